@@ -1,0 +1,149 @@
+"""The exact audit of a contract: the worst loss of every channel and of a person, in fractions.
+
+It reads the same integers that the sampler compares draws with. For a view, a code's probability is the probability of
+the view, which is the same for every record, times ``weight / denominator`` of its oracle; so the worst ratio of a
+channel is the worst ratio of its oracles' columns. Columns of large alphabets are examined by class: each oracle's
+``columns`` says why there are no others, and small alphabets are enumerated in full to check that claim.
+
+A person's reports are drawn independently given the records, so her losses add up and her ratios multiply.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.contract import Channel, Contract
+from tacit.oracles import Column, Oracle
+from tacit.privacy import decimal_text, log_above, within
+
+__all__ = ["Audit", "ChannelAudit", "audit_contract", "every_column"]
+
+ENUMERATE = 2_000
+"""Entries of a channel's matrix up to which the audit visits every one, on top of the structural argument."""
+
+
+@dataclass(frozen=True)
+class ChannelAudit:
+    """The worst code of a channel, and the pair of cells that it tells apart best."""
+
+    service: str
+    channel: str
+    reports: int
+    epsilon: Fraction
+    ratio: Fraction | None
+    view: tuple[int, ...]
+    oracle: str
+    code: int
+    cells: tuple[int, int]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the worst ratio is within the channel's budget."""
+        return self.ratio is not None and within(self.ratio, self.epsilon)
+
+    @property
+    def loss(self) -> float:
+        """Realised epsilon of one report in nats, rounded up; infinite where a code gives a record away."""
+        return math.inf if self.ratio is None else log_above(self.ratio)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What a person gives away at most, over all reports of a round."""
+
+    epsilon: Fraction
+    channels: tuple[ChannelAudit, ...]
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """Worst likelihood ratio of everything a person sends; None if unbounded."""
+        total = Fraction(1)
+        for channel in self.channels:
+            if channel.ratio is None:
+                return None
+            total *= channel.ratio**channel.reports
+        return total
+
+    @property
+    def worst_loss(self) -> float:
+        """A person's total loss in nats, rounded up."""
+        return math.inf if self.ratio is None else log_above(self.ratio)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every channel keeps to its share and the person's total to epsilon."""
+        total = self.ratio
+        return all(channel.ok for channel in self.channels) and total is not None and within(total, self.epsilon)
+
+    def __str__(self) -> str:
+        lines = [f"{'ok' if self.ok else 'FAILED'}: a person's total loss is at most {self.worst_loss:.12g} nats;"]
+        lines[0] += f" the budget is {decimal_text(self.epsilon)}."
+        lines.append(f"{'service':<16} {'channel':<14} {'reports':>7} {'budget':>10} {'realised':>14}  worst case")
+        for item in self.channels:
+            where = f"{item.oracle}, levels {'-'.join(map(str, item.view))}, cells {item.cells[0]} and {item.cells[1]}"
+            lines.append(
+                f"{item.service:<16} {item.channel:<14} {item.reports:>7} {float(item.epsilon):>10.6g} "
+                f"{item.loss:>14.10f}  {where}, code {item.code}{'' if item.ok else '  ← exceeds the budget'}"
+            )
+        return "\n".join(lines)
+
+
+def every_column(oracle: Oracle) -> Iterator[Column]:
+    """Yield every column of a channel by visiting every cell and code; for small alphabets."""
+    for code in range(oracle.alphabet):
+        weights = [oracle.weight(cell, code) for cell in range(oracle.domain)]
+        most, least = max(weights), min(weights)
+        yield Column(code, most, weights.index(most), least, weights.index(least))
+
+
+def _worst(oracle: Oracle) -> Column:
+    """Return the column with the largest ratio; impossible codes do not count, half-possible ones count most."""
+    columns = list(oracle.columns())
+    if oracle.domain * oracle.alphabet <= ENUMERATE:
+        columns += every_column(oracle)
+    possible = [column for column in columns if column.most > 0 or column.least < 0]
+
+    def badness(column: Column) -> tuple[bool, Fraction]:
+        return column.ratio is None, column.ratio or Fraction(0)
+
+    return max(possible, key=badness)
+
+
+def _audit_channel(service: str, reports: int, channel: Channel) -> ChannelAudit:
+    worst: tuple[tuple[bool, Fraction], ChannelAudit] | None = None
+    seen: dict[Oracle, Column] = {}
+    for view in channel.views:
+        if view.oracle in seen:
+            continue
+        column = seen[view.oracle] = _worst(view.oracle)
+        result = ChannelAudit(
+            service,
+            channel.name,
+            reports,
+            channel.epsilon,
+            column.ratio,
+            view.levels,
+            view.oracle.name,
+            view.offset + column.code,
+            (column.most_cell, column.least_cell),
+        )
+        badness = (column.ratio is None, column.ratio or Fraction(0))
+        if worst is None or badness > worst[0]:
+            worst = badness, result
+    assert worst is not None  # noqa: S101  a channel has at least one view
+    return worst[1]
+
+
+def audit_contract(contract: Contract) -> Audit:
+    """Return the exact audit of every channel of every service."""
+    return Audit(
+        contract.epsilon,
+        tuple(
+            _audit_channel(compiled.service.name, compiled.service.sends, channel)
+            for compiled in contract.services
+            for channel in compiled.channels
+        ),
+    )

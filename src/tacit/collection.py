@@ -1,0 +1,222 @@
+"""The class users hold: a schema, a budget and a layout, compiled once, for encoding, auditing and sharing."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tacit.audit import Audit, audit_contract
+from tacit.contract import Contract, compile_contract
+from tacit.encode.bulk import Progress, encode_rows, validate_rows
+from tacit.encode.tables import as_table, check_people, key_column
+from tacit.errors import ContractError, PrivacyError, RecordError, SchemaError, UnknownNameError
+from tacit.plain import read_schema
+from tacit.privacy import BudgetLike, decimal_text, parse_epsilon
+from tacit.randomness import Rng, SystemRng
+from tacit.schema import Schema
+from tacit.wire import contract_id, contract_text, read_contract
+
+__all__ = ["Collection"]
+
+FILE_WORDS = ("epsilon", "services", "mechanism", "oracle", "round")
+
+
+class Collection:
+    """One round of collecting a schema with one budget per person over all its services.
+
+    Parameters
+    ----------
+    schema : Schema
+        The services and their attributes.
+    epsilon : int, float, str, Decimal or Fraction
+        What anyone may learn about a person from everything the person sends in this round.
+    mechanism : str
+        ``"auto"``, ``"hio"``, ``"hi"``, ``"sc"``, ``"fc"`` or ``"am(k)"``.
+    oracle : str
+        ``"auto"`` (least noise for each view) or one of ``"grr"``, ``"ss"``, ``"lh"``, ``"olh"``, ``"oue"``.
+    round : str
+        Name of the round; part of the id, so a new round is a new collection with a budget of its own.
+
+    Examples
+    --------
+    >>> import tacit as tc
+    >>> schema = tc.Schema([tc.Service("users", key="uid", attributes=[tc.Ordinal("age", low=0, high=124)])])
+    >>> collection = tc.Collection(schema, epsilon=1.0)
+    >>> collection.audit().ok
+    True
+    """
+
+    def __init__(
+        self, schema: Schema, epsilon: BudgetLike, *, mechanism: str = "auto", oracle: str = "auto", round: str = ""  # noqa: A002
+    ) -> None:
+        if not isinstance(schema, Schema):
+            message = f"schema is a {type(schema).__name__}; pass a Schema."
+            raise SchemaError(message, code="bad-option")
+        if not isinstance(round, str) or len(round) > 100 or not round.isprintable():
+            message = "round must be printable text of at most 100 characters, such as '2026-11'."
+            raise SchemaError(message, code="bad-option")
+        self._contract = compile_contract(
+            schema, parse_epsilon(epsilon), mechanism=mechanism, oracle=oracle, round_name=round
+        )
+        self._text = contract_text(self._contract)
+
+    @classmethod
+    def _of(cls, contract: Contract) -> Collection:
+        made = cls.__new__(cls)
+        made._contract, made._text = contract, contract_text(contract)
+        return made
+
+    @classmethod
+    def from_json(cls, text: str) -> Collection:
+        """Return the collection of a contract; its integers are kept as they are, and `audit` judges them."""
+        return cls._of(read_contract(text))
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Collection:
+        """Return the collection of a contract (JSON) or of a collection file (TOML), which is compiled."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as cause:
+            message = f"{Path(path).name} cannot be read ({type(cause).__name__}). Name a .toml or .json file."
+            raise ContractError(message, code="unreadable-file") from None
+        return cls.from_toml(text) if Path(path).suffix == ".toml" else cls.from_json(text)
+
+    @classmethod
+    def from_toml(cls, text: str) -> Collection:
+        """Compile a collection file: epsilon, services, and optionally mechanism, oracle and round."""
+        try:
+            data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as cause:
+            message = f"The collection file is not TOML: {cause}."
+            raise ContractError(message, code="file-not-toml") from None
+        for word in data:
+            if word not in FILE_WORDS:
+                raise UnknownNameError("setting of a collection file", word, FILE_WORDS, code="unknown-word")
+        if "epsilon" not in data or "services" not in data:
+            message = "The collection file needs epsilon and [[services]]."
+            raise SchemaError(message, code="missing-word")
+        options = {word: data[word] for word in ("mechanism", "oracle", "round") if word in data}
+        return cls(read_schema(data["services"]), data["epsilon"], **options)
+
+    def to_json(self) -> str:
+        """Return the contract: the same bytes for everybody who holds this collection."""
+        return self._text
+
+    @cached_property
+    def id(self) -> str:
+        """SHA-256 of the contract."""
+        return contract_id(self._text)
+
+    @property
+    def contract(self) -> Contract:
+        """The compiled contract."""
+        return self._contract
+
+    @property
+    def schema(self) -> Schema:
+        """The services and their attributes."""
+        return self._contract.schema
+
+    def audit(self) -> Audit:
+        """Return the exact audit: worst ratio of every channel, and a person's total."""
+        return self._audit
+
+    @cached_property
+    def _audit(self) -> Audit:
+        return audit_contract(self._contract)
+
+    def encode(
+        self,
+        *,
+        people: Iterable[int] | Iterable[str] | None = None,
+        rng: Rng | None = None,
+        progress: Progress | None = None,
+        **tables: Any,
+    ) -> dict[str, pa.Table]:
+        """Perturb the records of all services, one table each; everything is validated before anything is drawn.
+
+        Parameters
+        ----------
+        people : iterable of keys, optional
+            Who takes part; everybody sends to every service. Default: the keys of the first service.
+        rng : Rng, optional
+            Default: the operating system. `insecure_rng` is for tests, and shows in the output's metadata.
+        progress : callable, optional
+            Called with rows done and rows in all.
+        **tables
+            For each service a pandas, polars, Arrow or DuckDB table, a path to Parquet or CSV, or a single record as
+            a dict.
+
+        Returns
+        -------
+        dict of pyarrow.Table
+            For each service: key, slot, channel, code, then the public columns.
+        """
+        self._refuse_unsafe()
+        for name in tables:
+            self._contract[name]
+        sources = {}
+        for compiled in self._contract.services:
+            service = compiled.service
+            if service.name not in tables:
+                problem = "no table was given. Everybody in a round reports to every service."
+                raise RecordError(problem, code="missing-table", service=service.name)
+            if not service.one_to_one:
+                problem = "encoding optional and one-to-many services is not available yet."
+                raise RecordError(problem, code="not-one-to-one", service=service.name)
+            sources[service.name] = as_table(service, _as_rows(tables[service.name]))
+        keys = {name: key_column(self._contract[name].service, table) for name, table in sources.items()}
+        check_people(keys, people)
+        for name, table in sources.items():
+            validate_rows(self._contract[name], table)
+        source = rng if rng is not None else SystemRng()
+        return {name: self._encode(name, table, keys[name], source, progress) for name, table in sources.items()}
+
+    def _refuse_unsafe(self) -> None:
+        if not self._audit.ok:
+            message = "The audit of this contract fails, so nothing is encoded with it. Run audit() to see where."
+            raise PrivacyError(message, code="audit-failed")
+
+    def _encode(
+        self, name: str, table: pa.Table, keys: pa.ChunkedArray, rng: Rng, progress: Progress | None
+    ) -> pa.Table:
+        compiled = self._contract[name]
+        service, rows = compiled.service, table.num_rows
+        codes = encode_rows(compiled, table, rng, progress)
+        parts = []
+        for index, channel_codes in enumerate(codes):
+            columns = {
+                service.key: keys,
+                "slot": pa.array(np.zeros(rows, dtype=np.int16)),
+                "channel": pa.array(np.full(rows, index, dtype=np.int32)),
+                "code": pa.array(channel_codes),
+            }
+            parts.append(pa.table(columns | {a.name: table.column(a.name) for a in service.public}))
+        metadata = {"tacit.collection": self.id, "tacit.service": name, "tacit.randomness": rng.label}
+        return pa.concat_tables(parts).replace_schema_metadata(metadata)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Collection) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        services = ", ".join(service.name for service in self.schema.services)
+        epsilon = decimal_text(self._contract.epsilon)
+        return f"Collection({services}; epsilon={epsilon}, mechanism={self._contract.mechanism!r}, id={self.id[:12]}…)"
+
+
+def _as_rows(source: Any) -> Any:
+    """Turn a single record, a dict of scalars, into a table of one row."""
+    if isinstance(source, Mapping) and not any(
+        isinstance(value, list | tuple | np.ndarray | pa.Array | pa.ChunkedArray) for value in source.values()
+    ):
+        return {name: [value] for name, value in source.items()}
+    return source

@@ -1,0 +1,205 @@
+"""The compiled contract: everything client, collector and analyst must agree on, with probabilities as integers.
+
+``compile_contract`` is the only place where a budget becomes thresholds. Encoders, decoders, audits and clients in
+other languages read the integers it left. A contract is immutable, and `tacit.wire` gives it its bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from tacit.errors import LayoutError, UnknownNameError
+from tacit.layouts import MAX_VIEWS, ChannelPlan, Levels, View, plan_channels
+from tacit.layouts import AUTO as AUTO_LAYOUT
+from tacit.oracles import Oracle, choose, oracle_named
+from tacit.privacy import exp_below
+from tacit.randomness import DRAW_BITS
+from tacit.schema import Ordinal, Schema, Service
+
+__all__ = ["Channel", "CompiledView", "Contract", "ServiceContract", "compile_contract", "lay_out"]
+
+MAX_CODE = 2**53
+"""Codes are integers below this: engines and JavaScript hold them exactly."""
+
+
+@dataclass(frozen=True)
+class CompiledView:
+    """A view with its oracle and the first of its codes."""
+
+    levels: View
+    oracle: Oracle
+    offset: int
+
+    @cached_property
+    def active(self) -> tuple[int, ...]:
+        """Attributes the oracle sees: those below the root, or the first one if there is none."""
+        return active_attributes(self.levels)
+
+
+def active_attributes(view: View) -> tuple[int, ...]:
+    """Return the attributes that a view tells anything about; an all-root view stands on its first attribute."""
+    return tuple(i for i, level in enumerate(view) if level > 0) or (0,)
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One report: draw a view with equal probability, answer with a code of its oracle."""
+
+    name: str
+    epsilon: Fraction
+    views: tuple[CompiledView, ...]
+
+    @property
+    def alphabet(self) -> int:
+        """Number of codes of all views."""
+        last = self.views[-1]
+        return last.offset + last.oracle.alphabet
+
+    @cached_property
+    def draws(self) -> int:
+        """Draws a record consumes: view, seed, and as many answers as the greediest view wants."""
+        return 2 + max(view.oracle.answers for view in self.views)
+
+    def view_weight(self, index: int) -> int:
+        """Return how many of the 2**bits draws pick a view: draws modulo the number of views are a little uneven."""
+        span = self.views[0].oracle.span
+        return span // len(self.views) + (index < span % len(self.views))
+
+
+@dataclass(frozen=True)
+class ServiceContract:
+    """One service: its attributes' levels and its channels."""
+
+    service: Service
+    layout: str
+    levels: tuple[Levels, ...]
+    channels: tuple[Channel, ...]
+
+    @property
+    def dithered(self) -> tuple[int, ...]:
+        """Sensitive attributes that spend a draw on rounding, in order; these draws come first."""
+        return tuple(
+            i for i, attribute in enumerate(self.service.sensitive) if isinstance(attribute, Ordinal) and attribute.dithered
+        )
+
+    @property
+    def draws(self) -> int:
+        """Draws one record consumes, whatever its values."""
+        return len(self.dithered) + sum(channel.draws for channel in self.channels)
+
+
+@dataclass(frozen=True)
+class Contract:
+    """Schema, budget and compiled channels of one round."""
+
+    schema: Schema
+    epsilon: Fraction
+    mechanism: str
+    oracle: str
+    round: str
+    bits: int
+    services: tuple[ServiceContract, ...]
+
+    def __getitem__(self, name: str) -> ServiceContract:
+        for compiled in self.services:
+            if compiled.service.name == name:
+                return compiled
+        raise UnknownNameError("service", name, (compiled.service.name for compiled in self.services))
+
+    @property
+    def reports(self) -> int:
+        """Reports a person sends in a round, over all services; each has an equal share of epsilon."""
+        return sum(compiled.service.sends for compiled in self.services)
+
+
+BuildOracle = Callable[[Sequence[int]], Oracle]
+
+
+def lay_out(levels: Sequence[Levels], views: Sequence[View], build: BuildOracle) -> tuple[CompiledView, ...]:
+    """Give every view its oracle and its range of codes."""
+    compiled, offset = [], 0
+    for view in views:
+        oracle = build([levels[i][view[i]].cells for i in active_attributes(view)])
+        compiled.append(CompiledView(view, oracle, offset))
+        offset += oracle.alphabet
+    if offset > MAX_CODE:
+        message = (
+            f"The codes of {len(views)} views need {offset.bit_length()} bits; 53 fit. "
+            "Views of so many fine attributes at once cannot be reported."
+        )
+        raise LayoutError(message, code="codes-too-large")
+    return tuple(compiled)
+
+
+def _oracle_builder(name: str, epsilon: Fraction, bits: int) -> BuildOracle:
+    """Return a function from cell counts to the oracle of a view; equal views share one object."""
+    bound = exp_below(epsilon)
+    fixed = None if name == "auto" else oracle_named(name)
+    made: dict[tuple[int, ...], Oracle] = {}
+
+    def build(sizes: Sequence[int]) -> Oracle:
+        key = tuple(sizes)
+        if key not in made:
+            domain = 1
+            for size in key:
+                domain *= size
+            made[key] = (fixed or choose(domain, bound, bits)).build(key, bound, bits)
+        return made[key]
+
+    return build
+
+
+def compile_contract(
+    schema: Schema, epsilon: Fraction, *, mechanism: str, oracle: str, round_name: str, bits: int = DRAW_BITS
+) -> Contract:
+    """Turn a budget into integers: split it over reports and channels, choose oracles, lay out codes."""
+    reports = sum(service.sends for service in schema.services)
+    compiled = tuple(
+        _compile_service(service, epsilon / reports, mechanism, oracle, bits) for service in schema.services
+    )
+    views = sum(len(channel.views) for service in compiled for channel in service.channels)
+    if views > MAX_VIEWS:
+        message = f"{views} views over all services; at most {MAX_VIEWS}. Use mechanism='sc' or fewer attributes."
+        raise LayoutError(message, code="too-many-views")
+    return Contract(schema, epsilon, mechanism, oracle, round_name, bits, compiled)
+
+
+def _compile_service(service: Service, epsilon: Fraction, mechanism: str, oracle: str, bits: int) -> ServiceContract:
+    layout = AUTO_LAYOUT if mechanism == "auto" else mechanism
+    levels = tuple(Levels.of(attribute) for attribute in service.sensitive)
+    try:
+        channels = tuple(
+            Channel(
+                plan.name,
+                epsilon * plan.share,
+                lay_out(levels, plan.views, _oracle_builder(oracle, epsilon * plan.share, bits)),
+            )
+            for plan in plan_channels(layout, levels)
+        )
+    except LayoutError as refusal:
+        raise _with_alternatives(refusal, service, levels, epsilon, layout, bits) from None
+    return ServiceContract(service, layout, levels, channels)
+
+
+def _with_alternatives(
+    refusal: LayoutError, service: Service, levels: tuple[Levels, ...], epsilon: Fraction, layout: str, bits: int
+) -> LayoutError:
+    """Add the layouts that would fit to a refusal, by trying them."""
+
+    def fits(plans: list[ChannelPlan]) -> None:
+        for plan in plans:
+            lay_out(levels, plan.views, _oracle_builder("auto", epsilon * plan.share, bits))
+
+    fitting = []
+    for name in ("hio", "am(3)", "am(2)", "sc"):
+        if name != layout:
+            try:
+                fits(plan_channels(name, levels))
+            except LayoutError:
+                continue
+            fitting.append(name)
+    hint = f" For {service.name}, these mechanisms would fit: {', '.join(fitting)}." if fitting else ""
+    return LayoutError(f"{service.name}: {refusal.message}{hint}", code=refusal.code)

@@ -1,0 +1,1 @@
+"""From records to codes: tables in, validation at the door, draws, codes out."""

@@ -1,0 +1,125 @@
+"""Tables to codes, a chunk of rows at a time on all cores.
+
+The draws of record i are the i-th run of ``service.draws`` draws of the source, in this order: one for each dithered
+attribute, then for each channel one for the view, one for the seed, and its answers. How rows are cut into chunks
+therefore changes nothing, and a record consumes the same draws whatever its values are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tacit.contract import Channel, ServiceContract
+from tacit.encode.values import ColumnReader
+from tacit.randomness import Draws, Rng
+
+__all__ = ["Progress", "encode_rows", "validate_rows"]
+
+CHUNK = 1 << 17
+"""Rows per chunk: large enough to amortise Python, small enough that a chunk's arrays stay in cache."""
+
+ROWS_PER_VIEW = 32
+"""Rows per chunk and view at least, so that collections of many views spend their time in numpy."""
+
+Codes = npt.NDArray[np.int64]
+Progress = Callable[[int, int], None]
+"""Called with rows done and rows in all."""
+
+
+class _Encoder:
+    """Encodes chunks of one service."""
+
+    def __init__(self, compiled: ServiceContract, table: pa.Table) -> None:
+        self.compiled, self.table = compiled, table
+        self.readers = [ColumnReader(compiled.service.name, attribute) for attribute in compiled.service.sensitive]
+        views = max(len(channel.views) for channel in compiled.channels)
+        self.chunk = max(CHUNK, min(1 << 21, views * ROWS_PER_VIEW))
+
+    def starts(self) -> range:
+        return range(0, self.table.num_rows, self.chunk)
+
+    def positions(self, start: int) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_] | None]]:
+        """Validate a chunk's columns; raises on the first bad one."""
+        rows = self.table.slice(start, self.chunk)
+        found = []
+        for reader in self.readers:
+            column = rows.column(reader.attribute.name)
+            array = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+            found.append(reader.positions(array, start))
+        return found
+
+    def codes(self, start: int, draws: Draws, out: list[Codes]) -> int:
+        """Write the codes of a chunk into its place in ``out``, one array for each channel."""
+        positions = self.positions(start)
+        rows = len(positions[0][0])
+        columns = np.ascontiguousarray(draws.reshape(rows, -1).T)  # (draws per record, rows)
+        dithered = {attribute: columns[i] for i, attribute in enumerate(self.compiled.dithered)}
+        values = [
+            reader.values(*position, dithered.get(i))
+            for i, (reader, position) in enumerate(zip(self.readers, positions, strict=True))
+        ]
+        taken = len(dithered)
+        for channel, codes in zip(self.compiled.channels, out, strict=True):
+            used = columns[taken : taken + channel.draws]
+            self._channel(channel, values, used, codes[start : start + rows])
+            taken += channel.draws
+        return rows
+
+    def _channel(self, channel: Channel, values: list[Codes], draws: Draws, out: Codes) -> None:
+        count = len(channel.views)
+        if count == 1:
+            out[:] = self._view(channel, 0, values, draws[1], draws[2:])
+            return
+        view = (draws[0] % np.uint64(count)).astype(np.uint16 if count <= 1 << 16 else np.uint32)
+        order = np.argsort(view, kind="stable")  # records of one view side by side
+        bounds = np.concatenate(([0], np.cumsum(np.bincount(view, minlength=count))))
+        used = sorted({i for compiled in channel.views for i in compiled.active})
+        grouped = {i: values[i][order] for i in used}
+        seed = draws[1][order]
+        answers = [answer[order] for answer in draws[2:]]
+        for index in np.flatnonzero(np.diff(bounds)):
+            mine = slice(bounds[index], bounds[index + 1])
+            part = {i: column[mine] for i, column in grouped.items()}
+            reply = np.stack([answer[mine] for answer in answers])
+            out[order[mine]] = self._view(channel, int(index), part, seed[mine], reply)
+
+    def _view(
+        self, channel: Channel, index: int, values: list[Codes] | dict[int, Codes], seed: Draws, answers: Draws
+    ) -> Codes:
+        view = channel.views[index]
+        cells = [self.compiled.levels[i][view.levels[i]].table()[values[i]] for i in view.active]
+        answer = answers[0] if view.oracle.answers == 1 else answers.T
+        return view.oracle.randomise(cells, seed, answer) + view.offset
+
+
+def validate_rows(compiled: ServiceContract, table: pa.Table) -> None:
+    """Read every row once and raise on the first column that cannot be encoded; nothing is drawn."""
+    encoder = _Encoder(compiled, table)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for _ in pool.map(encoder.positions, encoder.starts()):
+            pass
+
+
+def encode_rows(compiled: ServiceContract, table: pa.Table, rng: Rng, progress: Progress | None = None) -> list[Codes]:
+    """Return the codes of all rows, one array for each channel."""
+    encoder, rows = _Encoder(compiled, table), table.num_rows
+    out = [np.empty(rows, dtype=np.int64) for _ in compiled.channels]
+    workers, done = os.cpu_count() or 1, 0
+    pending: deque[Future[int]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        for start in encoder.starts():
+            size = min(encoder.chunk, rows - start)
+            # Draws are taken here, in order; only arithmetic runs on the pool.
+            pending.append(pool.submit(encoder.codes, start, rng.draws(size * compiled.draws), out))
+            while len(pending) > workers or (pending and start + size == rows):
+                done += pending.popleft().result()
+                if progress:
+                    progress(done, rows)
+    return out

@@ -1,0 +1,147 @@
+"""Every exception of the package.
+
+::
+
+    TacitError
+    ├─ UsageError (ValueError)            an argument is wrong
+    │   ├─ UnknownNameError (LookupError)  a name that does not exist; suggests the nearest
+    │   ├─ SchemaError                     an attribute, service or schema cannot be what it says
+    │   ├─ LayoutError                     schema, epsilon and mechanism do not fit together
+    │   └─ RecordError                     a table or record cannot be encoded; never shows a value
+    ├─ PrivacyError                       would break or overspend a guarantee; nothing was released
+    │   └─ RandomnessError                 the operating system's generator failed
+    ├─ ContractError                      a contract file is damaged or of another version
+    ├─ MissingExtraError (ImportError)    an optional dependency is not installed
+    └─ InternalError                      our bug
+
+Messages say what is wrong, what is allowed, and what to do. Each error carries a stable ``code``. No message ever
+contains a value of a record, a word of randomness or a key: names, positions, sizes and budgets only.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "ContractError",
+    "InternalError",
+    "LayoutError",
+    "MissingExtraError",
+    "PrivacyError",
+    "RandomnessError",
+    "RecordError",
+    "SchemaError",
+    "TacitError",
+    "UnknownNameError",
+    "UsageError",
+]
+
+
+class TacitError(Exception):
+    """Base of all errors; ``code`` is stable across versions, the wording is not."""
+
+    default_code = "error"
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.default_code
+
+    def __str__(self) -> str:
+        return f"[{self.code}] {self.message}"
+
+
+class UsageError(TacitError, ValueError):
+    """An argument is wrong."""
+
+    default_code = "usage"
+
+
+class UnknownNameError(UsageError, LookupError):
+    """A name that does not exist; carries what does."""
+
+    default_code = "unknown-name"
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, code: str | None = None) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(known)
+        near = difflib.get_close_matches(name, self.known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        listed = ", ".join(self.known[:8]) + (", …" if len(self.known) > 8 else "")
+        super().__init__(f"There is no {kind} {name!r}.{hint} Known: {listed or 'none'}.", code=code)
+
+
+class SchemaError(UsageError):
+    """An attribute, a service or a schema cannot be what it says."""
+
+    default_code = "schema"
+
+
+class LayoutError(UsageError):
+    """Schema, epsilon and mechanism do not fit together; the message names a layout that would."""
+
+    default_code = "layout"
+
+
+class RecordError(UsageError):
+    """A table or record cannot be encoded. Names the column and the rows, never a value.
+
+    Attributes
+    ----------
+    service, column : str or None
+        Where the problem is.
+    rows : int
+        How many rows have it.
+    first_row : int or None
+        Position of the first of them, counted from 0.
+    """
+
+    default_code = "record"
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        code: str,
+        service: str | None = None,
+        column: str | None = None,
+        rows: int = 0,
+        first_row: int | None = None,
+    ) -> None:
+        self.service, self.column, self.rows, self.first_row = service, column, rows, first_row
+        place = ".".join(part for part in (service, column) if part)
+        where = f" ({rows} row{'s' if rows != 1 else ''}, the first at position {first_row})" if rows else ""
+        super().__init__(f"{place}: {problem}{where}" if place else problem + where, code=code)
+
+
+class PrivacyError(TacitError):
+    """Going on would break or overspend a guarantee. Nothing was released."""
+
+    default_code = "privacy"
+
+
+class RandomnessError(PrivacyError):
+    """The operating system's generator failed. There is no fallback."""
+
+    default_code = "randomness"
+
+
+class ContractError(TacitError):
+    """A contract file is damaged, inconsistent or of another version."""
+
+    default_code = "contract"
+
+
+class MissingExtraError(TacitError, ImportError):
+    """An optional dependency is not installed; the message is the line to type."""
+
+    default_code = "missing-extra"
+
+    def __init__(self, package: str, *, extra: str, needed_for: str) -> None:
+        super().__init__(f"{needed_for} needs {package}. Install it with: pip install '.[{extra}]'")
+
+
+class InternalError(TacitError):
+    """A bug of this package."""
+
+    default_code = "internal"

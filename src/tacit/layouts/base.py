@@ -1,0 +1,34 @@
+"""A layout says which views of a record are reported, with which budget: every mechanism is one small function.
+
+A **view** is one level per sensitive attribute. A **channel** is a list of views, of which a person draws one with
+equal probability, and a share of the report's budget. The shares of a layout's channels add up to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.layouts.levels import Levels
+
+__all__ = ["MAX_VIEWS", "ChannelPlan", "Layout", "View"]
+
+MAX_VIEWS = 100_000
+"""Views of one collection: beyond it nobody's view has enough people to say anything."""
+
+View = tuple[int, ...]
+"""A level index for each sensitive attribute of the service, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelPlan:
+    """Views of one channel and its share of the budget of a report."""
+
+    name: str
+    share: Fraction
+    views: tuple[View, ...]
+
+
+Layout = Callable[[Sequence[Levels], int | None], list[ChannelPlan]]
+"""From the levels of each attribute, and the number in the mechanism's name (as in ``am(2)``), to channels."""

@@ -1,0 +1,78 @@
+"""Channels over the cells of one view. One file each, both sides together; a catalogue you can read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+
+from tacit.errors import LayoutError, UnknownNameError
+from tacit.oracles.base import Column, Oracle
+from tacit.oracles.grr import Grr
+from tacit.oracles.linear_hash import LinearHash
+from tacit.oracles.local_hash import LocalHash
+from tacit.oracles.subset import Subset
+from tacit.oracles.unary import Unary
+from tacit.privacy import BudgetLike, exp_below, parse_epsilon
+from tacit.randomness import DRAW_BITS
+
+__all__ = [
+    "ORACLES",
+    "Column",
+    "Grr",
+    "LinearHash",
+    "LocalHash",
+    "Oracle",
+    "Subset",
+    "Unary",
+    "best",
+    "choose",
+    "oracle_named",
+]
+
+ORACLES: dict[str, type[Oracle]] = {
+    "grr": Grr,
+    "ss": Subset,
+    "lh": LinearHash,
+    "olh": LocalHash,
+    "oue": Unary,
+}
+
+CANDIDATES: tuple[type[Oracle], ...] = (Grr, Subset, LinearHash)
+"""What ``best`` chooses from; the others are baselines, asked for by name."""
+
+
+def oracle_named(name: str) -> type[Oracle]:
+    """Return the oracle class of a name."""
+    try:
+        return ORACLES[name]
+    except KeyError:
+        raise UnknownNameError("oracle", name, ORACLES) from None
+
+
+@lru_cache(maxsize=4096)
+def choose(domain_size: int, bound: Fraction, bits: int = DRAW_BITS) -> type[Oracle]:
+    """Return the class with the least exact noise on zero-sum contrasts among those that accept the domain."""
+    noises: dict[type[Oracle], Fraction] = {}
+    refusal: LayoutError | None = None
+    for candidate in CANDIDATES:
+        try:
+            noises[candidate] = candidate.build((domain_size,), bound, bits).noise
+        except LayoutError as cause:
+            refusal = cause
+    if not noises:
+        raise refusal or LayoutError("No oracle fits.")
+    return min(noises, key=lambda candidate: noises[candidate])
+
+
+def best(domain_size: int, epsilon: BudgetLike) -> Oracle:
+    """Return the least noisy channel for a domain, never grr above 3e**eps + 2 cells.
+
+    Examples
+    --------
+    >>> best(4, 1.0).name, best(1000, 1.0).name
+    ('grr', 'lh')
+    """
+    bound = exp_below(parse_epsilon(epsilon))
+    sizes: Sequence[int] = (domain_size,)
+    return choose(domain_size, bound).build(sizes, bound)

@@ -1,0 +1,108 @@
+"""Budgets and exact losses. Everything is a fraction; where rounding is needed it goes towards privacy.
+
+A channel with integer weights ``w[cell, code]`` satisfies eps-LDP exactly when, for every code, the largest weight is
+at most ``e**eps`` times the smallest. ``e**eps`` is irrational, so weights are built against a rational *lower* bound
+of it and audited against a sharper one.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation
+from fractions import Fraction
+
+from tacit.errors import UsageError
+
+__all__ = ["MAX_EPSILON", "BudgetLike", "decimal_text", "exp_below", "log_above", "parse_epsilon", "within"]
+
+MAX_EPSILON = 30
+"""Above this a 53-bit draw cannot hold the flip probability, and there is no privacy left to speak of."""
+
+BUILD_DIGITS = 40
+"""Digits of the bound that thresholds are built against: far finer than a 53-bit draw."""
+
+AUDIT_DIGITS = 200
+"""Digits of the bound that audits compare with: a product of 10,000 build bounds stays below it."""
+
+BudgetLike = int | float | str | Decimal | Fraction
+
+
+def parse_epsilon(value: BudgetLike) -> Fraction:
+    """Return epsilon as the exact decimal the user wrote (a float counts as its shortest decimal).
+
+    Examples
+    --------
+    >>> parse_epsilon(0.1)
+    Fraction(1, 10)
+    """
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        exact = Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+    except (ValueError, TypeError, OverflowError, InvalidOperation, ZeroDivisionError):
+        message = f"epsilon is {value!r}; it must be a finite number above 0, such as 1.0."
+        raise UsageError(message, code="epsilon-not-a-number") from None
+    if not 0 < exact <= MAX_EPSILON:
+        message = f"epsilon is {value}; it must be above 0 and at most {MAX_EPSILON}. Values from 0.5 to 4 are usual."
+        raise UsageError(message, code="epsilon-out-of-range")
+    return exact
+
+
+def exp_below(epsilon: Fraction, digits: int = BUILD_DIGITS) -> Fraction:
+    """Return a rational below ``e**epsilon``, short of it by at most a few units in the last of ``digits`` digits.
+
+    ``decimal`` rounds ``exp`` correctly; the exponent is rounded down first and the result lowered by one unit, so the
+    bound is below whatever the directions of the roundings were.
+
+    Examples
+    --------
+    >>> float(exp_below(Fraction(1)))
+    2.718281828459045
+    """
+    down = Context(prec=digits, rounding=ROUND_FLOOR)
+    exponent = down.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator))
+    return Fraction(down.next_minus(down.exp(exponent)))
+
+
+def within(ratio: Fraction, epsilon: Fraction) -> bool:
+    """Tell whether ``ratio <= e**epsilon``, decided with a bound of 200 digits; doubt counts as no."""
+    return ratio <= exp_below(epsilon, AUDIT_DIGITS)
+
+
+def log_above(ratio: Fraction) -> float:
+    """Return the natural logarithm of ``ratio`` as a double, rounded up.
+
+    Examples
+    --------
+    >>> log_above(Fraction(1))
+    0.0
+    """
+    if ratio == 1:
+        return 0.0
+    context = Context(prec=60)
+    # Both steps are correctly rounded to 60 digits; the margin covers them generously.
+    exact = context.ln(context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
+    bound = Fraction(exact) + abs(Fraction(exact)) / 10**50 + Fraction(1, 10**55)
+    nearest = float(bound)
+    return nearest if Fraction(nearest) >= bound else math.nextafter(nearest, math.inf)
+
+
+def decimal_text(value: Fraction) -> str:
+    """Write a fraction as a decimal where it has one, else as ``a/b``: what contracts store and people read.
+
+    Examples
+    --------
+    >>> decimal_text(Fraction(1, 8)), decimal_text(Fraction(1, 3)), decimal_text(Fraction(2))
+    ('0.125', '1/3', '2')
+    """
+    rest, twos, fives = value.denominator, 0, 0
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    if rest != 1:
+        return f"{value.numerator}/{value.denominator}"
+    places = max(twos, fives)
+    digits = str(abs(int(value * 10**places))).zfill(places + 1)
+    sign = "-" if value < 0 else ""
+    return sign + (digits if places == 0 else f"{digits[:-places]}.{digits[-places:]}")
