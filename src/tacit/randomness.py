@@ -26,9 +26,14 @@ Draws = npt.NDArray[np.uint64]
 
 
 class Rng(Protocol):
-    """A source of draws. ``label`` is written into the metadata of everything encoded with it."""
+    """A source of draws.
+
+    ``label`` is written into the metadata of everything encoded with it. ``sequential`` sources must be asked in the
+    order of the records; others may be asked by several threads at once.
+    """
 
     label: str
+    sequential: bool
 
     def draws(self, count: int) -> Draws:
         """Return ``count`` draws, never used before and never returned again."""
@@ -39,6 +44,7 @@ class SystemRng:
     """Words from the operating system's generator; holds no state, so a forked process shares nothing."""
 
     label = "system"
+    sequential = False
 
     def draws(self, count: int) -> Draws:
         """Return ``count`` fresh draws or raise; there is no fallback."""
@@ -62,6 +68,7 @@ class InsecureRng:
     """Reproducible draws from a seed. Reports made with it protect nobody, and their metadata says so."""
 
     label = "insecure"
+    sequential = True
 
     def __init__(self, seed: int) -> None:
         self._source = np.random.Philox(key=seed)  # its raw stream is stable across numpy versions
@@ -78,6 +85,7 @@ class ReplayRng:
     """Plays back given 32-bit words once: for test vectors and for tying bulk and single-record encoders together."""
 
     label = "insecure"
+    sequential = True
 
     def __init__(self, words: npt.ArrayLike) -> None:
         pairs = np.asarray(words, dtype=np.uint64).reshape(-1, 2)

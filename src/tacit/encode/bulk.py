@@ -11,6 +11,7 @@ import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +19,13 @@ import pyarrow as pa
 
 from tacit.contract import Channel, ServiceContract
 from tacit.encode.values import ColumnReader
+from tacit.oracles.base import remainder
 from tacit.randomness import Draws, Rng
 
 __all__ = ["Progress", "encode_rows", "validate_rows"]
 
-CHUNK = 1 << 17
-"""Rows per chunk: large enough to amortise Python, small enough that a chunk's arrays stay in cache."""
+CHUNK = 1 << 18
+"""Rows per chunk: large enough to amortise Python, small enough that chunks in flight take a few MiB."""
 
 ROWS_PER_VIEW = 32
 """Rows per chunk and view at least, so that collections of many views spend their time in numpy."""
@@ -55,10 +57,10 @@ class _Encoder:
             found.append(reader.positions(array, start))
         return found
 
-    def codes(self, start: int, draws: Draws, out: list[Codes]) -> int:
+    def codes(self, start: int, take_draws: Callable[[], Draws], out: list[Codes]) -> int:
         """Write the codes of a chunk into its place in ``out``, one array for each channel."""
         positions = self.positions(start)
-        rows = len(positions[0][0])
+        rows, draws = len(positions[0][0]), take_draws()
         columns = np.ascontiguousarray(draws.reshape(rows, -1).T)  # (draws per record, rows)
         dithered = {attribute: columns[i] for i, attribute in enumerate(self.compiled.dithered)}
         values = [
@@ -77,18 +79,16 @@ class _Encoder:
         if count == 1:
             out[:] = self._view(channel, 0, values, draws[1], draws[2:])
             return
-        view = (draws[0] % np.uint64(count)).astype(np.uint16 if count <= 1 << 16 else np.uint32)
+        view = remainder(draws[0], count).astype(np.uint16 if count <= 1 << 16 else np.uint32)
         order = np.argsort(view, kind="stable")  # records of one view side by side
         bounds = np.concatenate(([0], np.cumsum(np.bincount(view, minlength=count))))
         used = sorted({i for compiled in channel.views for i in compiled.active})
         grouped = {i: values[i][order] for i in used}
-        seed = draws[1][order]
-        answers = [answer[order] for answer in draws[2:]]
+        seed, answers = draws[1][order], draws[2:][:, order]
         for index in np.flatnonzero(np.diff(bounds)):
             mine = slice(bounds[index], bounds[index + 1])
             part = {i: column[mine] for i, column in grouped.items()}
-            reply = np.stack([answer[mine] for answer in answers])
-            out[order[mine]] = self._view(channel, int(index), part, seed[mine], reply)
+            out[order[mine]] = self._view(channel, int(index), part, seed[mine], answers[:, mine])
 
     def _view(
         self, channel: Channel, index: int, values: list[Codes] | dict[int, Codes], seed: Draws, answers: Draws
@@ -116,8 +116,10 @@ def encode_rows(compiled: ServiceContract, table: pa.Table, rng: Rng, progress: 
     with ThreadPoolExecutor(workers) as pool:
         for start in encoder.starts():
             size = min(encoder.chunk, rows - start)
-            # Draws are taken here, in order; only arithmetic runs on the pool.
-            pending.append(pool.submit(encoder.codes, start, rng.draws(size * compiled.draws), out))
+            take = partial(rng.draws, size * compiled.draws)
+            if rng.sequential:  # in the order of the records; the operating system may serve several threads at once
+                take = partial(np.asarray, take())
+            pending.append(pool.submit(encoder.codes, start, take, out))
             while len(pending) > workers or (pending and start + size == rows):
                 done += pending.popleft().result()
                 if progress:

@@ -5,7 +5,9 @@ Errors of the libraries that read tables may quote values, so they are never cha
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,12 @@ from tacit.errors import RecordError, UnknownNameError
 from tacit.schema import Service
 
 __all__ = ["as_table", "check_people", "key_column"]
+
+BUCKET_BITS = 3
+"""Buckets of keys, as a power of two: enough to keep all cores sorting, few enough to scan for each."""
+
+DENSE = 4
+"""Keys are dense if their range is at most this many times their number: a byte per possible key is then cheap."""
 
 PUBLIC_TYPES = (
     pa.types.is_integer,
@@ -111,7 +119,10 @@ def key_column(service: Service, table: pa.Table) -> pa.ChunkedArray:
             column = column.cast(pa.int64())
         except pa.ArrowInvalid:
             raise refuse("a key is beyond 63 bits. Keys are 64-bit integers or text.", "wrong-type") from None
-        return _refuse_repeats(column, _sorted_integers(column), refuse)
+        repeats = _count_repeats(np.concatenate([np.asarray(chunk) for chunk in column.chunks]))
+        if repeats:
+            raise refuse("a person occurs in more than one row. Keep one row per person.", "duplicate-key", repeats)
+        return column
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
         column = column.cast(pa.large_string())
         repeats = len(column) - pc.count_distinct(column).as_py()
@@ -121,17 +132,29 @@ def key_column(service: Service, table: pa.Table) -> pa.ChunkedArray:
     raise refuse("keys are 64-bit integers or text. Convert the column.", "wrong-type")
 
 
+def _count_repeats(keys: npt.NDArray[np.int64]) -> int:
+    """Count keys that occurred before: by marking a dense range, else by sorting buckets of keys.
+
+    A hash table of the keys would take ten times the memory.
+    """
+    lowest, highest = int(keys.min()), int(keys.max())
+    if highest - lowest < DENSE * len(keys):
+        seen = np.zeros(highest - lowest + 1, dtype=np.bool_)
+        seen[keys - lowest if lowest else keys] = True
+        return len(keys) - int(np.count_nonzero(seen))
+    scattered = keys.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # multiplicative hashing spreads any pattern
+    bucket = (scattered >> np.uint64(64 - BUCKET_BITS)).astype(np.uint8)
+
+    def repeats(index: int) -> int:
+        mine = np.sort(keys[bucket == index])
+        return int(np.count_nonzero(mine[1:] == mine[:-1]))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return sum(pool.map(repeats, range(1 << BUCKET_BITS)))
+
+
 def _sorted_integers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    keys = np.concatenate([chunk.to_numpy(zero_copy_only=False) for chunk in column.chunks])
-    keys.sort()  # in place: a hash table of distinct keys would take an order of magnitude more memory
-    return keys
-
-
-def _refuse_repeats(column: pa.ChunkedArray, ordered: npt.NDArray[np.int64], refuse: Any) -> pa.ChunkedArray:
-    repeats = int(np.count_nonzero(ordered[1:] == ordered[:-1]))
-    if repeats:
-        raise refuse("a person occurs in more than one row. Keep one row per person.", "duplicate-key", repeats)
-    return column
+    return np.sort(np.concatenate([np.asarray(chunk) for chunk in column.chunks]))
 
 
 def check_people(keys: Mapping[str, pa.ChunkedArray], people: Iterable[int] | Iterable[str] | None) -> None:

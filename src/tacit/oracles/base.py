@@ -154,7 +154,10 @@ def flat_index(cells: Sequence[Cells], sizes: Sequence[int]) -> Cells:
     return index
 
 
-def remainder(draws: Draws, divisor: int) -> Codes:
-    """Return ``draws % divisor``: numpy divides by a scalar with multiplications, but takes slow remainders."""
-    quotient = draws // np.uint64(divisor)
-    return (draws - quotient * np.uint64(divisor)).astype(np.int64)
+def remainder(numbers: Draws | Codes, divisor: int) -> Codes:
+    """Return ``numbers % divisor``: numpy divides by a scalar with multiplications, but takes slow remainders."""
+    scalar = numbers.dtype.type(divisor)
+    result = numbers // scalar
+    result *= scalar
+    np.subtract(numbers, result, out=result)
+    return result.view(np.int64)

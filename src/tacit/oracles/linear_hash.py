@@ -217,10 +217,12 @@ class LinearHash(Oracle):
             point = points[column]
             while places > 0:
                 step = g ** min(places, chunk)
-                quotient, high = left // step, point // step
-                total += flat[(left - quotient * step) * side + (point - high * step)]
-                left, point, places = quotient, high, places - chunk
-        return total % g
+                low_seed, low_point = remainder(left, step), remainder(point, step) if places > chunk else point
+                low_seed *= side
+                low_seed += low_point
+                total += flat[low_seed]
+                left, point, places = left // step, point // step if places > chunk else point, places - chunk
+        return remainder(total, g)
 
     def randomise(self, cells: Sequence[Cells], seed: Draws, answer: Draws) -> Codes:
         """Return the code of each record."""

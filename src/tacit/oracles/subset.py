@@ -136,39 +136,34 @@ class Subset(Oracle):
 
     @cached_property
     def _pascal(self) -> npt.NDArray[np.int64]:
-        table = [[math.comb(n, k) for k in range(self.w + 1)] for n in range(self.domain + 1)]
+        table = [[math.comb(n, k) for k in range(self.w + 2)] for n in range(self.domain + 1)]
         return np.array(table, dtype=np.int64)
 
     def randomise(self, cells: Sequence[Cells], seed: Draws, answer: Draws) -> Codes:  # noqa: ARG002
         """Return the code of each record's set."""
         cell = flat_index(cells, self.sizes)
         lower = self._without * self.outside
-        is_inside = answer >= np.uint64(lower)
-        index = np.where(
-            is_inside,
-            remainder(answer - np.uint64(lower), self._with),  # wraps below `lower`, where it is not used
-            remainder(answer, self._without),
-        )
-        rank = self._rank(index, self.w - is_inside.astype(np.int64), cell, is_inside)
-        return np.where(answer < np.uint64(self.span - self._rest), rank + 1, 0)
+        code = np.zeros(len(cell), dtype=np.int64)
+        for rows, index, is_inside in (
+            (answer < np.uint64(lower), remainder(answer, self._without), False),
+            (answer >= np.uint64(lower), remainder(answer - np.uint64(lower), self._with), True),
+        ):
+            code[rows] = 1 + self._rank(index[rows], cell[rows], with_cell=is_inside)
+        return np.where(answer < np.uint64(self.span - self._rest), code, 0)
 
-    def _rank(self, index: Codes, size: Codes, cell: Cells, is_inside: npt.NDArray[np.bool_]) -> Codes:
-        """Rank the set made of the ``index``-th ``size``-subset of the other cells, plus the cell if inside."""
-        rank = np.zeros(len(index), dtype=np.int64)
-        left, size = index.copy(), size.copy()
-        total = size + is_inside
+    def _rank(self, index: Codes, cell: Cells, *, with_cell: bool) -> Codes:
+        """Rank the set made of the ``index``-th subset of the other cells, and the cell itself if it is in."""
         pascal = self._pascal
-        for place in range(self.domain - 1, -1, -1):
-            at_cell = cell == place
-            # Among the others, this cell is number `place`, or one less above the true cell.
-            ways = pascal[place - (place > cell), size]
-            chosen = (left >= ways) & (size > 0) & ~at_cell
-            left -= np.where(chosen, ways, 0)
-            size -= chosen
-            chosen |= at_cell & is_inside
-            rank += np.where(chosen, pascal[place, total], 0)
-            total -= chosen
-        return rank
+        size = self.w - with_cell
+        rank, below, left = np.zeros(len(index), dtype=np.int64), np.full(len(index), size), index
+        for place in range(size, 0, -1):  # members from the largest down, by the combinatorial number system
+            ways = np.ascontiguousarray(pascal[: self.domain - 1, place])
+            member = np.searchsorted(ways, left, side="right") - 1
+            left = left - ways[member]
+            above = member >= cell  # the others close up over the true cell
+            below -= above
+            rank += pascal[member + above, place + (above if with_cell else 0)]
+        return rank + pascal[cell, below + 1] if with_cell else rank
 
     def members(self, code: int) -> list[int]:
         """Return the cells of a code, one by one; the inverse of the ranking."""
