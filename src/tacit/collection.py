@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tacit.audit import Audit, audit_contract
 from tacit.contract import Contract, compile_contract
+from tacit.diff import Diff, diff_contracts
 from tacit.encode.bulk import Progress, encode_rows, validate_rows
 from tacit.encode.tables import as_table, check_people, key_column
 from tacit.errors import ContractError, PrivacyError, RecordError, SchemaError, UnknownNameError
@@ -53,7 +54,13 @@ class Collection:
     """
 
     def __init__(
-        self, schema: Schema, epsilon: BudgetLike, *, mechanism: str = "auto", oracle: str = "auto", round: str = ""  # noqa: A002
+        self,
+        schema: Schema,
+        epsilon: BudgetLike,
+        *,
+        mechanism: str = "auto",
+        oracle: str = "auto",
+        round: str = "",  # noqa: A002
     ) -> None:
         if not isinstance(schema, Schema):
             message = f"schema is a {type(schema).__name__}; pass a Schema."
@@ -69,7 +76,7 @@ class Collection:
     @classmethod
     def _of(cls, contract: Contract) -> Collection:
         made = cls.__new__(cls)
-        made._contract, made._text = contract, contract_text(contract)
+        vars(made).update(_contract=contract, _text=contract_text(contract))
         return made
 
     @classmethod
@@ -130,6 +137,10 @@ class Collection:
     @cached_property
     def _audit(self) -> Audit:
         return audit_contract(self._contract)
+
+    def diff(self, other: Collection) -> Diff:
+        """Return what changes from this collection to another, and what the change costs."""
+        return diff_contracts(self._contract, other._contract)
 
     def encode(
         self,

@@ -6,15 +6,17 @@ other languages read the integers it left. A contract is immutable, and `tacit.w
 
 from __future__ import annotations
 
+import bisect
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 from tacit.errors import LayoutError, UnknownNameError
-from tacit.layouts import MAX_VIEWS, ChannelPlan, Levels, View, plan_channels
 from tacit.layouts import AUTO as AUTO_LAYOUT
-from tacit.oracles import Oracle, choose, oracle_named
+from tacit.layouts import MAX_VIEWS, Levels, View, plan_channels
+from tacit.oracles import Grr, Oracle, choose, oracle_named
 from tacit.privacy import exp_below
 from tacit.randomness import DRAW_BITS
 from tacit.schema import Ordinal, Schema, Service
@@ -63,6 +65,11 @@ class Channel:
         """Draws a record consumes: view, seed, and as many answers as the greediest view wants."""
         return 2 + max(view.oracle.answers for view in self.views)
 
+    def locate(self, code: int) -> tuple[CompiledView, int]:
+        """Return the view of a code and the code within it."""
+        index = bisect.bisect_right(self.views, code, key=lambda view: view.offset) - 1
+        return self.views[index], code - self.views[index].offset
+
     def view_weight(self, index: int) -> int:
         """Return how many of the 2**bits draws pick a view: draws modulo the number of views are a little uneven."""
         span = self.views[0].oracle.span
@@ -81,9 +88,8 @@ class ServiceContract:
     @property
     def dithered(self) -> tuple[int, ...]:
         """Sensitive attributes that spend a draw on rounding, in order; these draws come first."""
-        return tuple(
-            i for i, attribute in enumerate(self.service.sensitive) if isinstance(attribute, Ordinal) and attribute.dithered
-        )
+        attributes = enumerate(self.service.sensitive)
+        return tuple(i for i, attribute in attributes if isinstance(attribute, Ordinal) and attribute.dithered)
 
     @property
     def draws(self) -> int:
@@ -143,10 +149,9 @@ def _oracle_builder(name: str, epsilon: Fraction, bits: int) -> BuildOracle:
     def build(sizes: Sequence[int]) -> Oracle:
         key = tuple(sizes)
         if key not in made:
-            domain = 1
-            for size in key:
-                domain *= size
-            made[key] = (fixed or choose(domain, bound, bits)).build(key, bound, bits)
+            domain = math.prod(key)
+            kind = Grr if domain == 1 else fixed or choose(domain, bound, bits)  # one cell: nothing to perturb
+            made[key] = kind.build(key, bound, bits)
         return made[key]
 
     return build
@@ -180,26 +185,23 @@ def _compile_service(service: Service, epsilon: Fraction, mechanism: str, oracle
             for plan in plan_channels(layout, levels)
         )
     except LayoutError as refusal:
-        raise _with_alternatives(refusal, service, levels, epsilon, layout, bits) from None
+        hint = _what_fits(levels, epsilon, layout, oracle, bits)
+        raise LayoutError(f"{service.name}: {refusal.message}{hint}", code=refusal.code) from None
     return ServiceContract(service, layout, levels, channels)
 
 
-def _with_alternatives(
-    refusal: LayoutError, service: Service, levels: tuple[Levels, ...], epsilon: Fraction, layout: str, bits: int
-) -> LayoutError:
-    """Add the layouts that would fit to a refusal, by trying them."""
+def _what_fits(levels: tuple[Levels, ...], epsilon: Fraction, layout: str, oracle: str, bits: int) -> str:
+    """Return a sentence that names layouts and oracles that would fit, by trying them."""
 
-    def fits(plans: list[ChannelPlan]) -> None:
-        for plan in plans:
-            lay_out(levels, plan.views, _oracle_builder("auto", epsilon * plan.share, bits))
+    def fits(mechanism: str) -> bool:
+        try:
+            for plan in plan_channels(mechanism, levels):
+                lay_out(levels, plan.views, _oracle_builder("auto", epsilon * plan.share, bits))
+        except LayoutError:
+            return False
+        return True
 
-    fitting = []
-    for name in ("hio", "am(3)", "am(2)", "sc"):
-        if name != layout:
-            try:
-                fits(plan_channels(name, levels))
-            except LayoutError:
-                continue
-            fitting.append(name)
-    hint = f" For {service.name}, these mechanisms would fit: {', '.join(fitting)}." if fitting else ""
-    return LayoutError(f"{service.name}: {refusal.message}{hint}", code=refusal.code)
+    if oracle != "auto" and fits(layout):
+        return " With oracle='auto' this layout fits."
+    fitting = [name for name in ("hio", "am(3)", "am(2)", "sc") if name != layout and fits(name)]
+    return f" These mechanisms would fit: {', '.join(fitting)}." if fitting else ""

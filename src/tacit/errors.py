@@ -110,7 +110,8 @@ class RecordError(UsageError):
     ) -> None:
         self.service, self.column, self.rows, self.first_row = service, column, rows, first_row
         place = ".".join(part for part in (service, column) if part)
-        where = f" ({rows} row{'s' if rows != 1 else ''}, the first at position {first_row})" if rows else ""
+        first = "" if first_row is None else f", the first at position {first_row}"
+        where = f" ({rows} row{'s' if rows != 1 else ''}{first})" if rows else ""
         super().__init__(f"{place}: {problem}{where}" if place else problem + where, code=code)
 
 

@@ -128,7 +128,9 @@ def _read_attribute(data: Any) -> Attribute:
 def read_service(data: Any) -> Service:
     """Return a service from plain data."""
     table = dict(_table("A service", data))
-    _check_words(f"service {table.get('name', '?')!r}", table, ("name", "key", "attributes"), ("at_most", "sends", "optional"))
+    _check_words(
+        f"service {table.get('name', '?')!r}", table, ("name", "key", "attributes"), ("at_most", "sends", "optional")
+    )
     attributes = table.pop("attributes")
     if not isinstance(attributes, list):
         message = "attributes must be a list."

@@ -147,6 +147,11 @@ class Ordinal:
         if isinstance(self.fanout, bool) or not isinstance(self.fanout, int) or not 2 <= self.fanout <= 64:
             message = f"{self.name}: fanout is {self.fanout!r}; it must be a whole number from 2 to 64."
             raise SchemaError(message, code="bad-option")
+        if self.cells is not None and (
+            isinstance(self.cells, bool) or not isinstance(self.cells, int) or self.cells < 2
+        ):
+            message = f"{self.name}: cells is {self.cells!r}; it must be a whole number of at least 2."
+            raise SchemaError(message, code="bad-option")
         if self.outside not in ("refuse", "clamp"):
             message = f"{self.name}: outside is {self.outside!r}; it must be 'refuse' or 'clamp'."
             raise SchemaError(message, code="bad-option")
@@ -171,20 +176,17 @@ class Ordinal:
                 message = f"{self.name}: step is {self.step}; it must be above 0, and whole days for dates."
                 raise SchemaError(message, code="bad-bound")
             return unit
-        unit = Fraction(1)
         places = max(len(decimal_text(bound).partition(".")[2]) for bound in (low, high))
-        unit /= 10**places
-        if self.cells and self.cells > 1 and not self.is_date:
+        unit = Fraction(1, int(10**places))
+        if self.cells is not None and not self.is_date:
             while unit * 1000 * self.cells > high - low and unit > Fraction(1, 10**9):
                 unit /= 10
         return unit
 
     def _check_cells(self) -> None:
-        if self.cells is not None:
-            whole = isinstance(self.cells, int) and not isinstance(self.cells, bool)
-            if not whole or not 2 <= self.cells <= self.ticks:
-                message = f"{self.name}: cells is {self.cells!r}; it must be a whole number from 2 to {self.ticks}."
-                raise SchemaError(message, code="bad-option")
+        if self.cells is not None and self.cells > self.ticks:
+            message = f"{self.name}: cells is {self.cells}, but there are only {self.ticks} values. Drop cells=."
+            raise SchemaError(message, code="bad-option")
         if self.values > MAX_VALUES:
             message = (
                 f"{self.name}: {self.values} values; at most {MAX_VALUES} can be told apart. "
@@ -355,14 +357,18 @@ class Service:
     def _check_shape(self) -> None:
         _check_flag(self.name, "optional", self.optional)
         if not self.sensitive:
-            message = f"{self.name}: no sensitive attribute, so there is nothing to collect. Add Ordinal or Categorical."
+            message = (
+                f"{self.name}: no sensitive attribute, so there is nothing to collect. Add Ordinal or Categorical."
+            )
             raise SchemaError(message, code="empty-domain")
         limits = {"at_most": self.at_most, "sends": self.sends}
         for option, value in limits.items():
             if value is None and option == "at_most":
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_PEOPLE_REPORTS:
-                message = f"{self.name}: {option} is {value!r}; it must be a whole number from 1 to {MAX_PEOPLE_REPORTS}."
+                message = (
+                    f"{self.name}: {option} is {value!r}; it must be a whole number from 1 to {MAX_PEOPLE_REPORTS}."
+                )
                 raise SchemaError(message, code="bad-option")
         if self.sends > (self.at_most or 1):
             message = f"{self.name}: sends={self.sends} reports but at_most={self.at_most or 1} rows. Lower sends."

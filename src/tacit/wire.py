@@ -22,7 +22,7 @@ from tacit.oracles.linear_hash import digits_for
 from tacit.plain import read_schema, service_data
 from tacit.privacy import decimal_text, parse_epsilon
 from tacit.randomness import DRAW_BITS
-from tacit.schema import Schema
+from tacit.schema import Categorical, Ordinal, Schema
 
 __all__ = ["MAX_BYTES", "VERSION", "contract_id", "contract_text", "read_contract"]
 
@@ -78,9 +78,19 @@ def _service(compiled: ServiceContract) -> dict[str, Any]:
     data = service_data(compiled.service)
     return data | {
         "layout": compiled.layout,
-        "widths": [levels.widths for levels in compiled.levels],
+        "levels": [
+            _levels(attribute, levels)
+            for attribute, levels in zip(compiled.service.sensitive, compiled.levels, strict=True)
+        ],
         "channels": [_channel(channel, compiled.levels) for channel in compiled.channels],
     }
+
+
+def _levels(attribute: Ordinal | Categorical, levels: Levels) -> dict[str, Any]:
+    """Return what a client needs to turn a value into a cell, as integers."""
+    if isinstance(attribute, Categorical):
+        return {"values": len(attribute.values), "widths": levels.widths}
+    return {"ticks": attribute.ticks, "values": attribute.values, "widths": levels.widths}
 
 
 def _channel(channel: Channel, levels: Sequence[Levels]) -> dict[str, Any]:
@@ -168,7 +178,7 @@ def _read_channel(data: Mapping[str, Any], levels: Sequence[Levels], bits: int) 
         domain = 1
         for size in sizes:
             domain *= size
-        entry = dict(by_domain[str(domain)] if str(domain) in by_domain else otherwise)
+        entry = dict(by_domain.get(str(domain), otherwise))
         kind = oracle_named(entry.pop("oracle"))
         if kind is LinearHash:
             factors = entry.pop("multipliers")

@@ -105,9 +105,7 @@ def key_column(service: Service, table: pa.Table) -> pa.ChunkedArray:
     column = table.column(service.key)
 
     def refuse(problem: str, code: str, rows: int = 0, first_row: int | None = None) -> RecordError:
-        return RecordError(
-            problem, code=code, service=service.name, column=service.key, rows=rows, first_row=first_row
-        )
+        return RecordError(problem, code=code, service=service.name, column=service.key, rows=rows, first_row=first_row)
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -176,11 +174,17 @@ def check_people(keys: Mapping[str, pa.ChunkedArray], people: Iterable[int] | It
             problem = "its keys are of another type than the other services'. Use one type for the person's key."
             raise RecordError(problem, code="wrong-type", service=name)
         for problem, absent in (
-            (f"keys that are not among {reference}. Encode the same people in every service.", _missing(keys[name], expected)),
-            (f"no row for some of {reference}. Encode the same people in every service.", _missing(expected, keys[name])),
+            (
+                f"keys that are not among {reference}. Encode the same people in every service.",
+                _missing(keys[name], expected),
+            ),
+            (
+                f"no row for some of {reference}. Encode the same people in every service.",
+                _missing(expected, keys[name]),
+            ),
         ):
             if absent:
-                raise RecordError(problem, code="people-differ", service=name, rows=absent, first_row=None)
+                raise RecordError(problem, code="people-differ", service=name, rows=absent)
 
 
 def _missing(keys: pa.ChunkedArray, among: pa.ChunkedArray) -> int:

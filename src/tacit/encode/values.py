@@ -80,7 +80,7 @@ class ColumnReader:
         if unknown.any() and attribute.other is None:
             problem = "values are not in the declared list. List them, or name a catch-all with other=."
             raise self.refuse(problem, "unknown-category", unknown, first_row)
-        fallback = 0 if attribute.other is None else attribute.values.index(attribute.other)  # type: ignore[arg-type]
+        fallback = 0 if attribute.other is None else attribute.values.index(attribute.other)
         return np.asarray(pc.fill_null(found, fallback), dtype=np.int64)
 
     def _as_dictionary_type(self, column: pa.Array, text: bool, first_row: int) -> pa.Array:  # noqa: FBT001
@@ -111,11 +111,14 @@ class ColumnReader:
         outside = (numbers < low) | (numbers > low + span)
         if outside.any():
             if attribute.outside == "refuse":
-                problem = f"values are outside {attribute.low}..{attribute.high}. Widen the range, or set outside='clamp'."
+                problem = (
+                    f"values are outside {attribute.low}..{attribute.high}. Widen the range, or set outside='clamp'."
+                )
                 raise self.refuse(problem, "outside-domain", outside, first_row)
             numbers = np.clip(numbers, low, low + span)
         if exact_integers:
-            return numbers.astype(np.int64) - low
+            ticks: Ints = numbers - low
+            return ticks
         return self._on_steps(numbers, attribute, first_row)
 
     def _on_steps(self, numbers: npt.NDArray[Any], attribute: Ordinal, first_row: int) -> Ints:
@@ -150,7 +153,11 @@ class ColumnReader:
         if column.null_count:
             column = pc.fill_null(column, pa.scalar(0, column.type))
         numbers: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
-        return numbers.astype(np.float64) if numbers.dtype == np.float32 else numbers
+        if numbers.dtype.kind == "f":
+            return numbers.astype(np.float64, copy=False)
+        if numbers.dtype == np.uint64:  # what does not fit 63 bits is outside every range anyway
+            numbers = np.minimum(numbers, np.uint64(2**63 - 1))
+        return numbers.astype(np.int64, copy=False)
 
 
 def _bin(ticks: Ints, attribute: Ordinal) -> Ints:

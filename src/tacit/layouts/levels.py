@@ -41,7 +41,8 @@ class Level:
 
     def matrix(self) -> npt.NDArray[np.float64]:
         """Return W: cells x value indices, 1 where the cell holds the value."""
-        return (np.arange(self.cells)[:, None] == self.table()).astype(np.float64)
+        holds: npt.NDArray[np.bool_] = np.arange(self.cells)[:, None] == self.table()
+        return holds.astype(np.float64)
 
 
 @lru_cache(maxsize=256)
@@ -71,21 +72,11 @@ class Levels:
     def build(cls, values: int, *, fanout: int, null: bool) -> Levels:
         """Return the levels over ``values`` values; a level that tells nothing new is left out."""
         widths = [1]
-        while widths[-1] < values:
+        while widths[-1] * fanout < values:
             widths.append(widths[-1] * fanout)
         root = Level(width=values + null, values=values + null, null=False)
-        levels = [root]
-        for width in reversed(widths):
-            level = Level(width, values, null)
-            if level.cells > levels[-1].cells:
-                levels.append(level)
-        return cls(values + null, tuple(levels))
-
-    @classmethod
-    def from_widths(cls, values: int, widths: list[int], *, null: bool) -> Levels:
-        """Return the levels of the given widths below the root, as a contract lists them."""
-        root = Level(width=values + null, values=values + null, null=False)
-        return cls(values + null, (root, *(Level(width, values, null) for width in widths)))
+        below = [Level(width, values, null) for width in reversed(widths)]
+        return cls(values + null, (root, *(level for level in below if level.cells > 1)))
 
     @property
     def widths(self) -> list[int]:

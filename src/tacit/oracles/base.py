@@ -140,8 +140,8 @@ class Oracle(ABC):
     def too_coarse(self) -> LayoutError:
         """Return the error for draws too short to hold the probabilities."""
         message = (
-            f"{self.name}: {self.domain} cells at this epsilon need finer probabilities than {self.bits}-bit draws hold. "
-            "Use a larger epsilon or fewer cells."
+            f"{self.name}: {self.domain} cells at this epsilon need finer probabilities than {self.bits}-bit "
+            "draws hold. Use a larger epsilon or fewer cells."
         )
         return LayoutError(message, code="draws-too-coarse")
 

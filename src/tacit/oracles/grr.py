@@ -113,7 +113,8 @@ class Grr(Oracle):
 
     def support(self, codes: Codes) -> npt.NDArray[np.bool_]:
         """Mark the named cell."""
-        return np.asarray(codes)[:, None] == np.arange(self.domain)
+        marks: npt.NDArray[np.bool_] = np.asarray(codes)[:, None] == np.arange(self.domain)
+        return marks
 
     def columns(self) -> Iterator[Column]:
         """All columns are alike: the code's own cell against any other."""

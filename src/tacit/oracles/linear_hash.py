@@ -62,7 +62,7 @@ def digits_for(cells: int, g: int) -> int:
 
 def multiplier(digits: int, g: int) -> int:
     """Return the public multiplier of a block: near the golden section of g**digits, prime to g."""
-    scatter = g**digits * 618_033_988 // 1_000_000_000
+    scatter = int(g**digits) * 618_033_988 // 1_000_000_000
     return scatter + 1 if scatter % g == 0 else scatter
 
 
@@ -106,7 +106,7 @@ class LinearHash(Oracle):
     @cached_property
     def seeds(self) -> int:
         """Number of seeds."""
-        return max(1, (self.g ** sum(self.digits) - 1) // (self.g - 1))
+        return max(1, (int(self.g ** sum(self.digits)) - 1) // (self.g - 1))
 
     @cached_property
     def _seed_weight(self) -> int:
@@ -194,7 +194,7 @@ class LinearHash(Oracle):
     def _vector(self, number: Codes) -> Codes:
         """Return the seed vector, as an integer in base g, of each seed number."""
         first, add = self._leading
-        vector = number + add[-1]
+        vector: Codes = number + add[-1]
         rest = np.flatnonzero(number < first[-1])
         for place in range(len(first) - 2, -1, -1):  # each round leaves a g-th part
             if not len(rest):
@@ -233,7 +233,7 @@ class LinearHash(Oracle):
             code[seed >= np.uint64(self.span - self._rest)] = 0
         return code
 
-    def _cells_of(self, cell: npt.ArrayLike) -> list[Cells]:
+    def _cells_of(self, cell: Cells | list[int]) -> list[Cells]:
         return [np.asarray(column).ravel() for column in np.unravel_index(cell, self.sizes)]
 
     def weight(self, cell: int, code: int) -> int:

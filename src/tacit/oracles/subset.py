@@ -63,7 +63,7 @@ class Subset(Oracle):
         fitting = [w for w in near if _at_most(cells, w, MAX_SUBSETS)]
         if not fitting:
             message = (
-                f"ss: {cells} cells have more than {MAX_SUBSETS} subsets of the best size {max(1, round(ideal))}. Use lh."
+                f"ss: {cells} cells have more than {MAX_SUBSETS} subsets of the best size {round(ideal)}. Use lh."
                 if cells > 1
                 else "ss: a domain of one cell needs no subset. Use grr."
             )

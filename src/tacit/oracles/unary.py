@@ -63,7 +63,7 @@ class Unary(Oracle):
     @property
     def denominator(self) -> int:
         """Sum of a cell's weights."""
-        return self.span**self.domain
+        return int(self.span**self.domain)
 
     @property
     def keep(self) -> Fraction:

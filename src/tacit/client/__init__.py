@@ -1,0 +1,7 @@
+"""The device's side. Reads the JSON contract alone, as a client in any language does; needs nothing but Python."""
+
+from __future__ import annotations
+
+from tacit.client.interpreter import Interpreter
+
+__all__ = ["Interpreter"]
