@@ -38,11 +38,21 @@ class ChannelAudit:
     oracle: str
     code: int
     cells: tuple[int, int]
+    defect: str = ""
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the channel; empty if nothing is."""
+        if self.defect:
+            return self.defect
+        if self.ratio is None:
+            return "a code gives a record away"
+        return "" if within(self.ratio, self.epsilon) else "exceeds its budget"
 
     @property
     def ok(self) -> bool:
-        """Whether the worst ratio is within the channel's budget."""
-        return self.ratio is not None and within(self.ratio, self.epsilon)
+        """Whether the channel is sound and its worst ratio within its budget."""
+        return not self.problem
 
     @property
     def loss(self) -> float:
@@ -79,14 +89,16 @@ class Audit:
         return all(channel.ok for channel in self.channels) and total is not None and within(total, self.epsilon)
 
     def __str__(self) -> str:
-        lines = [f"{'ok' if self.ok else 'FAILED'}: a person's total loss is at most {self.worst_loss:.12g} nats;"]
-        lines[0] += f" the budget is {decimal_text(self.epsilon)}."
-        lines.append(f"{'service':<16} {'channel':<14} {'reports':>7} {'budget':>10} {'realised':>14}  worst case")
+        lines = [
+            f"{'ok' if self.ok else 'FAILED'}: a person's total loss is at most {self.worst_loss:.12g} nats; "
+            f"the budget is {decimal_text(self.epsilon)}.",
+            f"{'service':<16} {'channel':<14} {'reports':>7} {'budget':>10} {'realised':>14}  worst case",
+        ]
         for item in self.channels:
             where = f"{item.oracle}, levels {'-'.join(map(str, item.view))}, cells {item.cells[0]} and {item.cells[1]}"
             lines.append(
                 f"{item.service:<16} {item.channel:<14} {item.reports:>7} {float(item.epsilon):>10.6g} "
-                f"{item.loss:>14.10f}  {where}, code {item.code}{'' if item.ok else '  ← exceeds the budget'}"
+                f"{item.loss:>14.10f}  {where}, code {item.code}{item.problem and f'  ← {item.problem}'}"
             )
         return "\n".join(lines)
 
@@ -99,42 +111,45 @@ def every_column(oracle: Oracle) -> Iterator[Column]:
         yield Column(code, most, weights.index(most), least, weights.index(least))
 
 
-def _worst(oracle: Oracle) -> Column:
+def _badness(column: Column) -> tuple[bool, Fraction]:
+    return column.ratio is None, column.ratio or Fraction(0)
+
+
+def _worst_column(oracle: Oracle) -> Column:
     """Return the column with the largest ratio; impossible codes do not count, half-possible ones count most."""
     columns = list(oracle.columns())
     if oracle.domain * oracle.alphabet <= ENUMERATE:
         columns += every_column(oracle)
-    possible = [column for column in columns if column.most > 0 or column.least < 0]
+    return max((column for column in columns if column.most != 0 or column.least != 0), key=_badness)
 
-    def badness(column: Column) -> tuple[bool, Fraction]:
-        return column.ratio is None, column.ratio or Fraction(0)
 
-    return max(possible, key=badness)
+def _defect(oracle: Oracle, worst: Column) -> str:
+    """Return why an oracle is no channel at all, or one that means the opposite; empty if it is sound."""
+    if worst.least < 0:
+        return "weights are not probabilities"
+    if oracle.domain > 1 and oracle.keep <= oracle.lie:
+        return "the truth is no more likely than a lie"
+    return ""
 
 
 def _audit_channel(service: str, reports: int, channel: Channel) -> ChannelAudit:
-    worst: tuple[tuple[bool, Fraction], ChannelAudit] | None = None
-    seen: dict[Oracle, Column] = {}
+    found: dict[Oracle, ChannelAudit] = {}
     for view in channel.views:
-        if view.oracle in seen:
-            continue
-        column = seen[view.oracle] = _worst(view.oracle)
-        result = ChannelAudit(
-            service,
-            channel.name,
-            reports,
-            channel.epsilon,
-            column.ratio,
-            view.levels,
-            view.oracle.name,
-            view.offset + column.code,
-            (column.most_cell, column.least_cell),
-        )
-        badness = (column.ratio is None, column.ratio or Fraction(0))
-        if worst is None or badness > worst[0]:
-            worst = badness, result
-    assert worst is not None  # noqa: S101  a channel has at least one view
-    return worst[1]
+        if view.oracle not in found:
+            column = _worst_column(view.oracle)
+            found[view.oracle] = ChannelAudit(
+                service,
+                channel.name,
+                reports,
+                channel.epsilon,
+                column.ratio,
+                view.levels,
+                view.oracle.name,
+                view.offset + column.code,
+                (column.most_cell, column.least_cell),
+                _defect(view.oracle, column),
+            )
+    return max(found.values(), key=lambda item: (bool(item.defect), item.ratio is None, item.ratio or Fraction(0)))
 
 
 def audit_contract(contract: Contract) -> Audit:

@@ -265,6 +265,8 @@ class LinearHash(Oracle):
         null = self._rest * self.span
         yield Column(0, null, 0, null, 0)
         if self.domain == 1:
+            only = self._seed_weight * self.stay
+            yield Column(1, only, 0, only, 0)
             return
         block = max(i for i, size in enumerate(self.sizes) if size > 1)
         unit = self.g ** sum(self.digits[block + 1 :])

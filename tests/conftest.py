@@ -1,0 +1,31 @@
+"""Seeds by test name, and skips that fail where everything must be present."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """Return a seed made of the test's own name, so that adding a test moves no other's draws."""
+    return int.from_bytes(hashlib.sha256(request.node.nodeid.encode()).digest()[:8], "big")
+
+
+@pytest.fixture
+def source(seed: int) -> np.random.Generator:
+    """Return a generator of test data."""
+    return np.random.default_rng(seed)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
+    """Turn skips for missing software into failures under TACIT_REQUIRE_ALL=1."""
+    report = yield
+    if report.skipped and os.environ.get("TACIT_REQUIRE_ALL") == "1" and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped under TACIT_REQUIRE_ALL=1: {report.longrepr}"
+    return report
