@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -96,7 +97,8 @@ def _levels(attribute: Ordinal | Categorical, levels: Levels) -> dict[str, Any]:
 def _channel(channel: Channel, levels: Sequence[Levels]) -> dict[str, Any]:
     views = [view.levels for view in channel.views]
     ranges = [sorted({view[i] for view in views}) for i in range(len(levels))]
-    product = views == list(itertools.product(*ranges))
+    whole = math.prod(map(len, ranges)) == len(views)  # a list of pairs may span an astronomic product
+    product = whole and views == list(itertools.product(*ranges))
     by_domain: dict[str, Any] = {}
     hashed: dict[str, Any] | None = None
     for view in channel.views:
@@ -175,10 +177,7 @@ def _read_channel(data: Mapping[str, Any], levels: Sequence[Levels], bits: int) 
     by_domain, otherwise = data["by_domain"], data["otherwise"]
 
     def build(sizes: Sequence[int]) -> Oracle:
-        domain = 1
-        for size in sizes:
-            domain *= size
-        entry = dict(by_domain.get(str(domain), otherwise))
+        entry = dict(by_domain.get(str(math.prod(sizes)), otherwise))
         kind = oracle_named(entry.pop("oracle"))
         if kind is LinearHash:
             factors = entry.pop("multipliers")
@@ -191,9 +190,7 @@ def _read_channel(data: Mapping[str, Any], levels: Sequence[Levels], bits: int) 
 def _read_views(data: Mapping[str, Any], attributes: int) -> list[View]:
     if "product" in data:
         ranges: list[list[int]] = data["product"]
-        count = 1
-        for choices in ranges:
-            count *= len(choices)
+        count = math.prod(map(len, ranges))
         if count > MAX_VIEWS:
             message = f"The contract has {count} views; at most {MAX_VIEWS}."
             raise ContractError(message, code="contract-damaged")

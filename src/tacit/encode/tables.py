@@ -69,10 +69,21 @@ def as_table(service: Service, source: Any) -> pa.Table:
         raise RecordError(problem, code="empty-table", service=service.name)
     table = table.select(expected)
     for attribute in service.public:
+        table = _with_plain_text(table, attribute.name)
         if not any(test(table.schema.field(attribute.name).type) for test in PUBLIC_TYPES):
             problem = "a public column must hold numbers, text, booleans, dates or times. Convert it."
             raise RecordError(problem, code="wrong-type", service=service.name, column=attribute.name)
     return table
+
+
+def _with_plain_text(table: pa.Table, name: str) -> pa.Table:
+    """Return the table with a column's dictionaries and views decoded, so that every engine can store it."""
+    column = table.column(name)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.large_string())
+    return table.set_column(table.column_names.index(name), name, column)
 
 
 def _read(source: Any) -> pa.Table:
@@ -102,13 +113,11 @@ def _read_path(path: Path) -> pa.Table:
 
 def key_column(service: Service, table: pa.Table) -> pa.ChunkedArray:
     """Return the key column as 64-bit integers or text, after refusing missing and repeated keys."""
-    column = table.column(service.key)
+    column = _with_plain_text(table, service.key).column(service.key)
 
     def refuse(problem: str, code: str, rows: int = 0, first_row: int | None = None) -> RecordError:
         return RecordError(problem, code=code, service=service.name, column=service.key, rows=rows, first_row=first_row)
 
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     if column.null_count:
         first = pc.index(pc.is_null(column), True).as_py()
         raise refuse("a key is missing. Every row names its person.", "missing-key", column.null_count, first)
@@ -121,7 +130,7 @@ def key_column(service: Service, table: pa.Table) -> pa.ChunkedArray:
         if repeats:
             raise refuse("a person occurs in more than one row. Keep one row per person.", "duplicate-key", repeats)
         return column
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = column.cast(pa.large_string())
         repeats = len(column) - pc.count_distinct(column).as_py()
         if repeats:

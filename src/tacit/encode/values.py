@@ -142,14 +142,10 @@ class ColumnReader:
             wanted = "dates" if attribute.is_date else "numbers"
             problem = f"the column holds {kind}, the declared values are {wanted}. Convert it."
             raise self.refuse(problem, "wrong-type", np.zeros(0), first_row)
-        try:
-            if attribute.is_date:
-                column = column.cast(pa.date32()).cast(pa.int32())
-            elif pa.types.is_decimal(kind) or kind == pa.float16():
-                column = column.cast(pa.float64())
-        except pa.ArrowInvalid:
-            problem = "times have a time of day, the declared values are dates. Truncate them to days."
-            raise self.refuse(problem, "wrong-type", np.zeros(0), first_row) from None
+        if attribute.is_date:
+            column = self._days(column, first_row)
+        elif pa.types.is_decimal(kind) or kind == pa.float16():
+            column = column.cast(pa.float64())
         if column.null_count:
             column = pc.fill_null(column, pa.scalar(0, column.type))
         numbers: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
@@ -158,6 +154,17 @@ class ColumnReader:
         if numbers.dtype == np.uint64:  # what does not fit 63 bits is outside every range anyway
             numbers = np.minimum(numbers, np.uint64(2**63 - 1))
         return numbers.astype(np.int64, copy=False)
+
+
+    def _days(self, column: pa.Array, first_row: int) -> pa.Array:
+        """Return days since 1970; a time of day is never dropped silently."""
+        days = column.cast(pa.date32())
+        if not pa.types.is_date32(column.type):
+            inside_day = np.asarray(pc.fill_null(pc.not_equal(days.cast(column.type), column), fill_value=False))
+            if inside_day.any():
+                problem = "times have a time of day, the declared values are dates. Truncate them to days."
+                raise self.refuse(problem, "wrong-type", inside_day, first_row)
+        return days.cast(pa.int32())
 
 
 def _bin(ticks: Ints, attribute: Ordinal) -> Ints:

@@ -29,6 +29,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from tacit.errors import LayoutError
 from tacit.oracles.base import Cells, Codes, Column, Oracle, remainder
 from tacit.oracles.grr import flip_count, respond
 from tacit.randomness import DRAW_BITS, Draws
@@ -94,8 +95,11 @@ class LinearHash(Oracle):
         g = best_prime(bound)
         multipliers = tuple(multiplier(digits_for(size, g), g) for size in sizes)
         oracle = cls(tuple(sizes), bits, g, flip_count(g, bound, bits), multipliers)
-        if oracle.span - (g - 1) * oracle.flip <= oracle.flip or oracle.seeds > oracle.span:
+        if oracle.span - (g - 1) * oracle.flip <= oracle.flip:
             raise oracle.too_coarse()
+        if oracle.seeds > oracle.span:
+            message = f"lh: {oracle.domain} cells need {oracle.seeds.bit_length()}-bit seeds; draws have {bits} bits."
+            raise LayoutError(message, code="codes-too-large")
         return oracle
 
     @cached_property

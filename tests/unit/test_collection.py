@@ -1,0 +1,249 @@
+"""Contracts: the same bytes for everybody, readable, small, and refusing what cannot work."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tacit as tc
+from tacit.datasets import town_schema
+from tacit.errors import ContractError, LayoutError, SchemaError, TacitError, UnknownNameError, UsageError
+from tacit.wire import MAX_BYTES
+
+
+def ordinals(count: int, values: int, **options: object) -> tc.Schema:
+    attributes = [tc.Ordinal(f"a{i}", 0, values - 1, **options) for i in range(count)]  # type: ignore[arg-type]
+    return tc.Schema([tc.Service("s", key="uid", attributes=attributes)])
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "hio", "hi", "sc", "fc", "am(2)"])
+@pytest.mark.parametrize("oracle", ["auto", "lh", "olh"])
+def test_json_round_trip_is_byte_stable(mechanism: str, oracle: str) -> None:
+    collection = tc.Collection(town_schema(), epsilon=2.0, mechanism=mechanism, oracle=oracle, round="2026-11")
+    again = tc.Collection.from_json(collection.to_json())
+    assert again.to_json() == collection.to_json()
+    assert again.id == collection.id
+    assert again == collection
+    assert again.contract == collection.contract
+    assert len(collection.to_json().encode()) < MAX_BYTES
+    reformatted = json.dumps(json.loads(collection.to_json()))
+    assert tc.Collection.from_json(reformatted).id == collection.id
+
+
+def test_the_id_names_the_content() -> None:
+    first = tc.Collection(ordinals(1, 10), 1.0, round="a")
+    assert first.id == tc.Collection(ordinals(1, 10), "1", round="a").id
+    others = [
+        tc.Collection(ordinals(1, 10), 1.0, round="b"),
+        tc.Collection(ordinals(1, 10), 1.1, round="a"),
+        tc.Collection(ordinals(1, 11), 1.0, round="a"),
+        tc.Collection(ordinals(1, 10), 1.0, round="a", mechanism="sc"),
+    ]
+    assert len({first.id, *(other.id for other in others)}) == 5
+
+
+def test_a_collection_file_compiles_to_the_same_contract(tmp_path: Path) -> None:
+    path = tmp_path / "shop.toml"
+    path.write_text(
+        """
+epsilon = 2.0
+round = "2026-11"
+
+[[services]]
+name = "users"
+key = "uid"
+attributes = [
+  { name = "age", low = 0, high = 124 },
+  { name = "joined", kind = "date", low = "2020-01-01", high = "2026-12-31" },
+  { name = "left", kind = "date", low = 2020-01-01, high = 2026-12-31, null = true },
+  { name = "state", kind = "categorical", values = ["CA", "NY"], other = "else" },
+  { name = "os", kind = "public" },
+]
+
+[[services]]
+name = "orders"
+key = "uid"
+at_most = 10
+sends = 2
+attributes = [{ name = "amount", low = 0, high = 499, cells = 125 }]
+"""
+    )
+    collection = tc.Collection.from_file(path)
+    contract = tmp_path / "shop.json"
+    contract.write_text(collection.to_json())
+    assert tc.Collection.from_file(contract) == collection
+    assert [service.name for service in collection.schema.services] == ["users", "orders"]
+    orders = collection.contract["orders"]
+    assert orders.channels[0].epsilon == collection.contract.epsilon / 3  # three reports: one user, two orders
+    assert '"at_most": 10' in collection.to_json()
+    assert collection.audit().ok
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "code"),
+    [
+        ("epsilon = ", ContractError, "file-not-toml"),
+        ("epsilon = 1", SchemaError, "missing-word"),
+        ("epsilon = 1\nservices = 3", SchemaError, "bad-option"),
+        ("epsilon = 1\nservices = [3]", SchemaError, "bad-option"),
+        ("epsilonn = 1\nservices = []", UnknownNameError, "unknown-word"),
+        ("epsilon = 1\n[[services]]\nname = 's'\nkey = 'u'", SchemaError, "missing-word"),
+        ("epsilon = 1\n[[services]]\nname = 's'\nkey = 'u'\nattributes = 1", SchemaError, "bad-option"),
+        ("epsilon = 1\n[[services]]\nname='s'\nkey='u'\nattributes=[{name='a'}]", SchemaError, "missing-word"),
+        (
+            "epsilon = 1\n[[services]]\nname='s'\nkey='u'\nattributes=[{name='a',kind='ordnal'}]",
+            UnknownNameError,
+            "unknown-word",
+        ),
+        (
+            "epsilon = 1\n[[services]]\nname='s'\nkey='u'\nattributes=[{name='a',low=0,high=1,cels=3}]",
+            UnknownNameError,
+            "unknown-word",
+        ),
+        (
+            "epsilon = 1\n[[services]]\nname='s'\nkey='u'\nattributes=[{name='a',kind='date',low='x',high='y'}]",
+            SchemaError,
+            "bad-bound",
+        ),
+        (
+            "epsilon = 1\n[[services]]\nname='s'\nkey='u'\nattributes=[{name='a',kind='date',low=1,high=2}]",
+            SchemaError,
+            "bad-bound",
+        ),
+    ],
+)
+def test_bad_collection_files_are_refused_by_name(text: str, error: type[TacitError], code: str) -> None:
+    with pytest.raises(error) as caught:
+        tc.Collection.from_toml(text)
+    assert caught.value.code == code
+
+
+def test_unreadable_files_are_refused_without_their_folder(tmp_path: Path) -> None:
+    with pytest.raises(ContractError) as caught:
+        tc.Collection.from_file(tmp_path / "absent.json")
+    assert caught.value.code == "unreadable-file"
+    assert str(tmp_path) not in str(caught.value)
+
+
+GOOD = tc.Collection(town_schema(), epsilon=2.0).to_json()
+
+DAMAGED = [
+    ("contract-not-json", "{"),
+    ("contract-not-json", "[" * 100_000),
+    ("contract-version", "[]"),
+    ("contract-version", GOOD.replace('"tacit": 1', '"tacit": 2')),
+    ("contract-damaged", GOOD.replace('"channels"', '"chanels"')),
+    ("contract-damaged", GOOD.replace('"draw_bits": 53', '"draw_bits": 54')),
+    ("contract-damaged", GOOD.replace('"draw_bits": 53', '"draw_bits": "53"')),
+    ("contract-damaged", GOOD.replace('"draws": 3', '"draws": 2')),
+    ("contract-damaged", GOOD.replace('"widths": [25, 5, 1]', '"widths": [25, 5, 2]')),
+    ("contract-damaged", GOOD.replace('"product": [[0, ', '"product": [[7, ')),
+    ("contract-damaged", GOOD.replace('"oracle": "grr"', '"oracle": null')),
+    ("contract-damaged", GOOD.replace('"codes": ', '"codes": 1')),
+    ("contract-too-large", GOOD + " " * MAX_BYTES),
+]
+
+
+@pytest.mark.parametrize(("code", "text"), DAMAGED)
+def test_damaged_contracts_are_refused(code: str, text: str) -> None:
+    assert text != GOOD
+    with pytest.raises((ContractError, UsageError)) as caught:
+        tc.Collection.from_json(text)
+    assert caught.value.code in (code, "unknown-name")
+
+
+def test_what_cannot_work_is_refused_with_what_would() -> None:
+    with pytest.raises(LayoutError) as views:
+        tc.Collection(ordinals(8, 625), 1.0, mechanism="hio")
+    assert views.value.code == "too-many-views"
+    assert "sc" in views.value.message
+    with pytest.raises(LayoutError) as codes:
+        tc.Collection(ordinals(6, 1000), 1.0, mechanism="fc")
+    assert codes.value.code == "codes-too-large"
+    assert "am(2)" in codes.value.message
+    with pytest.raises(LayoutError) as marginal:
+        tc.Collection(ordinals(2, 10), 1.0, mechanism="am(3)")
+    assert marginal.value.code == "mechanism-number"
+    with pytest.raises(LayoutError):
+        tc.Collection(ordinals(2, 10), 1.0, mechanism="hio(2)")
+    with pytest.raises(UnknownNameError) as name:
+        tc.Collection(ordinals(2, 10), 1.0, mechanism="hoi")
+    assert "hio" in name.value.message
+    with pytest.raises(UnknownNameError):
+        tc.Collection(ordinals(2, 10), 1.0, oracle="laplace")
+    with pytest.raises(LayoutError) as oracle:
+        tc.Collection(ordinals(2, 100), 1.0, oracle="grr")
+    assert oracle.value.code == "grr-domain-too-large"
+    assert "oracle='auto'" in oracle.value.message
+    with pytest.raises(LayoutError) as size:
+        tc.Collection(ordinals(5, 625), 1.0, mechanism="hi")
+    assert size.value.code == "contract-too-large"
+    many = tc.Categorical("c", [f"value number {i}" for i in range(20_000)])
+    with pytest.raises(LayoutError):
+        tc.Collection(tc.Schema([tc.Service("s", key="uid", attributes=[many])]), 1.0)
+
+
+@pytest.mark.parametrize("arguments", [("schema", 1.0), (ordinals(1, 5), 0), (ordinals(1, 5), float("inf"))])
+def test_arguments_are_checked(arguments: tuple[object, object]) -> None:
+    with pytest.raises(UsageError):
+        tc.Collection(*arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("round_name", [7, "x" * 101, "a\nb"])
+def test_rounds_are_short_printable_text(round_name: object) -> None:
+    with pytest.raises(SchemaError):
+        tc.Collection(ordinals(1, 5), 1.0, round=round_name)  # type: ignore[arg-type]
+
+
+def test_large_layouts_stay_small_contracts() -> None:
+    collection = tc.Collection(ordinals(10, 9, fanout=3), 1.0, mechanism="hio")
+    assert len(collection.contract.services[0].channels[0].views) == 3**10
+    assert len(collection.to_json().encode()) < MAX_BYTES
+    pairs = tc.Collection(ordinals(60, 64), 8.0, mechanism="am(2)")
+    assert len(pairs.to_json().encode()) < MAX_BYTES
+    assert collection.audit().ok
+    assert pairs.audit().ok
+
+
+def test_views_follow_the_papers() -> None:
+    one = tc.Collection(ordinals(1, 125), 1.0, mechanism="hio").contract.services[0]
+    assert [view.levels for view in one.channels[0].views] == [(1,), (2,), (3,)]
+    two = tc.Collection(ordinals(2, 25), 1.0, mechanism="hio").contract.services[0]
+    assert len(two.channels[0].views) == 9
+    budgets = {
+        mechanism: [channel.epsilon for channel in tc.Collection(ordinals(2, 25), 1, mechanism=mechanism).contract.services[0].channels]
+        for mechanism in ("hi", "sc", "fc", "am(1)")
+    }
+    assert [len(budgets[name]) for name in ("hi", "sc", "fc", "am(1)")] == [9, 4, 1, 1]
+    assert all(sum(split) == 1 and len(set(split)) == 1 for split in budgets.values())
+
+
+def test_diff_says_what_changed_and_what_it_costs() -> None:
+    age, state = tc.Ordinal("age", 0, 124), tc.Categorical("state", ["CA", "NY"])
+    old = tc.Collection(tc.Schema([tc.Service("users", key="uid", attributes=[age])]), 1.0, round="1")
+    new_users = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", 0, 99), state])
+    new = tc.Collection(
+        tc.Schema([new_users, tc.Service("visits", key="uid", attributes=[tc.Ordinal("n", 0, 9)])]), 1.5, round="2"
+    )
+    text = str(old.diff(new))
+    for part in (
+        "round '1' becomes '2'",
+        "epsilon 1 becomes 1.5",
+        "adds service visits",
+        "adds attribute of users: state",
+        "users.age: high 124 becomes 99",
+        "1 before, 1.5 after",
+        "variance",
+    ):
+        assert part in text
+    assert not old.diff(old)
+    assert str(old.diff(old)) == "No change."
+    assert "removes service visits" in str(new.diff(old))
+
+
+def test_repr_shows_what_it_is() -> None:
+    text = repr(tc.Collection(ordinals(1, 5), 0.5))
+    assert "epsilon=0.5" in text
+    assert "s;" in text
