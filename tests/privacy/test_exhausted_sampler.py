@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from support.channels import all_records, channel_row
 
 import tacit as tc
+from support.channels import all_records, channel_row
 from tacit.collection import Collection
 from tacit.contract import compile_contract
 from tacit.oracles import ORACLES, Oracle
@@ -71,7 +71,11 @@ def exhaust(bits: int, mechanism: str, schema: tc.Schema, record: dict[str, obje
 
 
 SCHEMA = tc.Schema(
-    [tc.Service("s", key="uid", attributes=[tc.Ordinal("a", 0, 3, fanout=2), tc.Categorical("c", ["x", "y"], null=True)])]
+    [
+        tc.Service(
+            "s", key="uid", attributes=[tc.Ordinal("a", 0, 3, fanout=2), tc.Categorical("c", ["x", "y"], null=True)]
+        )
+    ]
 )
 
 

@@ -6,12 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support.channels import all_records, cell_in_view, channel_row, oracle_matrix
 
 import tacit as tc
+from support.channels import all_records, cell_in_view, channel_row, oracle_matrix
 from tacit.oracles import ORACLES
 from tacit.privacy import exp_below
-
 
 CASES = [(name, sizes) for name in ("grr", "ss", "lh", "oue") for sizes in [(2,), (3,), (6,), (2, 3)]]
 
@@ -33,7 +32,11 @@ def test_the_mean_estimate_of_a_cell_is_its_indicator(name: str, sizes: tuple[in
 
 
 SCHEMA = tc.Schema(
-    [tc.Service("s", key="uid", attributes=[tc.Ordinal("a", 0, 4, fanout=2), tc.Categorical("c", ["x", "y"], null=True)])]
+    [
+        tc.Service(
+            "s", key="uid", attributes=[tc.Ordinal("a", 0, 4, fanout=2), tc.Categorical("c", ["x", "y"], null=True)]
+        )
+    ]
 )
 
 

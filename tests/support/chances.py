@@ -1,4 +1,4 @@
-"""Tests of distributions that do not flake: fixed seeds, a stated false-alarm rate, and a mutant that must be caught."""
+"""Tests of distributions that do not flake: fixed seeds, a stated false-alarm rate, a mutant that must be caught."""
 
 from __future__ import annotations
 

@@ -213,7 +213,10 @@ def test_views_follow_the_papers() -> None:
     two = tc.Collection(ordinals(2, 25), 1.0, mechanism="hio").contract.services[0]
     assert len(two.channels[0].views) == 9
     budgets = {
-        mechanism: [channel.epsilon for channel in tc.Collection(ordinals(2, 25), 1, mechanism=mechanism).contract.services[0].channels]
+        mechanism: [
+            channel.epsilon
+            for channel in tc.Collection(ordinals(2, 25), 1, mechanism=mechanism).contract.services[0].channels
+        ]
         for mechanism in ("hi", "sc", "fc", "am(1)")
     }
     assert [len(budgets[name]) for name in ("hi", "sc", "fc", "am(1)")] == [9, 4, 1, 1]

@@ -32,7 +32,12 @@ USERS = tc.Schema(
     ]
 )
 COLLECTION = tc.Collection(USERS, 1.0)
-COLUMNS: dict[str, list[Any]] = {"uid": [7, 8, 9], "age": [30, 41, 52], "state": ["CA", "NY", "WA"], "os": ["a", "b", "a"]}
+COLUMNS: dict[str, list[Any]] = {
+    "uid": [7, 8, 9],
+    "age": [30, 41, 52],
+    "state": ["CA", "NY", "WA"],
+    "os": ["a", "b", "a"],
+}
 
 
 def encode(**changes: Any) -> pa.Table:
@@ -174,7 +179,12 @@ def test_missing_columns_and_tables_are_named() -> None:
 def test_errors_say_where_without_saying_what() -> None:
     with pytest.raises(RecordError) as caught:
         encode(age=[30, 200, 300])
-    assert (caught.value.service, caught.value.column, caught.value.rows, caught.value.first_row) == ("users", "age", 2, 1)
+    assert (caught.value.service, caught.value.column, caught.value.rows, caught.value.first_row) == (
+        "users",
+        "age",
+        2,
+        1,
+    )
 
 
 def test_nothing_is_drawn_before_everything_is_valid() -> None:

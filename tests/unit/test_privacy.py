@@ -45,7 +45,9 @@ def test_within_decides_on_either_side() -> None:
     assert not within(exp_below(Fraction(1), 100) + Fraction(1, 10**90), Fraction(1))
 
 
-@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), "one", None, True, "1/0", 31, "-0.0", [], Decimal("NaN")])
+@pytest.mark.parametrize(
+    "bad", [0, -1, float("nan"), float("inf"), "one", None, True, "1/0", 31, "-0.0", [], Decimal("NaN")]
+)
 def test_epsilon_must_be_a_finite_number_above_zero(bad: object) -> None:
     with pytest.raises(UsageError) as caught:
         parse_epsilon(bad)  # type: ignore[arg-type]
@@ -58,7 +60,15 @@ def test_epsilon_is_the_decimal_that_was_written() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [("1/8", "0.125"), ("-1/8", "-0.125"), ("1/3", "1/3"), ("200", "200"), ("1/100", "0.01"), ("0", "0"), ("-7/2", "-3.5")],
+    [
+        ("1/8", "0.125"),
+        ("-1/8", "-0.125"),
+        ("1/3", "1/3"),
+        ("200", "200"),
+        ("1/100", "0.01"),
+        ("0", "0"),
+        ("-7/2", "-3.5"),
+    ],
 )
 def test_decimal_text(value: str, text: str) -> None:
     assert decimal_text(Fraction(value)) == text

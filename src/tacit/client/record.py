@@ -78,8 +78,11 @@ def _number(attribute: Data, value: Any, refuse: Any) -> int | float:
         problem = "the value is not a number, but the declared values are. Convert it."
         raise refuse(problem, "wrong-type")
     if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            problem = "the number is beyond 64 bits. Convert it."
+            raise refuse(problem, "wrong-type")
         return value
-    number = float(value)
+    number = math.nan if isinstance(value, Decimal) and value.is_nan() else float(value)
     if not math.isfinite(number):
         problem = "values are NaN or infinite. Remove them, or make them NULL and declare null=True."
         raise refuse(problem, "not-finite")
@@ -93,11 +96,7 @@ def _tick(attribute: Data, value: Any, refuse: Any) -> int:
     if isinstance(number, int) and unit == 1 and low.denominator == 1:
         return int(_inside(attribute, number, int(low), int(high), refuse) - int(low))
     start, step = float(low), float(unit)
-    try:
-        number = float(number)
-    except OverflowError:
-        number = math.copysign(1.7e308, number)  # far outside any range; the next line decides
-    number = _inside(attribute, number, start, start + float(unit * (ticks - 1)), refuse)
+    number = _inside(attribute, float(number), start, start + float(unit * (ticks - 1)), refuse)
     steps = (number - start) / step
     tick = math.floor(steps + 0.5)
     if "cells" not in attribute and abs(steps - tick) > OFF_STEP:

@@ -155,7 +155,6 @@ class ColumnReader:
             numbers = np.minimum(numbers, np.uint64(2**63 - 1))
         return numbers.astype(np.int64, copy=False)
 
-
     def _days(self, column: pa.Array, first_row: int) -> pa.Array:
         """Return days since 1970; a time of day is never dropped silently."""
         days = column.cast(pa.date32())

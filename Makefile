@@ -1,0 +1,47 @@
+# Two commands matter: `make demo` and `make test`. Each installs what it needs into .venv.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+FILES := src tests bench docs
+
+.PHONY: demo test bench lint docs lock clean
+
+demo: .venv/run.done
+	@$(BIN)/tacit demo
+
+test: lint
+	$(BIN)/python -m pytest -n 2 -q
+
+lint: .venv/dev.done
+	$(BIN)/ruff check $(FILES)
+	$(BIN)/ruff format --check $(FILES)
+	$(BIN)/mypy
+
+bench: .venv/bench.done
+	$(BIN)/python bench/encode/run.py --slice
+
+docs: .venv/dev.done
+	$(BIN)/python docs/generate.py
+
+lock: .venv/dev.done
+	$(PIP) install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --extra build -o requirements/run.lock $(LOCK)
+	$(BIN)/uv pip compile pyproject.toml --extra build --extra dev -o requirements/dev.lock $(LOCK)
+	$(BIN)/uv pip compile pyproject.toml --extra build --extra bench -o requirements/bench.lock $(LOCK)
+LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.venv/bin/python:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: install it and run make again."; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "$(PYTHON) is too old: Python 3.11 or newer is needed. Run make PYTHON=/path/to/python3.11."; exit 2; }
+	@$(PYTHON) -m venv .venv || \
+	  { rm -rf .venv; echo "No virtual environment can be made: install the venv module (Debian: python3-venv)."; exit 2; }
+
+.venv/%.done: requirements/%.lock pyproject.toml | .venv/bin/python
+	@echo "Installing $* requirements into .venv …"
+	@$(PIP) install --quiet --require-hashes -r requirements/$*.lock
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,135 @@
+"""The shape of the package: direction of imports, public names, file sizes, cards of mechanisms."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tacit
+from tacit.errors import TacitError
+from tacit.oracles import ORACLES
+
+ROOT = Path(tacit.__file__).parent
+REPOSITORY = ROOT.parent.parent
+
+LAYERS: list[set[str]] = [
+    {"errors"},
+    {"randomness", "privacy"},
+    {"attributes"},
+    {"schema"},
+    {"oracles", "layouts", "plain", "datasets"},
+    {"contract"},
+    {"wire", "audit", "diff", "encode"},
+    {"collection"},
+    {"cli"},
+]
+"""A module imports from earlier layers, or from its own package."""
+
+MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
+
+
+def layer(name: str) -> int:
+    return next(i for i, names in enumerate(LAYERS) if name in names)
+
+
+def imported(path: Path) -> set[str]:
+    """Return the tacit modules a file imports, as paths below the package."""
+    found = set()
+    for node in ast.walk(ast.parse((ROOT / path).read_text())):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        found |= {name for name in names if name == "tacit" or name.startswith("tacit.")}
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_imports_point_down(path: Path) -> None:
+    top = path.parts[0].removesuffix(".py")
+    if top == "__init__":
+        return
+    for name in imported(path):
+        parts = name.split(".")
+        target = parts[1] if len(parts) > 1 else "cli"  # the package itself: only the top may import it
+        if top == "client":
+            assert target in ("client", "errors"), f"{path} imports {name}; a client knows errors only"
+        elif target != top:
+            assert layer(target) < layer(top), f"{path} imports {name} against the direction"
+
+
+def test_the_direction_test_can_fail() -> None:
+    assert layer("collection") > layer("oracles")
+    assert not layer("oracles") < layer("errors")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_files_are_short_and_their_public_names_sorted(path: Path) -> None:
+    text = (ROOT / path).read_text()
+    assert len(text.splitlines()) <= 400
+    if path.name == "__main__.py" or "__all__" not in text:
+        assert path.name in ("__main__.py", "__init__.py"), "every module says what is public"
+        return
+    name = "tacit." + ".".join(path.with_suffix("").parts)
+    module = importlib.import_module(name.removesuffix(".__init__"))
+    public = module.__all__
+    assert all(hasattr(module, item) for item in public)
+    assert sorted(public, key=_ruff_order) == public
+
+
+def _ruff_order(name: str) -> tuple[int, str]:
+    """Order constants before classes before functions, as the linter does."""
+    return (0 if name.isupper() else 1 if name[:1].isupper() else 2, name)
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_mechanisms_carry_their_card(name: str) -> None:
+    module = inspect.getmodule(ORACLES[name])
+    assert module is not None
+    card = module.__doc__ or ""
+    headings = ["Code", "Guarantee", "Sampling", "Variance", "Cost", "Range", "Reference"]
+    places = [card.find(f"\n{heading} ") for heading in headings]
+    assert all(place > 0 for place in places), f"{name} lacks a heading of {headings}"
+    assert places == sorted(places)
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = "import sys, tacit; print([m for m in ('pandas', 'polars', 'duckdb', 'scipy') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_clients_run_without_numpy() -> None:
+    code = "import sys; sys.modules['numpy'] = None; sys.modules['pyarrow'] = None; import tacit.client"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def test_no_weak_randomness_reaches_clients_or_encoders() -> None:
+    for path in MODULES:
+        text = (ROOT / path).read_text()
+        if path.parts[0] in ("client", "encode", "oracles", "layouts"):
+            assert "import random" not in text
+            assert "np.random" not in text
+
+
+def test_every_error_has_a_stable_code_of_its_own() -> None:
+    errors = [item for _, item in inspect.getmembers(tacit.errors, inspect.isclass) if issubclass(item, TacitError)]
+    codes = [item.default_code for item in errors]
+    assert len(set(codes)) == len(codes)
+    tree = inspect.getdoc(tacit.errors) or ""
+    assert all(item.__name__ in tree for item in errors)
+
+
+def test_all_modules_import() -> None:
+    names = [module.name for module in pkgutil.walk_packages([str(ROOT)], "tacit.") if "__main__" not in module.name]
+    assert len(names) > 25
+    for name in names:
+        importlib.import_module(name)

@@ -1,0 +1,117 @@
+"""Documentation that fails the build: code blocks run, generated pages are current, links and targets exist."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import tacit as tc
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "bench").rglob("*.md")),
+]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    return [text for kind, text in BLOCK.findall(path.read_text()) if kind == language]
+
+
+def ids(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if blocks(path, "python")], ids=ids)
+def test_python_blocks_run(path: Path, tmp_path: Path) -> None:
+    """The blocks of a page run in order, as one program, in a process and folder of their own."""
+    program = "\n".join(blocks(path, "python"))
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if blocks(path, "toml")], ids=ids)
+def test_collection_files_compile(path: Path) -> None:
+    for text in blocks(path, "toml"):
+        tomllib.loads(text)
+        assert tc.Collection.from_toml(text).audit().ok
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if blocks(path, "sh")], ids=ids)
+def test_shell_blocks_name_targets_that_exist(path: Path) -> None:
+    """Shell blocks hold `make` targets only; CI runs the test target, and the demo has a test of its own."""
+    makefile = (ROOT / "Makefile").read_text()
+    for line in "".join(blocks(path, "sh")).splitlines():
+        command = line.partition("#")[0].split()
+        assert command[0] == "make", f"{line!r} is not run by any test"
+        assert re.search(rf"^{command[1]}:", makefile, re.MULTILINE), f"make has no target {command[1]}"
+
+
+def test_no_block_escapes_the_tests() -> None:
+    known = {"python", "toml", "sh", "text"}
+    for path in PAGES:
+        kinds = {kind for kind, _ in BLOCK.findall(path.read_text())}
+        assert kinds <= known, f"{path.name} has blocks of {kinds - known}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=ids)
+def test_links_between_pages_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
+        if "://" not in target:
+            assert (path.parent / target).exists(), f"{target} does not exist"
+
+
+def test_generated_pages_are_current() -> None:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    for name, page in generate.PAGES.items():
+        assert (generate.HERE / name).read_text() == page(), f"{name} is stale: run make docs"
+
+
+def test_docstring_examples_run() -> None:
+    result = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "--doctest-modules",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            str(ROOT / "src" / "tacit"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert result.returncode == 0, result.stdout
+    assert "passed" in result.stdout
+
+
+def test_the_readme_never_installs_by_a_bare_name() -> None:
+    for path in PAGES:
+        for command in re.findall(r"pip install ([^\n`]+)", path.read_text()):
+            assert command.split()[-1].strip("'\"").startswith("."), f"{path.name}: pip install {command}"
+
+
+def test_every_decision_is_listed() -> None:
+    listing = (ROOT / "docs" / "decisions" / "README.md").read_text()
+    for path in (ROOT / "docs" / "decisions").glob("0*.md"):
+        assert path.name in listing
+        text = path.read_text()
+        assert all(f"**{heading}.**" in text for heading in ("Context", "Choice", "Consequences"))

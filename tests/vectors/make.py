@@ -1,0 +1,141 @@
+"""Write the test vectors: fixed words in, codes out, for clients in any language. Run it to regenerate v1/.
+
+Each file holds a contract (its exact text and id), a service, records, the 32-bit words of all records in order, and
+the codes, a list for each record with one code for each channel. Words are SHA-256 in counter mode over the vector's
+name, so that any language can make more; the last two records have the smallest and the largest draws. ``bad_*`` files
+hold records that must be refused, with the error's code.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import tacit as tc
+from tacit.client import Interpreter
+from tacit.client.interpreter import draw_of_words
+from tacit.errors import RecordError
+
+HERE = Path(__file__).parent / "v1"
+
+SMALL = [tc.Ordinal("age", 0, 6, fanout=3), tc.Categorical("state", ["CA", "NY", "WA"])]
+WIDE = [tc.Ordinal("age", 0, 99), tc.Ordinal("hour", 0, 23), tc.Categorical("plan", ["free", "pro"], null=True)]
+RICH = [
+    tc.Ordinal("age", 0, 26, null=True, fanout=3),
+    tc.Categorical("state", ["CA", "NY"], other="rest"),
+    tc.Categorical("level", [10, 20, 30]),
+    tc.Ordinal("spend", 0, 499, cells=17, outside="clamp"),
+    tc.Ordinal("rate", "0.0", "2.5"),
+    tc.Ordinal("band", 0, 99, cells=7, dither=False),
+    tc.Ordinal("day", datetime.date(2026, 1, 1), datetime.date(2026, 3, 1)),
+]
+
+SMALL_RECORDS = [{"age": age, "state": state} for age in range(7) for state in ("CA", "NY", "WA")]
+WIDE_RECORDS = [{"age": 13 * i % 100, "hour": 5 * i % 24, "plan": ["free", "pro", None][i % 3]} for i in range(24)]
+RICH_RECORDS = [
+    {
+        "age": None if i % 5 == 0 else i % 27,
+        "state": ["CA", "NY", "rest", "TX"][i % 4],
+        "level": [10, 20, 30][i % 3],
+        "spend": [0, 12.34, 499, -3, 1000, 250.5][i % 6],
+        "rate": [0, 0.1, 0.3, 2.5][i % 4],
+        "band": 17 * i % 100,
+        "day": f"2026-0{1 + i % 2}-{1 + i:02}",
+    }
+    for i in range(24)
+]
+
+CASES: dict[str, tuple[list[Any], list[dict[str, Any]], dict[str, Any]]] = {
+    "oracle_grr": (SMALL[1:], SMALL_RECORDS, {"mechanism": "fc", "oracle": "grr", "epsilon": 1}),
+    "oracle_ss": (SMALL[:1], SMALL_RECORDS, {"mechanism": "fc", "oracle": "ss", "epsilon": 1}),
+    "oracle_lh": (SMALL, SMALL_RECORDS, {"mechanism": "fc", "oracle": "lh", "epsilon": 1}),
+    "oracle_lh_large_g": (SMALL, SMALL_RECORDS, {"mechanism": "fc", "oracle": "lh", "epsilon": 4}),
+    "oracle_olh": (SMALL, SMALL_RECORDS, {"mechanism": "fc", "oracle": "olh", "epsilon": 1}),
+    "oracle_oue": (SMALL, SMALL_RECORDS, {"mechanism": "fc", "oracle": "oue", "epsilon": 1}),
+    "layout_hio": (WIDE, WIDE_RECORDS, {"mechanism": "hio", "epsilon": 1}),
+    "layout_hi": (SMALL, SMALL_RECORDS, {"mechanism": "hi", "epsilon": 2}),
+    "layout_sc": (WIDE, WIDE_RECORDS, {"mechanism": "sc", "epsilon": 3}),
+    "layout_fc": (WIDE, WIDE_RECORDS, {"mechanism": "fc", "epsilon": "0.7"}),
+    "layout_am_1": (WIDE, WIDE_RECORDS, {"mechanism": "am(1)", "epsilon": 1}),
+    "layout_am_2": (WIDE, WIDE_RECORDS, {"mechanism": "am(2)", "epsilon": 2}),
+    "values": (RICH, RICH_RECORDS, {"mechanism": "am(2)", "epsilon": 2}),
+}
+
+GOOD = RICH_RECORDS[1]
+BAD: dict[str, dict[str, Any]] = {
+    "missing_value": {**GOOD, "state": None},
+    "missing_column": {name: value for name, value in GOOD.items() if name != "age"},
+    "outside_domain": {**GOOD, "age": 27},
+    "between_steps": {**GOOD, "rate": 0.15},
+    "unknown_category": {**GOOD, "level": 40},
+    "text_for_number": {**GOOD, "age": "3"},
+    "number_for_text": {**GOOD, "state": 3},
+    "boolean_for_number": {**GOOD, "age": True},
+    "beyond_64_bits": {**GOOD, "spend": 2**63},
+    "number_for_date": {**GOOD, "day": 5},
+}
+
+
+def words(name: str, records: int, per_record: int) -> list[int]:
+    """Return 32-bit words, big-endian, of SHA-256("name/0"), SHA-256("name/1"), …
+
+    The last record but one has all words 0, the last one all words 2**32 - 1: draws at both ends of their range.
+    """
+    count = (records - 2) * per_record
+    blocks = b"".join(hashlib.sha256(f"{name}/{i}".encode()).digest() for i in range(-(-count // 8)))
+    middle = [int.from_bytes(blocks[4 * i : 4 * i + 4], "big") for i in range(count)]
+    return middle + [0] * per_record + [2**32 - 1] * per_record
+
+
+def with_dates(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the record with its ISO dates as dates, which JSON does not have."""
+    day = record.get("day")
+    return record | {"day": datetime.date.fromisoformat(day)} if isinstance(day, str) else record
+
+
+def collection_of(attributes: list[Any], epsilon: Any, **options: Any) -> tc.Collection:
+    """Return a collection of one service."""
+    return tc.Collection(tc.Schema([tc.Service("s", key="uid", attributes=attributes)]), epsilon, **options)
+
+
+def vectors() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every vector with its file name."""
+    for name, (attributes, all_records, options) in CASES.items():
+        collection = collection_of(attributes, **options)
+        interpreter = Interpreter(collection.to_json())
+        needed = [attribute.name for attribute in attributes]
+        records = [{column: record[column] for column in needed} for record in all_records]
+        per_record = interpreter.draws("s")
+        stream = words(name, len(records), 2 * per_record)
+        draws = [draw_of_words(*pair) for pair in zip(stream[::2], stream[1::2], strict=True)]
+        codes = [
+            interpreter.encode("s", with_dates(record), draws[i * per_record : (i + 1) * per_record])
+            for i, record in enumerate(records)
+        ]
+        yield f"{name}.json", _head(collection) | {"records": records, "words": stream, "codes": codes}
+    collection = collection_of(RICH, 2, mechanism="am(2)")
+    interpreter = Interpreter(collection.to_json())
+    for name, record in BAD.items():
+        try:
+            interpreter.encode("s", with_dates(record), [0] * interpreter.draws("s"))
+        except RecordError as refusal:
+            yield f"bad_{name}.json", _head(collection) | {"record": record, "error": refusal.code}
+
+
+def _head(collection: tc.Collection) -> dict[str, Any]:
+    return {"version": 1, "contract": collection.to_json(), "id": collection.id, "service": "s"}
+
+
+def text(vector: dict[str, Any]) -> str:
+    """Return a vector's bytes: a line for each setting."""
+    return "{\n" + ",\n".join(f" {json.dumps(k)}: {json.dumps(v)}" for k, v in vector.items()) + "\n}\n"
+
+
+if __name__ == "__main__":
+    HERE.mkdir(exist_ok=True)
+    for file_name, vector in vectors():
+        (HERE / file_name).write_text(text(vector))

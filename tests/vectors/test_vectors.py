@@ -1,0 +1,68 @@
+"""The committed vectors hold for both encoders, and regenerate to the last byte."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tacit as tc
+from tacit.client import Interpreter
+from tacit.client.interpreter import draw_of_words
+from tacit.errors import RecordError
+from tacit.randomness import ReplayRng
+from vectors.make import BAD, CASES, HERE, text, vectors, with_dates, words
+
+FILES = sorted(HERE.glob("*.json"))
+GOOD_FILES = [path for path in FILES if not path.name.startswith("bad_")]
+BAD_FILES = [path for path in FILES if path.name.startswith("bad_")]
+
+
+def load(path: Path) -> tuple[dict[str, Any], tc.Collection]:
+    vector = json.loads(path.read_text())
+    collection = tc.Collection.from_json(vector["contract"])
+    assert collection.id == vector["id"]
+    return vector, collection
+
+
+@pytest.mark.parametrize("path", GOOD_FILES, ids=lambda path: path.stem)
+def test_both_encoders_reproduce_the_codes(path: Path) -> None:
+    vector, collection = load(path)
+    records = [with_dates(record) for record in vector["records"]]
+    interpreter = Interpreter(vector["contract"])
+    per_record = interpreter.draws("s")
+    assert vector["words"] == words(path.stem, len(records), 2 * per_record)
+    draws = [draw_of_words(*pair) for pair in zip(vector["words"][::2], vector["words"][1::2], strict=True)]
+    single = [
+        interpreter.encode("s", record, draws[i * per_record : (i + 1) * per_record])
+        for i, record in enumerate(records)
+    ]
+    assert single == vector["codes"]
+    table = {"uid": list(range(len(records)))} | {name: pa.array([r[name] for r in records]) for name in records[0]}
+    out = collection.encode(s=table, rng=ReplayRng(vector["words"]))["s"]
+    assert np.array(out["code"]).reshape(-1, len(records)).T.tolist() == vector["codes"]
+
+
+@pytest.mark.parametrize("path", BAD_FILES, ids=lambda path: path.stem)
+def test_bad_records_are_refused_by_the_stated_code(path: Path) -> None:
+    vector, collection = load(path)
+    interpreter = Interpreter(vector["contract"])
+    record = with_dates(vector["record"])
+    with pytest.raises(RecordError) as single:
+        interpreter.encode("s", record, [0] * interpreter.draws("s"))
+    assert single.value.code == vector["error"]
+    with pytest.raises(RecordError) as bulk:
+        collection.encode(s={"uid": 1, **record})
+    assert bulk.value.code in (vector["error"], "unreadable-table")
+
+
+def test_vectors_regenerate_to_the_last_byte() -> None:
+    made = {name: text(vector) for name, vector in vectors()}
+    assert made == {path.name: path.read_text() for path in FILES}
+    assert len(made) == len(CASES) + len(BAD)
+    assert isinstance(with_dates({"day": "2026-01-02"})["day"], datetime.date)
