@@ -29,3 +29,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
         report.outcome = "failed"
         report.longrepr = f"skipped under TACIT_REQUIRE_ALL=1: {report.longrepr}"
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """End with the list of skips, or say that there are none."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    terminalreporter.write_line(f"skipped: {len(skipped) or 'none'}")
+    for report in skipped:
+        terminalreporter.write_line(f"  {report.nodeid}: {report.longrepr[-1]}")
