@@ -36,6 +36,9 @@ RESULTS = HERE / "results.json"
 SUBJECT = "tacit: two attributes of 625 values, HIO"
 """The cell that every ratio is taken of."""
 
+SPARSE_IDS = f"{SUBJECT}, sparse ids"
+"""The same with ids spread over 62 bits, whose duplicates are found by sorting instead of marking: no claim."""
+
 ONE_CORE = f"{SUBJECT}, one core"
 """The same work on one core, as the peers are: no claim, shown for what it says about the encoder itself."""
 
@@ -156,7 +159,7 @@ def subject_cells(sizes: Sizes) -> list[Cell]:
     values = flat_table(sizes.rows, sizes.peer_size, keys=DENSE, seed=SEED)
     cells = [
         (SUBJECT, partial(encode, pair, records)),
-        (f"{SUBJECT}, sparse ids", partial(encode, pair, sparse)),
+        (SPARSE_IDS, partial(encode, pair, sparse)),
         (ONE_CORE, partial(encode_on_one_core, pair, records)),
         ("tacit: one attribute of 1,024 values, OLH", partial(encode, flat, values)),
     ]
@@ -195,15 +198,16 @@ def throughput(sizes: Sizes) -> list[dict[str, Any]]:
 
 
 def with_ratios(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Add to each peer how many times faster the subject is: at the median, at the best repetition, on one core."""
+    """Add to each peer how many times faster the subject is: median, best, with sparse ids and on one core."""
     ours = {cell["name"]: cell for cell in cells if cell["kind"] == TACIT}
-    subject, single = ours[SUBJECT], ours[ONE_CORE]
+    subject = ours[SUBJECT]
     for cell in cells:
         if cell["kind"] != TACIT:
             median, best = cell["reports_per_second"], cell["reports_per_second_best"]
             cell["ratio"] = round(subject["reports_per_second"] / median, 2)
             cell["ratio_best"] = round(subject["reports_per_second_best"] / best, 2)
-            cell["ratio_one_core"] = round(single["reports_per_second"] / median, 2)
+            cell["ratio_sparse_ids"] = round(ours[SPARSE_IDS]["reports_per_second"] / median, 2)
+            cell["ratio_one_core"] = round(ours[ONE_CORE]["reports_per_second"] / median, 2)
     return cells
 
 
@@ -229,7 +233,12 @@ def judge(cells: list[dict[str, Any]], sizes_in_memory: list[dict[str, Any]], li
     return {
         "throughput": {"claimed": CLAIMED_RATIO, "found": lowest, "holds": lowest >= CLAIMED_RATIO},
         "memory": {"claimed_bytes": limit, "found_bytes": largest, "holds": largest <= limit},
-        "fastest_peer": {"name": fastest["name"], "ratio": fastest["ratio"]},
+        "unclaimed": {
+            "fastest_peer": fastest["name"],
+            "ratio_to_fastest_peer": fastest["ratio"],
+            "least_ratio_sparse_ids": min(cell["ratio_sparse_ids"] for cell in hashing),
+            "least_ratio_one_core": min(cell["ratio_one_core"] for cell in hashing),
+        },
     }
 
 
@@ -279,12 +288,14 @@ def show(results: dict[str, Any], committed: dict[str, Any] | None = None) -> No
 def show_claims(results: dict[str, Any]) -> None:
     """Print what is claimed, what was found, and how busy the machine was."""
     subject = next(cell for cell in results["throughput"] if cell["name"] == SUBJECT)
-    speed, room, fastest = (results["claims"][name] for name in ("throughput", "memory", "fastest_peer"))
+    speed, room, rest = (results["claims"][name] for name in ("throughput", "memory", "unclaimed"))
     used, others = (statistics.median(subject[name]) for name in ("cores_used", "cores_used_by_others"))
     say(f"tacit had {used:.2f} of {results['cores']} cores, others {others:.2f}. On a busy machine ratios are too low.")
     say(f"claim: {CLAIMED_RATIO} times all local-hashing peers; least found {speed['found']}. Holds: {speed['holds']}.")
     say(f"claim: at most {room['claimed_bytes']:,} bytes; most found {room['found_bytes']:,}. Holds: {room['holds']}.")
-    say(f"no claim: {fastest['ratio']} times the fastest peer of those measured, {fastest['name']}.")
+    sparse, single = rest["least_ratio_sparse_ids"], rest["least_ratio_one_core"]
+    say(f"no claim: the least ratio is {sparse} with sparse ids and {single} on one core.")
+    say(f"no claim: {rest['ratio_to_fastest_peer']} times the fastest of these peers, {rest['fastest_peer']}.")
 
 
 def main() -> int:

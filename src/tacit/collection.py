@@ -15,7 +15,8 @@ from tacit.audit import Audit, audit_contract
 from tacit.contract import Contract, compile_contract
 from tacit.diff import Diff, diff_contracts
 from tacit.encode.bulk import Progress, encode_rows, validate_rows
-from tacit.encode.tables import as_table, check_people, key_column
+from tacit.encode.keys import check_people, key_column
+from tacit.encode.tables import as_table
 from tacit.errors import ContractError, PrivacyError, RecordError, SchemaError, UnknownNameError
 from tacit.plain import read_schema
 from tacit.privacy import BudgetLike, decimal_text, parse_epsilon

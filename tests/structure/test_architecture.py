@@ -26,7 +26,7 @@ LAYERS: list[set[str]] = [
     {"schema"},
     {"oracles", "layouts", "plain", "datasets"},
     {"contract"},
-    {"wire", "audit", "diff", "encode"},
+    {"wire", "audit", "diff", "encode", "decode"},
     {"collection"},
     {"cli"},
 ]

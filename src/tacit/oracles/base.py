@@ -21,9 +21,10 @@ import numpy.typing as npt
 from tacit.errors import LayoutError
 from tacit.randomness import DRAW_BITS, Draws
 
-__all__ = ["Cells", "Codes", "Column", "Oracle", "flat_index", "remainder"]
+__all__ = ["Cells", "Codes", "Column", "Oracle", "Terms", "flat_index", "flat_values", "remainder"]
 
 Cells = npt.NDArray[np.int64]
+Terms = Sequence[Sequence[npt.NDArray[np.float64]]]
 Codes = npt.NDArray[np.int64]
 
 
@@ -100,6 +101,13 @@ class Oracle(ABC):
         """Return a row for each code that marks the cells it supports."""
 
     @abstractmethod
+    def sums(self, terms: Terms, codes: Codes | None = None) -> npt.NDArray[np.float64]:
+        """Return for each code (default: the whole alphabet) the sum of a function over the cells it supports.
+
+        The function is a sum of products: each term has a vector over the cells of each attribute.
+        """
+
+    @abstractmethod
     def columns(self) -> Iterator[Column]:
         """Yield one column of the channel for each class of columns that are alike, by structure."""
 
@@ -152,6 +160,17 @@ def flat_index(cells: Sequence[Cells], sizes: Sequence[int]) -> Cells:
     for column, size in zip(cells[1:], sizes[1:], strict=True):
         index = index * size + column
     return index
+
+
+def flat_values(terms: Terms) -> npt.NDArray[np.float64]:
+    """Return a sum of products as one vector over the product of the cells, last attribute fastest."""
+    total: npt.NDArray[np.float64] = np.zeros(1)
+    for term in terms:
+        product = np.ones(1)
+        for vector in term:
+            product = np.multiply.outer(product, vector).ravel()
+        total = total + product
+    return total
 
 
 def remainder(numbers: Draws | Codes, divisor: int) -> Codes:

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import LayoutError
-from tacit.oracles.base import Cells, Codes, Column, Oracle, flat_index, remainder
+from tacit.oracles.base import Cells, Codes, Column, Oracle, Terms, flat_index, flat_values, remainder
 from tacit.randomness import DRAW_BITS, Draws
 
 __all__ = ["Grr", "flip_count", "respond"]
@@ -115,6 +115,11 @@ class Grr(Oracle):
         """Mark the named cell."""
         marks: npt.NDArray[np.bool_] = np.asarray(codes)[:, None] == np.arange(self.domain)
         return marks
+
+    def sums(self, terms: Terms, codes: Codes | None = None) -> npt.NDArray[np.float64]:
+        """Return the function's value at the named cell."""
+        values = flat_values(terms)
+        return values if codes is None else values[codes]
 
     def columns(self) -> Iterator[Column]:
         """All columns are alike: the code's own cell against any other."""

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import LayoutError
-from tacit.oracles.base import Cells, Codes, Column, Oracle, remainder
+from tacit.oracles.base import Cells, Codes, Column, Oracle, Terms, remainder
 from tacit.oracles.grr import flip_count, respond
 from tacit.randomness import DRAW_BITS, Draws
 
@@ -77,6 +77,14 @@ def _dot_table(g: int, digits: int) -> npt.NDArray[np.uint16]:
         blocks = (low[:, None, :, None] + table[None, :, None, :]) % g
         table = blocks.reshape(side * g, side * g).astype(np.uint16)
     return table
+
+
+def _convolved(left: npt.NDArray[np.float64], right: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the cyclic convolution of the rows of two tables."""
+    result = np.zeros_like(left)
+    for shift in range(left.shape[1]):
+        result += left[:, [shift]] * np.roll(right, shift, axis=1)
+    return result
 
 
 @dataclass(frozen=True)
@@ -258,6 +266,54 @@ class LinearHash(Oracle):
         marks: npt.NDArray[np.bool_] = hashed == reply[:, None]
         marks[codes == 0] = True
         return marks
+
+    def sums(self, terms: Terms, codes: Codes | None = None) -> npt.NDArray[np.float64]:
+        """Return sums over the cells whose hash is the answer, by cyclic convolution of one row per attribute.
+
+        With ``T_i[s_i, u]`` the sum of an attribute's vector over its cells of hash u, the sum over all cells of hash
+        y is the convolution over Z_g of the rows T_1[s_1], T_2[s_2], … at y. No product of cells is ever visited.
+        """
+        number = np.arange(self.seeds) if codes is None else (np.maximum(np.asarray(codes), 1) - 1) // self.g
+        blocks = self._blocks(self._vector(number))
+        rows = np.zeros((len(number), self.g))
+        total = 0.0
+        for term in terms:
+            spread = [self._spread(i, vector) for i, vector in enumerate(term)]
+            row = spread[0][blocks[0]]
+            for table, block in zip(spread[1:], blocks[1:], strict=True):
+                row = _convolved(row, table[block])
+            rows += row
+            total += float(np.prod([vector.sum() for vector in term]))
+        if codes is None:
+            return np.concatenate(([total], rows.ravel()))
+        found = rows[np.arange(len(number)), (np.maximum(codes, 1) - 1) % self.g]
+        return np.where(np.asarray(codes) == 0, total, found)
+
+    def _blocks(self, vector: Codes) -> list[Codes]:
+        """Cut seed vectors into each attribute's digits."""
+        blocks = []
+        for places in reversed(self.digits):
+            blocks.append(remainder(vector, self.g**places))
+            vector = vector // self.g**places
+        return blocks[::-1]
+
+    def _spread(self, attribute: int, vector: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return T[s, u]: the sum of the vector over the attribute's cells whose inner product with s is u.
+
+        One digit at a time, the leading one first: digit v of a point and digit s of a seed shift the hash by s v.
+        """
+        g, places = self.g, self.digits[attribute]
+        table = np.zeros((g**places, 1, g))  # (points left, seeds so far, hash)
+        table[self._points[attribute], 0, 0] = vector
+        for _ in range(places):
+            by_digit = table.reshape(g, -1, *table.shape[1:])
+            grown = np.zeros((by_digit.shape[1], by_digit.shape[2], g, g))
+            for seed in range(g):
+                for digit in range(g):
+                    grown[:, :, seed] += np.roll(by_digit[digit], seed * digit, axis=2)
+            table = grown.reshape(by_digit.shape[1], -1, g)
+        spread: npt.NDArray[np.float64] = table[0]
+        return spread
 
     def columns(self) -> Iterator[Column]:
         """Code 0, then any seed that tells two cells apart: the one whose hash is the answer against the other.

@@ -22,7 +22,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tacit.oracles.base import Cells, Codes, Column, Oracle, flat_index, remainder
+from tacit.errors import InternalError
+from tacit.oracles.base import Cells, Codes, Column, Oracle, Terms, flat_index, flat_values, remainder
 from tacit.oracles.grr import flip_count, respond
 from tacit.randomness import DRAW_BITS, Draws
 
@@ -127,6 +128,18 @@ class LocalHash(Oracle):
         hashed = self.hash(np.repeat(seeds, self.domain), cells).reshape(len(seeds), self.domain)
         marks: npt.NDArray[np.bool_] = hashed == reply[:, None]
         return marks
+
+    def sums(self, terms: Terms, codes: Codes | None = None) -> npt.NDArray[np.float64]:
+        """Return sums over the cells whose hash is the answer, visiting only cells where the function is not zero."""
+        if codes is None:
+            message = "olh: the alphabet is too large to visit; pass the codes that occur."
+            raise InternalError(message)
+        values = flat_values(terms)
+        seeds, reply = np.divmod(np.asarray(codes, dtype=np.int64), self.g)
+        total = np.zeros(len(seeds))
+        for cell in np.flatnonzero(values):
+            total += values[cell] * (self.hash(seeds, np.full(len(seeds), cell)) == reply)
+        return total
 
     def columns(self) -> Iterator[Column]:
         """Every column has weight ``stay`` for cells of the answered hash and ``flip`` for the others.

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import LayoutError
-from tacit.oracles.base import Cells, Codes, Column, Oracle, flat_index, remainder
+from tacit.oracles.base import Cells, Codes, Column, Oracle, Terms, flat_index, flat_values, remainder
 from tacit.randomness import DRAW_BITS, Draws
 
 __all__ = ["MAX_SUBSETS", "Subset"]
@@ -196,6 +196,20 @@ class Subset(Oracle):
             size = size - chosen
         marks[codes == 0] = True
         return marks
+
+    def sums(self, terms: Terms, codes: Codes | None = None) -> npt.NDArray[np.float64]:
+        """Return sums over the members of all sets, by Pascal's recursion.
+
+        In colexicographic order the sets of k among the first n cells are those without cell n-1, then those with it.
+        """
+        values = flat_values(terms)
+        by_size: list[npt.NDArray[np.float64]] = [np.zeros(1)] + [np.zeros(0)] * self.w
+        for value in values:
+            by_size = [by_size[0]] + [
+                np.concatenate((by_size[k], by_size[k - 1] + value)) for k in range(1, self.w + 1)
+            ]
+        every = np.concatenate(([values.sum()], by_size[self.w]))
+        return every if codes is None else every[codes]
 
     def columns(self) -> Iterator[Column]:
         """Code 0, then any set: one of its cells against one outside."""

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import LayoutError
-from tacit.oracles.base import Cells, Codes, Column, Oracle, flat_index
+from tacit.oracles.base import Cells, Codes, Column, Oracle, Terms, flat_index, flat_values
 from tacit.randomness import DRAW_BITS, Draws
 
 __all__ = ["MAX_BITS", "Unary"]
@@ -107,6 +107,14 @@ class Unary(Oracle):
         """Mark the cells whose bit is set."""
         marks: npt.NDArray[np.bool_] = (np.asarray(codes)[:, None] >> np.arange(self.domain)) & 1 == 1
         return marks
+
+    def sums(self, terms: Terms, codes: Codes | None = None) -> npt.NDArray[np.float64]:
+        """Return sums over the cells whose bit is set."""
+        every = np.arange(self.alphabet) if codes is None else np.asarray(codes)
+        total = np.zeros(len(every))
+        for place, value in enumerate(flat_values(terms)):
+            total += value * (every >> place & 1)
+        return total
 
     def columns(self) -> Iterator[Column]:
         """Bits are independent, so two cells differ in two factors and all others cancel.

@@ -1,0 +1,1 @@
+"""From functionals to contributions: what each code adds to an answer."""

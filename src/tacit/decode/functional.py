@@ -1,0 +1,130 @@
+"""Questions as linear functionals: sums of products of one vector per attribute.
+
+``f(record) = sum_k coefficient_k * prod_i vector_ki[record_i]``. A predicate is a functional with values 0 and 1, built
+of disjoint terms; a value vector turns a count into a sum. Functionals are immutable and closed under +, * and scaling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import InternalError
+
+__all__ = ["Functional", "Term", "Vector"]
+
+Vector = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A coefficient times one vector for each attribute it mentions; other attributes count as 1."""
+
+    coefficient: float
+    factors: Mapping[int, Vector]
+
+    def times(self, other: Term) -> Term:
+        """Return the product, attribute by attribute."""
+        factors = dict(self.factors)
+        for attribute, vector in other.factors.items():
+            factors[attribute] = factors[attribute] * vector if attribute in factors else vector
+        return Term(self.coefficient * other.coefficient, factors)
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether the term is zero everywhere."""
+        return self.coefficient == 0 or any(not vector.any() for vector in self.factors.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Functional:
+    """A sum of terms over attributes of the given sizes."""
+
+    sizes: tuple[int, ...]
+    terms: tuple[Term, ...]
+
+    @classmethod
+    def constant(cls, sizes: tuple[int, ...], value: float = 1.0) -> Functional:
+        """Return the functional that has one value for every record."""
+        return cls(sizes, (Term(value, {}),) if value else ())
+
+    @classmethod
+    def of(cls, sizes: tuple[int, ...], attribute: int, vector: npt.ArrayLike) -> Functional:
+        """Return the functional that looks one attribute up in a vector."""
+        values = np.array(vector, dtype=np.float64)
+        if values.shape != (sizes[attribute],):
+            message = (
+                f"A vector of shape {values.shape} does not fit attribute {attribute} of {sizes[attribute]} values."
+            )
+            raise InternalError(message)
+        values.setflags(write=False)
+        return cls(sizes, () if not values.any() else (Term(1.0, {attribute: values}),))
+
+    def __add__(self, other: Functional) -> Functional:
+        return Functional(self.sizes, _merged((*self.terms, *other.terms)))
+
+    def __sub__(self, other: Functional) -> Functional:
+        return self + other.scaled(-1.0)
+
+    def __mul__(self, other: Functional) -> Functional:
+        products = (left.times(right) for left in self.terms for right in other.terms)
+        return Functional(self.sizes, _merged(tuple(term for term in products if not term.vanishes)))
+
+    def scaled(self, by: float) -> Functional:
+        """Return the functional times a number."""
+        return Functional(self.sizes, tuple(Term(by * term.coefficient, term.factors) for term in self.terms if by))
+
+    @property
+    def attributes(self) -> tuple[int, ...]:
+        """The attributes it depends on, in order."""
+        return tuple(sorted({attribute for term in self.terms for attribute in term.factors}))
+
+    def single_vector(self) -> tuple[int, Vector] | None:
+        """Return the attribute and vector of a functional of one attribute, None for any other."""
+        if len(self.attributes) != 1:
+            return None
+        [attribute] = self.attributes
+        total = np.zeros(self.sizes[attribute])
+        for term in self.terms:
+            total = total + term.coefficient * term.factors.get(attribute, np.ones(self.sizes[attribute]))
+        return attribute, total
+
+    def __call__(self, record: tuple[int, ...]) -> float:
+        """Return the value for a record of value indices; for tests and exact checks."""
+        return float(
+            sum(
+                term.coefficient * np.prod([vector[record[attribute]] for attribute, vector in term.factors.items()])
+                for term in self.terms
+            )
+        )
+
+
+def _merged(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    """Add up terms that differ in one attribute at most: fewer terms, the same functional."""
+    kept: list[Term] = []
+    for term in terms:
+        for index, other in enumerate(kept):
+            joined = _joined(other, term)
+            if joined is not None:
+                kept[index] = joined
+                break
+        else:
+            kept.append(term)
+    return tuple(term for term in kept if not term.vanishes)
+
+
+def _joined(left: Term, right: Term) -> Term | None:
+    """Return the sum of two terms as one term if they differ in at most one attribute's vector."""
+    if left.factors.keys() != right.factors.keys():
+        return None
+    differing = [i for i, vector in left.factors.items() if not np.array_equal(vector, right.factors[i])]
+    if not differing:
+        return Term(left.coefficient + right.coefficient, left.factors)
+    if len(differing) > 1:
+        return None
+    [place] = differing
+    vector = left.coefficient * left.factors[place] + right.coefficient * right.factors[place]
+    return Term(1.0, {**left.factors, place: vector})
