@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import inspect
-import os
 from pathlib import Path
 
 from tacit import cli
-from tacit.layouts import LAYOUTS
+from tacit.layouts import LAYOUTS, NUMBERED
 from tacit.oracles import ORACLES
 
 HERE = Path(__file__).parent / "reference"
@@ -20,21 +20,26 @@ def mechanisms() -> str:
     for name, kind in ORACLES.items():
         parts.append(f"### {name}\n\n```text\n{inspect.getdoc(inspect.getmodule(kind))}\n```\n")
     parts.append("## Layouts\n")
-    modules = {inspect.getmodule(layout): None for layout in LAYOUTS.values()}
-    for module in modules:
-        names = [name for name, layout in LAYOUTS.items() if inspect.getmodule(layout) is module]
+    layouts = LAYOUTS | NUMBERED
+    for module in {inspect.getmodule(layout): None for layout in layouts.values()}:
+        names = [name for name, layout in layouts.items() if inspect.getmodule(layout) is module]
         parts.append(f"### {', '.join(names)}\n\n```text\n{inspect.getdoc(module)}\n```\n")
     return MADE + "\n".join(parts)
 
 
+def _help(parser: argparse.ArgumentParser) -> str:
+    """Return a help text of one width, whatever the terminal's."""
+    parser.formatter_class = lambda prog: argparse.HelpFormatter(prog, width=100)  # type: ignore[assignment]
+    return parser.format_help()
+
+
 def command_line() -> str:
     """Return the help texts of the command and its verbs."""
-    os.environ["COLUMNS"] = "100"
-    parser = cli._parser()  # noqa: SLF001
+    parser = cli.parser()
     [verbs] = [action for action in parser._actions if action.dest == "verb"]  # noqa: SLF001
-    parts = [f"# Command line\n\n```text\n{parser.format_help()}```\n"]
+    parts = [f"# Command line\n\n```text\n{_help(parser)}```\n"]
     for name, verb in verbs.choices.items():  # type: ignore[union-attr]
-        parts.append(f"## tacit {name}\n\n```text\n{verb.format_help()}```\n")
+        parts.append(f"## tacit {name}\n\n```text\n{_help(verb)}```\n")
     return MADE + "\n".join(parts)
 
 

@@ -21,13 +21,26 @@ def source(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
+def _failed_if_required(report: pytest.TestReport | pytest.CollectReport) -> None:
     """Turn skips for missing software into failures under TACIT_REQUIRE_ALL=1."""
-    report = yield
     if report.skipped and os.environ.get("TACIT_REQUIRE_ALL") == "1" and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped under TACIT_REQUIRE_ALL=1: {report.longrepr}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    """Judge skipped tests."""
+    report = yield
+    _failed_if_required(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report():
+    """Judge skipped modules."""
+    report = yield
+    _failed_if_required(report)
     return report
 
 

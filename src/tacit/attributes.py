@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Literal
 
 from tacit.errors import SchemaError
-from tacit.privacy import decimal_text
+from tacit.privacy import decimal_text, exact_number
 
 __all__ = ["Attribute", "Categorical", "Ordinal", "Public", "check_distinct", "check_flag", "check_name"]
 
@@ -26,7 +26,7 @@ MAX_TICKS = 2**31
 """Steps between low and high: ticks times cells must stay exact in 53 bits."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
-_RESERVED = frozenset({"slot", "channel", "code", "people", "rng", "progress", "round"})
+_RESERVED = frozenset({"slot", "channel", "code", "people", "rng", "progress", "round", "self"})
 _EPOCH = datetime.date(1970, 1, 1)
 
 NumberLike = int | float | str | Decimal | Fraction | datetime.date
@@ -65,13 +65,13 @@ def check_flag(owner: str, option: str, value: object) -> None:
 def _exact(owner: str, what: str, value: object) -> Fraction:
     """Return a bound or step as the exact decimal the user wrote."""
     try:
-        if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal | Fraction):
-            raise ValueError
-        exact = Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+        exact = exact_number(value)
         Decimal(decimal_text(exact))  # thirds have no decimal
-    except (ValueError, OverflowError, InvalidOperation, ZeroDivisionError):
-        message = f"{owner}: {what} is {value!r}; it must be a finite whole or decimal number, or a date."
-        raise SchemaError(message, code="bad-bound") from None
+    except (ValueError, InvalidOperation, ZeroDivisionError):
+        exact = Fraction(2**53)
+    if abs(exact) >= 2**53:
+        message = f"{owner}: {what} is {str(value)[:40]!r}; it must be a decimal number below 2**53, or a date."
+        raise SchemaError(message, code="bad-bound")
     return exact
 
 

@@ -79,8 +79,11 @@ class Audit:
 
     @property
     def worst_loss(self) -> float:
-        """A person's total loss in nats, rounded up."""
-        return math.inf if self.ratio is None else log_above(self.ratio)
+        """A person's total loss in nats, rounded up, but not above the budget as a double if the budget holds."""
+        if self.ratio is None:
+            return math.inf
+        loss = log_above(self.ratio)
+        return min(loss, float(self.epsilon)) if within(self.ratio, self.epsilon) else loss
 
     @property
     def ok(self) -> bool:
@@ -120,13 +123,11 @@ def _worst_column(oracle: Oracle) -> Column:
     columns = list(oracle.columns())
     if oracle.domain * oracle.alphabet <= ENUMERATE:
         columns += every_column(oracle)
-    return max((column for column in columns if column.most != 0 or column.least != 0), key=_badness)
+    return max((column for column in columns if column.most > 0), key=_badness)
 
 
-def _defect(oracle: Oracle, worst: Column) -> str:
+def _defect(oracle: Oracle) -> str:
     """Return why an oracle is no channel at all, or one that means the opposite; empty if it is sound."""
-    if worst.least < 0:
-        return "weights are not probabilities"
     if oracle.domain > 1 and oracle.keep <= oracle.lie:
         return "the truth is no more likely than a lie"
     return ""
@@ -136,7 +137,8 @@ def _audit_channel(service: str, reports: int, channel: Channel) -> ChannelAudit
     found: dict[Oracle, ChannelAudit] = {}
     for view in channel.views:
         if view.oracle not in found:
-            column = _worst_column(view.oracle)
+            flaw = view.oracle.flaw()
+            column = Column(0, 1, 0, 0, 0) if flaw else _worst_column(view.oracle)
             found[view.oracle] = ChannelAudit(
                 service,
                 channel.name,
@@ -147,7 +149,7 @@ def _audit_channel(service: str, reports: int, channel: Channel) -> ChannelAudit
                 view.oracle.name,
                 view.offset + column.code,
                 (column.most_cell, column.least_cell),
-                _defect(view.oracle, column),
+                flaw or _defect(view.oracle),
             )
     return max(found.values(), key=lambda item: (bool(item.defect), item.ratio is None, item.ratio or Fraction(0)))
 

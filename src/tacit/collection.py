@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -17,7 +18,7 @@ from tacit.diff import Diff, diff_contracts
 from tacit.encode.bulk import Progress, encode_rows, validate_rows
 from tacit.encode.keys import check_people, key_column
 from tacit.encode.tables import as_table
-from tacit.errors import ContractError, PrivacyError, RecordError, SchemaError, UnknownNameError
+from tacit.errors import ContractError, PrivacyError, RecordError, SchemaError, UnknownNameError, UsageError
 from tacit.plain import read_schema
 from tacit.privacy import BudgetLike, decimal_text, parse_epsilon
 from tacit.randomness import Rng, SystemRng
@@ -87,13 +88,19 @@ class Collection:
 
     @classmethod
     def from_file(cls, path: str | Path) -> Collection:
-        """Return the collection of a contract (JSON) or of a collection file (TOML), which is compiled."""
+        """Return the collection of a contract (JSON), or compile a collection file (TOML or JSON)."""
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as cause:
             message = f"{Path(path).name} cannot be read ({type(cause).__name__}). Name a .toml or .json file."
             raise ContractError(message, code="unreadable-file") from None
-        return cls.from_toml(text) if Path(path).suffix == ".toml" else cls.from_json(text)
+        if Path(path).suffix.lower() == ".toml":
+            return cls.from_toml(text)
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError):
+            data = None  # the contract reader says what is wrong
+        return cls._compile(data) if isinstance(data, dict) and "tacit" not in data else cls.from_json(text)
 
     @classmethod
     def from_toml(cls, text: str) -> Collection:
@@ -103,11 +110,15 @@ class Collection:
         except tomllib.TOMLDecodeError as cause:
             message = f"The collection file is not TOML: {cause}."
             raise ContractError(message, code="file-not-toml") from None
+        return cls._compile(data)
+
+    @classmethod
+    def _compile(cls, data: dict[str, Any]) -> Collection:
         for word in data:
             if word not in FILE_WORDS:
                 raise UnknownNameError("setting of a collection file", word, FILE_WORDS, code="unknown-word")
         if "epsilon" not in data or "services" not in data:
-            message = "The collection file needs epsilon and [[services]]."
+            message = "A collection file needs epsilon and services."
             raise SchemaError(message, code="missing-word")
         options = {word: data[word] for word in ("mechanism", "oracle", "round") if word in data}
         return cls(read_schema(data["services"]), data["epsilon"], **options)
@@ -141,7 +152,7 @@ class Collection:
 
     def diff(self, other: Collection) -> Diff:
         """Return what changes from this collection to another, and what the change costs."""
-        return diff_contracts(self._contract, other._contract)
+        return diff_contracts(self._contract, other._contract, same=self._text == other._text)
 
     def encode(
         self,
@@ -171,6 +182,9 @@ class Collection:
             For each service: key, slot, channel, code, then the public columns.
         """
         self._refuse_unsafe()
+        if rng is not None and not callable(getattr(rng, "draws", None)):
+            message = f"rng is a {type(rng).__name__}. Leave it out, or pass tc.insecure_rng(seed) in tests."
+            raise UsageError(message, code="bad-option")
         for name in tables:
             self._contract[name]
         sources = {}
@@ -187,7 +201,7 @@ class Collection:
         check_people(keys, people)
         for name, table in sources.items():
             validate_rows(self._contract[name], table)
-        source = rng if rng is not None else SystemRng()
+        source = SystemRng() if rng is None else rng
         return {name: self._encode(name, table, keys[name], source, progress) for name, table in sources.items()}
 
     def _refuse_unsafe(self) -> None:
@@ -210,7 +224,7 @@ class Collection:
                 "code": pa.array(channel_codes),
             }
             parts.append(pa.table(columns | {a.name: table.column(a.name) for a in service.public}))
-        metadata = {"tacit.collection": self.id, "tacit.service": name, "tacit.randomness": rng.label}
+        metadata = {"tacit.collection": self.id, "tacit.service": name, "tacit.randomness": _label(rng)}
         return pa.concat_tables(parts).replace_schema_metadata(metadata)
 
     def __eq__(self, other: object) -> bool:
@@ -225,10 +239,15 @@ class Collection:
         return f"Collection({services}; epsilon={epsilon}, mechanism={self._contract.mechanism!r}, id={self.id[:12]}…)"
 
 
+def _label(rng: Rng) -> str:
+    """Name the source of randomness in metadata: whatever is not the operating system's own is insecure."""
+    return "system" if type(rng) is SystemRng else "insecure"
+
+
 def _as_rows(source: Any) -> Any:
     """Turn a single record, a dict of scalars, into a table of one row."""
-    if isinstance(source, Mapping) and not any(
-        isinstance(value, list | tuple | np.ndarray | pa.Array | pa.ChunkedArray) for value in source.values()
+    if isinstance(source, Mapping) and all(
+        isinstance(value, str) or not hasattr(value, "__len__") for value in source.values()
     ):
         return {name: [value] for name, value in source.items()}
     return source

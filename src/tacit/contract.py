@@ -23,6 +23,9 @@ from tacit.schema import Ordinal, Schema, Service
 
 __all__ = ["Channel", "CompiledView", "Contract", "ServiceContract", "compile_contract", "lay_out"]
 
+MAX_CHANNELS = 1_000
+"""Channels of a service: more do not fit a contract, and leave each with dust of a budget."""
+
 MAX_CODE = 2**53
 """Codes are integers below this: engines and JavaScript hold them exactly."""
 
@@ -162,12 +165,15 @@ def compile_contract(
 ) -> Contract:
     """Turn a budget into integers: split it over reports and channels, choose oracles, lay out codes."""
     reports = sum(service.sends for service in schema.services)
+    if not isinstance(mechanism, str):
+        message = f"mechanism is a {type(mechanism).__name__}; pass its name, such as 'hio'."
+        raise LayoutError(message, code="unknown-mechanism")
     compiled = tuple(
         _compile_service(service, epsilon / reports, mechanism, oracle, bits) for service in schema.services
     )
     views = sum(len(channel.views) for service in compiled for channel in service.channels)
     if views > MAX_VIEWS:
-        message = f"{views} views over all services; at most {MAX_VIEWS}. Use mechanism='sc' or fewer attributes."
+        message = f"{views} views over all services; at most {MAX_VIEWS}. Use fewer attributes or larger fanouts."
         raise LayoutError(message, code="too-many-views")
     return Contract(schema, epsilon, mechanism, oracle, round_name, bits, compiled)
 
@@ -176,18 +182,28 @@ def _compile_service(service: Service, epsilon: Fraction, mechanism: str, oracle
     layout = AUTO_LAYOUT if mechanism == "auto" else mechanism
     levels = tuple(Levels.of(attribute) for attribute in service.sensitive)
     try:
-        channels = tuple(
-            Channel(
-                plan.name,
-                epsilon * plan.share,
-                lay_out(levels, plan.views, _oracle_builder(oracle, epsilon * plan.share, bits)),
-            )
-            for plan in plan_channels(layout, levels)
-        )
+        channels = _compile_channels(levels, epsilon, layout, oracle, bits)
     except LayoutError as refusal:
         hint = _what_fits(levels, epsilon, layout, oracle, bits)
         raise LayoutError(f"{service.name}: {refusal.message}{hint}", code=refusal.code) from None
     return ServiceContract(service, layout, levels, channels)
+
+
+def _compile_channels(
+    levels: tuple[Levels, ...], epsilon: Fraction, layout: str, oracle: str, bits: int
+) -> tuple[Channel, ...]:
+    plans = plan_channels(layout, levels)
+    if len(plans) > MAX_CHANNELS:
+        message = f"{layout} makes {len(plans)} channels; at most {MAX_CHANNELS}."
+        raise LayoutError(message, code="too-many-channels")
+    return tuple(
+        Channel(
+            plan.name,
+            epsilon * plan.share,
+            lay_out(levels, plan.views, _oracle_builder(oracle, epsilon * plan.share, bits)),
+        )
+        for plan in plans
+    )
 
 
 def _what_fits(levels: tuple[Levels, ...], epsilon: Fraction, layout: str, oracle: str, bits: int) -> str:
@@ -195,8 +211,7 @@ def _what_fits(levels: tuple[Levels, ...], epsilon: Fraction, layout: str, oracl
 
     def fits(mechanism: str) -> bool:
         try:
-            for plan in plan_channels(mechanism, levels):
-                lay_out(levels, plan.views, _oracle_builder("auto", epsilon * plan.share, bits))
+            _compile_channels(levels, epsilon, mechanism, "auto", bits)
         except LayoutError:
             return False
         return True

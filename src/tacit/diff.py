@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,9 +29,11 @@ class Diff:
         return "\n".join([*(f"- {line}" for line in self.changes), *(f"cost: {line}" for line in self.costs)])
 
 
-def diff_contracts(old: Contract, new: Contract) -> Diff:
-    """Return what the step from ``old`` to ``new`` changes and costs."""
+def diff_contracts(old: Contract, new: Contract, *, same: bool) -> Diff:
+    """Return what the step from ``old`` to ``new`` changes and costs; ``same`` tells whether their bytes are equal."""
     changes = tuple(_changes(old, new))
+    if not changes and not same:
+        changes = ("the compiled thresholds or views differ, though all settings are equal",)
     return Diff(changes, tuple(_costs(old, new)) if changes else ())
 
 
@@ -45,7 +47,8 @@ def _changes(old: Contract, new: Contract) -> Iterator[str]:
     before_services = {item.service.name: service_data(item.service) for item in old.services}
     after_services = {item.service.name: service_data(item.service) for item in new.services}
     yield from _named("service", before_services, after_services)
-    for name in before_services.keys() & after_services.keys():
+    yield from _order("the services", before_services, after_services)
+    for name in (word for word in before_services if word in after_services):
         before, after = before_services[name], after_services[name]
         yield from _settings(f"service {name}", before, after, skip="attributes")
         olds = {item["name"]: item for item in before["attributes"]}
@@ -53,8 +56,7 @@ def _changes(old: Contract, new: Contract) -> Iterator[str]:
         yield from _named(f"attribute of {name}:", olds, news)
         for attribute in (word for word in olds if word in news):
             yield from _settings(f"{name}.{attribute}", olds[attribute], news[attribute])
-        if list(olds) != list(news) and sorted(olds) == sorted(news):
-            yield f"service {name}: the attributes change order"
+        yield from _order(f"the attributes of {name}", olds, news)
 
 
 def _named(kind: str, before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
@@ -62,12 +64,22 @@ def _named(kind: str, before: dict[str, Any], after: dict[str, Any]) -> Iterator
     yield from (f"adds {kind} {name}" for name in after if name not in before)
 
 
+def _order(what: str, before: Iterable[Any], after: Iterable[Any]) -> Iterator[str]:
+    first, second = list(before), list(after)
+    if [word for word in first if word in second] != [word for word in second if word in first]:
+        yield f"{what} change order"
+
+
 def _settings(owner: str, before: dict[str, Any], after: dict[str, Any], skip: str = "") -> Iterator[str]:
     for word in dict.fromkeys([*before, *after]):
         if word != skip and before.get(word) != after.get(word):
-            if word == "values":
+            if word == "values" and word in before and word in after:
                 gone, added = set(before[word]) - set(after[word]), set(after[word]) - set(before[word])
-                yield f"{owner}: {len(added)} values added, {len(gone)} removed"
+                if gone or added:
+                    yield f"{owner}: {len(added)} values added, {len(gone)} removed"
+                yield from _order(f"{owner}: the values", before[word], after[word])
+            elif word == "values":
+                yield f"{owner}: values {'removed' if word in before else 'added'}"
             else:
                 yield f"{owner}: {word} {before.get(word)!r} becomes {after.get(word)!r}"
 

@@ -12,7 +12,7 @@ from typing import Any
 from tacit.errors import SchemaError, UnknownNameError
 from tacit.schema import Attribute, Categorical, Ordinal, Public, Schema, Service
 
-__all__ = ["attribute_data", "read_schema", "read_service", "schema_data", "service_data"]
+__all__ = ["attribute_data", "read_schema", "read_service", "service_data"]
 
 
 def _number(value: Any) -> Any:
@@ -59,21 +59,12 @@ def service_data(service: Service) -> dict[str, Any]:
     return data
 
 
-def schema_data(schema: Schema) -> list[dict[str, Any]]:
-    """Return a schema as plain data: a list of services."""
-    return [service_data(service) for service in schema.services]
-
-
 def _date(value: Any) -> Any:
     try:
         return datetime.date.fromisoformat(value) if isinstance(value, str) else value
     except ValueError:
         message = f"The date {value!r} is not of the form 2026-11-15."
         raise SchemaError(message, code="bad-bound") from None
-
-
-def _read_ordinal(**options: Any) -> Ordinal:
-    return Ordinal(**options)
 
 
 def _read_date(**options: Any) -> Ordinal:
@@ -85,13 +76,11 @@ def _read_date(**options: Any) -> Ordinal:
     return Ordinal(**(options | bounds))
 
 
+ORDINAL_WORDS = ("step", "fanout", "cells", "dither", "outside", "null")
+
 KINDS: dict[str, tuple[Callable[..., Attribute], tuple[str, ...], tuple[str, ...]]] = {
-    "ordinal": (
-        _read_ordinal,
-        ("name", "low", "high"),
-        ("step", "fanout", "cells", "dither", "outside", "null"),
-    ),
-    "date": (_read_date, ("name", "low", "high"), ("step", "fanout", "cells", "dither", "outside", "null")),
+    "ordinal": (Ordinal, ("name", "low", "high"), ORDINAL_WORDS),
+    "date": (_read_date, ("name", "low", "high"), ORDINAL_WORDS),
     "categorical": (Categorical, ("name", "values"), ("other", "null")),
     "public": (Public, ("name",), ()),
 }
@@ -118,7 +107,7 @@ def _table(owner: str, data: Any) -> Mapping[str, Any]:
 def _read_attribute(data: Any) -> Attribute:
     table = dict(_table("An attribute", data))
     kind = table.pop("kind", "ordinal")
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise UnknownNameError("kind of attribute", str(kind), KINDS, code="unknown-word")
     make, needed, possible = KINDS[kind]
     _check_words(f"attribute {table.get('name', '?')!r}", table, needed, possible)

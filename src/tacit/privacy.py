@@ -8,12 +8,22 @@ of it and audited against a sharper one.
 from __future__ import annotations
 
 import math
-from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation
+import re
+from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from tacit.errors import UsageError
 
-__all__ = ["MAX_EPSILON", "BudgetLike", "decimal_text", "exp_below", "log_above", "parse_epsilon", "within"]
+__all__ = [
+    "MAX_EPSILON",
+    "BudgetLike",
+    "decimal_text",
+    "exact_number",
+    "exp_below",
+    "log_above",
+    "parse_epsilon",
+    "within",
+]
 
 MAX_EPSILON = 30
 """Above this a 53-bit draw cannot hold the flip probability, and there is no privacy left to speak of."""
@@ -27,8 +37,30 @@ AUDIT_DIGITS = 200
 BudgetLike = int | float | str | Decimal | Fraction
 
 
+_PLAIN = re.compile(r"\s*[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40}|\d{1,40}/\d{1,40})\s*\Z")
+
+
+def exact_number(value: object) -> Fraction:
+    """Return a number as the exact decimal the user wrote (a float counts as its shortest decimal), or ValueError.
+
+    Texts are plain decimals or fractions: an exponent could make a short text astronomic.
+    """
+    item = getattr(value, "item", None)  # numpy scalars
+    if callable(item) and not isinstance(value, Fraction | Decimal):
+        value = item()
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal | Fraction):
+        raise ValueError
+    if isinstance(value, float):
+        value = format(Decimal(repr(value)), "f") if math.isfinite(value) and abs(value) < 1e40 else "x"
+    if isinstance(value, Decimal):
+        value = format(value, "f") if value.is_finite() and abs(value.adjusted()) < 40 else "x"
+    if isinstance(value, str) and not _PLAIN.match(value):
+        raise ValueError
+    return Fraction(value)
+
+
 def parse_epsilon(value: BudgetLike) -> Fraction:
-    """Return epsilon as the exact decimal the user wrote (a float counts as its shortest decimal).
+    """Return epsilon as the exact decimal the user wrote.
 
     Examples
     --------
@@ -36,14 +68,12 @@ def parse_epsilon(value: BudgetLike) -> Fraction:
     Fraction(1, 10)
     """
     try:
-        if isinstance(value, bool):
-            raise ValueError
-        exact = Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
-    except (ValueError, TypeError, OverflowError, InvalidOperation, ZeroDivisionError):
-        message = f"epsilon is {value!r}; it must be a finite number above 0, such as 1.0."
+        exact = exact_number(value)
+    except (ValueError, ZeroDivisionError):
+        message = f"epsilon is {str(value)[:40]!r}; it must be a finite number above 0, such as 1.0."
         raise UsageError(message, code="epsilon-not-a-number") from None
     if not 0 < exact <= MAX_EPSILON:
-        message = f"epsilon is {value}; it must be above 0 and at most {MAX_EPSILON}. Values from 0.5 to 4 are usual."
+        message = f"epsilon is {str(value)[:40]}; it must be above 0 and at most {MAX_EPSILON}, usually from 0.5 to 4."
         raise UsageError(message, code="epsilon-out-of-range")
     return exact
 

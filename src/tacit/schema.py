@@ -5,16 +5,27 @@ All classes are frozen and validated when they are made, so the layers below tru
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tacit.attributes import Attribute, Categorical, Ordinal, Public, check_distinct, check_flag, check_name
 from tacit.errors import SchemaError, UnknownNameError
 
 __all__ = ["Attribute", "Categorical", "Ordinal", "Public", "Schema", "Service"]
 
-MAX_PEOPLE_REPORTS = 1_000
-"""Reports one person may send per round: more would split any budget into dust."""
+MAX_ROWS = 1_000
+"""Rows of a person that may count, and reports a person may send to a service: more would split a budget into dust."""
+
+MAX_ATTRIBUTES = 500
+"""Attributes of a service: more do not fit a contract."""
+
+
+def _listed(what: str, items: Any) -> tuple[Any, ...]:
+    if isinstance(items, str) or not isinstance(items, Iterable):
+        message = f"{what} is a {type(items).__name__}; pass a list."
+        raise SchemaError(message, code="bad-option")
+    return tuple(items)
 
 
 @dataclass(frozen=True)
@@ -57,7 +68,7 @@ class Service:
         fields = {
             "name": name,
             "key": key,
-            "attributes": tuple(attributes),
+            "attributes": _listed(f"{name}: attributes", attributes),
             "at_most": at_most,
             "sends": sends,
             "optional": optional,
@@ -75,6 +86,9 @@ class Service:
 
     def _check_shape(self) -> None:
         check_flag(self.name, "optional", self.optional)
+        if len(self.attributes) > MAX_ATTRIBUTES:
+            message = f"{self.name}: {len(self.attributes)} attributes; at most {MAX_ATTRIBUTES}. Split the service."
+            raise SchemaError(message, code="domain-too-large")
         if not self.sensitive:
             message = (
                 f"{self.name}: no sensitive attribute, so there is nothing to collect. Add Ordinal or Categorical."
@@ -84,10 +98,8 @@ class Service:
         for option, value in limits.items():
             if value is None and option == "at_most":
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_PEOPLE_REPORTS:
-                message = (
-                    f"{self.name}: {option} is {value!r}; it must be a whole number from 1 to {MAX_PEOPLE_REPORTS}."
-                )
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_ROWS:
+                message = f"{self.name}: {option} is {value!r}; it must be a whole number from 1 to {MAX_ROWS}."
                 raise SchemaError(message, code="bad-option")
         if self.sends > (self.at_most or 1):
             message = f"{self.name}: sends={self.sends} reports but at_most={self.at_most or 1} rows. Lower sends."
@@ -125,7 +137,7 @@ class Schema:
     services: tuple[Service, ...]
 
     def __init__(self, services: Sequence[Service]) -> None:
-        object.__setattr__(self, "services", tuple(services))
+        object.__setattr__(self, "services", _listed("services", services))
         if not self.services:
             message = "The schema has no service. Add at least one."
             raise SchemaError(message, code="empty-domain")

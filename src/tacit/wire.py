@@ -12,7 +12,6 @@ import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from tacit.contract import Channel, Contract, ServiceContract, lay_out
@@ -90,8 +89,8 @@ def _service(compiled: ServiceContract) -> dict[str, Any]:
 def _levels(attribute: Ordinal | Categorical, levels: Levels) -> dict[str, Any]:
     """Return what a client needs to turn a value into a cell, as integers."""
     if isinstance(attribute, Categorical):
-        return {"values": len(attribute.values), "widths": levels.widths}
-    return {"ticks": attribute.ticks, "values": attribute.values, "widths": levels.widths}
+        return {"count": len(attribute.values), "widths": levels.widths}
+    return {"ticks": attribute.ticks, "count": attribute.values, "widths": levels.widths}
 
 
 def _channel(channel: Channel, levels: Sequence[Levels]) -> dict[str, Any]:
@@ -133,9 +132,9 @@ def read_contract(text: str) -> Contract:
         message = f"The contract has more than {MAX_BYTES} characters. It is not a contract of this version."
         raise ContractError(message, code="contract-too-large")
     try:
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=_distinct_words)
     except (ValueError, RecursionError):
-        message = "The contract is not JSON. Fetch it again."
+        message = "The contract is not JSON, or names a setting twice. Fetch it again."
         raise ContractError(message, code="contract-not-json") from None
     if not isinstance(data, dict) or data.get("tacit") != VERSION:
         message = f"This is not a contract of version {VERSION}. Use a version of tacit that made it."
@@ -145,60 +144,100 @@ def read_contract(text: str) -> Contract:
         if contract_text(contract) != _dump(data) + "\n":
             message = "The contract has settings that do not follow from each other. Fetch it again."
             raise ContractError(message, code="contract-damaged")
-    except TacitError:
+    except ContractError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError, OverflowError):
-        message = "The contract is damaged: a setting is missing or of the wrong kind. Fetch it again."
+    except (TacitError, KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as cause:
+        message = (
+            f"The contract is damaged: a setting is missing or impossible ({type(cause).__name__}). Fetch it again."
+        )
         raise ContractError(message, code="contract-damaged") from None
     return contract
+
+
+def _distinct_words(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({word for word, _ in pairs}) != len(pairs):
+        raise ValueError
+    return dict(pairs)
+
+
+def _require(condition: object, what: str) -> None:
+    if not condition:
+        message = f"The contract is damaged: {what}. Fetch it again."
+        raise ContractError(message, code="contract-damaged")
+
+
+def _is_label(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= 100 and value.isprintable()
 
 
 def _read(data: Mapping[str, Any]) -> Contract:
     words = ("name", "key", "at_most", "sends", "optional", "attributes")
     schema = read_schema([{w: item[w] for w in words if w in item} for item in data["services"]])
-    bits = data["draw_bits"]
-    if type(bits) is not int or not 1 <= bits <= DRAW_BITS:
-        message = f"The contract's draws have {bits!r} bits; 1 to {DRAW_BITS} are possible."
-        raise ContractError(message, code="contract-damaged")
-    services = tuple(_read_service(item, schema, i, bits) for i, item in enumerate(data["services"]))
-    epsilon, mechanism, round_name = parse_epsilon(data["epsilon"]), data["mechanism"], data["round"]
-    return Contract(schema, epsilon, mechanism, data["oracle"], round_name, bits, services)
+    # Generators give 53-bit draws: with a smaller span every draw would lie above the flips, and noise would be off.
+    _require(data["draw_bits"] == DRAW_BITS, f"draws have {DRAW_BITS} bits")
+    labels = [data["round"], data["mechanism"], data["oracle"]]
+    _require(all(_is_label(label) for label in labels), "round, mechanism and oracle are short texts")
+    left = MAX_VIEWS
+    services = []
+    for i, item in enumerate(data["services"]):
+        service = _read_service(item, schema, i, left)
+        left -= sum(len(channel.views) for channel in service.channels)
+        services.append(service)
+    round_name, mechanism, oracle = labels
+    return Contract(schema, parse_epsilon(data["epsilon"]), mechanism, oracle, round_name, DRAW_BITS, tuple(services))
 
 
-def _read_service(data: Mapping[str, Any], schema: Schema, index: int, bits: int) -> ServiceContract:
+def _read_service(data: Mapping[str, Any], schema: Schema, index: int, most_views: int) -> ServiceContract:
     service = schema.services[index]
     levels = tuple(Levels.of(attribute) for attribute in service.sensitive)
-    channels = tuple(_read_channel(item, levels, bits) for item in data["channels"])
-    return ServiceContract(service, data["layout"], levels, channels)
+    _require(_is_label(data["layout"]), "a layout is a short text")
+    channels: list[Channel] = []
+    for item in data["channels"]:
+        channels.append(_read_channel(item, levels, most_views))
+        most_views -= len(channels[-1].views)
+    _require(channels, "a service has no channel")
+    return ServiceContract(service, data["layout"], levels, tuple(channels))
 
 
-def _read_channel(data: Mapping[str, Any], levels: Sequence[Levels], bits: int) -> Channel:
-    views = _read_views(data["views"], len(levels))
+def _read_channel(data: Mapping[str, Any], levels: Sequence[Levels], most_views: int) -> Channel:
+    _require(_is_label(data["name"]), "a channel's name is a short text")
+    views = _read_views(data["views"], levels, most_views)
     by_domain, otherwise = data["by_domain"], data["otherwise"]
 
     def build(sizes: Sequence[int]) -> Oracle:
         entry = dict(by_domain.get(str(math.prod(sizes)), otherwise))
         kind = oracle_named(entry.pop("oracle"))
         if kind is LinearHash:
-            factors = entry.pop("multipliers")
-            entry["multipliers"] = tuple(factors[str(digits_for(size, entry["g"]))] for size in sizes)
-        return kind(tuple(sizes), bits, **entry)
+            factors, g = entry.pop("multipliers"), entry["g"]
+            _require(type(g) is int and g > 1, "g is not a prime in range")
+            entry["multipliers"] = tuple(factors[str(digits_for(size, g))] for size in sizes)
+        oracle = kind(tuple(sizes), DRAW_BITS, **entry)
+        _require(not oracle.flaw(), oracle.flaw())
+        return oracle
 
-    return Channel(data["name"], Fraction(data["epsilon"]), lay_out(levels, views, build))
+    return Channel(data["name"], parse_epsilon(data["epsilon"]), lay_out(levels, views, build))
 
 
-def _read_views(data: Mapping[str, Any], attributes: int) -> list[View]:
+def _read_views(data: Mapping[str, Any], levels: Sequence[Levels], most: int) -> list[View]:
+    views: list[View]
     if "product" in data:
         ranges: list[list[int]] = data["product"]
-        count = math.prod(map(len, ranges))
-        if count > MAX_VIEWS:
-            message = f"The contract has {count} views; at most {MAX_VIEWS}."
-            raise ContractError(message, code="contract-damaged")
-        return list(itertools.product(*ranges))
-    views: list[View] = []
-    for sparse in data["list"]:
-        view = [0] * attributes
-        for attribute, level in zip(sparse[::2], sparse[1::2], strict=True):
-            view[attribute] = level
-        views.append(tuple(view))
+        _require(len(ranges) == len(levels), "a view has one level for each attribute")
+        _require(math.prod(map(len, ranges)) <= most, f"there are more than {MAX_VIEWS} views")
+        views = list(itertools.product(*ranges))
+    else:
+        _require(len(data["list"]) <= most, f"there are more than {MAX_VIEWS} views")
+        views = [_dense(sparse, len(levels)) for sparse in data["list"]]
+    _require(views, "a channel has no view")
+    for view in views:
+        possible = all(type(j) is int and 0 <= j < len(own) for j, own in zip(view, levels, strict=True))
+        _require(possible, "a view names a level that does not exist")
     return views
+
+
+def _dense(sparse: list[int], attributes: int) -> View:
+    view = [0] * attributes
+    for attribute, level in zip(sparse[::2], sparse[1::2], strict=True):
+        _require(type(attribute) is int and 0 <= attribute < attributes, "a view names an unknown attribute")
+        view[attribute] = level
+    return tuple(view)

@@ -12,7 +12,7 @@ import tacit as tc
 from support.channels import oracle_matrix, person_ratio
 from tacit.audit import audit_contract, every_column
 from tacit.contract import Channel, Contract, compile_contract
-from tacit.errors import LayoutError, PrivacyError
+from tacit.errors import LayoutError, PrivacyError, UsageError
 from tacit.oracles import ORACLES, Grr, LinearHash, LocalHash, Oracle, Subset, Unary, best
 from tacit.privacy import exp_below, parse_epsilon, within
 
@@ -67,7 +67,7 @@ def test_structure_agrees_with_enumeration_and_supports_are_exact(
             assert supported == (oracle.keep if cell == true_cell else oracle.lie)
 
 
-def test_local_hash_is_exact_for_each_seed_and_unbiased_over_an_ideal_family() -> None:
+def test_local_hash_is_exact_for_each_seed() -> None:
     oracle = LocalHash.build((4,), exp_below(Fraction(1)))
     for seed in range(200):
         codes = [seed * oracle.g + reply for reply in range(oracle.g)]
@@ -75,13 +75,36 @@ def test_local_hash_is_exact_for_each_seed_and_unbiased_over_an_ideal_family() -
         assert all(sum(row) == oracle.span for row in rows)
         worst = max(Fraction(max(column), min(column)) for column in zip(*rows, strict=True))
         assert within(worst, Fraction(1))
-    # Over all g**2 hashes of a true and a false cell: the false one is supported with probability exactly 1/g.
-    total = Fraction(0)
-    for true_hash in range(oracle.g):
-        for false_hash in range(oracle.g):
-            weight = oracle.stay if true_hash == false_hash else oracle.flip
-            total += Fraction(weight, oracle.span) / oracle.g**2
-    assert total == oracle.lie
+
+
+def test_local_hash_is_unbiased_over_all_hash_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With seeds that enumerate all g**4 functions from four cells, support rates are exactly keep and lie."""
+    oracle = LocalHash.build((4,), exp_below(Fraction(1)))
+    functions = oracle.g**4
+    monkeypatch.setattr(
+        LocalHash, "hash", lambda self, seeds, cell: np.asarray(seeds) // self.g ** np.asarray(cell) % self.g
+    )
+    codes = np.arange(functions * oracle.g)
+    marks = oracle.support(codes)
+    for true_cell in range(4):
+        weights = [Fraction(oracle.weight(true_cell, int(code)), oracle.span * functions) for code in codes]
+        for cell in range(4):
+            rate = sum((p for p, mark in zip(weights, marks[:, cell], strict=True) if mark), Fraction(0))
+            assert rate == (oracle.keep if cell == true_cell else oracle.lie)
+
+
+def test_outside_their_range_oracles_refuse_by_name() -> None:
+    cases = [("grr", 100, "1"), ("ss", 100, "1"), ("ss", 1, "1"), ("oue", 53, "1"), ("olh", 10, "15"), ("lh", 10, "15")]
+    for name, domain, epsilon in cases:
+        with pytest.raises(LayoutError) as caught:
+            ORACLES[name].build((domain,), exp_below(parse_epsilon(epsilon)))
+        assert caught.value.message.startswith(f"{name}: ")
+    with pytest.raises(LayoutError) as coarse:
+        Grr.build((9,), exp_below(parse_epsilon(1)), bits=2)
+    assert coarse.value.code == "draws-too-coarse"
+    for domain in (0, -3, 2.5, True):
+        with pytest.raises(UsageError):
+            best(domain, 1)  # type: ignore[arg-type]
 
 
 SCHEMAS = {
@@ -116,9 +139,6 @@ def test_services_share_one_budget_and_the_audit_agrees_with_an_independent_comp
         audit = audit_contract(contract)
         assert audit.ok
         assert audit.ratio == person_ratio(contract)
-
-
-# -- mutants ---------------------------------------------------------------------------------------------------------
 
 
 def with_oracle(contract: Contract, change: object) -> Contract:
@@ -208,9 +228,6 @@ def test_the_audit_names_a_pair_and_a_code_that_really_are_the_worst() -> None:
             view, code = channel.locate(item.code)
             most, least = (view.oracle.weight(cell, code) for cell in item.cells)
             assert Fraction(most, least) == item.ratio
-
-
-# -- choice ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

@@ -25,6 +25,7 @@ SERVICE = tc.Service(
         tc.Categorical("state", ["CA", "NY"], other="rest"),
         tc.Ordinal("spend", 0, 499, cells=17, outside="clamp"),
         tc.Ordinal("band", 0, 99, cells=7, dither=False),
+        tc.Categorical("grade", [1, 2, 3], other=0),
         tc.Ordinal("day", datetime.date(2026, 1, 1), datetime.date(2026, 3, 1), outside="clamp"),
     ],
 )
@@ -35,6 +36,7 @@ records = st.fixed_dictionaries(
         "state": st.sampled_from(["CA", "NY", "rest", "TX", ""]),
         "spend": st.floats(-10, 600, allow_nan=False) | st.integers(0, 499).map(float),
         "band": st.integers(0, 99),
+        "grade": st.sampled_from([0, 1, 2, 3, 7]),
         "day": st.dates(datetime.date(2025, 12, 1), datetime.date(2026, 4, 1)),
     }
 )
@@ -90,7 +92,7 @@ CHECKER = Interpreter(CHECKED.to_json())
 @settings(max_examples=1_500, deadline=None, derandomize=True)
 @given(name=st.sampled_from([attribute.name for attribute in SERVICE.attributes]), value=weird)
 def test_any_value_is_encoded_by_a_declared_rule_or_refused_by_name_in_both(name: str, value: Any) -> None:
-    good = {"age": 3, "state": "CA", "spend": 2.5, "band": 50, "day": datetime.date(2026, 2, 1)}
+    good = {"age": 3, "state": "CA", "spend": 2.5, "band": 50, "grade": 2, "day": datetime.date(2026, 2, 1)}
     count = CHECKER.draws("s")
     words = list(range(1, 2 * count + 1))
     draws = [draw_of_words(*pair) for pair in zip(words[::2], words[1::2], strict=True)]

@@ -11,6 +11,7 @@ import pytest
 import tacit as tc
 from support.chances import assert_distribution, assert_mean
 from support.channels import channel_row
+from tacit.encode.values import reader_of
 from tacit.oracles import ORACLES, LocalHash
 from tacit.privacy import exp_below
 from tacit.randomness import insecure_rng
@@ -60,6 +61,20 @@ def test_estimates_center_on_the_truth_with_the_stated_variance(name: str, seed:
             assert_mean(float(spread.mean()), variance, spread_error, mutant=1.1 * variance)
 
 
+@pytest.mark.parametrize("name", ["olh", "oue"])
+def test_baselines_follow_their_weights(name: str, seed: int) -> None:
+    """Codes of one seed (olh) or all codes (oue), n = 400,000; the mutant is the channel of another cell."""
+    oracle = ORACLES[name].build((5,), exp_below(Fraction(1)))
+    rng = insecure_rng(seed)
+    answers = rng.draws(N * oracle.answers).reshape(N, oracle.answers)
+    fixed = np.full(N, 7, dtype=np.uint64)  # a seed under which cells 1 and 2 have different hashes
+    codes = oracle.randomise([np.full(N, 1)], fixed, answers if oracle.answers > 1 else answers[:, 0])
+    alphabet = range(7 * oracle.g, 8 * oracle.g) if isinstance(oracle, LocalHash) else range(oracle.alphabet)
+    rows = [np.array([oracle.weight(cell, code) for code in alphabet], dtype=float) for cell in (1, 2)]
+    observed = np.bincount(codes - alphabet[0], minlength=len(alphabet))
+    assert_distribution(observed, rows[0] / rows[0].sum(), mutant=rows[1] / rows[1].sum())
+
+
 def test_murmur_hashes_are_pairwise_uniform(seed: int) -> None:
     """Baseline olh: two cells collide in a 1/g share of seeds; the mutant hashes with g one larger."""
     oracle = LocalHash.build((1000,), exp_below(Fraction(1)))
@@ -72,10 +87,8 @@ def test_murmur_hashes_are_pairwise_uniform(seed: int) -> None:
 
 def test_dithered_sums_are_unbiased(seed: int) -> None:
     """The mean representative is the value; the mutant rounds to the nearest representative."""
-    from tacit.encode.values import ColumnReader
-
     attribute = tc.Ordinal("spend", 0, 499, cells=12)
-    reader = ColumnReader("s", attribute)
+    reader = reader_of("s", attribute)
     value = 131.25
     positions = reader.positions(pa.array(np.full(N, value)), 0)
     cells = reader.values(*positions, insecure_rng(seed).draws(N))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import comb, prod
 from typing import Any
 
+from tacit.errors import ContractError
+
 __all__ = ["alphabet", "answer", "murmur3"]
 
 Data = dict[str, Any]
@@ -21,7 +23,10 @@ def alphabet(oracle: Data, sizes: list[int]) -> int:
         return int(1 + _seeds(oracle["g"], sizes) * oracle["g"])
     if kind == "olh":
         return int(2**32 * oracle["g"])
-    return 1 << domain
+    if kind == "oue":
+        return 1 << domain
+    message = f"This client does not know the oracle {str(kind)[:20]!r}. Update it."
+    raise ContractError(message, code="contract-version")
 
 
 def answer(oracle: Data, sizes: list[int], cells: list[int], *, seed: int, answers: list[int], bits: int) -> int:

@@ -14,9 +14,15 @@ from typing import Any
 
 from tacit.client.answers import alphabet, answer
 from tacit.client.record import value_index
-from tacit.errors import RecordError, UnknownNameError
+from tacit.errors import ContractError, RandomnessError, RecordError, UnknownNameError
 
 __all__ = ["Interpreter", "draw_of_words"]
+
+VERSION = 1
+"""Version of the wire format that this interpreter follows."""
+
+BITS = 53
+"""Bits of a draw."""
 
 Data = dict[str, Any]
 
@@ -31,8 +37,10 @@ class Interpreter:
 
     def __init__(self, text: str) -> None:
         data = json.loads(text)
-        self._bits: int = data["draw_bits"]
-        self._services = {service["name"]: _Service(service, self._bits) for service in data["services"]}
+        if not isinstance(data, dict) or data.get("tacit") != VERSION or data.get("draw_bits") != BITS:
+            message = f"This is not a contract of version {VERSION}. Fetch it again."
+            raise ContractError(message, code="contract-version")
+        self._services = {service["name"]: _Service(service) for service in data["services"]}
 
     def __repr__(self) -> str:
         return f"Interpreter(services: {', '.join(self._services)})"
@@ -54,19 +62,20 @@ class Interpreter:
 class _Service:
     """One service's rules."""
 
-    def __init__(self, data: Data, bits: int) -> None:
+    def __init__(self, data: Data) -> None:
         self.name: str = data["name"]
         sensitive = [attribute for attribute in data["attributes"] if attribute["kind"] != "public"]
-        self.attributes = [
-            attribute | levels for attribute, levels in zip(_without_list(sensitive), data["levels"], strict=True)
-        ]
-        self.channels = [_Channel(channel, self.attributes, bits) for channel in data["channels"]]
+        self.attributes = [a | levels for a, levels in zip(sensitive, data["levels"], strict=True)]
+        self.channels = [_Channel(channel, self.attributes) for channel in data["channels"]]
         self.draws: int = sum(map(_is_dithered, self.attributes)) + sum(channel.draws for channel in self.channels)
 
     def encode(self, record: Mapping[str, Any], draws: Sequence[int]) -> list[int]:
         if len(draws) != self.draws:
             problem = f"{len(draws)} draws were given; a record takes {self.draws}."
             raise RecordError(problem, code="wrong-draws", service=self.name)
+        if not all(type(draw) is int and 0 <= draw < 1 << BITS for draw in draws):
+            message = "A draw is not a whole number below 2**53. Nothing was encoded."
+            raise RandomnessError(message)
         stream = iter(draws)
         values = []
         for attribute in self.attributes:
@@ -81,9 +90,9 @@ class _Service:
 class _Channel:
     """One channel's views, each with its cells, its oracle and the first of its codes."""
 
-    def __init__(self, data: Data, attributes: list[Data], bits: int) -> None:
+    def __init__(self, data: Data, attributes: list[Data]) -> None:
         self.draws: int = data["draws"]
-        self._attributes, self._bits = attributes, bits
+        self._attributes = attributes
         self._views: list[tuple[list[int], list[int], list[int], Data, int]] = []
         offset = 0
         for view in _views(data["views"], len(attributes)):
@@ -96,32 +105,24 @@ class _Channel:
     def encode(self, values: list[int], draws: list[int]) -> int:
         view, active, sizes, oracle, offset = self._views[draws[0] % len(self._views)]
         cells = [_cell(self._attributes[i], view[i], values[i]) for i in active]
-        return offset + answer(oracle, sizes, cells, seed=draws[1], answers=draws[2:], bits=self._bits)
-
-
-def _without_list(attributes: list[Data]) -> list[Data]:
-    """Keep a category list under its own word: ``values`` counts the values of every attribute here."""
-    return [
-        attribute | {"list": attribute["values"]} if attribute["kind"] == "categorical" else attribute
-        for attribute in attributes
-    ]
+        return offset + answer(oracle, sizes, cells, seed=draws[1], answers=draws[2:], bits=BITS)
 
 
 def _is_dithered(attribute: Data) -> bool:
-    return bool(attribute.get("dither", False)) and attribute["values"] < attribute["ticks"]
+    return bool(attribute.get("dither", False)) and attribute["count"] < attribute["ticks"]
 
 
 def _cells(attribute: Data, level: int) -> int:
     """Return the number of cells of a level; NULL is one of its own below the root."""
     if level == 0:
         return 1
-    return int(-(-attribute["values"] // attribute["widths"][level - 1]) + bool(attribute.get("null")))
+    return int(-(-attribute["count"] // attribute["widths"][level - 1]) + bool(attribute.get("null")))
 
 
 def _cell(attribute: Data, level: int, value: int) -> int:
     if level == 0:
         return 0
-    is_null = value == attribute["values"]
+    is_null = value == attribute["count"]
     return _cells(attribute, level) - 1 if is_null else int(value // attribute["widths"][level - 1])
 
 

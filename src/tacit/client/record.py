@@ -28,29 +28,29 @@ def value_index(service: str, attribute: Data, value: Any, draw: int | None) -> 
 
     if value is None:
         if attribute.get("null"):
-            return int(attribute["values"])
+            return int(attribute["count"])
         message = "values are missing. Declare null=True to collect missing values as a value of their own."
         raise refuse(message, "missing-value")
     if attribute["kind"] == "categorical":
         return _category(attribute, value, refuse)
     tick = _tick(attribute, value, refuse)
-    values, ticks = attribute["values"], attribute["ticks"]
-    if values == ticks:
+    count, ticks = attribute["count"], attribute["ticks"]
+    if count == ticks:
         return tick
     if draw is None:
-        return int(tick * values // ticks)
-    lower, rest = divmod(tick * (values - 1), ticks - 1)
+        return int(tick * count // ticks)
+    lower, rest = divmod(tick * (count - 1), ticks - 1)
     return int(lower + (draw % (ticks - 1) < rest))
 
 
 def _category(attribute: Data, value: Any, refuse: Any) -> int:
-    listed = attribute["list"]
+    listed = attribute["values"]
     text = isinstance(listed[0], str)
     if text:
         if not isinstance(value, str) or any("\ud800" <= letter <= "\udfff" for letter in value):
             problem = "the value is not text, but the declared values are. Convert it."
             raise refuse(problem, "wrong-type")
-    elif isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+    elif not _is_whole(value):
         problem = "the value is not a whole number, but the declared values are. Convert it."
         raise refuse(problem, "wrong-type")
     if value in listed:
@@ -59,6 +59,12 @@ def _category(attribute: Data, value: Any, refuse: Any) -> int:
         problem = "values are not in the declared list. List them, or name a catch-all with other=."
         raise refuse(problem, "unknown-category")
     return int(listed.index(attribute["other"]))
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -(2**63) <= value < 2**63 and value == int(value)
 
 
 def _bound(attribute: Data, name: str) -> Fraction:
@@ -70,6 +76,8 @@ def _bound(attribute: Data, name: str) -> Fraction:
 
 def _number(attribute: Data, value: Any, refuse: Any) -> int | float:
     if attribute["kind"] == "date":
+        if isinstance(value, datetime.datetime) and value.tzinfo is None and value.time() == datetime.time():
+            value = value.date()
         if type(value) is not datetime.date:
             problem = "the value is not a date, but the declared values are. Convert it."
             raise refuse(problem, "wrong-type")
@@ -96,7 +104,7 @@ def _tick(attribute: Data, value: Any, refuse: Any) -> int:
     if isinstance(number, int) and unit == 1 and low.denominator == 1:
         return int(_inside(attribute, number, int(low), int(high), refuse) - int(low))
     start, step = float(low), float(unit)
-    number = _inside(attribute, float(number), start, start + float(unit * (ticks - 1)), refuse)
+    number = _inside(attribute, float(number), start, float(high), refuse)
     steps = (number - start) / step
     tick = math.floor(steps + 0.5)
     if "cells" not in attribute and abs(steps - tick) > OFF_STEP:

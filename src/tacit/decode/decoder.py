@@ -83,8 +83,7 @@ class _Grid:
     def is_grid(self) -> bool:
         """Whether the traces are all combinations of some levels, single values among them."""
         finest = all(
-            depths[-1] == self.service.levels[i].finest
-            for i, depths in zip(self.attributes, self.depths, strict=True)
+            depths[-1] == self.service.levels[i].finest for i, depths in zip(self.attributes, self.depths, strict=True)
         )
         return finest and set(itertools.product(*self.depths)) == {source.trace for source in self.sources}
 

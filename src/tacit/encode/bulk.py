@@ -18,7 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.contract import Channel, ServiceContract
-from tacit.encode.values import ColumnReader
+from tacit.encode.values import reader_of
+from tacit.errors import RandomnessError
 from tacit.oracles.base import remainder
 from tacit.randomness import Draws, Rng
 
@@ -26,6 +27,9 @@ __all__ = ["Progress", "encode_rows", "validate_rows"]
 
 CHUNK = 1 << 18
 """Rows per chunk: large enough to amortise Python, small enough that chunks in flight take a few MiB."""
+
+DRAWS = 1 << 22
+"""Draws per chunk at most: 32 MiB for each chunk in flight."""
 
 ROWS_PER_VIEW = 32
 """Rows per chunk and view at least, so that collections of many views spend their time in numpy."""
@@ -40,9 +44,11 @@ class _Encoder:
 
     def __init__(self, compiled: ServiceContract, table: pa.Table) -> None:
         self.compiled, self.table = compiled, table
-        self.readers = [ColumnReader(compiled.service.name, attribute) for attribute in compiled.service.sensitive]
+        self.span = compiled.channels[0].views[0].oracle.span
+        self.readers = [reader_of(compiled.service.name, attribute) for attribute in compiled.service.sensitive]
         views = max(len(channel.views) for channel in compiled.channels)
-        self.chunk = max(CHUNK, min(1 << 21, views * ROWS_PER_VIEW))
+        wanted = max(CHUNK, min(1 << 21, views * ROWS_PER_VIEW))
+        self.chunk = max(1, min(wanted, DRAWS // compiled.draws))
 
     def starts(self) -> range:
         return range(0, self.table.num_rows, self.chunk)
@@ -61,6 +67,9 @@ class _Encoder:
         """Write the codes of a chunk into its place in ``out``, one array for each channel."""
         positions = self.positions(start)
         rows, draws = len(positions[0][0]), take_draws()
+        if len(draws) and int(draws.max()) >= self.span:  # above the span no flip would ever happen
+            message = "The random source gave draws beyond their declared bits. Nothing was encoded."
+            raise RandomnessError(message)
         columns = np.ascontiguousarray(draws.reshape(rows, -1).T)  # (draws per record, rows)
         dithered = {attribute: columns[i] for i, attribute in enumerate(self.compiled.dithered)}
         values = [

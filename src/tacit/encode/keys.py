@@ -29,29 +29,35 @@ DENSE = 4
 def key_column(service: Service, table: pa.Table) -> pa.ChunkedArray:
     """Return the key column as 64-bit integers or text, after refusing missing and repeated keys."""
     column = with_plain_text(table, service.key).column(service.key)
+    return _checked(column, service=service.name, name=service.key)
+
+
+def _checked(column: pa.ChunkedArray, *, service: str | None, name: str) -> pa.ChunkedArray:
+    """Return keys in one of their two types; refuse missing and repeated ones, and never show one."""
 
     def refuse(problem: str, code: str, rows: int = 0, first_row: int | None = None) -> RecordError:
-        return RecordError(problem, code=code, service=service.name, column=service.key, rows=rows, first_row=first_row)
+        return RecordError(problem, code=code, service=service, column=name, rows=rows, first_row=first_row)
 
     if column.null_count:
         first = pc.index(pc.is_null(column), True).as_py()
         raise refuse("a key is missing. Every row names its person.", "missing-key", column.null_count, first)
     if pa.types.is_integer(column.type):
-        try:
-            column = column.cast(pa.int64())
-        except pa.ArrowInvalid:
-            raise refuse("a key is beyond 63 bits. Keys are 64-bit integers or text.", "wrong-type") from None
-        repeats = _count_repeats(np.concatenate([np.asarray(chunk) for chunk in column.chunks]))
-        if repeats:
-            raise refuse("a person occurs in more than one row. Keep one row per person.", "duplicate-key", repeats)
-        return column
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        if pa.types.is_uint64(column.type) and pc.any(pc.greater(column, pa.scalar(2**63 - 1, pa.uint64()))).as_py():
+            raise refuse("a key is beyond 63 bits. Keys are 64-bit integers or text.", "wrong-type")
+        column = column.cast(pa.int64())
+        repeats = _count_repeats(_as_integers(column))
+    elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = column.cast(pa.large_string())
         repeats = len(column) - pc.count_distinct(column).as_py()
-        if repeats:
-            raise refuse("a person occurs in more than one row. Keep one row per person.", "duplicate-key", repeats)
-        return column
-    raise refuse("keys are 64-bit integers or text. Convert the column.", "wrong-type")
+    else:
+        raise refuse("keys are 64-bit integers or text. Convert the column.", "wrong-type")
+    if repeats:
+        raise refuse("a person occurs in more than one row. Keep one row per person.", "duplicate-key", repeats)
+    return column
+
+
+def _as_integers(column: pa.ChunkedArray) -> Ints:
+    return np.concatenate([np.zeros(0, dtype=np.int64), *(np.asarray(chunk) for chunk in column.chunks)])
 
 
 def _count_repeats(keys: Ints) -> int:
@@ -97,49 +103,36 @@ def _settle(keys: Ints, rows: Ints, repeats: int) -> tuple[int, Ints]:
     return repeats + sum(count for count, _ in found), np.concatenate([left for _, left in found])
 
 
-def _sorted_integers(column: pa.ChunkedArray) -> Ints:
-    return np.sort(np.concatenate([np.asarray(chunk) for chunk in column.chunks]))
-
-
 def check_people(keys: Mapping[str, pa.ChunkedArray], people: Iterable[int] | Iterable[str] | None) -> None:
     """Refuse services whose people differ: everybody in a round reports to every service."""
-    names = list(keys)
-    if people is None:
-        reference, expected = f"the keys of {names[0]}", keys[names[0]]
-        others = names[1:]
-    else:
-        reference, others = "people=", names
-        try:
-            expected = pa.chunked_array([pa.array(people)])
-        except (pa.ArrowException, OverflowError, TypeError):
-            problem = "people= must be a list of keys, all whole numbers or all text."
-            raise RecordError(problem, code="wrong-type") from None
-        expected = expected.cast(keys[names[0]].type, safe=True)
+    if people is not None:
+        keys = {"people=": _people(people), **keys}
+    reference, *others = keys
+    expected = keys[reference]
+    wanted = None
     for name in others:
         if keys[name].type != expected.type:
-            problem = "its keys are of another type than the other services'. Use one type for the person's key."
+            problem = f"keys are of another type than those of {reference}. Use one type for the person's key."
             raise RecordError(problem, code="wrong-type", service=name)
-        for problem, absent in (
-            (
-                f"keys that are not among {reference}. Encode the same people in every service.",
-                _missing(keys[name], expected),
-            ),
-            (
-                f"no row for some of {reference}. Encode the same people in every service.",
-                _missing(expected, keys[name]),
-            ),
-        ):
-            if absent:
-                raise RecordError(problem, code="people-differ", service=name, rows=absent)
+        if pa.types.is_integer(expected.type):
+            wanted = np.sort(_as_integers(expected)) if wanted is None else wanted
+            same = np.array_equal(wanted, np.sort(_as_integers(keys[name])))
+        else:
+            same = len(expected) == len(keys[name]) and pc.all(pc.is_in(keys[name], value_set=expected)).as_py()
+        if not same:
+            problem = (
+                f"the people differ from those of {reference} ({len(keys[name])} and {len(expected)} keys). "
+                "Encode the same people in every service."
+            )
+            raise RecordError(problem, code="people-differ", service=name)
 
 
-def _missing(keys: pa.ChunkedArray, among: pa.ChunkedArray) -> int:
-    """Return how many keys are not among the others."""
-    if pa.types.is_integer(keys.type):
-        ordered, wanted = _sorted_integers(among), _sorted_integers(keys)
-        if len(ordered) == len(wanted) and bool(np.array_equal(ordered, wanted)):
-            return 0
-        place = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
-        return int(np.count_nonzero(ordered[place] != wanted))
-    found = pc.is_in(keys, value_set=pa.chunked_array(among).combine_chunks())
-    return len(keys) - int(pc.sum(found).as_py() or 0)
+def _people(people: Iterable[int] | Iterable[str]) -> pa.ChunkedArray:
+    try:
+        column = pa.chunked_array([pa.array(people if hasattr(people, "__len__") else list(people))])
+    except Exception:
+        column = None
+    if column is None or len(column) == 0:
+        problem = "people= must be a list of keys, all whole numbers or all text, and not empty."
+        raise RecordError(problem, code="wrong-type")
+    return _checked(column, service=None, name="people=")

@@ -5,6 +5,7 @@ Errors of the libraries that read tables may quote values, so they are never cha
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,15 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from tacit.errors import RecordError, UnknownNameError
+from tacit.errors import RecordError
 from tacit.schema import Service
 
 __all__ = ["as_table", "with_plain_text"]
+
+READABLE = (
+    "Pass a pandas, polars, Arrow or DuckDB table, a dict of columns of one type and length each, "
+    "or the path of a Parquet or CSV file. Whole numbers must fit 64 bits, text must be Unicode."
+)
 
 PUBLIC_TYPES = (
     pa.types.is_integer,
@@ -33,26 +39,29 @@ PUBLIC_TYPES = (
 
 def as_table(service: Service, source: Any) -> pa.Table:
     """Return the source as an Arrow table with the key and attributes of the service, in order."""
+    table, failure = None, ""
     try:
-        table = _read(source)
-    except (RecordError, UnknownNameError):
+        table = _read(service, source)
+    except RecordError:
         raise
-    except (pa.ArrowException, UnicodeError, OverflowError, TypeError, ValueError, OSError) as cause:
-        problem = (
-            f"the table cannot be read ({type(cause).__name__}: mixed types in a column, text that is not Unicode, "
-            "numbers beyond 64 bits, or an unreadable file). Pass a pandas, polars, Arrow or DuckDB table, or a path."
-        )
-        raise RecordError(problem, code="unreadable-table", service=service.name) from None
+    except Exception as cause:
+        failure = type(cause).__name__
+    if table is None:  # raised outside the handler, so that nothing of the cause is chained
+        problem = f"the table cannot be read ({failure}). {READABLE}"
+        raise RecordError(problem, code="unreadable-table", service=service.name)
     expected = [service.key, *(attribute.name for attribute in service.attributes)]
     found = table.column_names
     for name in expected:
         if found.count(name) != 1:
-            problem = "the column is missing" if name not in found else "the column occurs twice"
-            allowed = f"{problem}. Expected columns: {', '.join(expected)}."
-            raise RecordError(allowed, code="missing-column", service=service.name, column=name)
+            near = difflib.get_close_matches(name.lower(), [other.lower() for other in found], n=1)
+            problem = "the column occurs twice" if name in found else "the column is missing"
+            hint = " A column of a similar name is there: check its spelling." if near and name not in found else ""
+            advice = f"{problem}.{hint} Expected columns: {', '.join(expected)}."
+            raise RecordError(advice, code="missing-column", service=service.name, column=name)
     for name in found:
         if name not in expected:
-            raise UnknownNameError(f"column of {service.name}", name, expected, code="unknown-column")
+            problem = f"the column is not in the schema. Select only: {', '.join(expected)}."
+            raise RecordError(problem, code="unknown-column", service=service.name, column=name)
     if table.num_rows == 0:
         problem = "the table is empty. Pass at least one row."
         raise RecordError(problem, code="empty-table", service=service.name)
@@ -75,12 +84,13 @@ def with_plain_text(table: pa.Table, name: str) -> pa.Table:
     return table.set_column(table.column_names.index(name), name, column)
 
 
-def _read(source: Any) -> pa.Table:
+def _read(service: Service, source: Any) -> pa.Table:
     if isinstance(source, pa.Table):
         return source
     if isinstance(source, str | Path):
-        return _read_path(Path(source))
-    if type(source).__module__.partition(".")[0] == "pandas":
+        return _read_path(service, Path(source))
+    module = type(source).__module__.partition(".")[0]
+    if module == "pandas" and hasattr(source, "columns"):
         return pa.Table.from_pandas(source, preserve_index=False)
     if hasattr(source, "__arrow_c_stream__"):
         return pa.table(source)
@@ -88,13 +98,17 @@ def _read(source: Any) -> pa.Table:
         return pa.Table.from_batches([source])
     if isinstance(source, Mapping):
         return pa.table({name: pa.array(values) for name, values in source.items()})
-    raise TypeError
+    problem = f"a {type(source).__name__} is not a table. {READABLE}"
+    raise RecordError(problem, code="unreadable-table", service=service.name)
 
 
-def _read_path(path: Path) -> pa.Table:
-    if path.suffix == ".parquet":
-        return pa.parquet.read_table(path)
-    if path.suffix == ".csv":
-        return pa.csv.read_csv(path)
-    problem = f"the file name ends in {path.suffix!r}. Readable files end in .parquet or .csv."
-    raise RecordError(problem, code="unreadable-table")
+def _read_path(service: Service, path: Path) -> pa.Table:
+    readers = {".parquet": pa.parquet.read_table, ".csv": pa.csv.read_csv}
+    problem = ""
+    if path.suffix.lower() not in readers:
+        problem = "the path does not end in .parquet or .csv."
+    elif not path.is_file():
+        problem = "the path leads to no file."
+    if problem:
+        raise RecordError(problem, code="unreadable-table", service=service.name)
+    return readers[path.suffix.lower()](path)

@@ -6,15 +6,28 @@ import re
 from collections.abc import Sequence
 
 from tacit.errors import LayoutError, UnknownNameError
-from tacit.layouts.base import MAX_VIEWS, ChannelPlan, Layout, View
+from tacit.layouts.base import MAX_VIEWS, ChannelPlan, Layout, NumberedLayout, View
 from tacit.layouts.levels import Level, Levels
 from tacit.layouts.marginals import am, fc
 from tacit.layouts.product import hi, hio
 from tacit.layouts.split import sc
 
-__all__ = ["LAYOUTS", "MAX_VIEWS", "ChannelPlan", "Layout", "Level", "Levels", "View", "plan_channels"]
+__all__ = [
+    "AUTO",
+    "LAYOUTS",
+    "MAX_VIEWS",
+    "NUMBERED",
+    "ChannelPlan",
+    "Layout",
+    "Level",
+    "Levels",
+    "View",
+    "plan_channels",
+]
 
-LAYOUTS: dict[str, Layout] = {"hio": hio, "hi": hi, "sc": sc, "fc": fc, "am": am}
+LAYOUTS: dict[str, Layout] = {"hio": hio, "hi": hi, "sc": sc, "fc": fc}
+
+NUMBERED: dict[str, NumberedLayout] = {"am": am}
 
 AUTO = "hio"
 """What ``mechanism="auto"`` means until predicted errors can be compared."""
@@ -24,11 +37,14 @@ _MECHANISM = re.compile(r"([a-z]+)(?:\((\d{1,3})\))?\Z")
 
 def plan_channels(mechanism: str, levels: Sequence[Levels]) -> list[ChannelPlan]:
     """Return the channels of a mechanism such as ``"hio"`` or ``"am(2)"`` for one service."""
-    parsed = _MECHANISM.match(mechanism) if isinstance(mechanism, str) else None
-    name = parsed[1] if parsed else str(mechanism)
-    if not parsed or name not in LAYOUTS:
-        raise UnknownNameError("mechanism", name, ["auto", *LAYOUTS], code="unknown-mechanism")
-    if parsed[2] is not None and name != "am":
-        message = f"{name} takes no number; only am does, as in 'am(2)'. Write mechanism={name!r}."
+    parsed = _MECHANISM.match(mechanism)
+    name, number = (parsed[1], parsed[2]) if parsed else (mechanism, None)
+    if name in LAYOUTS and number is None:
+        return LAYOUTS[name](levels)
+    if name in NUMBERED and number is not None:
+        return NUMBERED[name](levels, int(number))
+    if name in LAYOUTS or name in NUMBERED:
+        example = f"{name}(2)" if name in NUMBERED else name
+        message = f"{mechanism!r} has a number where none belongs, or lacks one. Write mechanism={example!r}."
         raise LayoutError(message, code="mechanism-number")
-    return LAYOUTS[name](levels, int(parsed[2]) if parsed[2] else None)
+    raise UnknownNameError("mechanism", name, ["auto", *LAYOUTS, *(f"{word}(2)" for word in NUMBERED)])

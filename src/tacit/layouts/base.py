@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from tacit.layouts.levels import Levels
 
-__all__ = ["MAX_VIEWS", "ChannelPlan", "Layout", "View"]
+__all__ = ["MAX_VIEWS", "ChannelPlan", "Layout", "NumberedLayout", "View"]
 
 MAX_VIEWS = 100_000
 """Views of one collection: beyond it nobody's view has enough people to say anything."""
@@ -30,5 +30,8 @@ class ChannelPlan:
     views: tuple[View, ...]
 
 
-Layout = Callable[[Sequence[Levels], int | None], list[ChannelPlan]]
-"""From the levels of each attribute, and the number in the mechanism's name (as in ``am(2)``), to channels."""
+Layout = Callable[[Sequence[Levels]], list[ChannelPlan]]
+"""From the levels of each attribute to channels."""
+
+NumberedLayout = Callable[[Sequence[Levels], int], list[ChannelPlan]]
+"""The same, with the number in the mechanism's name, as in ``am(2)``."""

@@ -18,18 +18,15 @@ from tacit.layouts.levels import Levels
 __all__ = ["am", "fc"]
 
 
-def fc(levels: Sequence[Levels], number: int | None) -> list[ChannelPlan]:  # noqa: ARG001
+def fc(levels: Sequence[Levels]) -> list[ChannelPlan]:
     """Return one channel with the single view of all values."""
     return [ChannelPlan("fc", Fraction(1), (tuple(attribute.finest for attribute in levels),))]
 
 
-def am(levels: Sequence[Levels], number: int | None) -> list[ChannelPlan]:
+def am(levels: Sequence[Levels], number: int) -> list[ChannelPlan]:
     """Return one channel over all sets of ``number`` attributes."""
-    if number is None or not 1 <= number <= len(levels):
-        message = (
-            f"am needs the number of attributes of a marginal, from 1 to {len(levels)} here. "
-            f"Write for example mechanism='am({min(2, len(levels))})'."
-        )
+    if not 1 <= number <= len(levels):
+        message = f"am takes the number of attributes of a marginal, from 1 to {len(levels)} here."
         raise LayoutError(message, code="mechanism-number")
     count = math.comb(len(levels), number)
     if count > MAX_VIEWS:

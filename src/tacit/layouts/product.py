@@ -34,12 +34,12 @@ def level_combinations(levels: Sequence[Levels]) -> tuple[View, ...]:
     return tuple(itertools.product(*(range(int(skip_root), len(attribute)) for attribute in levels)))
 
 
-def hio(levels: Sequence[Levels], number: int | None) -> list[ChannelPlan]:  # noqa: ARG001
+def hio(levels: Sequence[Levels]) -> list[ChannelPlan]:
     """Return one channel over all combinations of levels."""
     return [ChannelPlan("hio", Fraction(1), level_combinations(levels))]
 
 
-def hi(levels: Sequence[Levels], number: int | None) -> list[ChannelPlan]:  # noqa: ARG001
+def hi(levels: Sequence[Levels]) -> list[ChannelPlan]:
     """Return one channel for each combination of levels."""
     views = level_combinations(levels)
     return [ChannelPlan("hi " + "-".join(map(str, view)), Fraction(1, len(views)), (view,)) for view in views]

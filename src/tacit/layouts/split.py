@@ -14,7 +14,7 @@ from tacit.layouts.levels import Levels
 __all__ = ["sc"]
 
 
-def sc(levels: Sequence[Levels], number: int | None) -> list[ChannelPlan]:  # noqa: ARG001
+def sc(levels: Sequence[Levels]) -> list[ChannelPlan]:
     """Return one channel for each attribute and level."""
     pairs = [(i, j) for i, attribute in enumerate(levels) for j in range(1, len(attribute))]
     if not pairs:  # every attribute has a single value

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from tacit.errors import LayoutError, UnknownNameError
-from tacit.oracles.base import Column, Oracle
+from tacit.errors import LayoutError, UnknownNameError, UsageError
+from tacit.oracles.base import Column, Oracle, whole
 from tacit.oracles.grr import Grr
 from tacit.oracles.linear_hash import LinearHash
 from tacit.oracles.local_hash import LocalHash
 from tacit.oracles.subset import Subset
 from tacit.oracles.unary import Unary
 from tacit.privacy import BudgetLike, exp_below, parse_epsilon
-from tacit.randomness import DRAW_BITS
+from tacit.randomness import DRAW_BITS, DRAW_SPAN
 
 __all__ = [
     "ORACLES",
@@ -44,24 +43,23 @@ CANDIDATES: tuple[type[Oracle], ...] = (Grr, Subset, LinearHash)
 
 def oracle_named(name: str) -> type[Oracle]:
     """Return the oracle class of a name."""
-    try:
-        return ORACLES[name]
-    except KeyError:
-        raise UnknownNameError("oracle", name, ORACLES) from None
+    if not isinstance(name, str) or name not in ORACLES:
+        raise UnknownNameError("oracle", str(name), ORACLES)
+    return ORACLES[name]
 
 
 @lru_cache(maxsize=4096)
 def choose(domain_size: int, bound: Fraction, bits: int = DRAW_BITS) -> type[Oracle]:
     """Return the class with the least exact noise on zero-sum contrasts among those that accept the domain."""
     noises: dict[type[Oracle], Fraction] = {}
-    refusal: LayoutError | None = None
+    refusals: list[LayoutError] = []
     for candidate in CANDIDATES:
         try:
             noises[candidate] = candidate.build((domain_size,), bound, bits).noise
-        except LayoutError as cause:
-            refusal = cause
+        except LayoutError as refusal:
+            refusals.append(refusal)
     if not noises:
-        raise refusal or LayoutError("No oracle fits.")
+        raise refusals[-1]
     return min(noises, key=lambda candidate: noises[candidate])
 
 
@@ -73,6 +71,8 @@ def best(domain_size: int, epsilon: BudgetLike) -> Oracle:
     >>> best(4, 1.0).name, best(1000, 1.0).name
     ('grr', 'lh')
     """
+    if not whole(domain_size, low=1, high=DRAW_SPAN):
+        message = f"A domain of {domain_size!r} cells; pass a whole number of at least 1."
+        raise UsageError(message, code="empty-domain")
     bound = exp_below(parse_epsilon(epsilon))
-    sizes: Sequence[int] = (domain_size,)
-    return choose(domain_size, bound).build(sizes, bound)
+    return choose(domain_size, bound).build((domain_size,), bound)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tacit.errors import LayoutError
 from tacit.randomness import DRAW_BITS, Draws
 
-__all__ = ["Cells", "Codes", "Column", "Oracle", "Terms", "flat_index", "flat_values", "remainder"]
+__all__ = ["Cells", "Codes", "Column", "Oracle", "Terms", "flat_index", "flat_values", "remainder", "whole"]
 
 Cells = npt.NDArray[np.int64]
 Terms = Sequence[Sequence[npt.NDArray[np.float64]]]
@@ -37,6 +37,11 @@ class Column:
     most_cell: int
     least: int
     least_cell: int
+
+    @classmethod
+    def of(cls, code: int, first: tuple[int, int], second: tuple[int, int]) -> Column:
+        """Return the column of a code for which two (weight, cell) pairs are the extremes."""
+        return cls(code, *max(first, second), *min(first, second))
 
     @property
     def ratio(self) -> Fraction | None:
@@ -89,6 +94,10 @@ class Oracle(ABC):
         """The integers a client needs, as they stand in the contract."""
 
     @abstractmethod
+    def flaw(self) -> str:
+        """Return why these integers are no channel; empty if they are one. Contracts from outside are not trusted."""
+
+    @abstractmethod
     def randomise(self, cells: Sequence[Cells], seed: Draws, answer: Draws) -> Codes:
         """Return a code for each record, given its cell in each attribute and its draws."""
 
@@ -138,7 +147,10 @@ class Oracle(ABC):
 
     @property
     def noise(self) -> Fraction:
-        """Variance per report of a contrast of unit length, averaged over pairs of cells and true cells."""
+        """Variance per report of a contrast of unit length, averaged over pairs of cells and true cells.
+
+        Exact for grr, ss and oue; for hashes the average also runs over placements of the cells (within 3 %).
+        """
         if self.domain == 1:
             return Fraction(0)
         one, neither = self.pair_split
@@ -152,6 +164,11 @@ class Oracle(ABC):
             "draws hold. Use a larger epsilon or fewer cells."
         )
         return LayoutError(message, code="draws-too-coarse")
+
+
+def whole(*numbers: object, low: int = 0, high: int) -> bool:
+    """Tell whether all are whole numbers from low to high; booleans are not."""
+    return all(type(number) is int and low <= number <= high for number in numbers)
 
 
 def flat_index(cells: Sequence[Cells], sizes: Sequence[int]) -> Cells:

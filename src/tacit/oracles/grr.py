@@ -13,6 +13,7 @@ Reference   Kairouz, Bonawitz and Ramage 2016.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import LayoutError
-from tacit.oracles.base import Cells, Codes, Column, Oracle, Terms, flat_index, flat_values, remainder
+from tacit.oracles.base import Cells, Codes, Column, Oracle, Terms, flat_index, flat_values, remainder, whole
 from tacit.randomness import DRAW_BITS, Draws
 
 __all__ = ["Grr", "flip_count", "respond"]
@@ -55,8 +56,7 @@ class Grr(Oracle):
     @classmethod
     def build(cls, sizes: Sequence[int], bound: Fraction, bits: int = DRAW_BITS) -> Self:
         """Return the channel with the largest keep probability; refuse domains that fake users could exploit."""
-        unchecked = cls(tuple(sizes), bits, flip=0)
-        cells = unchecked.domain
+        cells = math.prod(sizes)
         if cells > 3 * bound + 2:
             message = (
                 f"grr: {cells} cells, but at this epsilon more than {int(3 * bound + 2)} let a few fake users move an "
@@ -103,6 +103,12 @@ class Grr(Oracle):
         """The flip weight."""
         return {"flip": self.flip}
 
+    def flaw(self) -> str:
+        """Check that the flips leave something for the truth."""
+        if not whole(self.flip, high=self.span) or (self.domain - 1) * self.flip > self.span:
+            return "flip is not a weight"
+        return ""
+
     def randomise(self, cells: Sequence[Cells], seed: Draws, answer: Draws) -> Codes:  # noqa: ARG002
         """Return the named cell of each record."""
         return respond(flat_index(cells, self.sizes), answer, cells=self.domain, flip=self.flip)
@@ -126,6 +132,4 @@ class Grr(Oracle):
         if self.domain == 1:
             yield Column(0, self.span, 0, self.span, 0)
             return
-        high, low = (self.stay, 0), (self.flip, 1)
-        most, least = max(high, low), min(high, low)
-        yield Column(0, *most, *least)
+        yield Column.of(0, (self.stay, 0), (self.flip, 1))

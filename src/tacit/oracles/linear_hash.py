@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import LayoutError
-from tacit.oracles.base import Cells, Codes, Column, Oracle, Terms, remainder
+from tacit.oracles.base import Cells, Codes, Column, Oracle, Terms, remainder, whole
 from tacit.oracles.grr import flip_count, respond
 from tacit.randomness import DRAW_BITS, Draws
 
@@ -40,15 +40,19 @@ DOT_TABLE = 1024
 """Largest side of a table of inner products: a million bytes, which stay in a processor's second-level cache."""
 
 
+MAX_PRIME = 2**20
+"""Largest g: beyond it grr takes every domain whose codes fit, and a hash has nothing to add."""
+
+
+def _is_prime(n: int) -> bool:
+    return n > 1 and all(n % k for k in range(2, int(n**0.5) + 1))
+
+
 def best_prime(bound: Fraction) -> int:
     """Return the prime with the least noise, (E+g-1)**2/(g-1), near E + 1."""
-
-    def is_prime(n: int) -> bool:
-        return n > 1 and all(n % k for k in range(2, int(n**0.5) + 1))
-
-    below = next((n for n in range(int(bound) + 1, 1, -1) if is_prime(n)), 2)
+    below = next((n for n in range(int(bound) + 1, 1, -1) if _is_prime(n)), 2)
     above = below + 1
-    while not is_prime(above):
+    while not _is_prime(above):
         above += 1
     return min((below, above), key=lambda g: (bound + g - 1) ** 2 / (g - 1))
 
@@ -65,6 +69,15 @@ def multiplier(digits: int, g: int) -> int:
     """Return the public multiplier of a block: near the golden section of g**digits, prime to g."""
     scatter = int(g**digits) * 618_033_988 // 1_000_000_000
     return scatter + 1 if scatter % g == 0 else scatter
+
+
+def _dot(g: int, digits: int, left: Codes, right: Codes) -> Codes:
+    """Return inner products modulo g of vectors of few digits: by table, or of single digits for large g."""
+    if g > DOT_TABLE:
+        return remainder(left * right, g)
+    table = _dot_table(g, digits)
+    products: Codes = table.ravel()[left * len(table) + right]
+    return products
 
 
 @lru_cache(maxsize=16)
@@ -100,10 +113,13 @@ class LinearHash(Oracle):
     @classmethod
     def build(cls, sizes: Sequence[int], bound: Fraction, bits: int = DRAW_BITS) -> Self:
         """Return the channel for the best prime."""
+        if bound > MAX_PRIME // 2:
+            message = f"lh: at this epsilon the best prime is beyond {MAX_PRIME}. Use a smaller epsilon."
+            raise LayoutError(message, code="lh-out-of-range")
         g = best_prime(bound)
         multipliers = tuple(multiplier(digits_for(size, g), g) for size in sizes)
         oracle = cls(tuple(sizes), bits, g, flip_count(g, bound, bits), multipliers)
-        if oracle.span - (g - 1) * oracle.flip <= oracle.flip:
+        if oracle.stay <= oracle.flip:
             raise oracle.too_coarse()
         if oracle.seeds > oracle.span:
             message = f"lh: {oracle.domain} cells need {oracle.seeds.bit_length()}-bit seeds; draws have {bits} bits."
@@ -218,23 +234,30 @@ class LinearHash(Oracle):
     def hash(self, number: Codes, cells: Sequence[Cells]) -> Codes:
         """Return the hash of each record's cells under its seed number."""
         g, left = self.g, self._vector(number)
-        chunk = max(1, digits_for(DOT_TABLE + 1, g) - 1)
-        table = _dot_table(g, min(chunk, max(1, *self.digits)))
-        side = len(table)
-        flat = table.ravel()
+        chunk = max(1, digits_for(DOT_TABLE + 1, g) - 1)  # digits that one look-up takes
         total = np.zeros(len(number), dtype=np.int64)
-        for points, places, column in zip(
-            reversed(self._points), reversed(self.digits), reversed(list(cells)), strict=True
-        ):
+        columns = list(zip(self._points, self.digits, cells, strict=True))
+        for points, places, column in reversed(columns):  # the last attribute has the lowest digits
             point = points[column]
             while places > 0:
                 step = g ** min(places, chunk)
-                low_seed, low_point = remainder(left, step), remainder(point, step) if places > chunk else point
-                low_seed *= side
-                low_seed += low_point
-                total += flat[low_seed]
+                low_point = remainder(point, step) if places > chunk else point
+                total += _dot(g, min(chunk, max(self.digits)), remainder(left, step), low_point)
                 left, point, places = left // step, point // step if places > chunk else point, places - chunk
         return remainder(total, g)
+
+    def flaw(self) -> str:
+        """Check the prime, the flips, the number of seeds, and that multipliers permute."""
+        if not whole(self.g, low=2, high=MAX_PRIME) or not _is_prime(self.g):
+            return "g is not a prime in range"
+        if not whole(self.flip, high=self.span) or (self.g - 1) * self.flip > self.span:
+            return "flip is not a weight"
+        if self.seeds > self.span:
+            return "there are more seeds than draws"
+        for factor, places in zip(self.multipliers, self.digits, strict=True):
+            if not whole(factor, low=1, high=self.g**places) or (places and factor % self.g == 0):
+                return "a multiplier is not prime to g"
+        return ""
 
     def randomise(self, cells: Sequence[Cells], seed: Draws, answer: Draws) -> Codes:
         """Return the code of each record."""
@@ -332,6 +355,4 @@ class LinearHash(Oracle):
         unit = self.g ** sum(self.digits[block + 1 :])
         other = int(np.ravel_multi_index([int(i == block) for i in range(len(self.sizes))], self.sizes))
         code = 1 + (unit - 1) // (self.g - 1) * self.g  # answer 0: the hash of cell 0
-        stay, flip = (self._seed_weight * self.stay, 0), (self._seed_weight * self.flip, other)
-        most, least = max(stay, flip), min(stay, flip)
-        yield Column(code, *most, *least)
+        yield Column.of(code, (self._seed_weight * self.stay, 0), (self._seed_weight * self.flip, other))

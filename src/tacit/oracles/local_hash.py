@@ -22,14 +22,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InternalError
-from tacit.oracles.base import Cells, Codes, Column, Oracle, Terms, flat_index, flat_values, remainder
+from tacit.errors import InternalError, LayoutError
+from tacit.oracles.base import Cells, Codes, Column, Oracle, Terms, flat_index, flat_values, remainder, whole
 from tacit.oracles.grr import flip_count, respond
 from tacit.randomness import DRAW_BITS, Draws
 
 __all__ = ["LocalHash", "murmur3"]
 
 SEEDS = 2**32
+
+MAX_HASHES = 2**21
+"""Hash values: a seed and an answer must fit 53 bits."""
 
 _Words = npt.NDArray[np.uint32]
 
@@ -63,8 +66,11 @@ class LocalHash(Oracle):
     def build(cls, sizes: Sequence[int], bound: Fraction, bits: int = DRAW_BITS) -> Self:
         """Return the channel with the papers' g = round(e**eps) + 1."""
         g = round(bound) + 1
+        if g >= MAX_HASHES:
+            message = f"olh: at this epsilon g is {g}; below {MAX_HASHES} codes fit 53 bits. Use a smaller epsilon."
+            raise LayoutError(message, code="olh-out-of-range")
         oracle = cls(tuple(sizes), bits, g, flip_count(g, bound, bits))
-        if oracle.span - (g - 1) * oracle.flip <= oracle.flip or oracle.span < SEEDS:
+        if oracle.stay <= oracle.flip or oracle.span < SEEDS:
             raise oracle.too_coarse()
         return oracle
 
@@ -103,6 +109,14 @@ class LocalHash(Oracle):
     def parameters(self) -> dict[str, Any]:
         """The number of hash values and the flip weight."""
         return {"g": self.g, "flip": self.flip}
+
+    def flaw(self) -> str:
+        """Check the number of hash values and the flips."""
+        if not whole(self.g, low=2, high=MAX_HASHES - 1):
+            return "g is not in range"
+        if not whole(self.flip, high=self.span) or (self.g - 1) * self.flip > self.span:
+            return "flip is not a weight"
+        return ""
 
     def hash(self, seeds: Codes, cell: Cells) -> Codes:
         """Return the hash of each cell under its seed."""
@@ -153,6 +167,4 @@ class LocalHash(Oracle):
         seeds = np.arange(64)
         own, other = self.hash(seeds, 0 * seeds), self.hash(seeds, 0 * seeds + 1)
         seed = int(np.flatnonzero(own != other)[0])
-        stay, flip = (self.stay, 0), (self.flip, 1)
-        most, least = max(stay, flip), min(stay, flip)
-        yield Column(seed * self.g + int(own[seed]), *most, *least)
+        yield Column.of(seed * self.g + int(own[seed]), (self.stay, 0), (self.flip, 1))

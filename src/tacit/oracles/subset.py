@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import LayoutError
-from tacit.oracles.base import Cells, Codes, Column, Oracle, Terms, flat_index, flat_values, remainder
+from tacit.oracles.base import Cells, Codes, Column, Oracle, Terms, flat_index, flat_values, remainder, whole
 from tacit.randomness import DRAW_BITS, Draws
 
 __all__ = ["MAX_SUBSETS", "Subset"]
@@ -139,6 +139,14 @@ class Subset(Oracle):
         table = [[math.comb(n, k) for k in range(self.w + 2)] for n in range(self.domain + 1)]
         return np.array(table, dtype=np.int64)
 
+    def flaw(self) -> str:
+        """Check the size, the number of sets, and that the weights leave no less than nothing."""
+        if not whole(self.w, low=1, high=self.domain - 1) or not _at_most(self.domain, self.w, MAX_SUBSETS):
+            return "w is not a possible size of sets"
+        if not whole(self.inside, self.outside, high=self.span) or self._rest < 0:
+            return "inside and outside are not weights"
+        return ""
+
     def randomise(self, cells: Sequence[Cells], seed: Draws, answer: Draws) -> Codes:  # noqa: ARG002
         """Return the code of each record's set."""
         cell = flat_index(cells, self.sizes)
@@ -214,6 +222,4 @@ class Subset(Oracle):
     def columns(self) -> Iterator[Column]:
         """Code 0, then any set: one of its cells against one outside."""
         yield Column(0, self._rest, 0, self._rest, 0)
-        inside, outside = (self.inside, 0), (self.outside, self.domain - 1)  # rank 0 is the set 0..w-1
-        most, least = max(inside, outside), min(inside, outside)
-        yield Column(1, *most, *least)
+        yield Column.of(1, (self.inside, 0), (self.outside, self.domain - 1))  # rank 0 is the set 0..w-1

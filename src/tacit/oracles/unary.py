@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import LayoutError
-from tacit.oracles.base import Cells, Codes, Column, Oracle, Terms, flat_index, flat_values
+from tacit.oracles.base import Cells, Codes, Column, Oracle, Terms, flat_index, flat_values, whole
 from tacit.randomness import DRAW_BITS, Draws
 
 __all__ = ["MAX_BITS", "Unary"]
@@ -86,6 +86,12 @@ class Unary(Oracle):
         """The two thresholds."""
         return {"one": self.one, "zero": self.zero}
 
+    def flaw(self) -> str:
+        """Check the number of bits and that the thresholds are probabilities."""
+        if self.domain > MAX_BITS:
+            return "there are more bits than a code holds"
+        return "" if whole(self.one, self.zero, high=self.span) else "one and zero are not thresholds"
+
     def randomise(self, cells: Sequence[Cells], seed: Draws, answer: Draws) -> Codes:  # noqa: ARG002
         """Return the bits of each record as an integer; ``answer`` has a column for each cell."""
         cell = flat_index(cells, self.sizes)
@@ -125,6 +131,4 @@ class Unary(Oracle):
         if self.domain == 1:
             yield Column(1, self.one, 0, self.one, 0)
             return
-        first, second = (self.one * (self.span - self.zero), 0), (self.zero * (self.span - self.one), 1)
-        most, least = max(first, second), min(first, second)
-        yield Column(1, *most, *least)
+        yield Column.of(1, (self.one * (self.span - self.zero), 0), (self.zero * (self.span - self.one), 1))
