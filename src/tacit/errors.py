@@ -8,10 +8,11 @@
     │   ├─ SchemaError                     an attribute, service or schema cannot be what it says
     │   ├─ LayoutError                     schema, epsilon and mechanism do not fit together
     │   └─ RecordError                     a table or record cannot be encoded; never shows a value
+    ├─ QueryError                         a question
+    │   └─ UnanswerableError               it is clear, but the layout holds no unbiased answer to it
     ├─ PrivacyError                       would break or overspend a guarantee; nothing was released
     │   └─ RandomnessError                 the operating system's generator failed
     ├─ ContractError                      a contract file is damaged or of another version
-    ├─ MissingExtraError (ImportError)    an optional dependency is not installed
     └─ InternalError                      our bug
 
 Messages say what is wrong, what is allowed, and what to do. Each error carries a stable ``code``. No message ever
@@ -27,12 +28,13 @@ __all__ = [
     "ContractError",
     "InternalError",
     "LayoutError",
-    "MissingExtraError",
     "PrivacyError",
+    "QueryError",
     "RandomnessError",
     "RecordError",
     "SchemaError",
     "TacitError",
+    "UnanswerableError",
     "UnknownNameError",
     "UsageError",
 ]
@@ -115,6 +117,18 @@ class RecordError(UsageError):
         super().__init__(f"{place}: {problem}{where}" if place else problem + where, code=code)
 
 
+class QueryError(TacitError):
+    """A question cannot be answered."""
+
+    default_code = "query"
+
+
+class UnanswerableError(QueryError):
+    """The question is clear, but the collection holds no unbiased answer to it."""
+
+    default_code = "not-collected-together"
+
+
 class PrivacyError(TacitError):
     """Going on would break or overspend a guarantee. Nothing was released."""
 
@@ -131,15 +145,6 @@ class ContractError(TacitError):
     """A contract file is damaged, inconsistent or of another version."""
 
     default_code = "contract"
-
-
-class MissingExtraError(TacitError, ImportError):
-    """An optional dependency is not installed; the message is the line to type."""
-
-    default_code = "missing-extra"
-
-    def __init__(self, package: str, *, extra: str, needed_for: str) -> None:
-        super().__init__(f"{needed_for} needs {package}. Install it with: pip install '.[{extra}]'")
 
 
 class InternalError(TacitError):

@@ -25,17 +25,11 @@ from tacit.contract import ServiceContract
 from tacit.decode.functional import Functional, Term, Vector
 from tacit.decode.reading import Factor, Product, Reading
 from tacit.decode.split import BlueTree, Split, cover_split, rdc_split
-from tacit.errors import TacitError
+from tacit.errors import UnanswerableError
 
-__all__ = ["Decoded", "Decoder", "DecoderName", "UnanswerableError"]
+__all__ = ["Decoded", "Decoder", "DecoderName"]
 
 DecoderName = Literal["blue", "cover", "rdc"]
-
-
-class UnanswerableError(TacitError):
-    """The layout holds no unbiased answer to this functional."""
-
-    default_code = "not-collected-together"
 
 
 @dataclass(frozen=True)
@@ -68,8 +62,8 @@ class _Grid:
         for c, channel in enumerate(self.service.channels):
             for v, view in enumerate(channel.views):
                 trace = tuple(view.levels[i] for i in self.attributes)
-                if not any(trace) and len(self.service.channels) > 1:
-                    continue  # another channel: it says nothing about these attributes
+                if not any(trace) and view.oracle.domain > 1:
+                    continue  # it says nothing about these attributes, with noise
                 others = [
                     self.service.levels[i][view.levels[i]].cells
                     for i in range(len(view.levels))
@@ -85,7 +79,8 @@ class _Grid:
         finest = all(
             depths[-1] == self.service.levels[i].finest for i, depths in zip(self.attributes, self.depths, strict=True)
         )
-        return finest and set(itertools.product(*self.depths)) == {source.trace for source in self.sources}
+        traces = {source.trace for source in self.sources}
+        return finest and all(trace in traces for trace in itertools.product(*self.depths) if any(trace))
 
     @cached_property
     def level_weights(self) -> list[Vector]:
@@ -177,22 +172,32 @@ class Decoder:
         """Collect the readings of one term and return its known part."""
         grid = self._grid(attributes)
         vectors = [term.factors[i] for i in attributes]
-        splits = self._splits(grid, vectors)
-        constant = 0.0
-        parts = [(term.coefficient, splits)]
+        parts = [(term.coefficient, self._splits(grid, vectors))]
         if self.name == "blue":
-            ones = [np.ones(len(vector)) for vector in vectors]
-            trees = self._trees_of(grid)
-            known = np.prod([t.product(o, v) for t, o, v in zip(trees, ones, vectors, strict=True)])
-            known /= np.prod([t.product(o, o) for t, o in zip(trees, ones, strict=True)])
-            constant = term.coefficient * float(known)
-            parts.append((-constant, self._splits(grid, ones)))
+            constant = term.coefficient * self._known_share(grid, vectors)
+            parts.append((-constant, self._splits(grid, [np.ones(len(vector)) for vector in vectors])))
+        else:
+            constant = 0.0
+        read_root = False
         for source, share in grid.shares(pure=self.name != "blue"):
+            if not any(source.trace) and self.name == "blue":
+                continue  # after the known total, the weights of the all-root view are zero
+            read_root |= not any(source.trace)
             for coefficient, split in parts:
                 cells = [g[depth] for g, depth in zip(split, source.trace, strict=True)]
-                if any(source.trace) or self.name != "blue":
-                    collected.add(source, attributes, cells, coefficient * share)
+                collected.add(source, attributes, cells, coefficient * share)
+        if self.name != "blue" and not read_root:  # no view shows nothing: its only cell holds everybody
+            roots = [0.0 if split[0] is None else float(split[0][0]) for split in parts[0][1]]
+            constant = term.coefficient * float(np.prod(roots))
         return constant
+
+    def _known_share(self, grid: _Grid, vectors: list[Vector]) -> float:
+        """Return kappa: the multiple of 1, whose total is known, that leaves least to be read."""
+        share = 1.0
+        for tree, vector in zip(self._trees_of(grid), vectors, strict=True):
+            ones = np.ones(len(vector))
+            share *= tree.product(ones, vector) / tree.product(ones, ones)
+        return share
 
     def _trees_of(self, grid: _Grid) -> list[BlueTree]:
         if grid.attributes not in self._trees:

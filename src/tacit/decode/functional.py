@@ -6,6 +6,7 @@ of disjoint terms; a value vector turns a count into a sum. Functionals are immu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -31,7 +32,7 @@ class Term:
         factors = dict(self.factors)
         for attribute, vector in other.factors.items():
             factors[attribute] = factors[attribute] * vector if attribute in factors else vector
-        return Term(self.coefficient * other.coefficient, factors)
+        return _without_constants(Term(self.coefficient * other.coefficient, factors))
 
     @property
     def vanishes(self) -> bool:
@@ -61,7 +62,9 @@ class Functional:
             )
             raise InternalError(message)
         values.setflags(write=False)
-        return cls(sizes, () if not values.any() else (Term(1.0, {attribute: values}),))
+        if np.ptp(values) == 0:
+            return cls.constant(sizes, float(values[0]))  # the same for every value: nothing needs to be read
+        return cls(sizes, (Term(1.0, {attribute: values}),))
 
     def __add__(self, other: Functional) -> Functional:
         return Functional(self.sizes, _merged((*self.terms, *other.terms)))
@@ -127,4 +130,11 @@ def _joined(left: Term, right: Term) -> Term | None:
         return None
     [place] = differing
     vector = left.coefficient * left.factors[place] + right.coefficient * right.factors[place]
-    return Term(1.0, {**left.factors, place: vector})
+    return _without_constants(Term(1.0, {**left.factors, place: vector}))
+
+
+def _without_constants(term: Term) -> Term:
+    """Turn vectors that have one value into that number."""
+    level = {i: float(vector[0]) for i, vector in term.factors.items() if np.ptp(vector) == 0}
+    kept = {i: vector for i, vector in term.factors.items() if i not in level}
+    return Term(term.coefficient * math.prod(level.values()), kept)

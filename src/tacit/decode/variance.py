@@ -1,0 +1,105 @@
+"""The variance of an estimate before any data exists: exact for the channel, averaged over assumed records.
+
+For one report that reads view L with weights h over its cells (h = gamma / probability of the view),
+
+    E[c**2] = sum_L pi_L ( noise |h|**2 + |h|**2/D + (1 + v_true - v)(E h(cell)**2 - |h|**2/D) ),
+
+where noise is the oracle's on contrasts and v, v_true its variances for a false and for the true cell; weights of a
+view sum to zero after the known total. Subtracting the square of what is read leaves the variance. Records are assumed
+to have independent attributes with the given frequencies of values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from tacit.contract import ServiceContract
+from tacit.decode.decoder import Decoded
+from tacit.decode.functional import Vector
+from tacit.decode.reading import Factor, Product, Reading
+from tacit.errors import InternalError
+
+__all__ = ["expected_variance", "uniform_frequencies"]
+
+
+def uniform_frequencies(service: ServiceContract) -> list[Vector]:
+    """Return equal frequencies for the values of every attribute."""
+    return [np.full(levels.size, 1 / levels.size) for levels in service.levels]
+
+
+def expected_variance(service: ServiceContract, decoded: Decoded, frequencies: Sequence[Vector]) -> float:
+    """Return the mean variance of one person's contribution around the person's true value."""
+    if not decoded.products:
+        return 0.0
+    if len(decoded.products) > 1:
+        message = "The variance of a sum of products of factors is not predicted yet."
+        raise InternalError(message)
+    [(coefficient, factors)] = decoded.products
+    squares, truths = 1.0, 1.0
+    for factor in factors:
+        variance, truth = _factor_moments(service, factor, frequencies)
+        squares *= variance + truth
+        truths *= truth
+    return coefficient**2 * (squares - truths)
+
+
+def _factor_moments(service: ServiceContract, factor: Factor, frequencies: Sequence[Vector]) -> tuple[float, float]:
+    """Return the mean variance of a factor, and the mean square of what it estimates."""
+    variance = 0.0
+    estimated: list[tuple[float, dict[int, Vector]]] = [(factor.constant, {})]
+    for reading in factor.readings.values():
+        square, read = _reading_moments(service, reading, frequencies)
+        terms = [(1.0, vectors) for vectors in read]
+        variance += square - _mean_square(terms, frequencies)
+        estimated += terms
+    return variance, _mean_square(estimated, frequencies)
+
+
+def _reading_moments(
+    service: ServiceContract, reading: Reading, frequencies: Sequence[Vector]
+) -> tuple[float, list[dict[int, Vector]]]:
+    """Return the mean square of a channel's contribution, and what it reads as terms over values."""
+    square = 0.0
+    terms: list[dict[int, Vector]] = []
+    for index, products in reading.products.items():
+        view = reading.channel.views[index]
+        oracle, share = view.oracle, reading.channel.view_weight(index) / view.oracle.span
+        tables = [service.levels[i][view.levels[i]].table() for i in view.active]
+        cells: list[Vector] = [
+            np.bincount(table, frequencies[i], minlength=size).astype(np.float64)
+            for table, i, size in zip(tables, view.active, oracle.sizes, strict=True)
+        ]
+        length = _inner(products, [np.ones(size) for size in oracle.sizes]) / share**2
+        at_truth = _inner(products, cells) / share**2
+        even = length / oracle.domain
+        excess = float(1 + oracle.true_variance - oracle.false_variance) if oracle.domain > 1 else 1.0
+        square += share * (float(oracle.noise) * length + even + excess * (at_truth - even))
+        for product in products:
+            vectors = zip(view.active, tables, product, strict=True)
+            terms.append({i: vector[table] for i, table, vector in vectors})
+    return square, terms
+
+
+def _inner(products: list[Product], weights: list[Vector]) -> float:
+    """Return the weighted sum of squares over cells of a sum of products."""
+    return sum(
+        math.prod(float(a @ (b * w)) for a, b, w in zip(left, right, weights, strict=True))
+        for left in products
+        for right in products
+    )
+
+
+def _mean_square(terms: list[tuple[float, dict[int, Vector]]], frequencies: Sequence[Vector]) -> float:
+    """Return the mean square of a sum of products over records with independent attributes."""
+    total = 0.0
+    for left_weight, left in terms:
+        for right_weight, right in terms:
+            product = left_weight * right_weight
+            for i in left.keys() | right.keys():
+                ones = np.ones(len(frequencies[i]))
+                product *= float((left.get(i, ones) * right.get(i, ones)) @ frequencies[i])
+            total += product
+    return total

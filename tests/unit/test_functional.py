@@ -1,0 +1,49 @@
+"""The algebra of functionals is that of functions on records."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from support.decoding import random_functional
+from tacit.decode.functional import Functional
+from tacit.errors import InternalError
+
+SIZES = (3, 4, 2)
+RECORDS = list(itertools.product(*map(range, SIZES)))
+
+
+def test_sums_products_and_scales_are_pointwise(source: np.random.Generator) -> None:
+    for _ in range(30):
+        f, g = (random_functional(source, SIZES) for _ in range(2))
+        for record in RECORDS:
+            assert (f + g)(record) == pytest.approx(f(record) + g(record), abs=1e-12)
+            assert (f - g)(record) == pytest.approx(f(record) - g(record), abs=1e-12)
+            assert (f * g)(record) == pytest.approx(f(record) * g(record), abs=1e-12)
+            assert f.scaled(2.5)(record) == pytest.approx(2.5 * f(record), abs=1e-12)
+
+
+def test_terms_that_differ_in_one_attribute_become_one() -> None:
+    left = Functional.of(SIZES, 0, [1, 0, 0]) * Functional.of(SIZES, 1, [1, 1, 0, 0])
+    right = Functional.of(SIZES, 0, [1, 0, 0]) * Functional.of(SIZES, 1, [0, 0, 0, 1])
+    assert len((left + right).terms) == 1
+    assert (left + right - left - right).terms == ()
+    assert left.attributes == (0, 1)
+
+
+def test_what_is_the_same_for_all_values_needs_no_attribute() -> None:
+    assert Functional.of(SIZES, 1, [2, 2, 2, 2]).attributes == ()
+    assert Functional.of(SIZES, 1, [0, 0, 0, 0]).terms == ()
+    half = Functional.of(SIZES, 1, [1, 0, 0, 1])
+    rest = Functional.of(SIZES, 1, [0, 1, 1, 0])
+    assert (half + rest).attributes == ()
+    assert (half * rest).terms == ()
+    assert half.single_vector() is not None
+    assert (half + Functional.of(SIZES, 0, [1, 0, 0])).single_vector() is None
+
+
+def test_vectors_must_fit() -> None:
+    with pytest.raises(InternalError):
+        Functional.of(SIZES, 0, [1, 2])
