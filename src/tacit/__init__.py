@@ -12,32 +12,42 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tacit.answer import Answer, Estimate
     from tacit.collection import Collection
+    from tacit.database import Database, connect
     from tacit.errors import TacitError
     from tacit.randomness import insecure_rng
     from tacit.schema import Categorical, Ordinal, Public, Schema, Service
 
 __all__ = [
+    "Answer",
     "Categorical",
     "Collection",
+    "Database",
+    "Estimate",
     "Ordinal",
     "Public",
     "Schema",
     "Service",
     "TacitError",
+    "connect",
     "insecure_rng",
 ]
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "Answer": "answer",
     "Categorical": "schema",
     "Collection": "collection",
+    "Database": "database",
+    "Estimate": "answer",
     "Ordinal": "schema",
     "Public": "schema",
     "Schema": "schema",
     "Service": "schema",
     "TacitError": "errors",
+    "connect": "database",
     "insecure_rng": "randomness",
 }
 """Which module each public name lives in."""

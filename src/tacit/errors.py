@@ -8,10 +8,14 @@
     │   ├─ SchemaError                     an attribute, service or schema cannot be what it says
     │   ├─ LayoutError                     schema, epsilon and mechanism do not fit together
     │   └─ RecordError                     a table or record cannot be encoded; never shows a value
-    ├─ QueryError                         a question
+    ├─ QueryError                         a question; carries the span of the text it is about
+    │   ├─ ParseError                      it is not SQL that can be read
+    │   ├─ BindError                       it names something that does not exist
+    │   ├─ UnsupportedSqlError             it is SQL, but not of the kind that can be estimated
     │   └─ UnanswerableError               it is clear, but the layout holds no unbiased answer to it
     ├─ PrivacyError                       would break or overspend a guarantee; nothing was released
     │   └─ RandomnessError                 the operating system's generator failed
+    ├─ ReportError                        reports do not belong to a collection, or do not fit it
     ├─ ContractError                      a contract file is damaged or of another version
     └─ InternalError                      our bug
 
@@ -25,17 +29,21 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "BindError",
     "ContractError",
     "InternalError",
     "LayoutError",
+    "ParseError",
     "PrivacyError",
     "QueryError",
     "RandomnessError",
     "RecordError",
+    "ReportError",
     "SchemaError",
     "TacitError",
     "UnanswerableError",
     "UnknownNameError",
+    "UnsupportedSqlError",
     "UsageError",
 ]
 
@@ -118,9 +126,41 @@ class RecordError(UsageError):
 
 
 class QueryError(TacitError):
-    """A question cannot be answered."""
+    """A question cannot be answered. ``span`` is where in the text, ``text`` the text itself."""
 
     default_code = "query"
+
+    def __init__(
+        self, message: str, *, code: str | None = None, text: str = "", span: tuple[int, int] | None = None
+    ) -> None:
+        super().__init__(message, code=code)
+        self.text, self.span = text, span
+
+    def __str__(self) -> str:
+        if self.span is None or not self.text:
+            return super().__str__()
+        start = self.text.rfind("\n", 0, self.span[0]) + 1
+        line = self.text[start:].partition("\n")[0]
+        marks = " " * (self.span[0] - start) + "~" * max(1, self.span[1] - self.span[0])
+        return f"{super().__str__()}\n  {line}\n  {marks}"
+
+
+class ParseError(QueryError):
+    """The text is not one SELECT statement that can be read."""
+
+    default_code = "not-readable"
+
+
+class BindError(QueryError):
+    """The question names a table, column or value that does not exist."""
+
+    default_code = "unknown-column"
+
+
+class UnsupportedSqlError(QueryError):
+    """The question is SQL, but not of the kind that can be estimated; the message says what is."""
+
+    default_code = "unsupported"
 
 
 class UnanswerableError(QueryError):
@@ -139,6 +179,12 @@ class RandomnessError(PrivacyError):
     """The operating system's generator failed. There is no fallback."""
 
     default_code = "randomness"
+
+
+class ReportError(TacitError):
+    """Reports do not belong to a stored collection, or do not fit it. None of them was stored."""
+
+    default_code = "report"
 
 
 class ContractError(TacitError):

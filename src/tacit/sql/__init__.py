@@ -1,0 +1,1 @@
+"""SQL text to functionals: parse, bind, plan."""

@@ -1,0 +1,64 @@
+"""One SELECT statement, within limits, as a syntax tree."""
+
+from __future__ import annotations
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from tacit.errors import ParseError, UnsupportedSqlError
+
+__all__ = ["parse", "span_of"]
+
+MAX_LENGTH = 16 * 1024
+"""Characters of a question."""
+
+MAX_DEPTH = 32
+"""Nested parentheses: the parser recurses, and gives up at about 42."""
+
+CLAUSES = frozenset({"expressions", "from_", "where", "group"})
+"""What a question may have; everything else is refused by its name."""
+
+
+def span_of(node: exp.Expr) -> tuple[int, int] | None:
+    """Return where in the text a node stands, as far as the parser remembers."""
+    spans = [part.meta for part in node.find_all(exp.Identifier, exp.Func) if "start" in part.meta]
+    if not spans:
+        return None
+    return min(span["start"] for span in spans), max(span["end"] for span in spans) + 1
+
+
+def parse(text: str) -> exp.Select:
+    """Return the statement; refuse what is too long, too deep, not alone, or not a SELECT."""
+    if not isinstance(text, str) or len(text) > MAX_LENGTH:
+        message = f"A question is text of at most {MAX_LENGTH} characters. Shorten it."
+        raise ParseError(message, code="too-long")
+    depth = deepest = 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        deepest = max(deepest, depth)
+    if deepest > MAX_DEPTH:
+        message = f"Parentheses are nested {deepest} deep; at most {MAX_DEPTH}. Flatten the question."
+        raise ParseError(message, code="too-deep")
+    statements: list[exp.Expr | None] = []
+    failed = False
+    try:
+        statements = list(sqlglot.parse(text, read="duckdb"))
+    except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, KeyError, IndexError):
+        failed = True
+    if failed or any(statement is None for statement in statements) or not statements:
+        message = "The question cannot be read as SQL. Write one SELECT … FROM … statement."
+        raise ParseError(message, text=text)
+    if len(statements) > 1:
+        message = f"There are {len(statements)} statements. Ask one question at a time."
+        raise ParseError(message, code="several-statements")
+    [statement] = statements
+    if not isinstance(statement, exp.Select):
+        message = "Only SELECT statements can be answered. Write SELECT … FROM …."
+        raise UnsupportedSqlError(message, code="not-a-select")
+    for clause, value in statement.args.items():
+        if value and clause not in CLAUSES:
+            name = clause.strip("_").upper()
+            message = f"{name} is not supported. Questions have SELECT, FROM, WHERE and GROUP BY."
+            raise UnsupportedSqlError(message, text=text)
+    return statement

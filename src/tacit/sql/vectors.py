@@ -1,0 +1,122 @@
+"""Comparisons of one attribute with constants, as vectors over its value indices.
+
+NULL satisfies no comparison, positive or negative. For coarser cells a comparison is answered as well as cells allow,
+and a note says so: bins count by the share of their values inside, dithered cells give a linear ramp.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from tacit.decode.functional import Vector
+from tacit.errors import BindError
+from tacit.privacy import exact_number
+from tacit.schema import Categorical, Ordinal
+
+__all__ = ["Sensitive", "category_vector", "comparison_vector", "measure_vector", "null_vector"]
+
+Sensitive = Ordinal | Categorical
+_EPOCH = datetime.date(1970, 1, 1)
+
+
+def null_vector(attribute: Sensitive) -> Vector:
+    """Return the vector that marks NULL."""
+    vector = np.zeros(attribute.size)
+    if attribute.null:
+        vector[-1] = 1
+    return vector
+
+
+def measure_vector(attribute: Sensitive) -> Vector:
+    """Return the number that each value index stands for; NULL counts as 0."""
+    if isinstance(attribute, Categorical):
+        if isinstance(attribute.values[0], str):
+            message = f"{attribute.name} holds text, which has no sum. Use COUNT, or group by it."
+            raise BindError(message, code="not-a-number")
+        numbers = [float(value) for value in attribute.values]
+    elif attribute.is_date:
+        message = f"{attribute.name} holds dates, which have no sum. Use COUNT, or group by it."
+        raise BindError(message, code="not-a-number")
+    else:
+        numbers = [float(attribute.start + attribute.unit * tick) for tick in _centres(attribute)]
+    return np.array(numbers + [0.0] * attribute.null)
+
+
+def _centres(attribute: Ordinal) -> list[Fraction]:
+    """Return the tick that a value index stands for: itself, a representative, or the middle of a bin."""
+    count, ticks = attribute.values, attribute.ticks
+    if count == ticks:
+        return [Fraction(tick) for tick in range(ticks)]
+    if attribute.dither:
+        return [Fraction(j * (ticks - 1), count - 1) for j in range(count)]
+    edges = [-(-j * ticks // count) for j in range(count + 1)]
+    return [Fraction(edges[j] + edges[j + 1] - 1, 2) for j in range(count)]
+
+
+def category_vector(attribute: Categorical, wanted: list[str | int]) -> Vector:
+    """Return the vector that marks listed values; a value that is not in the dictionary is a mistake."""
+    vector = np.zeros(attribute.size)
+    for value in wanted:
+        if value not in attribute.values:
+            known = ", ".join(map(str, attribute.values[:8])) + (", …" if len(attribute.values) > 8 else "")
+            message = f"{attribute.name} has no value {str(value)[:40]!r}. Values: {known}."
+            raise BindError(message, code="unknown-value")
+        vector[list(attribute.values).index(value)] = 1
+    return vector
+
+
+def _tick(attribute: Ordinal, literal: str, *, is_text: bool) -> Fraction:
+    """Return a constant as a (possibly fractional) tick."""
+    try:
+        if attribute.is_date:
+            number = Fraction((datetime.date.fromisoformat(literal) - _EPOCH).days)
+        else:
+            number = exact_number("not a number" if is_text else literal)
+    except ValueError:
+        number = None
+    if number is None:
+        wanted = "a date such as '2026-11-15'" if attribute.is_date else "a number"
+        message = f"{attribute.name} is compared with something that is not {wanted}."
+        raise BindError(message, code="wrong-constant")
+    return (number - attribute.start) / attribute.unit
+
+
+def comparison_vector(attribute: Ordinal, operator: str, literal: str, *, is_text: bool) -> Vector:
+    """Return the vector of ``attribute operator literal`` for one of = <> < <= > >=."""
+    tick = _tick(attribute, literal, is_text=is_text)
+    low, high = -math.inf, math.inf
+    negated = operator == "<>"
+    if operator in ("=", "<>"):
+        low = high = tick if tick.denominator == 1 else None  # type: ignore[assignment]
+        if low is None:
+            low, high = 1, 0  # between two values: nothing is equal
+    elif operator == "<":
+        high = math.ceil(tick) - 1
+    elif operator == "<=":
+        high = math.floor(tick)
+    elif operator == ">":
+        low = math.floor(tick) + 1
+    else:
+        low = math.ceil(tick)
+    vector = _ticks_between(attribute, low, high)
+    if negated:
+        vector = 1 - vector
+    return np.concatenate([vector, np.zeros(int(attribute.null))])
+
+
+def _ticks_between(attribute: Ordinal, low: float | Fraction, high: float | Fraction) -> Vector:
+    """Return for each value (NULL left out) the share of its ticks from low to high."""
+    count, ticks = attribute.values, attribute.ticks
+    first = int(max(low, 0)) if low != math.inf else ticks
+    last = int(min(high, ticks - 1)) if high != -math.inf else -1
+    if count == ticks or not attribute.dither:
+        edges = np.array([-(-j * ticks // count) for j in range(count + 1)], dtype=np.float64)
+        inside = np.minimum(edges[1:], last + 1) - np.maximum(edges[:-1], first)
+        shares: Vector = np.maximum(inside, 0) / np.diff(edges)
+        return shares
+    centres = np.array([float(tick) for tick in _centres(attribute)])
+    return ((centres >= first) & (centres <= last)).astype(np.float64)
