@@ -158,7 +158,33 @@ class _Question:
         for start in range(0, len(groups), GROUPS_AT_ONCE):
             rows += self._run(groups[start : start + GROUPS_AT_ONCE], outputs, where, public_where, sensitive, public)
         rows.sort(key=lambda row: tuple((value is None, value) for value in row[0]))
-        return Answer(names, [row for _, row in rows], notes=self._notes(rows), plan="\n".join(self.plans))
+        cells = [row for _, row in rows]
+        notes = self._notes(cells)
+        if statement.args.get("order") or statement.args.get("limit"):
+            cells = self._selected(cells, names)
+            notes.append("rows were ordered or cut by estimates: extremes look more extreme than they are")
+        return Answer(names, cells, notes=notes, plan="\n".join(self.plans))
+
+    def _selected(self, rows: list[list[Any]], names: list[str]) -> list[list[Any]]:
+        """Apply ORDER BY and LIMIT to the estimates."""
+        order, limit = self.statement.args.get("order"), self.statement.args.get("limit")
+        for item in reversed(order.expressions if order else []):
+            node, known = item.this, [name.lower() for name in names]
+            is_place = isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit()
+            place = (
+                int(node.this) - 1 if is_place else known.index(node.name.lower()) if node.name.lower() in known else -1
+            )
+            if not 0 <= place < len(names):
+                message = "ORDER BY takes the name or the position of an output column."
+                raise self.scope.unsupported(message, node, "unsupported-order")
+            rows = sorted(rows, key=lambda row: _sort_key(row[place]), reverse=bool(item.args.get("desc")))
+        if limit is not None:
+            count = limit.expression
+            if not isinstance(count, exp.Literal) or not str(count.this).isdigit() or len(str(count.this)) > 9:
+                message = "LIMIT takes a whole number."
+                raise self.scope.unsupported(message, limit, "unsupported-limit")
+            rows = rows[: int(count.this)]
+        return rows
 
     def _groups(self) -> tuple[list[Sensitive], list[Public]]:
         group = self.statement.args.get("group")
@@ -245,9 +271,9 @@ class _Question:
         error = math.nan if math.isnan(variance) else math.sqrt(max(0.0, variance))
         return Estimate(result.value, error, sums.count, self.confidence, max(1.0, sums.effective(place) - 1))
 
-    def _notes(self, rows: Any) -> list[str]:
+    def _notes(self, rows: list[list[Any]]) -> list[str]:
         notes = []
-        estimates = [cell for _, row in rows for cell in row if isinstance(cell, Estimate)]
+        estimates = [cell for row in rows for cell in row if isinstance(cell, Estimate)]
         if any(estimate.freedom < FEW_REPORTS - 1 and estimate.error > 0 for estimate in estimates):
             notes.append("fewer than 30 reports really count in some estimates; their intervals are wide")
         coarse = [a.name for a in self.service.service.sensitive if isinstance(a, Ordinal) and a.values < a.ticks]
@@ -256,6 +282,12 @@ class _Question:
             if name.lower() in asked:
                 notes.append(f"{name} was collected in coarser cells: conditions on it are blurred by a cell")
         return notes
+
+
+def _sort_key(cell: Any) -> tuple[bool, Any]:
+    value = cell.value if isinstance(cell, Estimate) else cell
+    undefined = value is None or (isinstance(value, float) and math.isnan(value))
+    return undefined, 0 if undefined else value
 
 
 class _Sums:

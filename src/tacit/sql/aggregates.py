@@ -62,12 +62,15 @@ class Dual:
         return Dual(value, (self.gradient - value * other.gradient) / other.value)
 
     def root(self) -> Dual:
-        """Return the square root; not defined below zero."""
-        if self.value <= 0:
-            return Dual(math.nan, self.gradient * math.nan)
+        """Return the square root; not defined below zero, and without a known error at zero."""
+        if not self.value > 0:
+            return Dual(0.0 if self.value == 0 else math.nan, self.gradient * math.nan)
         root = math.sqrt(self.value)
         return Dual(root, self.gradient / (2 * root))
 
+
+ROUNDING = 1e-11
+"""A variance this small beside the mean square is rounding: everybody has the same value."""
 
 Evaluate = Callable[[list[Dual]], Dual]
 
@@ -147,6 +150,8 @@ def _variance(given: list[Dual], *, sample: bool, root: bool) -> Dual:
     squares, values, count = given
     one = Dual(1.0, np.zeros(len(count.gradient)))
     spread = (squares - values * values / count) / (count - one if sample else count)
+    if abs(spread.value) <= ROUNDING * abs((squares / count).value):
+        spread = Dual(0.0, spread.gradient)
     return spread.root() if root else spread
 
 

@@ -16,7 +16,7 @@ MAX_LENGTH = 16 * 1024
 MAX_DEPTH = 32
 """Nested parentheses: the parser recurses, and gives up at about 42."""
 
-CLAUSES = frozenset({"expressions", "from_", "where", "group"})
+CLAUSES = frozenset({"expressions", "from_", "where", "group", "order", "limit"})
 """What a question may have; everything else is refused by its name."""
 
 
@@ -59,6 +59,6 @@ def parse(text: str) -> exp.Select:
     for clause, value in statement.args.items():
         if value and clause not in CLAUSES:
             name = clause.strip("_").upper()
-            message = f"{name} is not supported. Questions have SELECT, FROM, WHERE and GROUP BY."
+            message = f"{name} is not supported. Questions have SELECT, FROM, WHERE, GROUP BY, ORDER BY and LIMIT."
             raise UnsupportedSqlError(message, text=text)
     return statement
