@@ -7,11 +7,13 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
+from tacit.advisor import predict
+from tacit.answer import Answer
 from tacit.audit import Audit, audit_contract
 from tacit.contract import Contract, compile_contract
 from tacit.diff import Diff, diff_contracts
@@ -149,6 +151,21 @@ class Collection:
     @cached_property
     def _audit(self) -> Audit:
         return audit_contract(self._contract)
+
+    def predict(
+        self,
+        text: str,
+        *,
+        users: int,
+        like: Any = None,
+        confidence: float = 0.95,
+        decoder: Literal["blue", "cover", "rdc"] = "blue",
+    ) -> Answer:
+        """Return the errors a question would have with a number of people, before anything is collected.
+
+        Attributes are assumed to be independent and uniform, or distributed as in the sample table ``like``.
+        """
+        return predict(self._contract, text, users=users, like=like, confidence=confidence, decoder=decoder)
 
     def diff(self, other: Collection) -> Diff:
         """Return what changes from this collection to another, and what the change costs."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from tacit.errors import BindError
 from tacit.privacy import exact_number
 from tacit.schema import Categorical, Ordinal
 
-__all__ = ["Sensitive", "category_vector", "comparison_vector", "measure_vector", "null_vector"]
+__all__ = ["Sensitive", "category_vector", "comparison_vector", "measure_vector", "null_vector", "shown_value"]
 
 Sensitive = Ordinal | Categorical
 _EPOCH = datetime.date(1970, 1, 1)
@@ -120,3 +121,15 @@ def _ticks_between(attribute: Ordinal, low: float | Fraction, high: float | Frac
         return shares
     centres = np.array([float(tick) for tick in _centres(attribute)])
     return ((centres >= first) & (centres <= last)).astype(np.float64)
+
+
+def shown_value(attribute: Sensitive, index: int) -> Any:
+    """Return a value index as answers show it: None for NULL, a representative for coarser cells."""
+    if attribute.null and index == attribute.size - 1:
+        return None
+    if isinstance(attribute, Categorical):
+        return attribute.values[index]
+    value = attribute.start + attribute.unit * _centres(attribute)[index]
+    if attribute.is_date:
+        return _EPOCH + datetime.timedelta(days=int(value))
+    return int(value) if value.denominator == 1 else float(value)
