@@ -79,10 +79,53 @@ def test_the_demo_encodes_afresh(capsys: pytest.CaptureFixture[str]) -> None:
     assert runs[0]["collection"] == runs[1]["collection"]
     assert [item["record"] for item in runs[0]["examples"]] == [item["record"] for item in runs[1]["examples"]]
     assert [item["code"] for item in runs[0]["examples"]] != [item["code"] for item in runs[1]["examples"]]
+    first, second = ([row["people"] for row in run["questions"][2]["rows"]] for run in runs)
+    assert [cell["truth"] for cell in first] == [cell["truth"] for cell in second]
+    assert [cell["value"] for cell in first] != [cell["value"] for cell in second]
+    assert all(cell["low"] < cell["value"] < cell["high"] for cell in first)
+
+
+def test_the_demo_tells_its_story(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--people", "2000"]) == 0
     printed = capsys.readouterr().out
-    assert "What stays on the device" in printed
-    assert "88.1%" in printed
+    for part in ("What stays on the device", "ok: a person's total loss", "88.1%", "truth", "intervals hold the truth"):
+        assert part in printed
+
+
+def test_encode_load_query_plan_and_shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shop.toml").write_text(
+        "epsilon = 3\n[[services]]\nname = 'users'\nkey = 'uid'\n"
+        "attributes = [{ name = 'age', low = 0, high = 9 }, { name = 'os', kind = 'public' }]\n"
+    )
+    (tmp_path / "users.csv").write_text("uid,age,os\n" + "".join(f"{i},{i % 10},ios\n" for i in range(500)))
+    collection, out, db = (str(tmp_path / name) for name in ("shop.toml", "out", "shop.tacit"))
+    assert main(["encode", collection, f"users={tmp_path / 'users.csv'}", "--out", out, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["reports"] == {"users": 500}
+    assert main(["encode", collection, f"users={tmp_path / 'users.csv'}", "--out", out]) == 2  # never a second report
+    assert main(["encode", collection, "users", "--out", out]) == 2
+    capsys.readouterr()
+    for stored, refused in ((500, 0), (0, 500)):
+        assert main(["load", db, out, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["users"] == {"stored": stored, "refused": refused}
+    question = "SELECT COUNT(*) AS n FROM users WHERE age < 5"
+    assert main(["query", db, question, "--json"]) == 0
+    [row] = json.loads(capsys.readouterr().out)["rows"]
+    assert abs(row["n"] - 250) < 6 * row["n_error"]
+    assert main(["query", db, question, "--explain", "--decoder", "cover"]) == 0
+    assert "WITH people AS" in capsys.readouterr().out
+    assert main(["plan", collection, question, "--users", "500", "--json"]) == 0
+    [planned] = json.loads(capsys.readouterr().out)["rows"]
+    assert 0.8 < planned["n_error"] / row["n_error"] < 1.25
+    lines = iter([question, "SELECT nothing FROM users", ""])
+    monkeypatch.setattr("builtins.input", lambda _prompt: next(lines))
+    assert main(["shell", db]) == 0
+    printed = capsys.readouterr()
+    assert "±" in printed.out
+    assert "unknown-column" in printed.err
+    assert main(["query", str(tmp_path / "absent.tacit"), question]) == 2
+    assert main(["query", db, "DROP TABLE users"]) == 2
 
 
 def test_the_town_is_made_by_its_seed_alone() -> None:

@@ -8,14 +8,23 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 
 import tacit
-from tacit.cli import audit, demo
+from tacit.cli import audit, demo, encode, load, plan, query, shell
 from tacit.errors import InternalError, PrivacyError, TacitError
 
 __all__ = ["main", "parser"]
 
-VERBS = {"audit": audit, "demo": demo}
+VERBS: dict[str, ModuleType] = {
+    "demo": demo,
+    "plan": plan,
+    "audit": audit,
+    "encode": encode,
+    "load": load,
+    "query": query,
+    "shell": shell,
+}
 
 
 def parser() -> argparse.ArgumentParser:

@@ -1,0 +1,58 @@
+"""Perturb tables by a collection and write what may leave: a contract and one Parquet file per service."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import pyarrow.parquet
+
+from tacit.collection import Collection
+from tacit.errors import UsageError
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("file", help="a collection file (.toml, .json) or a contract (.json)")
+    parser.add_argument("tables", nargs="+", metavar="service=table", help="a Parquet or CSV file for each service")
+    parser.add_argument("--out", required=True, help="folder for contract.json and the reports; must not hold any yet")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Encode; nothing is written unless everything is valid."""
+    collection = Collection.from_file(options.file)
+    tables = {}
+    for item in options.tables:
+        name, equals, path = item.partition("=")
+        if not equals:
+            message = f"{item!r} is not of the form service=table, such as users=users.parquet."
+            raise UsageError(message, code="bad-option")
+        tables[name] = path
+    folder = Path(options.out)
+    if folder.exists() and any(folder.iterdir()):
+        message = f"{folder.name} is not empty. Encoding again would send second reports: choose a new folder."
+        raise UsageError(message, code="folder-not-empty")
+    reports = collection.encode(**tables, progress=_bar if sys.stderr.isatty() else None)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "contract.json").write_text(collection.to_json(), encoding="utf-8")
+    for name, table in reports.items():
+        pyarrow.parquet.write_table(table, folder / f"{name}.parquet")
+    counts = {name: table.num_rows for name, table in reports.items()}
+    if options.json:
+        print(json.dumps({"collection": collection.id, "reports": counts}))
+    else:
+        print(f"collection {collection.id}")
+        for name, rows in counts.items():
+            print(f"  {name}: {rows:,} reports")
+    return 0
+
+
+def _bar(done: int, rows: int) -> None:
+    filled = 40 * done // rows
+    end = "\n" if done == rows else ""
+    print(f"\r[{'█' * filled}{' ' * (40 - filled)}] {done:,} of {rows:,} rows", end=end, file=sys.stderr, flush=True)

@@ -1,0 +1,55 @@
+"""Store encoded reports in a database file; a person's second report is refused and counted."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from tacit.collection import Collection
+from tacit.database import connect
+from tacit.errors import ReportError
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("database", help="a database file; it is made if it does not exist")
+    parser.add_argument("folders", nargs="+", help="folders that `tacit encode` wrote")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Create the collections and load their reports."""
+    database = connect(options.database)
+    totals: dict[str, dict[str, int]] = {}
+    try:
+        for folder in map(Path, options.folders):
+            collection = Collection.from_file(folder / "contract.json")
+            database.create(collection)
+            reports = {service.name: _read(folder, service.name) for service in collection.schema.services}
+            for name, loaded in database.load(reports).items():
+                total = totals.setdefault(name, {"stored": 0, "refused": 0})
+                total["stored"] += loaded.stored
+                total["refused"] += loaded.refused
+    finally:
+        database.close()
+    if options.json:
+        print(json.dumps(totals))
+    else:
+        for name, total in totals.items():
+            print(f"{name}: {total['stored']:,} reports stored, {total['refused']:,} refused")
+    return 0
+
+
+def _read(folder: Path, service: str) -> pa.Table:
+    path = folder / f"{service}.parquet"
+    try:
+        return pyarrow.parquet.read_table(path)
+    except (OSError, pa.ArrowException) as cause:
+        message = f"{folder.name}/{path.name} cannot be read ({type(cause).__name__}). Encode the tables again."
+        raise ReportError(message, code="unreadable-reports") from None

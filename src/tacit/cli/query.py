@@ -1,0 +1,54 @@
+"""Ask a question in SQL over the reports of a database; every aggregate comes with its error."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from tacit.answer import Answer
+from tacit.database import connect
+from tacit.errors import UsageError
+
+__all__ = ["configure", "print_answer", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("database", help="a database file that `tacit load` wrote")
+    parser.add_argument("question", help="SELECT … FROM service …")
+    parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
+    parser.add_argument("--decoder", default="blue", help="blue (default), cover or rdc")
+    parser.add_argument("--explain", action="store_true", help="also print the SQL that the engine ran")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Answer one question."""
+    if not Path(options.database).is_file():
+        message = f"There is no database {Path(options.database).name!r}. Make one with tacit load."
+        raise UsageError(message, code="no-database")
+    database = connect(options.database)
+    try:
+        answer = database.sql(options.question, confidence=options.confidence, decoder=options.decoder)
+    finally:
+        database.close()
+    print_answer(answer, as_json=options.json)
+    if options.explain and not options.json:
+        print(answer.explain())
+    return 0
+
+
+def print_answer(answer: Answer, *, as_json: bool) -> None:
+    """Print an answer for people or for programs."""
+    if as_json:
+        rows = [{name: _plain(value) for name, value in row.items()} for row in answer.to_arrow().to_pylist()]
+        print(json.dumps({"rows": rows, "notes": list(answer.notes)}, indent=1, default=str))
+    else:
+        print(answer)
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

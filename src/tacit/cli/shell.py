@@ -1,0 +1,40 @@
+"""Ask questions one after the other; an empty line or Ctrl-D ends."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tacit.cli.query import print_answer
+from tacit.database import connect
+from tacit.errors import TacitError, UsageError
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("database", help="a database file that `tacit load` wrote")
+    parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
+    parser.add_argument("--json", action="store_true", help="print answers as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read questions from the terminal or a pipe, a line each, and print their answers."""
+    if not Path(options.database).is_file():
+        message = f"There is no database {Path(options.database).name!r}. Make one with tacit load."
+        raise UsageError(message, code="no-database")
+    database = connect(options.database)
+    prompt = "tacit> " if sys.stdin.isatty() else ""
+    try:
+        while question := input(prompt).strip():
+            try:
+                print_answer(database.sql(question, confidence=options.confidence), as_json=options.json)
+            except TacitError as error:
+                print(f"{type(error).__name__} {error}", file=sys.stderr)
+    except EOFError:
+        pass
+    finally:
+        database.close()
+    return 0
