@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 from tacit.advisor import predict
 from tacit.answer import Answer
 from tacit.audit import Audit, audit_contract
+from tacit.choice import choose_layout
 from tacit.contract import Contract, compile_contract
 from tacit.diff import Diff, diff_contracts
 from tacit.encode.bulk import Progress, encode_rows, validate_rows
@@ -42,7 +43,7 @@ class Collection:
     epsilon : int, float, str, Decimal or Fraction
         What anyone may learn about a person from everything the person sends in this round.
     mechanism : str
-        ``"auto"``, ``"hio"``, ``"hi"``, ``"sc"``, ``"fc"`` or ``"am(k)"``.
+        ``"auto"`` (by predicted error), ``"hio"``, ``"hi"``, ``"sc"``, ``"fc"``, ``"pairs"`` or ``"am(k)"``.
     oracle : str
         ``"auto"`` (least noise for each view) or one of ``"grr"``, ``"ss"``, ``"lh"``, ``"olh"``, ``"oue"``.
     round : str
@@ -73,7 +74,12 @@ class Collection:
             message = "round must be printable text of at most 100 characters, such as '2026-11'."
             raise SchemaError(message, code="bad-option")
         self._contract = compile_contract(
-            schema, parse_epsilon(epsilon), mechanism=mechanism, oracle=oracle, round_name=round
+            schema,
+            parse_epsilon(epsilon),
+            mechanism=mechanism,
+            oracle=oracle,
+            round_name=round,
+            choose_layout=partial(choose_layout, oracle=oracle) if mechanism == "auto" else None,
         )
         self._text = contract_text(self._contract)
 

@@ -14,14 +14,13 @@ from fractions import Fraction
 from functools import cached_property
 
 from tacit.errors import LayoutError, UnknownNameError
-from tacit.layouts import AUTO as AUTO_LAYOUT
 from tacit.layouts import MAX_VIEWS, Levels, View, plan_channels
 from tacit.oracles import Grr, Oracle, choose, oracle_named
 from tacit.privacy import exp_below
 from tacit.randomness import DRAW_BITS
 from tacit.schema import Ordinal, Schema, Service
 
-__all__ = ["Channel", "CompiledView", "Contract", "ServiceContract", "compile_contract", "lay_out"]
+__all__ = ["Channel", "CompiledView", "Contract", "ServiceContract", "compile_contract", "compile_service", "lay_out"]
 
 MAX_CHANNELS = 1_000
 """Channels of a service: more do not fit a contract, and leave each with dust of a budget."""
@@ -87,6 +86,7 @@ class ServiceContract:
     layout: str
     levels: tuple[Levels, ...]
     channels: tuple[Channel, ...]
+    why: str = ""
 
     @property
     def dithered(self) -> tuple[int, ...]:
@@ -161,15 +161,28 @@ def _oracle_builder(name: str, epsilon: Fraction, bits: int) -> BuildOracle:
 
 
 def compile_contract(
-    schema: Schema, epsilon: Fraction, *, mechanism: str, oracle: str, round_name: str, bits: int = DRAW_BITS
+    schema: Schema,
+    epsilon: Fraction,
+    *,
+    mechanism: str,
+    oracle: str,
+    round_name: str,
+    bits: int = DRAW_BITS,
+    choose_layout: Callable[[Service, Fraction], ServiceContract] | None = None,
 ) -> Contract:
-    """Turn a budget into integers: split it over reports and channels, choose oracles, lay out codes."""
+    """Turn a budget into integers: split it over reports and channels, choose oracles, lay out codes.
+
+    ``choose_layout`` compiles one service with its share of the budget, where the mechanism leaves the layout open.
+    """
     reports = sum(service.sends for service in schema.services)
     if not isinstance(mechanism, str):
         message = f"mechanism is a {type(mechanism).__name__}; pass its name, such as 'hio'."
         raise LayoutError(message, code="unknown-mechanism")
     compiled = tuple(
-        _compile_service(service, epsilon / reports, mechanism, oracle, bits) for service in schema.services
+        choose_layout(service, epsilon / reports)
+        if choose_layout
+        else compile_service(service, epsilon / reports, mechanism, oracle, bits)
+        for service in schema.services
     )
     views = sum(len(channel.views) for service in compiled for channel in service.channels)
     if views > MAX_VIEWS:
@@ -178,8 +191,10 @@ def compile_contract(
     return Contract(schema, epsilon, mechanism, oracle, round_name, bits, compiled)
 
 
-def _compile_service(service: Service, epsilon: Fraction, mechanism: str, oracle: str, bits: int) -> ServiceContract:
-    layout = AUTO_LAYOUT if mechanism == "auto" else mechanism
+def compile_service(
+    service: Service, epsilon: Fraction, layout: str, oracle: str, bits: int = DRAW_BITS
+) -> ServiceContract:
+    """Compile one service in one layout, with the budget of one of its reports."""
     levels = tuple(Levels.of(attribute) for attribute in service.sensitive)
     try:
         channels = _compile_channels(levels, epsilon, layout, oracle, bits)
@@ -218,5 +233,5 @@ def _what_fits(levels: tuple[Levels, ...], epsilon: Fraction, layout: str, oracl
 
     if oracle != "auto" and fits(layout):
         return " With oracle='auto' this layout fits."
-    fitting = [name for name in ("hio", "am(3)", "am(2)", "sc") if name != layout and fits(name)]
+    fitting = [name for name in ("hio", "pairs", "am(2)", "sc") if name != layout and fits(name)]
     return f" These mechanisms would fit: {', '.join(fitting)}." if fitting else ""

@@ -76,8 +76,10 @@ def contract_id(text: str) -> str:
 
 def _service(compiled: ServiceContract) -> dict[str, Any]:
     data = service_data(compiled.service)
+    why = {"why": compiled.why} if compiled.why else {}
     return data | {
         "layout": compiled.layout,
+        **why,
         "levels": [
             _levels(attribute, levels)
             for attribute, levels in zip(compiled.service.sensitive, compiled.levels, strict=True)
@@ -167,7 +169,7 @@ def _require(condition: object, what: str) -> None:
 
 
 def _is_label(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= 100 and value.isprintable()
+    return isinstance(value, str) and len(value) <= 200 and value.isprintable()
 
 
 def _read(data: Mapping[str, Any]) -> Contract:
@@ -190,13 +192,14 @@ def _read(data: Mapping[str, Any]) -> Contract:
 def _read_service(data: Mapping[str, Any], schema: Schema, index: int, most_views: int) -> ServiceContract:
     service = schema.services[index]
     levels = tuple(Levels.of(attribute) for attribute in service.sensitive)
-    _require(_is_label(data["layout"]), "a layout is a short text")
+    why = data.get("why", "")
+    _require(_is_label(data["layout"]) and _is_label(why), "a layout and its reason are short texts")
     channels: list[Channel] = []
     for item in data["channels"]:
         channels.append(_read_channel(item, levels, most_views))
         most_views -= len(channels[-1].views)
     _require(channels, "a service has no channel")
-    return ServiceContract(service, data["layout"], levels, tuple(channels))
+    return ServiceContract(service, data["layout"], levels, tuple(channels), why)
 
 
 def _read_channel(data: Mapping[str, Any], levels: Sequence[Levels], most_views: int) -> Channel:

@@ -64,6 +64,7 @@ CASES = [
     ("hio", "blue", "SUM(spend)"),
     ("hio", "blue", "SUM(age)"),
     ("am(2)", "blue", "SUM(age * spend)"),
+    ("pairs", "blue", "COUNT(*)"),
 ]
 
 

@@ -27,7 +27,7 @@ LAYERS: list[set[str]] = [
     {"oracles", "layouts", "plain", "datasets"},
     {"contract"},
     {"wire", "audit", "diff", "encode", "decode"},
-    {"answer"},
+    {"answer", "choice"},
     {"sql"},
     {"engines"},
     {"query", "advisor"},

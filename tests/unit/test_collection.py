@@ -130,7 +130,7 @@ def test_unreadable_files_are_refused_without_their_folder(tmp_path: Path) -> No
     assert str(tmp_path) not in str(caught.value)
 
 
-GOOD = tc.Collection(town_schema(), epsilon=2.0).to_json()
+GOOD = tc.Collection(town_schema(), epsilon=2.0, mechanism="hio").to_json()
 
 OUE = tc.Collection(ordinals(1, 8), 1.0, mechanism="fc", oracle="oue").to_json()
 SS = tc.Collection(ordinals(1, 8), 1.0, mechanism="fc", oracle="ss").to_json()

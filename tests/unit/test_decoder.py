@@ -8,6 +8,7 @@ import pytest
 import tacit as tc
 from support.channels import all_records
 from support.decoding import Exact, random_functional, range_functional
+from tacit.choice import mean_variance
 from tacit.contract import ServiceContract
 from tacit.decode.decoder import Decoder, DecoderName
 from tacit.decode.functional import Functional
@@ -66,6 +67,33 @@ def test_what_was_not_collected_together_is_refused_with_what_would_do() -> None
         Decoder(service).decode(range_functional(np.random.default_rng(0), (7, 3), 0.5))
     assert "a × c" in caught.value.message
     assert "hio" in caught.value.message
+
+
+def test_pairs_answers_two_attributes_of_many_and_refuses_three(source: np.random.Generator) -> None:
+    service = service_of(ATTRIBUTES[3], "pairs")
+    exact, decoder, sizes = Exact(service), Decoder(service), (3, 2, 2)
+    for first, second in ((0, 1), (0, 2), (1, 2), (2, 2)):
+        functional = Functional.of(sizes, first, source.normal(size=sizes[first]))
+        functional = functional * Functional.of(sizes, second, source.normal(size=sizes[second]))
+        decoded = decoder.decode(functional)
+        for record in all_records(service):
+            assert exact.mean(decoded, record) == pytest.approx(functional(record), abs=1e-9)
+    with pytest.raises(UnanswerableError) as caught:
+        decoder.decode(range_functional(source, sizes, 0.5))
+    assert "a × c × b" in caught.value.message
+
+
+def test_auto_takes_the_layout_of_least_predicted_variance_and_says_so() -> None:
+    attributes: list[object] = [tc.Ordinal(f"a{i}", 0, 24) for i in range(4)]
+    chosen = service_of(attributes, "auto", 1.0)
+    least = mean_variance(chosen)
+    for layout in ("hio", "pairs", "fc"):
+        assert least <= mean_variance(service_of(attributes, layout, 1.0)) * (1 + 1e-9)
+    assert chosen.layout == "pairs"
+    assert "hio" in chosen.why
+    assert service_of([tc.Ordinal("a", 0, 124)], "auto", 1.0).layout == "hio"
+    many: list[object] = [tc.Ordinal(f"a{i}", 0, 63) for i in range(6)]
+    assert service_of(many, "auto", 1.0).layout == "pairs"
 
 
 def test_given_codes_and_the_whole_alphabet_agree(source: np.random.Generator) -> None:

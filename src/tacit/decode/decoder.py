@@ -164,7 +164,7 @@ class Decoder:
         message = (
             f"{' × '.join(names)} were not collected together in {self.service.service.name!r} "
             f"(mechanism {self.service.layout}), so their joint total has no unbiased estimate. "
-            "Mechanisms that could answer: hio, fc, sc."
+            "Mechanisms that could answer: hio, fc, sc; pairs for two attributes."
         )
         return UnanswerableError(message)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -51,8 +52,7 @@ def _factor_moments(service: ServiceContract, factor: Factor, frequencies: Seque
     variance = 0.0
     estimated: list[tuple[float, dict[int, Vector]]] = [(factor.constant, {})]
     for reading in factor.readings.values():
-        square, read = _reading_moments(service, reading, frequencies)
-        terms = [(1.0, vectors) for vectors in read]
+        square, terms = _reading_moments(service, reading, frequencies)
         variance += square - _mean_square(terms, frequencies)
         estimated += terms
     return variance, _mean_square(estimated, frequencies)
@@ -60,10 +60,10 @@ def _factor_moments(service: ServiceContract, factor: Factor, frequencies: Seque
 
 def _reading_moments(
     service: ServiceContract, reading: Reading, frequencies: Sequence[Vector]
-) -> tuple[float, list[dict[int, Vector]]]:
+) -> tuple[float, list[tuple[float, dict[int, Vector]]]]:
     """Return the mean square of a channel's contribution, and what it reads as terms over values."""
     square = 0.0
-    terms: list[dict[int, Vector]] = []
+    terms: list[tuple[float, dict[int, Vector]]] = []
     for index, products in reading.products.items():
         view = reading.channel.views[index]
         oracle, share = view.oracle, reading.channel.view_weight(index) / view.oracle.span
@@ -77,10 +77,19 @@ def _reading_moments(
         even = length / oracle.domain
         excess = float(1 + oracle.true_variance - oracle.false_variance) if oracle.domain > 1 else 1.0
         square += share * (float(oracle.noise) * length + even + excess * (at_truth - even))
-        for product in products:
-            vectors = zip(view.active, tables, product, strict=True)
-            terms.append({i: vector[table] for i, table, vector in vectors})
+        terms += [_over_values(view.active, tables, product) for product in products]
     return square, terms
+
+
+def _over_values(active: Sequence[int], tables: list[Any], product: Product) -> tuple[float, dict[int, Vector]]:
+    """Return what a product of cell vectors reads, as vectors over values; constant ones become a number."""
+    weight, vectors = 1.0, {}
+    for i, table, vector in zip(active, tables, product, strict=True):
+        if np.ptp(vector) == 0:
+            weight *= float(vector[0])
+        else:
+            vectors[i] = vector[table]
+    return weight, vectors
 
 
 def _inner(products: list[Product], weights: list[Vector]) -> float:
@@ -94,6 +103,9 @@ def _inner(products: list[Product], weights: list[Vector]) -> float:
 
 def _mean_square(terms: list[tuple[float, dict[int, Vector]]], frequencies: Sequence[Vector]) -> float:
     """Return the mean square of a sum of products over records with independent attributes."""
+    attributes = sorted({i for _, vectors in terms for i in vectors})
+    if len(attributes) == 2 and len(terms) > 2:
+        return _mean_square_of_table(terms, attributes, frequencies)
     total = 0.0
     for left_weight, left in terms:
         for right_weight, right in terms:
@@ -103,3 +115,15 @@ def _mean_square(terms: list[tuple[float, dict[int, Vector]]], frequencies: Sequ
                 product *= float((left.get(i, ones) * right.get(i, ones)) @ frequencies[i])
             total += product
     return total
+
+
+def _mean_square_of_table(
+    terms: list[tuple[float, dict[int, Vector]]], attributes: list[int], frequencies: Sequence[Vector]
+) -> float:
+    """Do the same for two attributes by adding up the table of all their values: many terms cost little."""
+    rows, columns = (
+        np.array([vectors.get(i, np.ones(len(frequencies[i]))) for _, vectors in terms]) for i in attributes
+    )
+    weights = np.array([weight for weight, _ in terms])
+    table = (rows * weights[:, None]).T @ columns
+    return float(frequencies[attributes[0]] @ table**2 @ frequencies[attributes[1]])

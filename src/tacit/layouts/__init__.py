@@ -9,11 +9,12 @@ from tacit.errors import LayoutError, UnknownNameError
 from tacit.layouts.base import MAX_VIEWS, ChannelPlan, Layout, NumberedLayout, View
 from tacit.layouts.levels import Level, Levels
 from tacit.layouts.marginals import am, fc
+from tacit.layouts.pairs import pairs
 from tacit.layouts.product import hi, hio
 from tacit.layouts.split import sc
 
 __all__ = [
-    "AUTO",
+    "CANDIDATES",
     "LAYOUTS",
     "MAX_VIEWS",
     "NUMBERED",
@@ -25,12 +26,12 @@ __all__ = [
     "plan_channels",
 ]
 
-LAYOUTS: dict[str, Layout] = {"hio": hio, "hi": hi, "sc": sc, "fc": fc}
+LAYOUTS: dict[str, Layout] = {"hio": hio, "hi": hi, "sc": sc, "fc": fc, "pairs": pairs}
 
 NUMBERED: dict[str, NumberedLayout] = {"am": am}
 
-AUTO = "hio"
-"""What ``mechanism="auto"`` means until predicted errors can be compared."""
+CANDIDATES = ("hio", "pairs", "fc")
+"""What ``mechanism="auto"`` chooses from, by predicted error."""
 
 _MECHANISM = re.compile(r"([a-z]+)(?:\((\d{1,3})\))?\Z")
 

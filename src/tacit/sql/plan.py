@@ -72,7 +72,7 @@ class Plan:
         sums += [f"sum(m{i} * m{i} * m{i} * m{i})" for i in sorted({i for i, _ in self.pairs})]
         tail = f" GROUP BY {', '.join(groups)} ORDER BY {', '.join(groups)}" if groups else ""
         return (
-            f"WITH people AS ({self._people()}), measures AS (SELECT {', '.join([*groups, *terms])} FROM people) "  # noqa: S608
+            f"WITH people AS ({self._people()}), measures AS (SELECT {', '.join([*groups, *terms]) or 1} FROM people) "  # noqa: S608
             f"SELECT {', '.join([*groups, *sums])} FROM measures{tail}"
         )
 

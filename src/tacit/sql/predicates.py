@@ -143,6 +143,11 @@ def _literal(node: exp.Expr) -> tuple[str, bool] | None:
     return None
 
 
+def _is_list(node: exp.In) -> bool:
+    """Tell whether IN is followed by a list of constants, not by a query, an array or nothing."""
+    return bool(node.expressions) and not node.args.get("query") and not node.args.get("unnest")
+
+
 def _comparison(scope: Scope, node: exp.Expr, *, wanted: bool) -> Functional:
     subject = node.this
     if isinstance(node, exp.Between):
@@ -150,7 +155,7 @@ def _comparison(scope: Scope, node: exp.Expr, *, wanted: bool) -> Functional:
         parts = [exp.GTE(this=subject, expression=bounds[0]), exp.LTE(this=subject, expression=bounds[1])]
         left, right = (_comparison(scope, part, wanted=wanted) for part in parts)
         return left * right if wanted else _either(left, right)
-    if isinstance(node, exp.In) and not node.args.get("query") and not node.args.get("unnest"):
+    if isinstance(node, exp.In) and _is_list(node):
         parts = [exp.EQ(this=subject, expression=item) for item in node.expressions]
         found = [_comparison(scope, part, wanted=wanted) for part in parts]
         result = found[0]
@@ -214,7 +219,7 @@ def _public(scope: Scope, node: exp.Expr) -> SqlPiece:
         sides = [_operand(scope, node.this), _operand(scope, node.args["low"]), _operand(scope, node.args["high"])]
         text = f"({sides[0].text} BETWEEN {sides[1].text} AND {sides[2].text})"
         return SqlPiece(text, sum((side.parameters for side in sides), ()))
-    if isinstance(node, exp.In) and not node.args.get("query") and not node.args.get("unnest"):
+    if isinstance(node, exp.In) and _is_list(node):
         sides = [_operand(scope, item) for item in (node.this, *node.expressions)]
         text = f"({sides[0].text} IN ({', '.join(side.text for side in sides[1:])}))"
         return SqlPiece(text, sum((side.parameters for side in sides), ()))
