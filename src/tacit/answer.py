@@ -15,15 +15,27 @@ from typing import Any
 
 import pyarrow as pa
 
+from tacit.errors import UnknownNameError
+
 __all__ = ["Answer", "Estimate", "t_quantile"]
 
 
 def t_quantile(probability: float, freedom: float) -> float:
-    """Return a quantile of Student's t by Cornish and Fisher's expansion; exact enough from 5 degrees of freedom."""
+    """Return a quantile of Student's t: exact for one and two degrees of freedom, else by Cornish and Fisher.
+
+    Examples
+    --------
+    >>> round(t_quantile(0.975, 1), 3), round(t_quantile(0.975, 10), 3)
+    (12.706, 2.228)
+    """
     z = NormalDist().inv_cdf(probability)
     if math.isinf(freedom):
         return z
-    n = max(freedom, 1.0)
+    if freedom < 2:
+        return math.tan(math.pi * (probability - 0.5))
+    if freedom < 3:
+        return (2 * probability - 1) / math.sqrt(2 * probability * (1 - probability))
+    n = freedom
     first = (z**3 + z) / 4
     second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
     third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
@@ -103,6 +115,8 @@ class Answer:
 
     def __getitem__(self, column: str) -> Any:
         """Return a column: one cell for an answer of one row, else a list."""
+        if column not in self.columns:
+            raise UnknownNameError("output column", str(column), self.columns)
         index = self.columns.index(column)
         return self.rows[0][index] if len(self.rows) == 1 else [row[index] for row in self.rows]
 
