@@ -25,13 +25,23 @@ from tacit.sql.aggregates import Dual, Formula
 from tacit.sql.bind import bind, service_name
 from tacit.sql.parse import parse
 
-__all__ = ["predict"]
+__all__ = ["check_options", "predict"]
+
+
+def check_options(confidence: object, decoder: object) -> None:
+    """Refuse levels and decoders that do not exist."""
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1 - 1e-12:
+        message = "confidence must be a number between 0 and 1, such as 0.95."
+        raise UsageError(message, code="bad-option")
+    if decoder not in ("blue", "cover", "rdc"):
+        raise UnknownNameError("decoder", str(decoder), ["blue", "cover", "rdc"])
 
 
 def predict(contract: Contract, text: str, *, users: int, like: Any, confidence: float, decoder: DecoderName) -> Answer:
     """Return the answer that could be expected from a number of people, with its error."""
-    if isinstance(users, bool) or not isinstance(users, int) or users < 1:
-        message = f"users is {users!r}; it must be a whole number of people."
+    check_options(confidence, decoder)
+    if isinstance(users, bool) or not isinstance(users, int) or not 1 <= users <= 10**12:
+        message = "users must be a whole number of people, from 1 to 10**12."
         raise UsageError(message, code="bad-option")
     statement = parse(text)
     name = service_name(statement, text)
@@ -51,7 +61,7 @@ def predict(contract: Contract, text: str, *, users: int, like: Any, confidence:
         rows.append(bound.row(group, (), estimates))
     assumed = "uniform attributes" if like is None else "the sample's frequencies"
     notes = [f"expected from {users:,} people, assuming {assumed}, independent of each other", *bound.notes()]
-    return Answer(bound.names, rows, notes=notes)
+    return Answer(bound.names, bound.selected(rows), notes=notes)
 
 
 def _expected(made: Formula, users: int, frequencies: list[Vector], decoder: Decoder, confidence: float) -> Estimate:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
+from tacit.advisor import check_options
 from tacit.answer import Answer
 from tacit.collection import Collection
 from tacit.decode.decoder import DecoderName
 from tacit.engines.duckdb import DuckDB
 from tacit.errors import ReportError, UnknownNameError, UsageError
 from tacit.query import run
+from tacit.reports import check_reports
 from tacit.sql.bind import bind, service_name
 from tacit.sql.parse import parse
 
@@ -45,6 +47,9 @@ class Database:
 
     def create(self, collection: Collection) -> None:
         """Add a collection; adding it again changes nothing."""
+        if not isinstance(collection, Collection):
+            message = f"A {type(collection).__name__} is not a Collection."
+            raise UsageError(message, code="bad-option")
         if collection.id not in self._collections:
             self._engine.add_contract(collection.id, collection.to_json())
             self._collections[collection.id] = collection
@@ -53,8 +58,14 @@ class Database:
         """Close the database."""
         self._engine.close()
 
-    def load(self, reports: dict[str, pa.Table]) -> dict[str, Loaded]:
-        """Store encoded reports, as `Collection.encode` returns them; a person's second report is refused."""
+    def load(self, reports: Mapping[str, pa.Table]) -> dict[str, Loaded]:
+        """Store encoded reports, as `Collection.encode` returns them; a person's second report is refused.
+
+        All tables are checked before the first is stored.
+        """
+        if not isinstance(reports, Mapping):
+            message = "Reports are a dict of Arrow tables, one for each service, as Collection.encode returns them."
+            raise ReportError(message, code="wrong-columns")
         checked = [self._check(name, table) for name, table in reports.items()]
         loaded = {}
         for name, table, collection in checked:
@@ -65,31 +76,17 @@ class Database:
 
     def _check(self, name: str, table: pa.Table) -> tuple[str, pa.Table, Collection]:
         metadata = (table.schema.metadata or {}) if isinstance(table, pa.Table) else {}
-        collection = self._collections.get(metadata.get(b"tacit.collection", b"").decode())
-        if collection is None:
-            message = f"The reports of {name!r} belong to no collection of this database. Create it first."
+        owner = metadata.get(b"tacit.collection", b"").decode(errors="replace")
+        collection = self._collections.get(owner)
+        if collection is None or not isinstance(name, str):
+            message = f"The reports of {str(name)[:60]!r} belong to no collection of this database. Create it first."
             raise ReportError(message, code="unknown-collection")
-        compiled = collection.contract[name]
-        service = compiled.service
-        expected = [service.key, "slot", "channel", "code", *(attribute.name for attribute in service.public)]
-        if table.column_names != expected:
-            message = f"Reports of {name!r} must have the columns {', '.join(expected)}."
-            raise ReportError(message, code="wrong-columns")
-        alphabets = np.array([channel.alphabet for channel in compiled.channels])
-        channel, code, slot = (np.asarray(table[word]) for word in ("channel", "code", "slot"))
-        known = (channel >= 0) & (channel < len(alphabets)) & (slot >= 0) & (slot < service.sends)
-        if not known.all() or not ((code >= 0) & (code < alphabets[channel])).all():
-            message = f"A report of {name!r} has a slot, channel or code that the collection does not know."
-            raise ReportError(message, code="unknown-code")
+        check_reports(collection.contract[name], table)
         return name, table, collection
 
     def sql(self, text: str, *, confidence: float = 0.95, decoder: DecoderName = "blue") -> Answer:
         """Answer a question: every aggregate is an estimate with an error."""
-        if not 0 < confidence < 1:
-            message = f"confidence is {confidence!r}; it must lie between 0 and 1, such as 0.95."
-            raise UsageError(message, code="bad-option")
-        if decoder not in ("blue", "cover", "rdc"):
-            raise UnknownNameError("decoder", str(decoder), ["blue", "cover", "rdc"])
+        check_options(confidence, decoder)
         statement = parse(text)
         name = service_name(statement, text)
         collection = self.find(name)
@@ -99,10 +96,16 @@ class Database:
         return run(bound, service, table, self._engine, confidence=confidence, decoder=decoder)
 
     def find(self, name: str) -> Collection:
-        """Return the newest collection that has a service of this name."""
-        for collection in reversed(self._collections.values()):
-            if any(service.name.lower() == name.lower() for service in collection.schema.services):
-                return collection
+        """Return the newest collection with reports of this service, or else the newest that has the service."""
+        having = [
+            (collection, service.name)
+            for collection in reversed(self._collections.values())
+            for service in collection.schema.services
+            if service.name.lower() == name.lower()
+        ]
+        loaded = [item for item, service in having if self._engine.has_table(_table(item, service))]
+        if having:
+            return (loaded or [having[0][0]])[0]
         known = sorted({service.name for item in self._collections.values() for service in item.schema.services})
         raise UnknownNameError("service", name, known, code="unknown-table")
 

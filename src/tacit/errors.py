@@ -15,6 +15,7 @@
     │   └─ UnanswerableError               it is clear, but the layout holds no unbiased answer to it
     ├─ PrivacyError                       would break or overspend a guarantee; nothing was released
     │   └─ RandomnessError                 the operating system's generator failed
+    ├─ EngineError                        the engine failed; never shows its words, which may quote values
     ├─ ReportError                        reports do not belong to a collection, or do not fit it
     ├─ ContractError                      a contract file is damaged or of another version
     └─ InternalError                      our bug
@@ -31,6 +32,7 @@ from collections.abc import Iterable
 __all__ = [
     "BindError",
     "ContractError",
+    "EngineError",
     "InternalError",
     "LayoutError",
     "ParseError",
@@ -179,6 +181,12 @@ class RandomnessError(PrivacyError):
     """The operating system's generator failed. There is no fallback."""
 
     default_code = "randomness"
+
+
+class EngineError(TacitError):
+    """The engine failed. Its own words may quote stored values and are left out."""
+
+    default_code = "engine"
 
 
 class ReportError(TacitError):

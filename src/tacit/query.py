@@ -52,9 +52,12 @@ def run(
 
 def _weak(rows: list[list[Any]]) -> list[str]:
     estimates = [cell for row in rows for cell in row if isinstance(cell, Estimate)]
-    if any(estimate.freedom < FEW_REPORTS - 1 and estimate.error > 0 for estimate in estimates):
-        return ["fewer than 30 reports really count in some estimates; their intervals are wide"]
-    return []
+    notes = []
+    if any(estimate.freedom < FEW_REPORTS - 1 and estimate.error != 0 for estimate in estimates):
+        notes.append("fewer than 30 reports really count in some estimates; their intervals are wide")
+    if any(math.isnan(estimate.value) or math.isnan(estimate.error) for estimate in estimates):
+        notes.append("some estimates or their errors are not defined: too few reports, or a negative variance")
+    return notes
 
 
 class _Question:
@@ -85,7 +88,9 @@ class _Question:
         rows: list[Row] = []
         for record in self.engine.fetch(self.statements[-1], plan.parameters, plan.contributions(occurring)):
             keys, sums = record[: len(bound.public)], _Sums(record[len(bound.public) :], plan, moments)
-            for group, made, spots in zip(groups, formulas, places, strict=True) if sums.count else ():
+            if bound.public and not sums.count:
+                continue
+            for group, made, spots in zip(groups, formulas, places, strict=True):
                 cells = [self._estimate(f, spot, sums) if f else None for f, spot in zip(made, spots, strict=True)]
                 rows.append(((*keys, *group), bound.row(group, keys, cells)))
         return rows
@@ -93,8 +98,8 @@ class _Question:
     def _estimate(self, made: Formula, place: list[int], sums: _Sums) -> Estimate:
         size = len(place)
         result = made.evaluate([Dual(sums.measures[index], np.eye(size)[k]) for k, index in enumerate(place)])
-        variance = float(result.gradient @ sums.covariance(place) @ result.gradient) if size else 0.0
-        error = math.nan if math.isnan(variance) else math.sqrt(max(0.0, variance))
+        variance = sums.variance(result.gradient, place) if size else 0.0
+        error = math.sqrt(variance) if variance >= 0 else math.nan
         return Estimate(result.value, error, sums.count, self.confidence, max(1.0, sums.effective(place) - 1))
 
 
@@ -119,21 +124,28 @@ class _Sums:
         numbers = [float(value or 0) for value in row]
         cut = 1 + len(plan.measures)
         self.count, self.measures, self.moments = int(numbers[0]), numbers[1:cut], moments
+        self.noisy = plan.noisy
         self.products = dict(zip(plan.pairs, numbers[cut : cut + len(plan.pairs)], strict=True))
         self.fourths = dict(zip(sorted({i for i, _ in plan.pairs}), numbers[cut + len(plan.pairs) :], strict=True))
 
-    def covariance(self, place: list[int]) -> Vector:
-        """Return the covariance of totals: products of contributions, less the contributions of the product.
+    def variance(self, gradient: Vector, place: list[int]) -> float:
+        """Return the variance of a combination of totals; NaN where nothing can be said.
 
-        Where that gives a negative variance, products less those of means stand in: larger, and never negative.
+        The covariance of totals is that of contributions, less the contributions of the product. Where this gives
+        nothing above zero though there is noise, the sample variance stands in, which is larger on average.
         """
         size = range(len(place))
         exact, safe = np.zeros((len(place), len(place))), np.zeros((len(place), len(place)))
         for a, b in itertools.product(size, size):
             pair = (min(place[a], place[b]), max(place[a], place[b]))
             exact[a, b] = self.products[pair] - self.measures[self.moments[pair]]
-            safe[a, b] = self.products[pair] - self.measures[place[a]] * self.measures[place[b]] / self.count
-        return safe if (np.diag(exact) < 0).any() else exact
+            safe[a, b] = self.products[pair] - self.measures[place[a]] * self.measures[place[b]] / max(1, self.count)
+        found = float(gradient @ exact @ gradient)
+        if found > 0 or math.isnan(found) or not any(self.noisy[index] for index in place):
+            return max(0.0, found)
+        if self.count < 2:
+            return math.nan if self.count else 0.0
+        return max(0.0, float(gradient @ safe @ gradient) * self.count / (self.count - 1)) or math.nan
 
     def effective(self, place: list[int]) -> float:
         """Return how many reports the totals really rest on."""

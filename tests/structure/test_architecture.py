@@ -27,7 +27,7 @@ LAYERS: list[set[str]] = [
     {"oracles", "layouts", "plain", "datasets"},
     {"contract"},
     {"wire", "audit", "diff", "encode", "decode"},
-    {"answer", "choice"},
+    {"answer", "choice", "reports"},
     {"sql"},
     {"engines"},
     {"query", "advisor"},

@@ -21,7 +21,7 @@ from tacit.contract import ServiceContract
 from tacit.decode.decoder import Decoded
 from tacit.decode.functional import Vector
 from tacit.decode.reading import Factor, Product, Reading
-from tacit.errors import InternalError
+from tacit.errors import UnanswerableError
 
 __all__ = ["expected_variance", "uniform_frequencies"]
 
@@ -36,8 +36,8 @@ def expected_variance(service: ServiceContract, decoded: Decoded, frequencies: S
     if not decoded.products:
         return 0.0
     if len(decoded.products) > 1:
-        message = "The variance of a sum of products of factors is not predicted yet."
-        raise InternalError(message)
+        message = "The error of ORs over several attributes cannot be predicted for sc. Use AND only."
+        raise UnanswerableError(message, code="not-predictable")
     [(coefficient, factors)] = decoded.products
     squares, truths = 1.0, 1.0
     for factor in factors:

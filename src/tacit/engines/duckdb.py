@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.errors import ReportError
+from tacit.errors import EngineError, ReportError
 from tacit.schema import Service
 
 __all__ = ["DuckDB"]
@@ -24,8 +24,12 @@ class DuckDB:
     """An engine over one DuckDB database."""
 
     def __init__(self, path: str | Path | None = None) -> None:
-        self._connection = duckdb.connect(str(path) if path is not None else ":memory:")
-        self._connection.execute("CREATE TABLE IF NOT EXISTS tacit_collections (id TEXT, contract TEXT)")
+        try:
+            self._connection = duckdb.connect(str(path) if path is not None else ":memory:")
+            self._connection.execute("CREATE TABLE IF NOT EXISTS tacit_collections (id TEXT, contract TEXT)")
+        except duckdb.Error as cause:
+            message = f"The database cannot be opened ({type(cause).__name__}). Name a file of tacit, or a new one."
+            raise EngineError(message, code="unreadable-database") from None
 
     def contracts(self) -> list[str]:
         """Return the texts of all contracts, in the order of their creation."""
@@ -71,13 +75,20 @@ class DuckDB:
 
     def fetch(self, statement: str, parameters: Sequence[Any], contributions: pa.Table | None) -> list[tuple[Any, ...]]:
         """Run one statement over the reports and a table named ``contributions``."""
-        connection = self._connection.cursor()
+        connection, failure = self._connection.cursor(), ""
         try:
             if contributions is not None:
                 connection.register("contributions", contributions)
             return connection.execute(statement, list(parameters)).fetchall()
+        except duckdb.Error as cause:  # its words may quote stored values
+            failure = type(cause).__name__
         finally:
             connection.close()
+        message = (
+            f"The engine refused the question ({failure}). Compare and sum public columns by their own type: "
+            "text with text, numbers with numbers."
+        )
+        raise EngineError(message)
 
     def close(self) -> None:
         """Close the database."""

@@ -112,7 +112,7 @@ def formula(scope: Scope, node: exp.Expr, where: Functional) -> Formula:
     if isinstance(node, exp.Paren):
         return formula(scope, node.this, where)
     if isinstance(node, exp.Literal) and not node.is_string:
-        return _constant(float(node.this))
+        return _constant(_number(scope, node))
     if isinstance(node, exp.Neg):
         return _combine(_constant(-1.0), formula(scope, node.this, where), ARITHMETIC[exp.Mul])
     if type(node) in ARITHMETIC:
@@ -124,7 +124,18 @@ def formula(scope: Scope, node: exp.Expr, where: Functional) -> Formula:
     raise scope.unsupported(message, node, "not-an-aggregate")
 
 
+def _number(scope: Scope, node: exp.Literal) -> float:
+    number = float(node.this)
+    if abs(number) >= 1e100:
+        message = "A number in the question is too large. Use numbers below 1e100."
+        raise scope.unsupported(message, node, "number-too-large")
+    return number
+
+
 def _aggregate(scope: Scope, node: exp.AggFunc, where: Functional) -> Formula:
+    if node.expressions and not isinstance(node.this, exp.Distinct):
+        message = "An aggregate takes one expression."
+        raise scope.unsupported(message, node, "unsupported-aggregate")
     if isinstance(node, exp.Count):
         if isinstance(node.this, exp.Star) or node.this is None:
             return _total(Total(where, {}))
@@ -178,7 +189,7 @@ def _expression(scope: Scope, node: exp.Expr) -> tuple[Functional, dict[str, int
     if isinstance(node, exp.Paren):
         return _expression(scope, node.this)
     if isinstance(node, exp.Literal) and not node.is_string:
-        return Functional.constant(sizes, float(node.this)), {}, Functional.constant(sizes)
+        return Functional.constant(sizes, _number(scope, node)), {}, Functional.constant(sizes)
     if isinstance(node, exp.Neg):
         functional, powers, present = _expression(scope, node.this)
         return functional.scaled(-1.0), powers, present

@@ -28,9 +28,13 @@ MAX_GROUPS = 10_000
 def service_name(statement: exp.Select, text: str) -> str:
     """Return the name of the service a question is about."""
     source = statement.args.get("from_")
-    if source is None or not isinstance(source.this, exp.Table) or source.this.args.get("joins"):
+    if source is None or not isinstance(source.this, exp.Table):
         message = "A question needs FROM and the name of one service."
         raise BindError(message, code="unknown-table", text=text)
+    extra = [word for word, value in source.this.args.items() if value and word not in ("this", "alias")]
+    if extra:
+        message = f"FROM takes the name of one service; {extra[0]} is not supported."
+        raise UnsupportedSqlError(message, text=text)
     return str(source.this.name)
 
 
@@ -87,11 +91,15 @@ class Bound:
         order, limit = self.statement.args.get("order"), self.statement.args.get("limit")
         for item in reversed(order.expressions if order else []):
             place = self._place(item.this)
-            descending = bool(item.args.get("desc"))
-            rows = sorted(rows, key=lambda row, place=place: _sort_key(row[place]), reverse=descending)  # type: ignore[misc]
+            keyed = [(_sort_key(row[place]), row) for row in rows]
+            known = sorted(
+                (pair for pair in keyed if pair[0] is not None), key=_first, reverse=bool(item.args.get("desc"))
+            )
+            rows = [row for _, row in known] + [row for key, row in keyed if key is None]  # undefined ones last
         if limit is not None:
             count = limit.expression
-            if not isinstance(count, exp.Literal) or not str(count.this).isdigit() or len(str(count.this)) > 9:
+            plain = isinstance(count, exp.Literal) and str(count.this).isdigit() and len(str(count.this)) <= 9
+            if not plain or any(value for word, value in limit.args.items() if word != "expression"):
                 message = "LIMIT takes a whole number."
                 raise self.scope.unsupported(message, limit, "unsupported-limit")
             rows = rows[: int(count.this)]
@@ -117,7 +125,8 @@ class Bound:
 
 def bind(statement: exp.Select, text: str, service: Service) -> Bound:
     """Bind a statement to a service; refuse what it names wrongly or asks in vain."""
-    scope = Scope(service, text)
+    alias = statement.args["from_"].this.alias
+    scope = Scope(service, text, alias or service.name)
     where_node = statement.args.get("where")
     where, conditions = condition(scope, where_node.this if where_node else None)
     group = statement.args.get("group")
@@ -126,7 +135,8 @@ def bind(statement: exp.Select, text: str, service: Service) -> Bound:
         if not isinstance(node, exp.Column):
             message = "GROUP BY takes columns. Name the columns to group by."
             raise scope.unsupported(message, node, "unsupported-group")
-        grouped.append(scope.attribute(node))
+        if scope.attribute(node) not in grouped:
+            grouped.append(scope.attribute(node))
     outputs = [_output(scope, node, grouped) for node in statement.expressions]
     sensitive = [attribute for attribute in grouped if not isinstance(attribute, Public)]
     public = [attribute for attribute in grouped if isinstance(attribute, Public)]
@@ -149,7 +159,11 @@ def _output(
     return name, inner
 
 
-def _sort_key(cell: Any) -> tuple[bool, Any]:
+def _sort_key(cell: Any) -> Any:
+    """Return what a cell is sorted by; None if it is undefined."""
     value = cell.value if isinstance(cell, Estimate) else cell
-    undefined = value is None or (isinstance(value, float) and math.isnan(value))
-    return undefined, 0 if undefined else value
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _first(pair: tuple[Any, list[Any]]) -> Any:
+    return pair[0]

@@ -7,6 +7,7 @@ standard errors need, and the fourth powers that say how many reports really cou
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -17,10 +18,27 @@ from tacit.contract import ServiceContract
 from tacit.decode.decoder import Decoded, Decoder
 from tacit.decode.functional import Functional
 from tacit.decode.reading import WHOLE_ALPHABET, Factor
+from tacit.errors import UnsupportedSqlError
 from tacit.sql.aggregates import Total
 from tacit.sql.predicates import SqlPiece
 
 __all__ = ["Plan", "Planner"]
+
+
+MEASURE = "0m"
+"""Prefix of generated measure columns: no name of a schema starts with a digit, so none can collide."""
+
+
+def factor_name(index: int) -> str:
+    """Return the name of a factor's column, which no schema can have."""
+    return f"0f{index}"
+
+
+def _finite(number: float) -> float:
+    if not math.isfinite(number):
+        message = "A number in the question is too large. Use numbers below 1e100."
+        raise UnsupportedSqlError(message, code="number-too-large")
+    return number
 
 
 @dataclass
@@ -35,6 +53,7 @@ class Plan:
     groups: Sequence[str] = ()
     where: Sequence[SqlPiece] = ()
     publics: Sequence[str] = ()
+    noisy: list[bool] = field(default_factory=list)
 
     @property
     def parameters(self) -> list[object]:
@@ -54,7 +73,7 @@ class Plan:
             }
             for index, factor in enumerate(self.factors):
                 reading = factor.readings.get(channel)
-                columns[f"f{index}"] = np.zeros(count) if reading is None else reading.contributions(codes)
+                columns[factor_name(index)] = np.zeros(count) if reading is None else reading.contributions(codes)
             parts.append(pa.table(columns))
         return pa.concat_tables(parts) if parts else None
 
@@ -66,10 +85,11 @@ class Plan:
     def statement(self) -> str:
         """Return the SQL."""
         groups = [f'"{name}"' for name in self.groups]
-        terms = [f"{text} AS m{index}" for index, text in enumerate(self.measures)]
-        sums = ["count(*)", *(f"sum(m{i})" for i in range(len(self.measures)))]
-        sums += [f"sum(m{i} * m{j})" for i, j in self.pairs]
-        sums += [f"sum(m{i} * m{i} * m{i} * m{i})" for i in sorted({i for i, _ in self.pairs})]
+        named = [f'"{MEASURE}{index}"' for index in range(len(self.measures))]
+        terms = [f"{text} AS {name}" for text, name in zip(self.measures, named, strict=True)]
+        sums = ["count(*)", *(f"sum({name})" for name in named)]
+        sums += [f"sum({named[i]} * {named[j]})" for i, j in self.pairs]
+        sums += [f"sum({' * '.join([named[i]] * 4)})" for i in sorted({i for i, _ in self.pairs})]
         tail = f" GROUP BY {', '.join(groups)} ORDER BY {', '.join(groups)}" if groups else ""
         return (
             f"WITH people AS ({self._people()}), measures AS (SELECT {', '.join([*groups, *terms]) or 1} FROM people) "  # noqa: S608
@@ -82,10 +102,10 @@ class Plan:
         where = " AND ".join(piece.text for piece in self.where) or "TRUE"
         used = any(factor.readings for factor in self.factors)
         if len(self.service.channels) == 1:
-            columns = [*names, *self._columns("c.f{0}")]
+            columns = [*names, *self._columns("c.{0}")]
             on, tail = "r.code = c.code", ""
         else:
-            columns = [*names, *self._columns("sum(c.f{0})")]
+            columns = [*names, *self._columns("sum(c.{0})")]
             on = "r.channel = c.channel AND r.code = c.code"
             key = f'r."{self.service.service.key}"'
             tail = f" GROUP BY {', '.join([key, *names])}"
@@ -93,11 +113,8 @@ class Plan:
         return f'SELECT {", ".join(columns) or "1"} FROM "{self.table}" r{join} WHERE {where}{tail}'  # noqa: S608
 
     def _columns(self, template: str) -> list[str]:
-        return [
-            f"coalesce({template.format(index)}, 0) AS f{index}"
-            for index, factor in enumerate(self.factors)
-            if factor.readings
-        ]
+        used = [f'"{factor_name(index)}"' for index, factor in enumerate(self.factors) if factor.readings]
+        return [f"coalesce({template.format(name)}, 0) AS {name}" for name in used]
 
 
 class Planner:
@@ -117,6 +134,7 @@ class Planner:
         if expression in self.plan.measures:
             return self.plan.measures.index(expression)
         self.plan.measures.append(expression)
+        self.plan.noisy.append(f'"{factor_name(0)[:2]}' in expression)
         return len(self.plan.measures) - 1
 
     def _contribution(self, functional: Functional) -> str:
@@ -131,10 +149,10 @@ class Planner:
     def _product(self, decoded: Decoded) -> list[str]:
         found = []
         for coefficient, factors in decoded.products:
-            parts = [f"CAST({coefficient!r} AS DOUBLE)"]
+            parts = [f"CAST({_finite(coefficient)!r} AS DOUBLE)"]
             for factor in factors:
                 self.plan.factors.append(factor)
-                column = f" + f{len(self.plan.factors) - 1}" if factor.readings else ""
-                parts.append(f"(CAST({factor.constant!r} AS DOUBLE){column})")
+                column = f' + "{factor_name(len(self.plan.factors) - 1)}"' if factor.readings else ""
+                parts.append(f"(CAST({_finite(factor.constant)!r} AS DOUBLE){column})")
             found.append(" * ".join(parts))
         return found

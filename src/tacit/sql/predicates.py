@@ -6,6 +6,7 @@ comparisons, OR becomes disjoint terms. Public conditions are rebuilt from an al
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +50,7 @@ class Scope:
 
     service: Service
     text: str
+    table: str
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -61,7 +63,7 @@ class Scope:
 
     def attribute(self, column: exp.Column) -> Sensitive | Public:
         """Return the attribute a column names."""
-        if column.table and column.table.lower() != self.service.name.lower():
+        if column.table and column.table.lower() != self.table.lower():
             message = f"There is no table {column.table!r} in this question."
             raise BindError(message, code="unknown-table", text=self.text, span=span_of(column))
         for attribute in self.service.attributes:
@@ -150,7 +152,7 @@ def _is_list(node: exp.In) -> bool:
 
 def _comparison(scope: Scope, node: exp.Expr, *, wanted: bool) -> Functional:
     subject = node.this
-    if isinstance(node, exp.Between):
+    if isinstance(node, exp.Between) and not node.args.get("symmetric"):
         bounds = [node.args["low"], node.args["high"]]
         parts = [exp.GTE(this=subject, expression=bounds[0]), exp.LTE(this=subject, expression=bounds[1])]
         left, right = (_comparison(scope, part, wanted=wanted) for part in parts)
@@ -215,7 +217,7 @@ def _public(scope: Scope, node: exp.Expr) -> SqlPiece:
         left, right = _public(scope, node.left), _public(scope, node.right)
         word = "AND" if isinstance(node, exp.And) else "OR"
         return SqlPiece(f"({left.text} {word} {right.text})", left.parameters + right.parameters)
-    if isinstance(node, exp.Between):
+    if isinstance(node, exp.Between) and not node.args.get("symmetric"):
         sides = [_operand(scope, node.this), _operand(scope, node.args["low"]), _operand(scope, node.args["high"])]
         text = f"({sides[0].text} BETWEEN {sides[1].text} AND {sides[2].text})"
         return SqlPiece(text, sum((side.parameters for side in sides), ()))
@@ -241,4 +243,8 @@ def _operand(scope: Scope, node: exp.Expr) -> SqlPiece:
         message = "Conditions compare columns with constants."
         raise scope.unsupported(message, node, "unsupported-condition")
     text, is_text = literal
-    return SqlPiece("?", (text if is_text else float(text) if "." in text or "e" in text.lower() else int(text),))
+    if not is_text and not math.isfinite(float(text)):
+        message = "A number in the question is too large. Use numbers below 1e100."
+        raise scope.unsupported(message, node, "number-too-large")
+    whole = not is_text and text.lstrip("-").isdigit() and len(text) < 19
+    return SqlPiece("?", (text if is_text else int(text) if whole else float(text),))

@@ -1,13 +1,14 @@
 """Comparisons of one attribute with constants, as vectors over its value indices.
 
-NULL satisfies no comparison, positive or negative. For coarser cells a comparison is answered as well as cells allow,
-and a note says so: bins count by the share of their values inside, dithered cells give a linear ramp.
+NULL satisfies no comparison, positive or negative. Conditions on bins must not cut one; on dithered cells they give a
+linear ramp, and a note says so.
 """
 
 from __future__ import annotations
 
 import datetime
 import math
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = ["Sensitive", "category_vector", "comparison_vector", "measure_vector"
 
 Sensitive = Ordinal | Categorical
 _EPOCH = datetime.date(1970, 1, 1)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
 
 def null_vector(attribute: Sensitive) -> Vector:
@@ -74,6 +76,8 @@ def _tick(attribute: Ordinal, literal: str, *, is_text: bool) -> Fraction:
     """Return a constant as a (possibly fractional) tick."""
     try:
         if attribute.is_date:
+            if not _DAY.match(literal):
+                raise ValueError
             number = Fraction((datetime.date.fromisoformat(literal) - _EPOCH).days)
         else:
             number = exact_number("not a number" if is_text else literal)
@@ -118,6 +122,12 @@ def _ticks_between(attribute: Ordinal, low: float | Fraction, high: float | Frac
         edges = np.array([-(-j * ticks // count) for j in range(count + 1)], dtype=np.float64)
         inside = np.minimum(edges[1:], last + 1) - np.maximum(edges[:-1], first)
         shares: Vector = np.maximum(inside, 0) / np.diff(edges)
+        if ((shares > 0) & (shares < 1)).any():
+            message = (
+                f"{attribute.name} was collected in {count} equal bins, and this condition cuts one in two. "
+                f"Compare with bin edges: every {ticks / count:.6g} steps from {attribute.low}."
+            )
+            raise BindError(message, code="cuts-a-bin")
         return shares
     centres = np.array([float(tick) for tick in _centres(attribute)])
     return ((centres >= first) & (centres <= last)).astype(np.float64)

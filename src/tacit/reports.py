@@ -1,0 +1,51 @@
+"""Reports at the collector's door: columns, types, codes, and that a person's reports are complete."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from tacit.contract import ServiceContract
+from tacit.errors import ReportError
+
+__all__ = ["check_reports"]
+
+
+def check_reports(compiled: ServiceContract, table: pa.Table) -> None:
+    """Refuse reports that the contract does not know, or that tell of a person only in part."""
+    service = compiled.service
+    name = service.name
+    expected = [service.key, "slot", "channel", "code", *(attribute.name for attribute in service.public)]
+    if not isinstance(table, pa.Table) or table.column_names != expected:
+        message = f"Reports of {name!r} are an Arrow table with the columns {', '.join(expected)}."
+        raise ReportError(message, code="wrong-columns")
+    whole = all(pa.types.is_integer(table.schema.field(word).type) for word in ("slot", "channel", "code"))
+    if not whole or any(table[word].null_count for word in expected[:4]):
+        message = f"A report of {name!r} lacks its key, slot, channel or code, or they are not whole numbers."
+        raise ReportError(message, code="wrong-columns")
+    alphabets = np.array([channel.alphabet for channel in compiled.channels])
+    channel, code, slot = (np.asarray(table[word]).astype(np.int64) for word in ("channel", "code", "slot"))
+    known = (channel >= 0) & (channel < len(alphabets)) & (slot >= 0) & (slot < service.sends)
+    if not known.all() or not ((code >= 0) & (code < alphabets[channel])).all():
+        message = f"A report of {name!r} has a slot, channel or code that the collection does not know."
+        raise ReportError(message, code="unknown-code")
+    if len(alphabets) > 1:
+        _check_complete(compiled, table, channel)
+
+
+def _check_complete(
+    compiled: ServiceContract, table: pa.Table, channel: np.ndarray[tuple[int], np.dtype[np.int64]]
+) -> None:
+    """Refuse people who lack a channel, or whose public columns differ between channels."""
+    shared = [name for name in table.column_names if name not in ("channel", "code")]
+    order = [(compiled.service.key, "ascending"), ("slot", "ascending")]
+    first = None
+    for index in range(len(compiled.channels)):
+        mine = table.filter(pa.array(channel == index)).select(shared).sort_by(order)
+        if first is not None and not mine.equals(first):
+            message = (
+                f"A person's reports of {compiled.service.name!r} are incomplete, or their public columns differ. "
+                "Load all channels of a person together."
+            )
+            raise ReportError(message, code="incomplete-reports")
+        first = mine if first is None else first

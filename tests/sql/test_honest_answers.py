@@ -1,0 +1,217 @@
+"""What reviewers broke once: names that collide, bins that are cut, errors of zero, engines that quote values."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tacit as tc
+from tacit.errors import EngineError, ReportError, UsageError
+from tacit.randomness import insecure_rng
+from tacit.testing import identity_collection, reveal
+
+
+def revealed(attributes: list[Any], columns: dict[str, Any], name: str = "t") -> tc.Database:
+    """Return a database whose answers are exact."""
+    collection = identity_collection(tc.Schema([tc.Service(name, key="uid", attributes=attributes)]))
+    database = tc.connect()
+    database.create(collection)
+    rows = len(next(iter(columns.values())))
+    database.load(reveal(collection, **{name: pa.table({"uid": range(rows), **columns})}))
+    return database
+
+
+@pytest.mark.parametrize("name", ["f0", "F0", "m0", "c", "r", "n", "measures"])
+def test_public_columns_may_have_any_name(name: str) -> None:
+    database = revealed([tc.Ordinal("age", 0, 9), tc.Public(name)], {"age": [1, 2, 3, 4], name: [7, 7, 8, 8]})
+    assert database.sql("SELECT SUM(age) AS x FROM t")["x"].value == pytest.approx(10)
+    answer = database.sql(f"SELECT {name}, SUM(age) AS x, SUM({name}) AS y FROM t GROUP BY {name}")
+    assert [round(cell.value, 9) for cell in answer["x"]] == [3, 7]
+    assert [round(cell.value, 9) for cell in answer["y"]] == [14, 16]
+
+
+def test_conditions_on_bins_are_exact_on_edges_and_refused_inside() -> None:
+    database = revealed([tc.Ordinal("age", 0, 39, cells=4, dither=False, step=1)], {"age": list(range(40))})
+    assert database.sql("SELECT COUNT(*) AS x FROM t WHERE age < 10 OR age >= 30")["x"].value == pytest.approx(20)
+    assert database.sql("SELECT COUNT(*) AS x FROM t WHERE age BETWEEN 10 AND 19")["x"].value == pytest.approx(10)
+    for condition in ("age IN (1, 2)", "age < 3", "age BETWEEN 2 AND 14", "NOT age = 5"):
+        with pytest.raises(tc.TacitError) as caught:
+            database.sql(f"SELECT COUNT(*) FROM t WHERE {condition}")
+        assert caught.value.code == "cuts-a-bin"
+
+
+def test_people_report_in_full_or_not_at_all() -> None:
+    schema = tc.Schema([tc.Service("t", key="uid", attributes=[tc.Ordinal("age", 0, 24), tc.Public("os")])])
+    collection = tc.Collection(schema, 2.0, mechanism="sc")
+    database = tc.connect()
+    database.create(collection)
+    reports = collection.encode(t={"uid": [1, 2, 3], "age": [1, 2, 3], "os": ["a", "b", "c"]})["t"]
+    partly = reports.filter(pa.compute.not_equal(reports["channel"], 1))
+    other = reports.set_column(4, "os", pa.array(["a", "b", "c", "a", "b", "x"]))
+    for broken in (partly, other):
+        with pytest.raises(ReportError) as caught:
+            database.load({"t": broken})
+        assert caught.value.code == "incomplete-reports"
+    assert database.load({"t": reports})["t"].stored == 6
+
+
+BROKEN = {
+    "wrong-columns": [
+        lambda t: t.set_column(3, "code", pa.array([0.5])),
+        lambda t: t.set_column(3, "code", pa.array([True])),
+        lambda t: t.set_column(0, "uid", pa.array([None], pa.int64())),
+        lambda t: t.drop_columns(["slot"]),
+    ],
+    "unknown-code": [
+        lambda t: t.set_column(3, "code", pa.array([10**9])),
+        lambda t: t.set_column(3, "code", pa.array([-1])),
+        lambda t: t.set_column(2, "channel", pa.array([7])),
+        lambda t: t.set_column(1, "slot", pa.array([1])),
+    ],
+    "unknown-collection": [
+        lambda t: t.replace_schema_metadata({"tacit.collection": b"\xff"}),
+        lambda t: t.replace_schema_metadata(None),
+        lambda _: 5,
+    ],
+}
+
+
+@pytest.mark.parametrize(("code", "change"), [(code, change) for code, all_ in BROKEN.items() for change in all_])
+def test_foreign_reports_are_refused(code: str, change: Any) -> None:
+    collection = tc.Collection(tc.Schema([tc.Service("t", key="uid", attributes=[tc.Ordinal("age", 0, 9)])]), 1.0)
+    database = tc.connect()
+    database.create(collection)
+    table = collection.encode(t={"uid": [1], "age": [1]})["t"]
+    with pytest.raises(ReportError) as caught:
+        database.load({"t": change(table)})
+    assert caught.value.code == code
+    for reports in (None, [table]):
+        with pytest.raises(ReportError):
+            database.load(reports)  # type: ignore[arg-type]
+
+
+def test_a_noisy_answer_never_has_an_error_of_zero(seed: int) -> None:
+    attributes = [tc.Ordinal("age", 0, 9), tc.Categorical("kind", ["x", "y"])]
+    schema = tc.Schema([tc.Service("t", key="uid", attributes=attributes)])
+    questions = [
+        "COUNT(*) AS x FROM t WHERE age < 5",
+        "AVG(age) AS x FROM t WHERE kind = 'x'",
+        "VAR_POP(age) AS x FROM t",
+    ]
+    for mechanism in ("hio", "sc", "pairs"):
+        collection = tc.Collection(schema, 2.0, mechanism=mechanism)
+        for repetition in range(12):
+            people = 1 + repetition % 4
+            database = tc.connect()
+            database.create(collection)
+            columns = {"uid": range(people), "age": [3] * people, "kind": ["x"] * people}
+            database.load(collection.encode(t=columns, rng=insecure_rng(seed + repetition)))
+            for question in questions:
+                answer = database.sql(f"SELECT {question}")
+                assert answer["x"].error != 0
+                assert answer.notes, "nobody is warned"
+
+
+def test_nobody_is_an_answer() -> None:
+    database = revealed([tc.Ordinal("age", 0, 9), tc.Public("os")], {"age": [1, 2], "os": ["a", "b"]})
+    answer = database.sql("SELECT COUNT(*) AS n, AVG(age) AS a FROM t WHERE os = 'nope'")
+    assert answer["n"].value == 0
+    assert math.isnan(answer["a"].value)
+    assert len(database.sql("SELECT os, COUNT(*) AS n FROM t WHERE os = 'nope' GROUP BY os")) == 0
+
+
+def test_the_engine_never_speaks_for_itself() -> None:
+    database = revealed([tc.Ordinal("age", 0, 9), tc.Public("os")], {"age": [1, 2], "os": ["canary-a", "canary-b"]})
+    for question in ("SELECT SUM(os) FROM t", "SELECT COUNT(*) FROM t WHERE os > 5"):
+        with pytest.raises(EngineError) as caught:
+            database.sql(question)
+        assert "canary" not in str(caught.value)
+        assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("code", "question"),
+    [
+        ("number-too-large", "SELECT SUM(age * 1e400) FROM t"),
+        ("number-too-large", "SELECT 1e400 * COUNT(*) FROM t"),
+        ("unsupported-limit", "SELECT age, COUNT(*) n FROM t GROUP BY age LIMIT 20%"),
+        ("unsupported", "SELECT COUNT(*) FROM other.t"),
+        ("unsupported", "SELECT COUNT(*) FROM t TABLESAMPLE 10%"),
+        ("unsupported-aggregate", "SELECT COUNT(age, age) FROM t"),
+        ("unsupported-condition", "SELECT COUNT(*) FROM t WHERE age BETWEEN SYMMETRIC 5 AND 1"),
+        ("unknown-table", "SELECT COUNT(*) FROM t u WHERE t.age = 1"),
+    ],
+)
+def test_what_would_be_misread_is_refused(code: str, question: str) -> None:
+    database = revealed([tc.Ordinal("age", 0, 9)], {"age": [1, 2]})
+    with pytest.raises(tc.TacitError) as caught:
+        database.sql(question)
+    assert caught.value.code == code
+
+
+def test_aliases_repeated_groups_and_undefined_values_last() -> None:
+    database = revealed(
+        [tc.Ordinal("age", 0, 9), tc.Ordinal("kids", 0, 2, null=True)], {"age": [1, 2, 3], "kids": [0, None, 2]}
+    )
+    assert database.sql("SELECT COUNT(*) AS n FROM t AS u WHERE u.age > 1")["n"].value == pytest.approx(2)
+    assert len(database.sql("SELECT kids, COUNT(*) n FROM t GROUP BY kids, kids")) == 4
+    for direction in ("ASC", "DESC"):
+        answer = database.sql(f"SELECT kids, AVG(age) AS a FROM t GROUP BY kids ORDER BY kids {direction}")
+        assert answer["kids"][-1] is None
+        averages = database.sql(f"SELECT kids, AVG(age) AS a FROM t GROUP BY kids ORDER BY a {direction}")["a"]
+        assert math.isnan(averages[-1].value)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 5, -1, "x", None, True, 1 - 1e-16, float("nan")])
+def test_confidence_is_a_share(confidence: Any) -> None:
+    database = revealed([tc.Ordinal("age", 0, 9)], {"age": [1, 2]})
+    collection = tc.Collection(tc.Schema([tc.Service("t", key="uid", attributes=[tc.Ordinal("age", 0, 9)])]), 1.0)
+    with pytest.raises(UsageError):
+        database.sql("SELECT COUNT(*) FROM t", confidence=confidence)
+    with pytest.raises(UsageError):
+        collection.predict("SELECT COUNT(*) FROM t", users=10, confidence=confidence)
+    with pytest.raises(UsageError):
+        collection.predict("SELECT COUNT(*) FROM t", users=10**400)
+
+
+def test_rounds_and_files(tmp_path: Path) -> None:
+    schema = tc.Schema([tc.Service("t", key="uid", attributes=[tc.Ordinal("age", 0, 9)])])
+    first, second = (tc.Collection(schema, 4.0, round=name) for name in ("1", "2"))
+    database = tc.connect(tmp_path / "t.tacit")
+    database.create(first)
+    database.load(first.encode(t={"uid": range(50), "age": [3] * 50}))
+    database.create(second)  # without reports yet: the first still answers
+    assert database.sql("SELECT COUNT(*) AS n FROM t")["n"].value == 50
+    value = database.sql("SELECT SUM(age) AS x FROM t")["x"].value
+    database.close()
+    again = tc.connect(tmp_path / "t.tacit")
+    assert again.sql("SELECT SUM(age) AS x FROM t")["x"].value == pytest.approx(value)
+    assert again.load(first.encode(t={"uid": range(49, 52), "age": [3] * 3}))["t"].refused == 1
+    again.load(second.encode(t={"uid": range(7), "age": [3] * 7}))
+    assert again.sql("SELECT COUNT(*) AS n FROM t")["n"].value == 7
+    again.close()
+    (tmp_path / "junk").write_text("not a database " * 100)
+    with pytest.raises(EngineError):
+        tc.connect(tmp_path / "junk")
+    with pytest.raises(UsageError):
+        tc.connect().create("x")  # type: ignore[arg-type]
+
+
+def test_large_alphabets_are_decoded_for_the_codes_that_occur() -> None:
+    attributes = [tc.Ordinal(f"a{i}", 0, 124) for i in range(3)]
+    schema = tc.Schema([tc.Service("t", key="uid", attributes=attributes)])
+    collection = tc.Collection(schema, 4.0, mechanism="hio")
+    assert collection.contract["t"].channels[0].alphabet > 4_000_000
+    source = np.random.default_rng(3)
+    columns = {f"a{i}": source.integers(0, 125, 2_000) for i in range(3)}
+    database = tc.connect()
+    database.create(collection)
+    database.load(collection.encode(t={"uid": np.arange(2_000), **columns}, rng=insecure_rng(9)))
+    estimate = database.sql("SELECT COUNT(*) AS n FROM t WHERE a0 < 60")["n"]
+    truth = int((columns["a0"] < 60).sum())
+    assert abs(estimate.value - truth) < 6.11 * estimate.error
