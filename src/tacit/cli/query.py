@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tacit.answer import Answer
-from tacit.database import connect
+from tacit.database import Database, connect
 from tacit.errors import UsageError
 
-__all__ = ["configure", "print_answer", "run"]
+__all__ = ["configure", "open_existing", "print_answer", "run"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,10 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Answer one question."""
-    if not Path(options.database).is_file():
-        message = f"There is no database {Path(options.database).name!r}. Make one with tacit load."
-        raise UsageError(message, code="no-database")
-    database = connect(options.database)
+    database = open_existing(options.database)
     try:
         answer = database.sql(options.question, confidence=options.confidence, decoder=options.decoder)
     finally:
@@ -39,6 +36,14 @@ def run(options: argparse.Namespace) -> int:
     if options.explain and not options.json:
         print(answer.explain())
     return 0
+
+
+def open_existing(path: str) -> Database:
+    """Open a database file that exists: a question must not make one."""
+    if not Path(path).is_file():
+        message = f"There is no database {Path(path).name!r}. Make one with tacit load."
+        raise UsageError(message, code="no-database")
+    return connect(path)
 
 
 def print_answer(answer: Answer, *, as_json: bool) -> None:

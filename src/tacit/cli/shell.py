@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
-from tacit.cli.query import print_answer
-from tacit.database import connect
-from tacit.errors import TacitError, UsageError
+from tacit.cli.query import open_existing, print_answer
+from tacit.errors import TacitError
 
 __all__ = ["configure", "run"]
 
@@ -22,10 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read questions from the terminal or a pipe, a line each, and print their answers."""
-    if not Path(options.database).is_file():
-        message = f"There is no database {Path(options.database).name!r}. Make one with tacit load."
-        raise UsageError(message, code="no-database")
-    database = connect(options.database)
+    database = open_existing(options.database)
     prompt = "tacit> " if sys.stdin.isatty() else ""
     try:
         while question := input(prompt).strip():
