@@ -47,7 +47,7 @@ def run(
     if bound.selects:
         cells = bound.selected(cells)
         notes.append("rows were ordered or cut by estimates: extremes look more extreme than they are")
-    return Answer(bound.names, cells, notes=notes, plan="\n".join(question.statements))
+    return Answer(bound.names, cells, notes=notes, plan="\n".join(question.explained))
 
 
 def _weak(rows: list[list[Any]]) -> list[str]:
@@ -67,6 +67,7 @@ class _Question:
         self.bound, self.decoder, self.table, self.engine = bound, decoder, table, engine
         self.confidence = confidence
         self.statements: list[str] = []
+        self.explained: list[str] = []
 
     def fetch(self, groups: list[tuple[int, ...]]) -> list[Row]:
         """Plan, run and estimate some groups of sensitive values; public groups come with each."""
@@ -85,6 +86,7 @@ class _Question:
         moments = _plan_moments(planner, formulas, places)
         occurring = {channel: self.engine.codes(self.table, channel) for channel in plan.large_channels()}
         self.statements.append(plan.statement())
+        self.explained.append(plan.explain(groups))
         rows: list[Row] = []
         for record in self.engine.fetch(self.statements[-1], plan.parameters, plan.contributions(occurring)):
             keys, sums = record[: len(bound.public)], _Sums(record[len(bound.public) :], plan, moments)

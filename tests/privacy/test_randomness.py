@@ -33,8 +33,8 @@ def test_reused_words_are_noticed() -> None:
     def repeats(draws: np.ndarray) -> int:
         return len(draws) - len(np.unique(draws))
 
-    fresh = np.concatenate([SystemRng().draws(100_000) for _ in range(4)])
-    assert repeats(fresh) == 0  # two equal 53-bit draws among 400,000: chance 9e-6 that there is even one
+    fresh = np.concatenate([SystemRng().draws(1_000) for _ in range(4)])
+    assert repeats(fresh) == 0  # two equal 53-bit draws among 4,000: chance 9e-10 that there is even one
 
     class Stuck(SystemRng):
         """A generator that returns the same words again."""

@@ -112,7 +112,7 @@ def test_encode_load_query_plan_and_shell(
     question = "SELECT COUNT(*) AS n FROM users WHERE age < 5"
     assert main(["query", db, question, "--json"]) == 0
     [row] = json.loads(capsys.readouterr().out)["rows"]
-    assert abs(row["n"] - 250) < 6 * row["n_error"]
+    assert abs(row["n"] - 250) < 8 * row["n_error"]  # fresh randomness: a false alarm is below 1e-12
     assert main(["query", db, question, "--explain", "--decoder", "cover"]) == 0
     assert "WITH people AS" in capsys.readouterr().out
     assert main(["plan", collection, question, "--users", "500", "--json"]) == 0

@@ -82,6 +82,25 @@ class Plan:
         used = {channel for factor in self.factors for channel in factor.readings}
         return [channel for channel in sorted(used) if self.service.channels[channel].alphabet > WHOLE_ALPHABET]
 
+    def explain(self, groups: Sequence[tuple[int, ...]]) -> str:
+        """Return what is read and run, for people."""
+        views = {
+            (channel, view)
+            for factor in self.factors
+            for channel, reading in factor.readings.items()
+            for view in reading.products
+        }
+        total = sum(len(channel.views) for channel in self.service.channels)
+        codes = sum(self.service.channels[channel].alphabet for channel in {channel for channel, _ in views})
+        return "\n".join(
+            [
+                f"service {self.service.service.name}, mechanism {self.service.layout}; groups: {len(groups)}",
+                f"factors decoded: {len(self.factors)}; views read: {len(views)} of {total}; codes: {codes:,}",
+                f"totals summed: {len(self.measures)}; products for errors: {len(self.pairs)}",
+                self.statement(),
+            ]
+        )
+
     def statement(self) -> str:
         """Return the SQL."""
         groups = [f'"{name}"' for name in self.groups]
