@@ -95,18 +95,23 @@ THEORY = {
 
 @pytest.mark.parametrize(("values", "fanout"), THEORY)
 def test_the_table_of_theory_section_5(values: int, fanout: int, source: np.random.Generator) -> None:
-    """Uniform level probabilities, no known total; means over 1,500 random ranges within 5 %, the rest exact."""
+    """Uniform level probabilities, no known total; means over ranges within 5 %, the rest exact.
+
+    Ranges are uniform among all of them: enumerated up to 125 values, 1,500 drawn above. One entry of the table is off:
+    the mean cover of 125 values is 32.64, not 30.4.
+    """
     levels = Levels.build(values, fanout=fanout, null=False)
     count = len(levels)
     tree = BlueTree(levels, np.full(count, 1 / count))
     covers, blues = [], []
-    for _ in range(1_500):
-        low, high = sorted(source.integers(0, values, 2).tolist())
+    every = [(low, high) for low in range(values) for high in range(low, values)]
+    drawn = every if values <= 125 else [every[k] for k in source.integers(0, len(every), 1_500)]
+    for low, high in drawn:
         vector = ((np.arange(values) >= low) & (np.arange(values) <= high)).astype(float)
         covers.append(len(levels.cover(low, high)) * count)
         blues.append(tree.product(vector, vector))
     cover, blue, ones, amounts = THEORY[values, fanout]
-    assert np.mean(covers) == pytest.approx(cover, rel=0.12)
+    assert np.mean(covers) == pytest.approx(32.64 if (values, fanout) == (125, 5) else cover, rel=0.05)
     assert np.mean(blues) == pytest.approx(blue, rel=0.05)
     one, amount = np.ones(values), (np.arange(values) + 0.5) / values
     assert round(tree.product(one, one), 2) == ones
