@@ -44,11 +44,7 @@ def predict(contract: Contract, text: str, *, users: int, like: Any, confidence:
         message = "users must be a whole number of people, from 1 to 10**12."
         raise UsageError(message, code="bad-option")
     statement = parse(text)
-    name = service_name(statement, text)
-    known = {item.service.name.lower(): item for item in contract.services}
-    if name.lower() not in known:
-        raise UnknownNameError("service", name, [item.service.name for item in contract.services], code="unknown-table")
-    service = known[name.lower()]
+    service = contract[service_name(statement, text)]
     bound = bind(statement, text, service.service)
     if bound.conditions or bound.public:
         message = "Public columns are not known before collecting. Ask without them."

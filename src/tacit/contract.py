@@ -113,8 +113,9 @@ class Contract:
     services: tuple[ServiceContract, ...]
 
     def __getitem__(self, name: str) -> ServiceContract:
+        """Return a service by its name, whatever its case: no two differ in case only."""
         for compiled in self.services:
-            if compiled.service.name == name:
+            if compiled.service.name.lower() == name.lower():
                 return compiled
         raise UnknownNameError("service", name, (compiled.service.name for compiled in self.services))
 

@@ -90,7 +90,7 @@ class Database:
         statement = parse(text)
         name = service_name(statement, text)
         collection = self.find(name)
-        service = next(item for item in collection.contract.services if item.service.name.lower() == name.lower())
+        service = collection.contract[name]
         bound = bind(statement, text, service.service)
         table = _table(collection, service.service.name)
         return run(bound, service, table, self._engine, confidence=confidence, decoder=decoder)

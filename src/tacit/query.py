@@ -66,7 +66,6 @@ class _Question:
     def __init__(self, bound: Bound, decoder: Decoder, table: str, engine: DuckDB, confidence: float) -> None:
         self.bound, self.decoder, self.table, self.engine = bound, decoder, table, engine
         self.confidence = confidence
-        self.statements: list[str] = []
         self.explained: list[str] = []
 
     def fetch(self, groups: list[tuple[int, ...]]) -> list[Row]:
@@ -85,10 +84,9 @@ class _Question:
         places = [[[planner.measure(total) for total in f.totals] if f else [] for f in made] for made in formulas]
         moments = _plan_moments(planner, formulas, places)
         occurring = {channel: self.engine.codes(self.table, channel) for channel in plan.large_channels()}
-        self.statements.append(plan.statement())
         self.explained.append(plan.explain(groups))
         rows: list[Row] = []
-        for record in self.engine.fetch(self.statements[-1], plan.parameters, plan.contributions(occurring)):
+        for record in self.engine.fetch(plan.statement(), plan.parameters, plan.contributions(occurring)):
             keys, sums = record[: len(bound.public)], _Sums(record[len(bound.public) :], plan, moments)
             if bound.public and not sums.count:
                 continue

@@ -30,22 +30,21 @@ def check_reports(compiled: ServiceContract, table: pa.Table) -> None:
         message = f"A report of {name!r} has a slot, channel or code that the collection does not know."
         raise ReportError(message, code="unknown-code")
     if len(alphabets) > 1:
-        _check_complete(compiled, table, channel)
+        _check_complete(compiled, table)
 
 
-def _check_complete(
-    compiled: ServiceContract, table: pa.Table, channel: np.ndarray[tuple[int], np.dtype[np.int64]]
-) -> None:
+def _check_complete(compiled: ServiceContract, table: pa.Table) -> None:
     """Refuse people who lack a channel, or whose public columns differ between channels."""
     shared = [name for name in table.column_names if name not in ("channel", "code")]
-    order = [(compiled.service.key, "ascending"), ("slot", "ascending")]
-    first = None
-    for index in range(len(compiled.channels)):
-        mine = table.filter(pa.array(channel == index)).select(shared).sort_by(order)
-        if first is not None and not mine.equals(first):
-            message = (
-                f"A person's reports of {compiled.service.name!r} are incomplete, or their public columns differ. "
-                "Load all channels of a person together."
-            )
-            raise ReportError(message, code="incomplete-reports")
-        first = mine if first is None else first
+    words = ("channel", compiled.service.key, "slot")
+    ordered = table.sort_by([(word, "ascending") for word in words])
+    count = len(compiled.channels)
+    rows = table.num_rows // count
+    even = np.array_equal(np.asarray(ordered["channel"]), np.repeat(np.arange(count), rows))
+    people = ordered.slice(0, rows).select(shared)
+    if not even or any(not ordered.slice(i * rows, rows).select(shared).equals(people) for i in range(1, count)):
+        message = (
+            f"A person's reports of {compiled.service.name!r} are incomplete, or their public columns differ. "
+            "Load all channels of a person together."
+        )
+        raise ReportError(message, code="incomplete-reports")

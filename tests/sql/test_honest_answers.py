@@ -53,7 +53,8 @@ def test_people_report_in_full_or_not_at_all() -> None:
     reports = collection.encode(t={"uid": [1, 2, 3], "age": [1, 2, 3], "os": ["a", "b", "c"]})["t"]
     partly = reports.filter(pa.compute.not_equal(reports["channel"], 1))
     other = reports.set_column(4, "os", pa.array(["a", "b", "c", "a", "b", "x"]))
-    for broken in (partly, other):
+    twice = pa.concat_tables([reports.slice(0, 3), reports.slice(0, 3)])  # one channel two times, the other never
+    for broken in (partly, other, twice, reports.slice(0, 5)):
         with pytest.raises(ReportError) as caught:
             database.load({"t": broken})
         assert caught.value.code == "incomplete-reports"

@@ -73,7 +73,7 @@ class _Grid:
                 noise = float(view.oracle.noise) or 1.0  # one cell: nothing is read from it
                 yield _Source(c, v, trace, share / noise / float(np.prod(others)), pure=all(n == 1 for n in others))
 
-    @property
+    @cached_property
     def is_grid(self) -> bool:
         """Whether the traces are all combinations of some levels, single values among them."""
         finest = all(

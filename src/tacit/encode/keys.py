@@ -130,7 +130,7 @@ def check_people(keys: Mapping[str, pa.ChunkedArray], people: Iterable[int] | It
 def _people(people: Iterable[int] | Iterable[str]) -> pa.ChunkedArray:
     try:
         column = pa.chunked_array([pa.array(people if hasattr(people, "__len__") else list(people))])
-    except Exception:
+    except Exception:  # whatever it says may quote a key
         column = None
     if column is None or len(column) == 0:
         problem = "people= must be a list of keys, all whole numbers or all text, and not empty."

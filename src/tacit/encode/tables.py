@@ -44,7 +44,7 @@ def as_table(service: Service, source: Any) -> pa.Table:
         table = _read(service, source)
     except RecordError:
         raise
-    except Exception as cause:
+    except Exception as cause:  # any library may fail here, and its words may quote values
         failure = type(cause).__name__
     if table is None:  # raised outside the handler, so that nothing of the cause is chained
         problem = f"the table cannot be read ({failure}). {READABLE}"

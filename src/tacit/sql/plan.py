@@ -141,11 +141,11 @@ class Planner:
 
     def __init__(self, decoder: Decoder, plan: Plan) -> None:
         self._decoder, self.plan = decoder, plan
-        self._decoded: dict[int, tuple[Functional, str]] = {}
+        self._decoded: list[tuple[Functional, str, bool]] = []
 
     def measure(self, total: Total) -> int:
         """Return the index of the measure of a total."""
-        expression = self._contribution(total.functional)
+        expression, noisy = self._contribution(total.functional)
         for name, power in total.powers.items():
             column = f'"{name}"'
             factor = "1" if power == 0 else " * ".join([f"CAST({column} AS DOUBLE)"] * power)
@@ -153,17 +153,19 @@ class Planner:
         if expression in self.plan.measures:
             return self.plan.measures.index(expression)
         self.plan.measures.append(expression)
-        self.plan.noisy.append(f'"{factor_name(0)[:2]}' in expression)
+        self.plan.noisy.append(noisy)
         return len(self.plan.measures) - 1
 
-    def _contribution(self, functional: Functional) -> str:
-        for known, text in self._decoded.values():
+    def _contribution(self, functional: Functional) -> tuple[str, bool]:
+        """Return a person's contribution as SQL, and whether it reads any codes."""
+        for known, text, noisy in self._decoded:
             if not (known - functional).terms:
-                return text
+                return text, noisy
         decoded = self._decoder.decode(functional)
         text = " + ".join(self._product(decoded)) or "CAST(0 AS DOUBLE)"
-        self._decoded[len(self._decoded)] = functional, text
-        return text
+        noisy = any(factor.readings for _, factors in decoded.products for factor in factors)
+        self._decoded.append((functional, text, noisy))
+        return text, noisy
 
     def _product(self, decoded: Decoded) -> list[str]:
         found = []
