@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from tacit.answer import Answer
 from tacit.audit import Audit, audit_contract
 from tacit.choice import choose_layout
 from tacit.contract import Contract, compile_contract
+from tacit.decode.decoder import DecoderName
 from tacit.diff import Diff, diff_contracts
 from tacit.encode.bulk import Progress, encode_rows, validate_rows
 from tacit.encode.keys import check_people, key_column
@@ -165,7 +166,7 @@ class Collection:
         users: int,
         like: Any = None,
         confidence: float = 0.95,
-        decoder: Literal["blue", "cover", "rdc"] = "blue",
+        decoder: DecoderName = "blue",
     ) -> Answer:
         """Return the errors a question would have with a number of people, before anything is collected.
 
