@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tacit.errors import LayoutError, UnknownNameError
 from tacit.layouts.base import MAX_VIEWS, ChannelPlan, Layout, NumberedLayout, View
 from tacit.layouts.levels import Level, Levels
-from tacit.layouts.marginals import am, fc
+from tacit.layouts.marginals import am, fc, mg, mg_of
 from tacit.layouts.pairs import pairs
 from tacit.layouts.product import hi, hio
 from tacit.layouts.split import sc
@@ -26,9 +26,9 @@ __all__ = [
     "plan_channels",
 ]
 
-LAYOUTS: dict[str, Layout] = {"hio": hio, "hi": hi, "sc": sc, "fc": fc, "pairs": pairs}
+LAYOUTS: dict[str, Layout] = {"hio": hio, "hi": hi, "sc": sc, "fc": fc, "mg": mg, "pairs": pairs}
 
-NUMBERED: dict[str, NumberedLayout] = {"am": am}
+NUMBERED: dict[str, NumberedLayout] = {"am": am, "mg": mg_of}
 
 CANDIDATES = ("hio", "pairs", "fc")
 """What ``mechanism="auto"`` chooses from, by predicted error."""
@@ -45,7 +45,7 @@ def plan_channels(mechanism: str, levels: Sequence[Levels]) -> list[ChannelPlan]
     if name in NUMBERED and number is not None:
         return NUMBERED[name](levels, int(number))
     if name in LAYOUTS or name in NUMBERED:
-        example = f"{name}(2)" if name in NUMBERED else name
+        example = name if name in LAYOUTS else f"{name}(2)"
         message = f"{mechanism!r} has a number where none belongs, or lacks one. Write mechanism={example!r}."
         raise LayoutError(message, code="mechanism-number")
     raise UnknownNameError("mechanism", name, ["auto", *LAYOUTS, *(f"{word}(2)" for word in NUMBERED)])

@@ -1,7 +1,9 @@
-"""FC and AM(k) (the CALM paper): products of single values, of all attributes or of every k of them.
+"""FC and AM(k) (the CALM paper), MG and MG(k) (the MDA paper): products of single values.
 
 FC      one channel, one view: the full contingency table.
 AM(k)   one channel; a person draws one of the sets of k attributes and reports their values together.
+MG      the MDA paper's baseline on released marginals: the same views, read by adding up cells (``decoder="cover"``).
+        As there, the released marginals are those that the questions need: of all attributes, or of every k.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from tacit.errors import LayoutError
 from tacit.layouts.base import MAX_VIEWS, ChannelPlan
 from tacit.layouts.levels import Levels
 
-__all__ = ["am", "fc"]
+__all__ = ["am", "fc", "mg", "mg_of"]
 
 
 def fc(levels: Sequence[Levels]) -> list[ChannelPlan]:
@@ -37,3 +39,13 @@ def am(levels: Sequence[Levels], number: int) -> list[ChannelPlan]:
         for chosen in itertools.combinations(range(len(levels)), number)
     )
     return [ChannelPlan(f"am({number})", Fraction(1), views)]
+
+
+def mg(levels: Sequence[Levels]) -> list[ChannelPlan]:
+    """Return one channel with the marginal of all attributes."""
+    return [ChannelPlan("mg", Fraction(1), plan.views) for plan in fc(levels)]
+
+
+def mg_of(levels: Sequence[Levels], number: int) -> list[ChannelPlan]:
+    """Return one channel over the marginals of every ``number`` attributes."""
+    return [ChannelPlan(f"mg({number})", Fraction(1), plan.views) for plan in am(levels, number)]
