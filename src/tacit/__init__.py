@@ -12,10 +12,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tacit.answer import Answer, Estimate
+    from tacit.answer import Answer
     from tacit.collection import Collection
     from tacit.database import Database, connect
     from tacit.errors import TacitError
+    from tacit.estimate import Estimate
     from tacit.randomness import insecure_rng
     from tacit.schema import Categorical, Ordinal, Public, Schema, Service
 
@@ -41,7 +42,7 @@ _HOME = {
     "Categorical": "schema",
     "Collection": "collection",
     "Database": "database",
-    "Estimate": "answer",
+    "Estimate": "estimate",
     "Ordinal": "schema",
     "Public": "schema",
     "Schema": "schema",

@@ -1,108 +1,51 @@
-"""Numbers with their errors, and tables of them.
-
-An `Estimate` is a value, its standard error and an interval at a confidence. Several estimates of one answer come from
-the same reports, so they carry their covariance through a shared list of totals and gradients.
-"""
+"""Tables of estimates: printed, exported and drawn."""
 
 from __future__ import annotations
 
 import html
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import pyarrow as pa
 
-from tacit.errors import UnknownNameError
+from tacit.errors import UnknownNameError, UsageError
+from tacit.estimate import Estimate
+from tacit.picture import picture
 
-__all__ = ["Answer", "Estimate", "t_quantile"]
+__all__ = ["DECODERS", "Answer", "Options"]
 
-
-def t_quantile(probability: float, freedom: float) -> float:
-    """Return a quantile of Student's t: exact for one and two degrees of freedom, else by Cornish and Fisher.
-
-    Examples
-    --------
-    >>> round(t_quantile(0.975, 1), 3), round(t_quantile(0.975, 10), 3)
-    (12.706, 2.228)
-    """
-    z = NormalDist().inv_cdf(probability)
-    if math.isinf(freedom):
-        return z
-    if freedom < 2:
-        return math.tan(math.pi * (probability - 0.5))
-    if freedom < 3:
-        return (2 * probability - 1) / math.sqrt(2 * probability * (1 - probability))
-    n = freedom
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / n + second / n**2 + third / n**3
+DECODERS = ("blue", "cover", "rdc")
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A value that is not known exactly.
+class Options:
+    """How a question is answered: level of intervals, decoder, and what the errors are about."""
 
-    Attributes
-    ----------
-    value, error : float
-        The estimate and its standard error.
-    n : int
-        People whose reports it is made of.
-    confidence : float
-        Level of ``low`` and ``high``.
-    freedom : float
-        Effective degrees of freedom of the error.
-    """
-
-    value: float
-    error: float
-    n: int
     confidence: float = 0.95
-    freedom: float = math.inf
+    decoder: Any = "blue"
+    simultaneous: bool = False
+    superpopulation: bool = False
 
-    @property
-    def margin(self) -> float:
-        """Half the width of the interval."""
-        return t_quantile(0.5 + self.confidence / 2, self.freedom) * self.error if self.error else 0.0
-
-    @property
-    def low(self) -> float:
-        """Lower end of the interval."""
-        return self.value - self.margin
-
-    @property
-    def high(self) -> float:
-        """Upper end of the interval."""
-        return self.value + self.margin
-
-    @property
-    def is_weak(self) -> bool:
-        """Whether the interval holds zero, so that not even the sign is known."""
-        return self.error > 0 and not (self.low > 0 or self.high < 0)
-
-    def __format__(self, spec: str) -> str:
-        return format(str(self), spec)
-
-    def __str__(self) -> str:
-        if math.isnan(self.value):
-            return "not defined"
-        digits = 0
-        if self.margin > 0 and math.isfinite(self.margin):
-            digits = max(0, 1 - math.floor(math.log10(self.margin)))
-        elif self.value != int(self.value):
-            digits = 6
-        return f"{self.value:,.{digits}f} ± {self.margin:,.{digits}f}"
+    def __post_init__(self) -> None:
+        level = self.confidence
+        if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1 - 1e-12:
+            message = "confidence must be a number between 0 and 1, such as 0.95."
+            raise UsageError(message, code="bad-option")
+        if self.decoder not in DECODERS:
+            raise UnknownNameError("decoder", str(self.decoder), DECODERS)
 
 
 class Answer:
     """The rows of an answer: group values as they are, aggregates as estimates."""
 
     def __init__(
-        self, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, notes: Sequence[str] = (), plan: str = ""
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[Any]],
+        *,
+        notes: Sequence[str] = (),
+        plan: Callable[[], str] | None = None,
     ) -> None:
         self.columns, self.rows, self.notes = tuple(columns), [tuple(row) for row in rows], tuple(notes)
         self._plan = plan
@@ -136,29 +79,68 @@ class Answer:
         """Return a pandas frame with the columns of `to_arrow`."""
         return self.to_arrow().to_pandas()
 
-    def explain(self) -> str:
-        """Return how the answer was made: functionals, decoders, and the SQL that the engine ran."""
-        return self._plan
+    def to_polars(self) -> Any:
+        """Return a polars frame with the columns of `to_arrow`."""
+        try:
+            import polars
+        except ImportError:
+            message = "polars is not installed. Install it, or use to_arrow()."
+            raise UsageError(message, code="missing-package") from None
+        return polars.from_arrow(self.to_arrow())
 
-    def _cells(self) -> list[list[str]]:
-        shown = [[f"{cell}" if not isinstance(cell, str) else cell for cell in row] for row in self.rows]
-        return [["" if cell == "None" else cell for cell in row] for row in shown]
+    def explain(self) -> str:
+        """Return how the answer was made: functionals, views, contributions, and the SQL that the engine ran."""
+        return self._plan() if self._plan else ""
+
+    def _labels(self) -> list[str]:
+        """Return what names each row: the values of its groups."""
+        labels = [
+            ", ".join(_shown(cell) or "missing" for cell in row if not isinstance(cell, Estimate)) for row in self.rows
+        ]
+        return labels if any(labels) else ["" for _ in self.rows]
+
+    def plot(self, column: str | None = None, *, path: Any = None) -> str:
+        """Draw estimates with their intervals and return the picture as SVG text; ``path`` also writes it to a file.
+
+        ``column`` is an output column of estimates, by default the first.
+        """
+        estimated = [
+            name for i, name in enumerate(self.columns) if any(isinstance(row[i], Estimate) for row in self.rows)
+        ]
+        if not estimated:
+            message = "There are no estimates to draw."
+            raise UsageError(message, code="nothing-to-draw")
+        name = estimated[0] if column is None else column
+        if name not in estimated:
+            raise UnknownNameError("column of estimates", str(name), estimated)
+        index = self.columns.index(name)
+        drawn = picture(name, self._labels(), [row[index] for row in self.rows])
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123  path may be anything that open takes
+                file.write(drawn)
+        return drawn
 
     def __str__(self) -> str:
-        cells = self._cells()
+        cells = [[_shown(cell) for cell in row] for row in self.rows]
         widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(self.columns)]
         lines = ["  ".join(name.ljust(width) for name, width in zip(self.columns, widths, strict=True)).rstrip()]
         lines += ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
         confidence = next((c.confidence for row in self.rows for c in row if isinstance(c, Estimate)), None)
         if confidence is not None:
-            lines.append(f"(± at {confidence:.0%} confidence)")
+            lines.append(f"(± at {confidence * 100:.4g}% confidence)")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td style='text-align:right'>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self._cells()
+            "<tr>" + "".join(f"<td style='text-align:right'>{html.escape(_shown(cell))}</td>" for cell in row) + "</tr>"
+            for row in self.rows
         )
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+        has_estimates = any(isinstance(cell, Estimate) for row in self.rows for cell in row)
+        drawn = self.plot() if has_estimates else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{drawn}{notes}"
+
+
+def _shown(cell: Any) -> str:
+    return "" if cell is None else str(cell)

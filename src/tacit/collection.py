@@ -7,13 +7,13 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
 
-from tacit.advisor import predict
-from tacit.answer import Answer
+from tacit.advisor import people_for, predict
+from tacit.answer import Answer, Options
 from tacit.audit import Audit, audit_contract
 from tacit.choice import choose_layout
 from tacit.contract import Contract, compile_contract
@@ -159,20 +159,53 @@ class Collection:
     def _audit(self) -> Audit:
         return audit_contract(self._contract)
 
+    @overload
+    def predict(
+        self, text: str, *, users: int, like: Any = None, confidence: float = 0.95, decoder: DecoderName = "blue"
+    ) -> Answer: ...
+
+    @overload
     def predict(
         self,
         text: str,
         *,
-        users: int,
+        error: float | None = None,
+        relative: float | None = None,
+        like: Any = None,
+        decoder: DecoderName = "blue",
+    ) -> int: ...
+
+    def predict(
+        self,
+        text: str,
+        *,
+        users: int | None = None,
+        error: float | None = None,
+        relative: float | None = None,
         like: Any = None,
         confidence: float = 0.95,
         decoder: DecoderName = "blue",
-    ) -> Answer:
-        """Return the errors a question would have with a number of people, before anything is collected.
+    ) -> Answer | int:
+        """Return the errors a question would have, or the people it would take, before anything is collected.
 
-        Attributes are assumed to be independent and uniform, or distributed as in the sample table ``like``.
+        Attributes are assumed to be independent and uniform, or distributed as ``like`` says.
+
+        Parameters
+        ----------
+        users : int
+            A number of people; the answer is a table of expected values with their errors.
+        error : float
+            Instead of users: the standard error wanted; the answer is the number of people. Errors of averages shrink
+            with people, so this is the least number; those of totals grow, so it is the largest.
+        relative : float
+            Instead of users: the standard error wanted as a share of the value; the answer is the number of people.
+        like : table or dict, optional
+            A sample of records, or a dict that gives attributes a weight for each value.
         """
-        return predict(self._contract, text, users=users, like=like, confidence=confidence, decoder=decoder)
+        options = Options(confidence, decoder)
+        if users is not None:
+            return predict(self._contract, text, users=users, like=like, options=options)
+        return people_for(self._contract, text, error=error, relative=relative, like=like, options=options)
 
     def diff(self, other: Collection) -> Diff:
         """Return what changes from this collection to another, and what the change costs."""

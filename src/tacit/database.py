@@ -8,16 +8,18 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tacit.advisor import check_options
-from tacit.answer import Answer
+from tacit.answer import Answer, Options
 from tacit.collection import Collection
-from tacit.decode.decoder import DecoderName
+from tacit.decode.decoder import Decoder, DecoderName
 from tacit.engines.duckdb import DuckDB
-from tacit.errors import ReportError, UnknownNameError, UsageError
-from tacit.query import run
+from tacit.errors import ReportError, TacitError, UnknownNameError, UsageError
+from tacit.query import People, run
 from tacit.reports import check_reports
-from tacit.sql.bind import bind, service_name
-from tacit.sql.parse import parse
+from tacit.sql.bind import bind
+from tacit.sql.parse import parse, without_explain
+from tacit.sql.plan import Round, Stored
+from tacit.sql.scope import Scope
+from tacit.sql.tables import Named, scope_of, tables_of
 
 __all__ = ["Database", "Loaded", "connect"]
 
@@ -41,6 +43,7 @@ class Database:
     def __init__(self, engine: DuckDB) -> None:
         self._engine = engine
         self._collections: dict[str, Collection] = {}
+        self._people: dict[tuple[object, ...], People] = {}
         for text in engine.contracts():
             collection = Collection.from_json(text)
             self._collections[collection.id] = collection
@@ -70,7 +73,7 @@ class Database:
         loaded = {}
         for name, table, collection in checked:
             service = collection.contract[name].service
-            refused = self._engine.append(_table(collection, name), service, table)
+            refused = self._engine.append(_table(collection, service.name), service, table)
             loaded[name] = Loaded(table.num_rows - refused, refused)
         return loaded
 
@@ -84,30 +87,99 @@ class Database:
         check_reports(collection.contract[name], table)
         return name, table, collection
 
-    def sql(self, text: str, *, confidence: float = 0.95, decoder: DecoderName = "blue") -> Answer:
-        """Answer a question: every aggregate is an estimate with an error."""
-        check_options(confidence, decoder)
-        statement = parse(text)
-        name = service_name(statement, text)
-        collection = self.find(name)
-        service = collection.contract[name]
-        bound = bind(statement, text, service.service)
-        table = _table(collection, service.service.name)
-        return run(bound, service, table, self._engine, confidence=confidence, decoder=decoder)
+    def sql(
+        self,
+        text: str,
+        *,
+        confidence: float = 0.95,
+        decoder: DecoderName = "blue",
+        simultaneous: bool = False,
+        superpopulation: bool = False,
+    ) -> Answer:
+        """Answer a question: every aggregate is an estimate with an error.
 
-    def find(self, name: str) -> Collection:
-        """Return the newest collection with reports of this service, or else the newest that has the service."""
-        having = [
-            (collection, service.name)
-            for collection in reversed(self._collections.values())
-            for service in collection.schema.services
-            if service.name.lower() == name.lower()
-        ]
-        loaded = [item for item, service in having if self._engine.has_table(_table(item, service))]
-        if having:
-            return (loaded or [having[0][0]])[0]
+        Parameters
+        ----------
+        text : str
+            One SELECT; after EXPLAIN, how it would be answered instead of the answer.
+        confidence : float
+            Level of the intervals.
+        decoder : {"blue", "cover", "rdc"}
+            How codes are read: least squares, or as in the papers.
+        simultaneous : bool
+            Whether all intervals of the answer hold together at the confidence (Bonferroni).
+        superpopulation : bool
+            Whether errors are about a population that the people are a sample of, not about the people themselves.
+        """
+        options = Options(confidence, decoder, simultaneous=simultaneous, superpopulation=superpopulation)
+        question, explain = without_explain(text)
+        statement = parse(question)
+        tables = tables_of(statement, question)
+        newest = self.find([table.name for table in tables])
+        scope = scope_of(tables, newest.schema, question)
+        bound = bind(statement, scope)
+        rounds = self._rounds(newest, tables) if scope.uses_round(statement) else [newest]
+        people = self._people_of(scope, rounds, decoder)
+        if explain:
+            return self._explained(newest, question, people, run(bound, people, options), options)
+        return run(bound, people, options)
+
+    def _people_of(self, scope: Scope, rounds: list[Collection], decoder: DecoderName) -> People:
+        """Return the people of some services: the same object for the same reports, so that answers can be combined."""
+        services = [source.service.name for source in scope.sources]
+        key = (*services, *(collection.id for collection in rounds), decoder)
+        if key not in self._people:
+            found = []
+            for collection in rounds:
+                stored = [
+                    Stored(_table(collection, name), Decoder(collection.contract[name], decoder)) for name in services
+                ]
+                found.append(Round(collection.id, collection.contract.round, tuple(stored)))
+            self._people[key] = People(self._engine, scope, found)
+        return self._people[key]
+
+    def _explained(
+        self, collection: Collection, question: str, people: People, answer: Answer, options: Options
+    ) -> Answer:
+        """Return how a question is answered, and the error to expect from as many people as have reported."""
+        lines = answer.explain().splitlines()
+        try:
+            users = max(1, people.count())
+            expected = collection.predict(question, users=users, confidence=options.confidence, decoder=options.decoder)
+            lines += ["", f"predicted for {users:,} people:", *str(expected).splitlines()]
+        except TacitError as refusal:
+            lines += ["", f"no predicted error: {refusal.message}"]
+        return Answer(["explain"], [[line] for line in lines])
+
+    def _rounds(self, newest: Collection, tables: list[Named]) -> list[Collection]:
+        """Return all collections of the same schema that hold reports, oldest first."""
+        return [c for c in self._collections.values() if c.schema == newest.schema and self._has_reports(c, tables)]
+
+    def _has_reports(self, collection: Collection, tables: list[Named]) -> bool:
+        names = {collection.contract[table.name].service.name for table in tables}
+        return all(self._engine.has_table(_table(collection, name)) for name in names)
+
+    def find(self, names: list[str]) -> Collection:
+        """Return the newest collection with reports of these services; refuse unknown ones, and those without any."""
+        wanted = {name.lower() for name in names}
         known = sorted({service.name for item in self._collections.values() for service in item.schema.services})
-        raise UnknownNameError("service", name, known, code="unknown-table")
+        for name in names:
+            if name.lower() not in (service.lower() for service in known):
+                raise UnknownNameError("service", name, known, code="unknown-table")
+        having = [
+            collection
+            for collection in reversed(self._collections.values())
+            if wanted <= {service.name.lower() for service in collection.schema.services}
+        ]
+        if not having:
+            message = f"No collection has all of {', '.join(names)}. Join services of one collection."
+            raise ReportError(message, code="not-one-collection")
+        tables = [Named(name, name, None) for name in names]
+        loaded = [collection for collection in having if self._has_reports(collection, tables)]
+        if not loaded:
+            message = f"No reports of {' and '.join(names)} are loaded. Load some first."
+            raise ReportError(message, code="no-reports")
+        return loaded[0]
 
 
 def _table(collection: Collection, service: str) -> str:

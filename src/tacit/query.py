@@ -2,52 +2,139 @@
 
 from __future__ import annotations
 
-import itertools
 import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tacit.answer import Answer, Estimate
-from tacit.contract import ServiceContract
-from tacit.decode.decoder import Decoder, DecoderName
+from tacit.answer import Answer, Options
 from tacit.decode.functional import Vector
+from tacit.decode.variance import expected_variance, uniform_frequencies
 from tacit.engines.duckdb import DuckDB
-from tacit.errors import ReportError
-from tacit.sql.aggregates import Dual, Formula
+from tacit.errors import UnanswerableError, UsageError
+from tacit.estimate import Estimate, t_quantile
 from tacit.sql.bind import Bound
-from tacit.sql.plan import Plan, Planner
+from tacit.sql.explain import explain_plan
+from tacit.sql.formula import Formula
+from tacit.sql.plan import Plan, Round, needs_codes_only
+from tacit.sql.scope import Scope
+from tacit.sql.totals import Piece, SqlPiece, Total
+from tacit.sums import Asked, Sums, fetch_sums
 
-__all__ = ["run"]
+__all__ = ["People", "run"]
 
 GROUPS_AT_ONCE = 16
-"""Sensitive groups per statement: each adds a few columns to the contribution table."""
+"""Groups per statement: each adds a few columns to the contribution table."""
+
+GROUPS_OF_HISTOGRAM = 512
+"""Groups at once where codes are counted first."""
 
 FEW_REPORTS = 30
-"""Effective reports below which an answer warns."""
+"""Effective reports below which an answer warns, and the planned error is a floor."""
+
+WEAK = 0.05
+"""Squared relative margin of a denominator above which intervals of ratios are Fieller's, which need not be even."""
 
 Row = tuple[tuple[Any, ...], list[Any]]
+Terms = tuple[tuple[float, Total], ...]
 
 
-def run(
-    bound: Bound, service: ServiceContract, table: str, engine: DuckDB, *, confidence: float, decoder: DecoderName
-) -> Answer:
-    """Answer a bound question from the reports of one table."""
-    if not engine.has_table(table):
-        message = f"No reports of {service.service.name!r} are loaded. Load some first."
-        raise ReportError(message, code="no-reports")
-    question = _Question(bound, Decoder(service, decoder), table, engine, confidence)
+class People:
+    """The people that a question is about: joined services, in one or more rounds, decoded in one way."""
+
+    def __init__(self, engine: DuckDB, scope: Scope, rounds: Sequence[Round]) -> None:
+        self.engine, self.scope, self.rounds = engine, scope, rounds
+
+    @property
+    def collections(self) -> set[str]:
+        """Ids of the collections whose reports are read."""
+        return {one.collection for one in self.rounds}
+
+    def count(self) -> int:
+        """Return how many people there are."""
+        sums, _ = fetch_sums(self.engine, self.scope, self.rounds, Asked(), (), ())
+        return sum(one.count for one in sums.values())
+
+    def error_of(self, terms: Terms) -> tuple[float, float]:
+        """Return the standard error of a combination of totals, and its degrees of freedom."""
+        asked = Asked()
+        place = asked.places([total for _, total in terms])
+        sums, _ = fetch_sums(self.engine, self.scope, self.rounds, asked, (), ())
+        gradient = np.array([[weight for weight, _ in terms]])
+        variance = sums[()].covariance(gradient, place).item()
+        return math.sqrt(variance) if variance >= 0 else math.nan, max(1.0, sums[()].effective(place) - 1)
+
+    def planned_variance(self, terms: Terms, people: int) -> float:
+        """Return the variance that a combination would have among uniform records; 0 where it cannot be foretold."""
+        total = Total(())
+        for weight, one in terms:
+            total = total + one.scaled(weight)
+        if len(self.scope.sources) > 1 or total.functional is None:
+            return 0.0
+        decoder = self.rounds[-1].stored[0].decoder
+        frequencies = uniform_frequencies(decoder.service)
+        try:
+            return people * expected_variance(decoder.service, decoder.decode(total.functional), frequencies)
+        except UnanswerableError:
+            return 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """What an estimate was made of: weighted totals over people, so that sums of estimates know their errors."""
+
+    parts: tuple[tuple[People, Terms], ...]
+
+    def scaled(self, by: float) -> Origin:
+        """Return the origin of a multiple."""
+        return Origin(tuple((people, tuple((by * w, total) for w, total in terms)) for people, terms in self.parts))
+
+    def plus(self, other: Origin) -> Origin:
+        """Return the origin of a sum; refuse what comes of the same reports in ways that cannot be combined."""
+        parts = dict(self.parts)
+        for people, terms in other.parts:
+            if people not in parts and any(known.collections & people.collections for known in parts):
+                message = (
+                    "These estimates share reports, but come from different joins or decoders, so the error of their "
+                    "combination is not known. Ask for the combination in one question."
+                )
+                raise UsageError(message, code="unknown-covariance")
+            parts[people] = _added(parts.get(people, ()), terms)
+        return Origin(tuple(parts.items()))
+
+    def error(self) -> tuple[float, float]:
+        """Return the standard error and its degrees of freedom; people of different collections are independent."""
+        found = [people.error_of(terms) for people, terms in self.parts if terms]
+        return math.hypot(*(error for error, _ in found)), min((freedom for _, freedom in found), default=math.inf)
+
+
+def _added(left: Terms, right: Terms) -> Terms:
+    """Add up the weights of equal totals."""
+    weights: dict[Hashable, tuple[float, Total]] = {}
+    for weight, total in (*left, *right):
+        weights[total.key] = weight + weights.get(total.key, (0.0, total))[0], total
+    return tuple((weight, total) for weight, total in weights.values() if weight and total.pieces)
+
+
+def run(bound: Bound, people: People, options: Options) -> Answer:
+    """Answer a bound question."""
     groups = bound.groups()
+    question = _Question(bound, people, options)
     rows: list[Row] = []
-    for start in range(0, len(groups), GROUPS_AT_ONCE):
-        rows += question.fetch(groups[start : start + GROUPS_AT_ONCE])
-    rows.sort(key=lambda row: tuple((value is None, value) for value in row[0]))
+    step = GROUPS_OF_HISTOGRAM if question.counts_codes else GROUPS_AT_ONCE
+    for start in range(0, len(groups), step):
+        rows += question.fetch(groups[start : start + step])
+    rows.sort(key=lambda row: tuple((value is None, str(type(value)), value) for value in row[0]))
     cells = [row for _, row in rows]
-    notes = [*_weak(cells), *bound.notes()]
-    if bound.selects:
-        cells = bound.selected(cells)
-        notes.append("rows were ordered or cut by estimates: extremes look more extreme than they are")
-    return Answer(bound.names, cells, notes=notes, plan="\n".join(question.explained))
+    if options.simultaneous:
+        count = sum(isinstance(cell, Estimate) for row in cells for cell in row[: len(bound.names)])
+        level = 1 - (1 - options.confidence) / max(1, count)
+        cells = [[cell.at(level) if isinstance(cell, Estimate) else cell for cell in row] for row in cells]
+    chosen = bound.selection.apply(cells) if bound.selection.selects else cells
+    shown = [row[: len(bound.names)] for row in chosen]
+    return Answer(bound.names, shown, notes=[*_weak(shown), *_meaning(bound, people, options)], plan=question.explain)
 
 
 def _weak(rows: list[list[Any]]) -> list[str]:
@@ -57,96 +144,127 @@ def _weak(rows: list[list[Any]]) -> list[str]:
         notes.append("fewer than 30 reports really count in some estimates; their intervals are wide")
     if any(math.isnan(estimate.value) or math.isnan(estimate.error) for estimate in estimates):
         notes.append("some estimates or their errors are not defined: too few reports, or a negative variance")
+    if any(math.isinf(estimate.margin) for estimate in estimates):
+        notes.append("some ratios have no finite interval: their denominators may be zero")
+    return notes
+
+
+def _meaning(bound: Bound, people: People, options: Options) -> list[str]:
+    notes = bound.notes()
+    if len(people.rounds) > 1:
+        notes.append(f"{len(people.rounds)} rounds: {', '.join(one.name or 'unnamed' for one in people.rounds)}")
+    if bound.selection.selects:
+        notes.append("rows were chosen or ordered by estimates: extremes look more extreme than they are")
+    if options.simultaneous:
+        notes.append("intervals hold together at the stated confidence (Bonferroni)")
+    if options.superpopulation:
+        notes.append("errors are those of a population of which the people are a sample")
     return notes
 
 
 class _Question:
     """A bound question with everything that running it takes."""
 
-    def __init__(self, bound: Bound, decoder: Decoder, table: str, engine: DuckDB, confidence: float) -> None:
-        self.bound, self.decoder, self.table, self.engine = bound, decoder, table, engine
-        self.confidence = confidence
-        self.explained: list[str] = []
+    def __init__(self, bound: Bound, people: People, options: Options) -> None:
+        self.bound, self.people, self.options = bound, people, options
+        self._plans: list[tuple[Plan, list[Total]]] = []
+
+    @property
+    def counts_codes(self) -> bool:
+        """Whether histograms of codes answer the question."""
+        formulas = self.bound.formulas(self.bound.groups()[0])
+        totals = [total for made in formulas if made for total in made.totals]
+        return all(needs_codes_only(one, totals) for one in self.people.rounds)
+
+    def explain(self) -> str:
+        """Return how the answer was made."""
+        return "\n\n".join(explain_plan(plan, totals) for plan, totals in self._plans)
 
     def fetch(self, groups: list[tuple[int, ...]]) -> list[Row]:
-        """Plan, run and estimate some groups of sensitive values; public groups come with each."""
-        bound = self.bound
-        publics = [attribute.name for attribute in bound.scope.service.public]
-        plan = Plan(
-            self.decoder.service,
-            self.table,
-            where=bound.conditions,
-            groups=[attribute.name for attribute in bound.public],
-            publics=publics,
-        )
-        planner = Planner(self.decoder, plan)
+        """Run and estimate some groups of classes; public groups come with each."""
+        bound, asked = self.bound, Asked()
         formulas = [bound.formulas(group) for group in groups]
-        places = [[[planner.measure(total) for total in f.totals] if f else [] for f in made] for made in formulas]
-        moments = _plan_moments(planner, formulas, places)
-        occurring = {channel: self.engine.codes(self.table, channel) for channel in plan.large_channels()}
-        self.explained.append(plan.explain(groups))
+        places = [[asked.places(f.totals) if f else [] for f in made] for made in formulas]
+        people = self.people
+        found, plans = fetch_sums(people.engine, people.scope, people.rounds, asked, bound.public, bound.conditions)
+        self._plans += [(plan, asked.totals) for plan in plans]
         rows: list[Row] = []
-        for record in self.engine.fetch(plan.statement(), plan.parameters, plan.contributions(occurring)):
-            keys, sums = record[: len(bound.public)], _Sums(record[len(bound.public) :], plan, moments)
+        for values, sums in found.items():
             if bound.public and not sums.count:
                 continue
+            guards = (*bound.conditions, *_equal_to(bound, values))
             for group, made, spots in zip(groups, formulas, places, strict=True):
-                cells = [self._estimate(f, spot, sums) if f else None for f, spot in zip(made, spots, strict=True)]
-                rows.append(((*keys, *group), bound.row(group, keys, cells)))
+                cells = [
+                    self._estimate(f, spot, sums, guards) if f else None for f, spot in zip(made, spots, strict=True)
+                ]
+                rows.append(((*values, *group), bound.row(group, values, cells)))
         return rows
 
-    def _estimate(self, made: Formula, place: list[int], sums: _Sums) -> Estimate:
-        size = len(place)
-        result = made.evaluate([Dual(sums.measures[index], np.eye(size)[k]) for k, index in enumerate(place)])
-        variance = sums.variance(result.gradient, place) if size else 0.0
+    def _estimate(self, made: Formula, place: list[int], sums: Sums, guards: tuple[SqlPiece, ...]) -> Estimate:
+        given = made.at([float(sums.totals[index]) for index in place])
+        result = made.evaluate(given)
+        options = self.options
+        if not place:
+            return Estimate(result.value, 0.0, sums.count, options.confidence)
+        gradient = result.gradient
+        variance = sums.covariance(gradient[None, :], place, superpopulation=options.superpopulation).item()
+        freedom = max(1.0, sums.effective(place) - 1)
+        origin = _origin(self.people, made, gradient, guards)
+        if freedom < FEW_REPORTS - 1 and not guards and np.isfinite(gradient).all() and not math.isnan(variance):
+            [(people, terms)] = origin.parts
+            variance = max(variance, people.planned_variance(terms, sums.count))
         error = math.sqrt(variance) if variance >= 0 else math.nan
-        return Estimate(result.value, error, sums.count, self.confidence, max(1.0, sums.effective(place) - 1))
+        interval = self._ratio_interval(made, place, sums, freedom) if error > 0 else None
+        return Estimate(result.value, error, sums.count, options.confidence, freedom, interval=interval, origin=origin)
+
+    def _ratio_interval(
+        self, made: Formula, place: list[int], sums: Sums, freedom: float
+    ) -> tuple[float, float] | None:
+        """Return an interval where the delta method will not do: Fieller's, or none that is finite."""
+        given = made.at([float(sums.totals[index]) for index in place])
+        quantile = t_quantile(0.5 + self.options.confidence / 2, freedom)
+        interval = None
+        for denominator in made.denominators:
+            below = denominator(given)
+            above = made.numerator(given) if made.numerator else below
+            rows = np.stack([above.gradient, below.gradient])
+            matrix = sums.covariance(rows, place, superpopulation=self.options.superpopulation)
+            weakness = quantile**2 * matrix[1, 1] / below.value**2 if below.value else math.inf
+            if math.isnan(weakness) or weakness >= 1:
+                return -math.inf, math.inf
+            if weakness > WEAK and made.numerator:
+                interval = fieller(above.value, below.value, matrix, quantile)
+        return interval
 
 
-def _plan_moments(
-    planner: Planner, formulas: list[list[Formula | None]], places: list[list[list[int]]]
-) -> dict[tuple[int, int], int]:
-    """Plan the totals of products, from which errors follow; return the measure of each pair."""
-    needed: dict[tuple[int, int], int] = {}
-    for made, spots in zip(formulas, places, strict=True):
-        for f, place in zip(made, spots, strict=True):
-            for (i, left), (j, right) in itertools.product(enumerate(place), repeat=2):
-                if f is not None and left <= right and (left, right) not in needed:
-                    needed[left, right] = planner.measure(f.totals[i].times(f.totals[j]))
-    planner.plan.pairs = sorted(needed)
-    return needed
+def fieller(above: float, below: float, covariance: Vector, quantile: float) -> tuple[float, float] | None:
+    """Return the ratios r for which ``above - r below`` is within its margin of zero.
+
+    Examples
+    --------
+    >>> low, high = fieller(10.0, 5.0, np.array([[1.0, 0.0], [0.0, 1.0]]), 1.0)
+    >>> round(low, 3), round(high, 3)
+    (1.619, 2.547)
+    """
+    first, mixed, second = (quantile**2 * float(covariance[place]) for place in ((0, 0), (0, 1), (1, 1)))
+    a, b, c = below**2 - second, above * below - mixed, above**2 - first
+    root = b**2 - a * c
+    if a <= 0 or not root >= 0:
+        return None
+    return (b - math.sqrt(root)) / a, (b + math.sqrt(root)) / a
 
 
-class _Sums:
-    """One fetched row: people, measures, products of measures, and fourth powers."""
+def _equal_to(bound: Bound, values: tuple[Any, ...]) -> list[SqlPiece]:
+    """Return the conditions of a public group."""
+    return [
+        SqlPiece(f"({found.column} IS NOT DISTINCT FROM ?)", (value,))
+        for found, value in zip(bound.public, values, strict=True)
+    ]
 
-    def __init__(self, row: tuple[Any, ...], plan: Plan, moments: dict[tuple[int, int], int]) -> None:
-        numbers = [float(value or 0) for value in row]
-        cut = 1 + len(plan.measures)
-        self.count, self.measures, self.moments = int(numbers[0]), numbers[1:cut], moments
-        self.noisy = plan.noisy
-        self.products = dict(zip(plan.pairs, numbers[cut : cut + len(plan.pairs)], strict=True))
-        self.fourths = dict(zip(sorted({i for i, _ in plan.pairs}), numbers[cut + len(plan.pairs) :], strict=True))
 
-    def variance(self, gradient: Vector, place: list[int]) -> float:
-        """Return the variance of a combination of totals; NaN where nothing can be said.
-
-        The covariance of totals is that of contributions, less the contributions of the product. Where this gives
-        nothing above zero though there is noise, the sample variance stands in, which is larger on average.
-        """
-        size = range(len(place))
-        exact, safe = np.zeros((len(place), len(place))), np.zeros((len(place), len(place)))
-        for a, b in itertools.product(size, size):
-            pair = (min(place[a], place[b]), max(place[a], place[b]))
-            exact[a, b] = self.products[pair] - self.measures[self.moments[pair]]
-            safe[a, b] = self.products[pair] - self.measures[place[a]] * self.measures[place[b]] / max(1, self.count)
-        found = float(gradient @ exact @ gradient)
-        if found > 0 or math.isnan(found) or not any(self.noisy[index] for index in place):
-            return max(0.0, found)
-        if self.count < 2:
-            return math.nan if self.count else 0.0
-        return max(0.0, float(gradient @ safe @ gradient) * self.count / (self.count - 1)) or math.nan
-
-    def effective(self, place: list[int]) -> float:
-        """Return how many reports the totals really rest on."""
-        return min((self.products[i, i] ** 2 / self.fourths[i] for i in place if self.fourths[i]), default=math.inf)
+def _origin(people: People, made: Formula, gradient: Vector, guards: tuple[SqlPiece, ...]) -> Origin:
+    terms = []
+    for weight, total in zip(gradient, made.totals, strict=True):
+        pieces = tuple(Piece(p.functional, (*p.guards, *guards), p.powers) for p in total.pieces)
+        terms.append((float(weight), Total(pieces)))
+    return Origin(((people, _added((), tuple(terms))),))

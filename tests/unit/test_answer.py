@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from scipy.stats import t
 
-from tacit.answer import Answer, Estimate, t_quantile
-from tacit.errors import UnknownNameError
+from tacit.answer import Answer
+from tacit.errors import UnknownNameError, UsageError
+from tacit.estimate import Estimate, t_quantile
 
 
 @pytest.mark.parametrize("probability", [0.9, 0.95, 0.975, 0.995])
@@ -39,7 +42,7 @@ def test_estimates_print_significant_digits(estimate: Estimate, text: str) -> No
 
 def test_answers_are_tables() -> None:
     answer = Answer(
-        ["kind", "n"], [["x", Estimate(5, 1, 9)], [None, Estimate(7, 2, 9)]], notes=["mind the gap"], plan="SQL"
+        ["kind", "n"], [["x", Estimate(5, 1, 9)], [None, Estimate(7, 2, 9)]], notes=["mind the gap"], plan=lambda: "SQL"
     )
     assert len(answer) == 2
     assert [cell.value for cell in answer["n"]] == [5, 7]
@@ -48,5 +51,37 @@ def test_answers_are_tables() -> None:
     assert "note: mind the gap" in str(answer)
     assert "&lt;b&gt;" in Answer(["<b>"], [["<b>"]])._repr_html_()
     assert answer.explain() == "SQL"
+    assert answer.to_polars()["n_low"].to_list() == pytest.approx([5 - 1.96, 7 - 3.92], abs=0.01)
+    assert "<svg" in answer._repr_html_()
     with pytest.raises(UnknownNameError):
         answer["m"]
+
+
+def test_pictures_have_a_bar_for_each_row(tmp_path: Path) -> None:
+    rows = [["x", Estimate(5, 1, 9)], ["<y>", Estimate(-7, 2, 9)], ["z", Estimate(math.nan, math.nan, 9)]]
+    answer = Answer(["kind", "n"], [*rows, ["w", Estimate(1, 1, 9, interval=(-math.inf, math.inf))]])
+    drawn = answer.plot(path=tmp_path / "n.svg")
+    assert drawn.count("<circle") == 3
+    assert "&lt;y&gt;" in drawn
+    assert "nan" not in drawn
+    assert "inf" not in drawn
+    assert (tmp_path / "n.svg").read_text() == drawn
+    ElementTree.fromstring(drawn)
+    with pytest.raises(UnknownNameError):
+        answer.plot("kind")
+    with pytest.raises(UsageError):
+        Answer(["kind"], [["x"]]).plot()
+    assert "first 60 of 70 rows" in Answer(["n"], [[Estimate(i, 1, 9)] for i in range(70)]).plot()
+
+
+def test_estimates_made_by_hand_scale_but_do_not_mix() -> None:
+    one = Estimate(10, 2, 100)
+    assert ((one * 3).value, (one * 3).error) == (30, 6)
+    assert ((1 - one).value, (1 - one).error) == (-9, 2)
+    assert (one / 4).error == 0.5
+    for combine in (lambda: one + one, lambda: one - one, lambda: one * one, lambda: one / one):
+        with pytest.raises(UsageError) as caught:
+            combine()
+        assert caught.value.code == "unknown-covariance"
+    with pytest.raises(UsageError):
+        float(one)

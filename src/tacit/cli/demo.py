@@ -11,12 +11,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from tacit.answer import Estimate
 from tacit.collection import Collection
 from tacit.contract import ServiceContract
 from tacit.database import Database, connect
 from tacit.datasets import town, town_schema
 from tacit.errors import UsageError
+from tacit.estimate import Estimate
 
 __all__ = ["configure", "run"]
 

@@ -7,7 +7,7 @@ of disjoint terms; a value vector turns a count into a sum. Functionals are immu
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,6 +85,14 @@ class Functional:
         """The attributes it depends on, in order."""
         return tuple(sorted({attribute for term in self.terms for attribute in term.factors}))
 
+    @property
+    def key(self) -> Hashable:
+        """What functionals with the same terms share."""
+        return tuple(
+            (term.coefficient, tuple((i, vector.tobytes()) for i, vector in sorted(term.factors.items())))
+            for term in self.terms
+        )
+
     def single_vector(self) -> tuple[int, Vector] | None:
         """Return the attribute and vector of a functional of one attribute, None for any other."""
         if len(self.attributes) != 1:
@@ -107,27 +115,32 @@ class Functional:
 
 def _merged(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     """Add up terms that differ in one attribute at most: fewer terms, the same functional."""
-    kept: list[Term] = []
-    for term in terms:
-        for index, other in enumerate(kept):
-            joined = _joined(other, term)
-            if joined is not None:
-                kept[index] = joined
-                break
-        else:
-            kept.append(term)
-    return tuple(term for term in kept if not term.vanishes)
+    kept: dict[int, Term] = {}
+    index: dict[Hashable, int] = {}
+    for number, new in enumerate(terms):
+        term, partners = new, _partners(new)
+        while (place := next((index[key] for key in partners if key in index), None)) is not None:
+            other = kept.pop(place)
+            for key in _partners(other):
+                index.pop(key, None)
+            term = _joined(other, term)
+            partners = _partners(term)
+        kept[number] = term
+        index.update(dict.fromkeys(partners, number))
+    return tuple(term for term in kept.values() if not term.vanishes)
 
 
-def _joined(left: Term, right: Term) -> Term | None:
-    """Return the sum of two terms as one term if they differ in at most one attribute's vector."""
-    if left.factors.keys() != right.factors.keys():
-        return None
+def _partners(term: Term) -> list[Hashable]:
+    """Return a key for each attribute, which terms share that differ in that attribute's vector alone."""
+    texts = {i: vector.tobytes() for i, vector in term.factors.items()}
+    return [(i, frozenset(item for item in texts.items() if item[0] != i)) for i in texts] or [None]
+
+
+def _joined(left: Term, right: Term) -> Term:
+    """Return the sum of two terms that differ in at most one attribute's vector as one term."""
     differing = [i for i, vector in left.factors.items() if not np.array_equal(vector, right.factors[i])]
     if not differing:
         return Term(left.coefficient + right.coefficient, left.factors)
-    if len(differing) > 1:
-        return None
     [place] = differing
     vector = left.coefficient * left.factors[place] + right.coefficient * right.factors[place]
     return _without_constants(Term(1.0, {**left.factors, place: vector}))

@@ -7,7 +7,7 @@ mean over the channel is gamma at the record's cell, exactly.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,14 +16,19 @@ import numpy.typing as npt
 from tacit.contract import Channel
 from tacit.decode.functional import Vector
 from tacit.errors import InternalError
+from tacit.oracles.base import flat_values
 
-__all__ = ["WHOLE_ALPHABET", "Factor", "Product", "Reading"]
+__all__ = ["WHOLE_ALPHABET", "Factor", "Product", "Reading", "contributions"]
 
 WHOLE_ALPHABET = 4_000_000
 """Codes up to which contributions are computed for the whole alphabet; above it only for codes that occur."""
 
 Product = list[Vector]
 """One vector over cells for each active attribute of a view: gamma is their outer product."""
+
+
+MATRIX_CELLS = 2**24
+"""Codes times cells up to which a table of supports is multiplied, instead of reading functionals one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,30 +40,45 @@ class Reading:
 
     def contributions(self, codes: npt.NDArray[np.int64] | None = None) -> Vector:
         """Return what each code adds: for the whole alphabet, or for the given codes."""
-        if codes is None:
-            if self.channel.alphabet > WHOLE_ALPHABET:
-                message = "The alphabet is too large to visit; pass the codes that occur."
-                raise InternalError(message)
-            result = np.zeros(self.channel.alphabet)
-        else:
-            result = np.zeros(len(codes))
-        for index, products in self.products.items():
-            view = self.channel.views[index]
-            first, size = view.offset, view.oracle.alphabet
-            if codes is None:
-                result[first : first + size] = self._view(index, products, None)
-            else:
-                mine = np.flatnonzero((codes >= first) & (codes < first + size))
-                if len(mine):
-                    result[mine] = self._view(index, products, codes[mine] - first)
-        return result
+        return contributions(self.channel, [self], codes)[:, 0]
 
-    def _view(self, index: int, products: list[Product], codes: npt.NDArray[np.int64] | None) -> Vector:
-        oracle = self.channel.views[index].oracle
-        keep, lie = float(oracle.keep), float(oracle.lie) if oracle.domain > 1 else 0.0
-        total = sum(float(np.prod([vector.sum() for vector in product])) for product in products)
-        share = self.channel.view_weight(index) / oracle.span
-        return (oracle.sums(products, codes) - lie * total) / (keep - lie) / share
+
+def contributions(
+    channel: Channel, readings: Sequence[Reading | None], codes: npt.NDArray[np.int64] | None = None
+) -> Vector:
+    """Return a column for each reading with what each code adds: for the whole alphabet, or for the given codes."""
+    if codes is None and channel.alphabet > WHOLE_ALPHABET:
+        message = "The alphabet is too large to visit; pass the codes that occur."
+        raise InternalError(message)
+    result = np.zeros((channel.alphabet if codes is None else len(codes), len(readings)), order="F")
+    used = sorted({index for reading in readings if reading for index in reading.products})
+    for index in used:
+        view = channel.views[index]
+        first, size = view.offset, view.oracle.alphabet
+        asked = [i for i, reading in enumerate(readings) if reading and index in reading.products]
+        products = [reading.products[index] for i in asked if (reading := readings[i])]
+        if codes is None:
+            result[first : first + size, asked] = _read(channel, index, products, None)
+        else:
+            mine = np.flatnonzero((codes >= first) & (codes < first + size))
+            if len(mine):
+                result[np.ix_(mine, np.array(asked))] = _read(channel, index, products, codes[mine] - first)
+    return result
+
+
+def _read(channel: Channel, index: int, asked: list[list[Product]], codes: npt.NDArray[np.int64] | None) -> Vector:
+    """Read one view for several functionals: by a table of supports for many of them, else one by one."""
+    oracle = channel.views[index].oracle
+    keep, lie = float(oracle.keep), float(oracle.lie) if oracle.domain > 1 else 0.0
+    share = channel.view_weight(index) / oracle.span
+    count = oracle.alphabet if codes is None else len(codes)
+    totals = [sum(float(np.prod([vector.sum() for vector in p])) for p in products) for products in asked]
+    if len(asked) > 4 and count * oracle.domain <= MATRIX_CELLS:
+        weights = np.stack([flat_values(products) for products in asked], axis=1)
+        sums = oracle.support(np.arange(count) if codes is None else codes).astype(np.float64) @ weights
+    else:
+        sums = np.stack([oracle.sums(products, codes) for products in asked], axis=1)
+    return (sums - lie * np.array(totals)) / ((keep - lie) * share)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ User text never reaches the engine: statements are built from the contract's nam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,13 +73,13 @@ class DuckDB:
         query = f'SELECT DISTINCT code FROM "{table}" WHERE channel = ? ORDER BY code'  # noqa: S608
         return np.asarray(self._connection.execute(query, [channel]).fetchnumpy()["code"], dtype=np.int64)
 
-    def fetch(self, statement: str, parameters: Sequence[Any], contributions: pa.Table | None) -> list[tuple[Any, ...]]:
-        """Run one statement over the reports and a table named ``contributions``."""
+    def fetch(self, statement: str, parameters: Sequence[Any], uploads: Mapping[str, pa.Table]) -> pa.Table:
+        """Run one statement over the reports and the uploaded tables."""
         connection, failure = self._connection.cursor(), ""
         try:
-            if contributions is not None:
-                connection.register("contributions", contributions)
-            return connection.execute(statement, list(parameters)).fetchall()
+            for name, table in uploads.items():
+                connection.register(name, table)
+            return connection.sql(statement, params=list(parameters)).to_arrow_table()
         except duckdb.Error as cause:  # its words may quote stored values
             failure = type(cause).__name__
         finally:

@@ -40,6 +40,11 @@ DOT_TABLE = 1024
 """Largest side of a table of inner products: a million bytes, which stay in a processor's second-level cache."""
 
 
+ROWS_AT_ONCE = 2**22
+"""Seeds times g whose sums are computed at once: 64 MB of waves."""
+
+Waves = npt.NDArray[np.complex128]
+
 MAX_PRIME = 2**20
 """Largest g: beyond it grr takes every domain whose codes fit, and a hash has nothing to add."""
 
@@ -92,12 +97,26 @@ def _dot_table(g: int, digits: int) -> npt.NDArray[np.uint16]:
     return table
 
 
-def _convolved(left: npt.NDArray[np.float64], right: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the cyclic convolution of the rows of two tables."""
-    result = np.zeros_like(left)
-    for shift in range(left.shape[1]):
-        result += left[:, [shift]] * np.roll(right, shift, axis=1)
+@lru_cache(maxsize=64)
+def _multiples(g: int, digits: int) -> npt.NDArray[np.int64]:
+    """Return k s for all vectors s of some digits and k = 0..g//2, digit by digit modulo g."""
+    vector, scale = np.arange(g**digits), np.arange(g // 2 + 1)
+    result = np.zeros((len(vector), len(scale)), dtype=np.int64)
+    for place in range(digits):
+        digit = vector // g**place % g
+        result += digit[:, None] * scale % g * g**place
+    result.setflags(write=False)
     return result
+
+
+@lru_cache(maxsize=64)
+def _waves(g: int) -> npt.NDArray[np.float64]:
+    """Return the matrix that turns (real, imaginary) parts of k = 0..g//2 into values at 0..g-1."""
+    k, u = np.arange(g // 2 + 1)[:, None], np.arange(g)
+    weight = np.where((k == 0) | (2 * k == g), 1.0, 2.0) / g
+    matrix = np.concatenate([weight * np.cos(2 * np.pi * k * u / g), -weight * np.sin(2 * np.pi * k * u / g)])
+    matrix.setflags(write=False)
+    return matrix
 
 
 @dataclass(frozen=True)
@@ -291,26 +310,43 @@ class LinearHash(Oracle):
         return marks
 
     def sums(self, terms: Terms, codes: Codes | None = None) -> npt.NDArray[np.float64]:
-        """Return sums over the cells whose hash is the answer, by cyclic convolution of one row per attribute.
+        """Return sums over the cells whose hash is the answer, without visiting any product of cells.
 
-        With ``T_i[s_i, u]`` the sum of an attribute's vector over its cells of hash u, the sum over all cells of hash
-        y is the convolution over Z_g of the rows T_1[s_1], T_2[s_2], … at y. No product of cells is ever visited.
+        The sums over all cells of hash u are a convolution over Z_g of one row per attribute. In waves k of u it is a
+        product, and attribute i's row is its Fourier transform over Z_g**digits at k times the seed's digits.
         """
         number = np.arange(self.seeds) if codes is None else (np.maximum(np.asarray(codes), 1) - 1) // self.g
-        blocks = self._blocks(self._vector(number))
-        rows = np.zeros((len(number), self.g))
-        total = 0.0
-        for term in terms:
-            spread = [self._spread(i, vector) for i, vector in enumerate(term)]
-            row = spread[0][blocks[0]]
-            for table, block in zip(spread[1:], blocks[1:], strict=True):
-                row = _convolved(row, table[block])
-            rows += row
-            total += float(np.prod([vector.sum() for vector in term]))
+        total = sum(float(np.prod([vector.sum() for vector in term])) for term in terms)
+        transforms = [[self._transform(i, vector) for i, vector in enumerate(term)] for term in terms]
+        rows = np.empty((len(number), self.g))
+        step = max(1, ROWS_AT_ONCE // self.g)
+        for start in range(0, len(number), step):
+            rows[start : start + step] = self._rows(transforms, number[start : start + step])
         if codes is None:
             return np.concatenate(([total], rows.ravel()))
         found = rows[np.arange(len(number)), (np.maximum(codes, 1) - 1) % self.g]
         return np.where(np.asarray(codes) == 0, total, found)
+
+    def _rows(self, transforms: list[list[Waves]], number: Codes) -> npt.NDArray[np.float64]:
+        """Return for some seeds the sums over the cells of each hash."""
+        blocks = self._blocks(self._vector(number))
+        waves = np.zeros((len(number), self.g // 2 + 1), dtype=np.complex128)
+        for term in transforms:
+            product = term[0][blocks[0]]
+            for table, block in zip(term[1:], blocks[1:], strict=True):
+                product *= table[block]
+            waves += product
+        return np.concatenate([waves.real, waves.imag], axis=1) @ _waves(self.g)
+
+    def _transform(self, attribute: int, vector: npt.NDArray[np.float64]) -> Waves:
+        """Return the transform of an attribute's vector at k s, for all its blocks of digits s and waves k."""
+        places = self.digits[attribute]
+        points = np.zeros(self.g**places)
+        points[self._points[attribute]] = vector
+        transformed = (
+            np.fft.fftn(points.reshape((self.g,) * places)).ravel() if places else points.astype(np.complex128)
+        )
+        return transformed[_multiples(self.g, places)]
 
     def _blocks(self, vector: Codes) -> list[Codes]:
         """Cut seed vectors into each attribute's digits."""
@@ -319,24 +355,6 @@ class LinearHash(Oracle):
             blocks.append(remainder(vector, self.g**places))
             vector = vector // self.g**places
         return blocks[::-1]
-
-    def _spread(self, attribute: int, vector: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return T[s, u]: the sum of the vector over the attribute's cells whose inner product with s is u.
-
-        One digit at a time, the leading one first: digit v of a point and digit s of a seed shift the hash by s v.
-        """
-        g, places = self.g, self.digits[attribute]
-        table = np.zeros((g**places, 1, g))  # (points left, seeds so far, hash)
-        table[self._points[attribute], 0, 0] = vector
-        for _ in range(places):
-            by_digit = table.reshape(g, -1, *table.shape[1:])
-            grown = np.zeros((by_digit.shape[1], by_digit.shape[2], g, g))
-            for seed in range(g):
-                for digit in range(g):
-                    grown[:, :, seed] += np.roll(by_digit[digit], seed * digit, axis=2)
-            table = grown.reshape(by_digit.shape[1], -1, g)
-        spread: npt.NDArray[np.float64] = table[0]
-        return spread
 
     def columns(self) -> Iterator[Column]:
         """Code 0, then any seed that tells two cells apart: the one whose hash is the answer against the other.

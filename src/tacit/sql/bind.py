@@ -1,4 +1,4 @@
-"""A parsed question bound to a service: what is counted, where, and by which groups."""
+"""A parsed question bound to services: what is counted, where, and by which groups."""
 
 from __future__ import annotations
 
@@ -7,163 +7,167 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sqlglot import exp
 
-from tacit.answer import Estimate
-from tacit.decode.functional import Functional
 from tacit.errors import BindError, UnsupportedSqlError
-from tacit.schema import Ordinal, Public, Service
-from tacit.sql.aggregates import Formula, formula
+from tacit.schema import Ordinal, Public
+from tacit.sql.aggregates import formula
+from tacit.sql.cases import Classes, classes_of_group
+from tacit.sql.formula import Formula
 from tacit.sql.parse import span_of
-from tacit.sql.predicates import Scope, SqlPiece, condition
-from tacit.sql.vectors import Sensitive, shown_value
+from tacit.sql.predicates import condition
+from tacit.sql.scope import Found, Scope
+from tacit.sql.selection import Selection
+from tacit.sql.totals import SqlPiece, Total
 
-__all__ = ["Bound", "bind", "service_name"]
+__all__ = ["Bound", "Key", "bind"]
 
 MAX_GROUPS = 10_000
 """Groups of sensitive values in one answer."""
 
 
-def service_name(statement: exp.Select, text: str) -> str:
-    """Return the name of the service a question is about."""
-    source = statement.args.get("from_")
-    if source is None or not isinstance(source.this, exp.Table):
-        message = "A question needs FROM and the name of one service."
-        raise BindError(message, code="unknown-table", text=text)
-    extra = [word for word, value in source.this.args.items() if value and word not in ("this", "alias")]
-    if extra:
-        message = f"FROM takes the name of one service; {extra[0]} is not supported."
-        raise UnsupportedSqlError(message, text=text)
-    return str(source.this.name)
+@dataclass(frozen=True, eq=False)
+class Key:
+    """An expression of GROUP BY: a public column, which the engine groups by, or disjoint classes of people."""
+
+    node: exp.Expr
+    public: Found | None
+    classes: Classes
+
+    def is_the(self, scope: Scope, node: exp.Expr) -> bool:
+        """Tell whether an expression is this one."""
+        if isinstance(node, exp.Column) and isinstance(self.node, exp.Column):
+            return scope.find(node) == scope.find(self.node)
+        return node == self.node
 
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A question about one service."""
+    """A question, and the formulas it needs: of its output columns, then of what HAVING and ORDER BY look at."""
 
     scope: Scope
     statement: exp.Select
-    where: Functional
+    where: Total
     conditions: list[SqlPiece]
-    sensitive: list[Sensitive]
-    public: list[Public]
-    outputs: list[tuple[str, Sensitive | Public | exp.Expr]]
+    keys: list[Key]
+    outputs: list[tuple[str, Key | exp.Expr]]
+    selection: Selection
 
     @property
     def names(self) -> list[str]:
         """Names of the output columns."""
         return [name for name, _ in self.outputs]
 
+    @property
+    def public(self) -> list[Found]:
+        """Public columns that the engine groups by."""
+        return [key.public for key in self.keys if key.public is not None]
+
     def groups(self) -> list[tuple[int, ...]]:
-        """Return all combinations of sensitive group values, as indices."""
-        count = math.prod(attribute.size for attribute in self.sensitive)
-        if count > MAX_GROUPS:
-            message = f"{count} groups; at most {MAX_GROUPS}. Group by fewer or coarser attributes."
+        """Return all combinations of classes, as indices."""
+        sizes = [len(key.classes) for key in self.keys if key.public is None]
+        if math.prod(sizes) > MAX_GROUPS:
+            message = f"{math.prod(sizes)} groups; at most {MAX_GROUPS}. Group by fewer or coarser attributes."
             raise UnsupportedSqlError(message, code="too-many-groups", text=self.scope.text)
-        return list(itertools.product(*(range(attribute.size) for attribute in self.sensitive)))
+        return list(itertools.product(*map(range, sizes)))
+
+    def held(self, group: tuple[int, ...]) -> Total:
+        """Return the total that counts who is in a group and satisfies WHERE."""
+        total = self.where
+        classes = [key.classes for key in self.keys if key.public is None]
+        for known, index in zip(classes, group, strict=True):
+            total = total * known[index][1]
+        return total
 
     def formulas(self, group: tuple[int, ...]) -> list[Formula | None]:
-        """Return the formula of each output column within a group; None for a column of GROUP BY."""
-        held = self.where
-        for attribute, index in zip(self.sensitive, group, strict=True):
-            held = held * self.scope.functional(attribute, np.arange(attribute.size) == index)
-        return [formula(self.scope, o, held) if isinstance(o, exp.Expr) else None for _, o in self.outputs]
+        """Return the formula of each column within a group; None for a column of GROUP BY."""
+        held = self.held(group)
+        asked = [output for _, output in self.outputs] + self.selection.hidden
+        return [None if isinstance(node, Key) else formula(self.scope, node, held) for node in asked]
 
-    def row(self, group: tuple[int, ...], keys: tuple[Any, ...], estimates: list[Estimate | None]) -> list[Any]:
-        """Return a row of the answer: values of the groups, and estimates."""
-        values = [shown_value(attribute, index) for attribute, index in zip(self.sensitive, group, strict=True)]
-        known = dict(zip([*self.sensitive, *self.public], [*values, *keys], strict=True))
-        pairs = zip(self.outputs, estimates, strict=True)
-        return [known[output] if estimate is None else estimate for (_, output), estimate in pairs]  # type: ignore[index]
+    def row(self, group: tuple[int, ...], values: tuple[Any, ...], cells: list[Any]) -> list[Any]:
+        """Return a row: labels of classes, values of public columns, and what was computed."""
+        labels = iter(group)
+        publics = iter(values)
+        known = {
+            id(key): next(publics) if key.public is not None else key.classes[next(labels)][0] for key in self.keys
+        }
+        shown = [known[id(output)] if isinstance(output, Key) else None for _, output in self.outputs]
+        return [value if cell is None else cell for value, cell in itertools.zip_longest(shown, cells)]
 
     def notes(self) -> list[str]:
         """Return what the definition of the answer leaves blurred."""
         asked = {column.name.lower() for column in self.statement.find_all(exp.Column)}
         return [
             f"{attribute.name} was collected in coarser cells: conditions on it are blurred by a cell"
-            for attribute in self.scope.service.sensitive
+            for source in self.scope.sources
+            for attribute in source.service.sensitive
             if isinstance(attribute, Ordinal) and attribute.values < attribute.ticks and attribute.name.lower() in asked
         ]
 
-    def selected(self, rows: list[list[Any]]) -> list[list[Any]]:
-        """Apply ORDER BY and LIMIT to the estimates."""
-        order, limit = self.statement.args.get("order"), self.statement.args.get("limit")
-        for item in reversed(order.expressions if order else []):
-            place = self._place(item.this)
-            keyed = [(_sort_key(row[place]), row) for row in rows]
-            known = sorted(
-                (pair for pair in keyed if pair[0] is not None), key=_first, reverse=bool(item.args.get("desc"))
-            )
-            rows = [row for _, row in known] + [row for key, row in keyed if key is None]  # undefined ones last
-        if limit is not None:
-            count = limit.expression
-            plain = isinstance(count, exp.Literal) and str(count.this).isdigit() and len(str(count.this)) <= 9
-            if not plain or any(value for word, value in limit.args.items() if word != "expression"):
-                message = "LIMIT takes a whole number."
-                raise self.scope.unsupported(message, limit, "unsupported-limit")
-            rows = rows[: int(count.this)]
-        return rows
 
-    @property
-    def selects(self) -> bool:
-        """Whether rows are chosen by their estimates."""
-        return bool(self.statement.args.get("order") or self.statement.args.get("limit"))
-
-    def _place(self, node: exp.Expr) -> int:
-        names = [name.lower() for name in self.names]
-        place = -1
-        if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
-            place = int(node.this) - 1
-        elif node.name.lower() in names:
-            place = names.index(node.name.lower())
-        if not 0 <= place < len(names):
-            message = "ORDER BY takes the name or the position of an output column."
-            raise self.scope.unsupported(message, node, "unsupported-order")
-        return place
-
-
-def bind(statement: exp.Select, text: str, service: Service) -> Bound:
-    """Bind a statement to a service; refuse what it names wrongly or asks in vain."""
-    alias = statement.args["from_"].this.alias
-    scope = Scope(service, text, alias or service.name)
+def bind(statement: exp.Select, scope: Scope) -> Bound:
+    """Bind a statement to services; refuse what it names wrongly or asks in vain."""
     where_node = statement.args.get("where")
     where, conditions = condition(scope, where_node.this if where_node else None)
+    keys: list[Key] = []
+    for node in _grouped(scope, statement):
+        if not any(key.is_the(scope, node) for key in keys):
+            keys.append(_key(scope, node))
+    outputs = [_output(scope, node, keys) for node in statement.expressions]
+    selection = Selection.of(scope, statement, [name for name, _ in outputs], keys_of(outputs))
+    for node in selection.hidden:
+        formula(scope, node, scope.one)
+    return Bound(scope, statement, where, conditions, keys, outputs, selection)
+
+
+def keys_of(outputs: list[tuple[str, Key | exp.Expr]]) -> list[exp.Expr]:
+    """Return the expression of every output column."""
+    return [output.node if isinstance(output, Key) else output for _, output in outputs]
+
+
+def _grouped(scope: Scope, statement: exp.Select) -> list[exp.Expr]:
+    """Return the expressions of GROUP BY; positions and names of output columns stand for their expressions."""
     group = statement.args.get("group")
-    grouped = []
-    for node in group.expressions if group else []:
-        if not isinstance(node, exp.Column):
-            message = "GROUP BY takes columns. Name the columns to group by."
-            raise scope.unsupported(message, node, "unsupported-group")
-        if scope.attribute(node) not in grouped:
-            grouped.append(scope.attribute(node))
-    outputs = [_output(scope, node, grouped) for node in statement.expressions]
-    sensitive = [attribute for attribute in grouped if not isinstance(attribute, Public)]
-    public = [attribute for attribute in grouped if isinstance(attribute, Public)]
-    return Bound(scope, statement, where, conditions, sensitive, public, outputs)
+    if group is None:
+        return []
+    extra = [word for word, value in group.args.items() if value and word != "expressions"]
+    if extra:
+        message = f"GROUP BY {extra[0].upper()} is not supported. Name the columns to group by."
+        raise scope.unsupported(message, group, "unsupported-group")
+    named = {node.alias.lower(): node.this for node in statement.expressions if isinstance(node, exp.Alias)}
+    columns = {a.name.lower() for source in scope.sources for a in source.service.attributes}
+    found = []
+    for node in group.expressions:
+        if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
+            place = int(str(node.this)[:9]) - 1
+            if not 0 <= place < len(statement.expressions):
+                message = "GROUP BY has a position that no output column has."
+                raise scope.unsupported(message, node, "unsupported-group")
+            found.append(statement.expressions[place].unalias())
+        elif isinstance(node, exp.Column) and not node.table and node.name.lower() not in columns:
+            found.append(named.get(node.name.lower(), node))
+        else:
+            found.append(node)
+    return found
 
 
-def _output(
-    scope: Scope, node: exp.Expr, grouped: list[Sensitive | Public]
-) -> tuple[str, Sensitive | Public | exp.Expr]:
-    """Return an output column's name, and the attribute it shows or the expression it computes."""
-    inner = node.this if isinstance(node, exp.Alias) else node
+def _key(scope: Scope, node: exp.Expr) -> Key:
+    if isinstance(node, exp.Column) and isinstance(scope.find(node).attribute, Public):
+        return Key(node, scope.find(node), [])
+    return Key(node, None, classes_of_group(scope, node))
+
+
+def _output(scope: Scope, node: exp.Expr, keys: list[Key]) -> tuple[str, Key | exp.Expr]:
+    """Return an output column's name, and the key it shows or the expression it computes."""
+    inner = node.unalias()
     name = node.alias if isinstance(node, exp.Alias) else inner.sql(dialect="duckdb")
+    for key in keys:
+        if key.is_the(scope, inner):
+            return name, key
     if isinstance(inner, exp.Column):
-        attribute = scope.attribute(inner)
-        if attribute not in grouped:
-            message = f"{attribute.name} is neither in GROUP BY nor in an aggregate. Add it to GROUP BY."
-            raise BindError(message, code="not-grouped", text=scope.text, span=span_of(inner))
-        return name, attribute
-    formula(scope, inner, Functional.constant(scope.sizes))  # refuse what cannot be before anything runs
+        attribute = scope.find(inner).attribute
+        message = f"{attribute.name} is neither in GROUP BY nor in an aggregate. Add it to GROUP BY."
+        raise BindError(message, code="not-grouped", text=scope.text, span=span_of(inner))
+    formula(scope, inner, scope.one)  # refuse what cannot be before anything runs
     return name, inner
-
-
-def _sort_key(cell: Any) -> Any:
-    """Return what a cell is sorted by; None if it is undefined."""
-    value = cell.value if isinstance(cell, Estimate) else cell
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _first(pair: tuple[Any, list[Any]]) -> Any:
-    return pair[0]

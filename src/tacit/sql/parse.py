@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from tacit.errors import ParseError, UnsupportedSqlError
 
-__all__ = ["parse", "span_of"]
+__all__ = ["parse", "span_of", "without_explain"]
 
 MAX_LENGTH = 16 * 1024
 """Characters of a question."""
@@ -16,7 +18,7 @@ MAX_LENGTH = 16 * 1024
 MAX_DEPTH = 32
 """Nested parentheses: the parser recurses, and gives up at about 42."""
 
-CLAUSES = frozenset({"expressions", "from_", "where", "group", "order", "limit"})
+CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having", "order", "limit"})
 """What a question may have; everything else is refused by its name."""
 
 
@@ -26,6 +28,12 @@ def span_of(node: exp.Expr) -> tuple[int, int] | None:
     if not spans:
         return None
     return min(span["start"] for span in spans), max(span["end"] for span in spans) + 1
+
+
+def without_explain(text: str) -> tuple[str, bool]:
+    """Return a question without a leading EXPLAIN, and whether it had one."""
+    found = re.match(r"\s*EXPLAIN\s+", text, re.IGNORECASE) if isinstance(text, str) else None
+    return (text[found.end() :], True) if found else (text, False)
 
 
 def parse(text: str) -> exp.Select:
@@ -59,6 +67,7 @@ def parse(text: str) -> exp.Select:
     for clause, value in statement.args.items():
         if value and clause not in CLAUSES:
             name = clause.strip("_").upper()
-            message = f"{name} is not supported. Questions have SELECT, FROM, WHERE, GROUP BY, ORDER BY and LIMIT."
+            known = "SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY and LIMIT"
+            message = f"{name} is not supported. Questions have {known}."
             raise UnsupportedSqlError(message, text=text)
     return statement

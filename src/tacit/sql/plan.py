@@ -1,179 +1,309 @@
-"""From a bound question to one statement: factors to upload, sums to fetch.
+"""From totals to one statement: factors to upload, sums to fetch.
 
-Every total is decoded into factors. The statement joins reports with a (channel, code) table of the factors' values,
-adds them up per person where a person has several reports, and then sums each total, the squares and products that
-standard errors need, and the fourth powers that say how many reports really count.
+Every total is decoded into factors, one set for each service. The statement joins reports with (channel, code) tables
+of the factors' values, adds them up per person where a person has several reports, joins the services on the key, and
+then sums each total, the squares and products that standard errors need, and the fourth powers that say how many
+reports really count. Where nothing but codes matters, a histogram of codes is enough.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.contract import ServiceContract
 from tacit.decode.decoder import Decoded, Decoder
-from tacit.decode.functional import Functional
-from tacit.decode.reading import WHOLE_ALPHABET, Factor
+from tacit.decode.functional import Functional, Term, Vector
+from tacit.decode.reading import WHOLE_ALPHABET, Factor, contributions
 from tacit.errors import UnsupportedSqlError
-from tacit.sql.aggregates import Total
-from tacit.sql.predicates import SqlPiece
+from tacit.sql.scope import ROUND, Found, Scope
+from tacit.sql.totals import Piece, SqlPiece, Total
 
-__all__ = ["Plan", "Planner"]
+__all__ = ["Plan", "Round", "Stored", "needs_codes_only"]
 
-
-MEASURE = "0m"
-"""Prefix of generated measure columns: no name of a schema starts with a digit, so none can collide."""
-
-
-def factor_name(index: int) -> str:
-    """Return the name of a factor's column, which no schema can have."""
-    return f"0f{index}"
+SMALL_ALPHABET = 200_000
+"""Codes up to which a histogram of codes is fetched instead of joining every report."""
 
 
-def _finite(number: float) -> float:
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A service's reports in one round: the table, and how its functionals are decoded."""
+
+    table: str
+    decoder: Decoder
+
+    @property
+    def service(self) -> ServiceContract:
+        """The compiled service."""
+        return self.decoder.service
+
+    @property
+    def is_one_report(self) -> bool:
+        """Whether a person has a single row."""
+        return len(self.service.channels) == 1 and self.service.service.sends == 1
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """The stored services of one collection, in the order of the scope."""
+
+    collection: str
+    name: str
+    stored: tuple[Stored, ...]
+
+
+def _finite(number: float) -> str:
     if not math.isfinite(number):
         message = "A number in the question is too large. Use numbers below 1e100."
         raise UnsupportedSqlError(message, code="number-too-large")
-    return number
+    return f"CAST({number!r} AS DOUBLE)"
 
 
-@dataclass
 class Plan:
-    """One statement: measures are sums over people, pairs index the products of measures that are summed too."""
+    """What one round is asked: measures are sums over people, pairs index the products that are summed too."""
 
-    service: ServiceContract
-    table: str
-    measures: list[str] = field(default_factory=list)
-    pairs: list[tuple[int, int]] = field(default_factory=list)
-    factors: list[Factor] = field(default_factory=list)
-    groups: Sequence[str] = ()
-    where: Sequence[SqlPiece] = ()
-    publics: Sequence[str] = ()
-    noisy: list[bool] = field(default_factory=list)
+    def __init__(
+        self,
+        scope: Scope,
+        asked: Round,
+        totals: Sequence[Total],
+        pairs: Sequence[tuple[int, int]],
+        keys: Sequence[Found],
+        conditions: Sequence[SqlPiece],
+    ) -> None:
+        self.scope, self.round, self.pairs, self.keys, self.conditions = scope, asked, pairs, keys, conditions
+        self.factors: list[list[Factor]] = [[] for _ in scope.sources]
+        self._guards: list[SqlPiece] = []
+        self._powers: list[str] = []
+        self._known: dict[tuple[int, Hashable], list[tuple[float, list[int]]]] = {}
+        self.is_histogram = needs_codes_only(asked, totals)
+        self.noisy: list[bool] = []
+        self._decoded: list[list[tuple[float, list[int]]]] = []
+        self.measures = [self._measure(total) for total in totals]
 
-    @property
-    def parameters(self) -> list[object]:
-        """Parameters of the statement, in order."""
-        return [value for piece in self.where for value in piece.parameters]
+    # --- decoding
 
-    def contributions(self, occurring: dict[int, np.ndarray]) -> pa.Table | None:
-        """Return the (channel, code) -> factor values table; None if every factor is a constant."""
-        channels = sorted({channel for factor in self.factors for channel in factor.readings})
-        parts = []
-        for channel in channels:
-            codes = occurring.get(channel)
-            count = self.service.channels[channel].alphabet if codes is None else len(codes)
-            columns: dict[str, object] = {
-                "channel": np.full(count, channel, dtype=np.int32),
-                "code": np.arange(count) if codes is None else codes,
-            }
-            for index, factor in enumerate(self.factors):
-                reading = factor.readings.get(channel)
-                columns[factor_name(index)] = np.zeros(count) if reading is None else reading.contributions(codes)
-            parts.append(pa.table(columns))
-        return pa.concat_tables(parts) if parts else None
+    def _measure(self, total: Total) -> str:
+        """Return a person's part of a total, as SQL over the columns of ``people``."""
+        texts, noisy = [], False
+        self._decoded.append([])
+        for piece in total.pieces:
+            text, reads = self._contribution(piece.functional)
+            noisy |= reads
+            texts.append(" * ".join([*self._multipliers(piece), f"({text})"]))
+        self.noisy.append(noisy)
+        return " + ".join(texts) or "CAST(0 AS DOUBLE)"
 
-    def large_channels(self) -> list[int]:
+    def _multipliers(self, piece: Piece) -> list[str]:
+        found = []
+        for guard in piece.guards:
+            if guard not in self._guards:
+                self._guards.append(guard)
+            found.append(f'"0g{self._guards.index(guard)}"')
+        for column, power in piece.powers.items():
+            if column not in self._powers:
+                self._powers.append(column)
+            name = f'"0p{self._powers.index(column)}"'
+            value = " * ".join([f"CAST({name} AS DOUBLE)"] * power) or "1"
+            found.append(f"CASE WHEN {name} IS NULL THEN 0 ELSE {value} END")
+        return found
+
+    def _contribution(self, functional: Functional) -> tuple[str, bool]:
+        """Return a person's contribution as SQL, and whether it reads any codes."""
+        texts, noisy = [], False
+        for parts in _by_source(functional, self.scope):
+            factors = []
+            for number, local in parts.items():
+                products = self._decode(number, local)
+                noisy |= any(self.factors[number][i].readings for _, used in products for i in used)
+                factors.append(" + ".join(self._product(number, *product) for product in products) or _finite(0.0))
+                self._decoded[-1] += products
+            texts.append(" * ".join(f"({text})" for text in factors) or _finite(1.0))
+        return " + ".join(texts) or _finite(0.0), noisy
+
+    def _decode(self, number: int, local: Functional) -> list[tuple[float, list[int]]]:
+        """Return coefficients and factor numbers of a functional of one service; equal ones share their factors."""
+        key = number, local.key
+        if key not in self._known:
+            decoded: Decoded = self.round.stored[number].decoder.decode(local)
+            self._known[key] = []
+            for coefficient, factors in decoded.products:
+                start = len(self.factors[number])
+                self.factors[number] += factors
+                self._known[key].append((coefficient, list(range(start, start + len(factors)))))
+        return self._known[key]
+
+    def _product(self, number: int, coefficient: float, factors: list[int]) -> str:
+        parts = [_finite(coefficient)]
+        for index in factors:
+            factor = self.factors[number][index]
+            parts.append(f'"0f{number}_{index}"' if factor.readings else _finite(factor.constant))
+        return " * ".join(parts)
+
+    # --- what is uploaded
+
+    def used_channels(self, number: int) -> list[int]:
+        """Return the channels of a service that some factor reads."""
+        return sorted({channel for factor in self.factors[number] for channel in factor.readings})
+
+    def large_channels(self, number: int) -> list[int]:
         """Return the channels whose alphabets are too large to upload whole."""
-        used = {channel for factor in self.factors for channel in factor.readings}
-        return [channel for channel in sorted(used) if self.service.channels[channel].alphabet > WHOLE_ALPHABET]
+        channels = self.round.stored[number].service.channels
+        return [channel for channel in self.used_channels(number) if channels[channel].alphabet > WHOLE_ALPHABET]
 
-    def explain(self, groups: Sequence[tuple[int, ...]]) -> str:
-        """Return what is read and run, for people."""
-        views = {
-            (channel, view)
-            for factor in self.factors
-            for channel, reading in factor.readings.items()
-            for view in reading.products
-        }
-        total = sum(len(channel.views) for channel in self.service.channels)
-        codes = sum(self.service.channels[channel].alphabet for channel in {channel for channel, _ in views})
-        return "\n".join(
-            [
-                f"service {self.service.service.name}, mechanism {self.service.layout}; groups: {len(groups)}",
-                f"factors decoded: {len(self.factors)}; views read: {len(views)} of {total}; codes: {codes:,}",
-                f"totals summed: {len(self.measures)}; products for errors: {len(self.pairs)}",
-                self.statement(),
-            ]
+    def uploads(self, occurring: dict[tuple[int, int], npt.NDArray[np.int64]]) -> dict[str, pa.Table]:
+        """Return the (channel, code) -> factor values tables; ``occurring`` has the codes of large channels."""
+        tables = {}
+        for number in range(len(self.round.stored)):
+            parts = []
+            for channel in self.used_channels(number):
+                codes = occurring.get((number, channel))
+                values = self._values(number, channel, codes)
+                columns: dict[str, object] = {
+                    "channel": np.full(len(values), channel, dtype=np.int32),
+                    "code": np.arange(len(values)) if codes is None else codes,
+                }
+                names = [f"0f{number}_{index}" for index in range(values.shape[1])]
+                parts.append(pa.table(columns | {name: values[:, i] for i, name in enumerate(names)}))
+            if parts:
+                tables[f"contributions{number}"] = pa.concat_tables(parts)
+        return tables
+
+    def _values(self, number: int, channel: int, codes: npt.NDArray[np.int64] | None) -> Vector:
+        readings = [factor.readings.get(channel) for factor in self.factors[number]]
+        return contributions(self.round.stored[number].service.channels[channel], readings, codes)
+
+    # --- the histogram of codes
+
+    def histogram(self) -> tuple[str, list[object]]:
+        """Return the statement that counts codes, group by group."""
+        keys = [f'{key.column} AS "0k{i}"' for i, key in enumerate(self.keys)]
+        columns = [*keys, "s0.code AS code", "count(*) AS people"]
+        source, parameters = self._source(0, joined=False)
+        names = ", ".join([f'"0k{i}"' for i in range(len(keys))] + ["code"])
+        return (
+            f"SELECT {', '.join(columns)} FROM {source}{self._where()} GROUP BY {names}",  # noqa: S608
+            [*parameters, *self._where_parameters()],
         )
 
-    def statement(self) -> str:
-        """Return the SQL."""
-        groups = [f'"{name}"' for name in self.groups]
-        named = [f'"{MEASURE}{index}"' for index in range(len(self.measures))]
+    def measured(self, codes: npt.NDArray[np.int64]) -> Vector:
+        """Return a column for each measure with what each code adds, in a plan that a histogram answers."""
+        values = self._values(0, 0, codes) + np.array([factor.constant for factor in self.factors[0]])
+        result = np.zeros((len(codes), len(self.measures)))
+        for column, products in enumerate(self._decoded):
+            for coefficient, factors in products:
+                result[:, column] += coefficient * np.prod(values[:, factors], axis=1)
+        return result
+
+    # --- the statement
+
+    def statement(self) -> tuple[str, list[object]]:
+        """Return the SQL and its parameters."""
+        sources, parameters = [], []
+        for number in range(len(self.scope.sources)):
+            text, given = self._source(number, joined=True)
+            sources.append(text)
+            parameters += given
+        first = self.scope.sources[0]
+        joined = sources[0] + "".join(
+            f' JOIN {text} ON {first.alias}."{first.service.key}" = {source.alias}."{source.service.key}"'
+            for text, source in zip(sources[1:], self.scope.sources[1:], strict=True)
+        )
+        keys = [f'"0k{i}"' for i in range(len(self.keys))]
+        columns = [f"{key.column} AS {name}" for key, name in zip(self.keys, keys, strict=True)]
+        columns += [f'CASE WHEN {g.text} THEN 1.0 ELSE 0.0 END AS "0g{i}"' for i, g in enumerate(self._guards)]
+        columns += [f'{column} AS "0p{i}"' for i, column in enumerate(self._powers)]
+        columns += [self._factor(number, index) for number, index in self._read_factors()]
+        named = [f'"0m{index}"' for index in range(len(self.measures))]
         terms = [f"{text} AS {name}" for text, name in zip(self.measures, named, strict=True)]
         sums = ["count(*)", *(f"sum({name})" for name in named)]
         sums += [f"sum({named[i]} * {named[j]})" for i, j in self.pairs]
         sums += [f"sum({' * '.join([named[i]] * 4)})" for i in sorted({i for i, _ in self.pairs})]
-        tail = f" GROUP BY {', '.join(groups)} ORDER BY {', '.join(groups)}" if groups else ""
+        shown = [f'{text} AS "0x{index}"' for index, text in enumerate(sums)]
+        tail = f" GROUP BY {', '.join(keys)}" if keys else ""
+        guards = [value for guard in self._guards for value in guard.parameters]
         return (
-            f"WITH people AS ({self._people()}), measures AS (SELECT {', '.join([*groups, *terms]) or 1} FROM people) "  # noqa: S608
-            f"SELECT {', '.join([*groups, *sums])} FROM measures{tail}"
+            f"WITH people AS (SELECT {', '.join(columns) or '1 AS one'} FROM {joined}{self._where()}), "  # noqa: S608
+            f"measures AS (SELECT {', '.join([*keys, *terms]) or '1 AS one'} FROM people) "
+            f"SELECT {', '.join([*keys, *shown])} FROM measures{tail}",
+            [*guards, *parameters, *self._where_parameters()],
         )
 
-    def _people(self) -> str:
-        """Return one row for each person: public columns and factors, added up over the person's reports."""
-        names = [f'r."{name}"' for name in self.publics]
-        where = " AND ".join(piece.text for piece in self.where) or "TRUE"
-        used = any(factor.readings for factor in self.factors)
-        if len(self.service.channels) == 1:
-            columns = [*names, *self._columns("c.{0}")]
-            on, tail = "r.code = c.code", ""
-        else:
-            columns = [*names, *self._columns("sum(c.{0})")]
-            on = "r.channel = c.channel AND r.code = c.code"
-            key = f'r."{self.service.service.key}"'
-            tail = f" GROUP BY {', '.join([key, *names])}"
-        join = f" LEFT JOIN contributions c ON {on}" if used else ""
-        return f'SELECT {", ".join(columns) or "1"} FROM "{self.table}" r{join} WHERE {where}{tail}'  # noqa: S608
+    def _read_factors(self) -> list[tuple[int, int]]:
+        return [(n, i) for n, all_ in enumerate(self.factors) for i, factor in enumerate(all_) if factor.readings]
 
-    def _columns(self, template: str) -> list[str]:
-        used = [f'"{factor_name(index)}"' for index, factor in enumerate(self.factors) if factor.readings]
-        return [f"coalesce({template.format(name)}, 0) AS {name}" for name in used]
+    def _factor(self, number: int, index: int) -> str:
+        name = f'"0f{number}_{index}"'
+        if not self.round.stored[number].is_one_report:
+            return f"s{number}.{name} AS {name}"
+        return f"coalesce(c{number}.{name}, 0) + {_finite(self.factors[number][index].constant)} AS {name}"
+
+    def _source(self, number: int, *, joined: bool) -> tuple[str, list[object]]:
+        """Return a service's reports as a table of people, and its parameters."""
+        stored, alias = self.round.stored[number], f"s{number}"
+        public = [attribute.name for attribute in stored.service.service.public]
+        table = f'"{stored.table}"'
+        parameters: list[object] = []
+        if self._names_round(number):
+            table, parameters = f'(SELECT *, CAST(? AS VARCHAR) AS "round" FROM {table})', [self.round.name]  # noqa: S608
+        read = [index for index, factor in enumerate(self.factors[number]) if factor.readings]
+        if stored.is_one_report:
+            join = f" LEFT JOIN contributions{number} c{number} ON {alias}.code = c{number}.code"
+            return f"{table} {alias}{join if joined and read else ''}", parameters
+        key = f'r."{stored.service.service.key}"'
+        names = [key, *(f'r."{name}"' for name in public), *(['r."round"'] if parameters else [])]
+        sums = [
+            f'sum(coalesce(c."0f{number}_{i}", 0)) + {_finite(self.factors[number][i].constant)} '
+            f'* sum(CASE WHEN r.channel = 0 THEN 1 ELSE 0 END) AS "0f{number}_{i}"'
+            for i in read
+        ]
+        join = f" LEFT JOIN contributions{number} c ON r.channel = c.channel AND r.code = c.code" if read else ""
+        people = f"SELECT {', '.join([*names, *sums])} FROM {table} r{join} GROUP BY {', '.join(names)}"  # noqa: S608
+        return f"({people}) {alias}", parameters
+
+    def _names_round(self, number: int) -> bool:
+        """Tell whether anything in this plan looks at the round of a service."""
+        column = f's{number}."{ROUND.name}"'
+        texts = [*(piece.text for piece in (*self.conditions, *self._guards)), *self._powers]
+        return any(column in text for text in texts) or any(key.column == column for key in self.keys)
+
+    def _where(self) -> str:
+        texts = [piece.text for piece in self.conditions]
+        return f" WHERE {' AND '.join(texts)}" if texts else ""
+
+    def _where_parameters(self) -> list[object]:
+        return [value for piece in self.conditions for value in piece.parameters]
 
 
-class Planner:
-    """Collects totals and turns them into a plan; equal functionals share a factor."""
+def needs_codes_only(asked: Round, totals: Sequence[Total]) -> bool:
+    """Tell whether a histogram of codes answers: one report per person, few codes, nothing public in the totals."""
+    [first, *others] = asked.stored
+    small = first.is_one_report and first.service.channels[0].alphabet <= SMALL_ALPHABET
+    return not others and small and all(total.is_plain for total in totals)
 
-    def __init__(self, decoder: Decoder, plan: Plan) -> None:
-        self._decoder, self.plan = decoder, plan
-        self._decoded: list[tuple[Functional, str, bool]] = []
 
-    def measure(self, total: Total) -> int:
-        """Return the index of the measure of a total."""
-        expression, noisy = self._contribution(total.functional)
-        for name, power in total.powers.items():
-            column = f'"{name}"'
-            factor = "1" if power == 0 else " * ".join([f"CAST({column} AS DOUBLE)"] * power)
-            expression = f"CASE WHEN {column} IS NULL THEN 0 ELSE {factor} END * ({expression})"
-        if expression in self.plan.measures:
-            return self.plan.measures.index(expression)
-        self.plan.measures.append(expression)
-        self.plan.noisy.append(noisy)
-        return len(self.plan.measures) - 1
-
-    def _contribution(self, functional: Functional) -> tuple[str, bool]:
-        """Return a person's contribution as SQL, and whether it reads any codes."""
-        for known, text, noisy in self._decoded:
-            if not (known - functional).terms:
-                return text, noisy
-        decoded = self._decoder.decode(functional)
-        text = " + ".join(self._product(decoded)) or "CAST(0 AS DOUBLE)"
-        noisy = any(factor.readings for _, factors in decoded.products for factor in factors)
-        self._decoded.append((functional, text, noisy))
-        return text, noisy
-
-    def _product(self, decoded: Decoded) -> list[str]:
-        found = []
-        for coefficient, factors in decoded.products:
-            parts = [f"CAST({_finite(coefficient)!r} AS DOUBLE)"]
-            for factor in factors:
-                self.plan.factors.append(factor)
-                column = f' + "{factor_name(len(self.plan.factors) - 1)}"' if factor.readings else ""
-                parts.append(f"(CAST({_finite(factor.constant)!r} AS DOUBLE){column})")
-            found.append(" * ".join(parts))
-        return found
+def _by_source(functional: Functional, scope: Scope) -> list[dict[int, Functional]]:
+    """Return a functional as a sum of products of functionals of single services; of one service, as one."""
+    places = [(source.number, i) for source in scope.sources for i in range(len(source.service.sensitive))]
+    sizes = [tuple(a.size for a in source.service.sensitive) for source in scope.sources]
+    separated: list[dict[int, Functional]] = []
+    for term in functional.terms:
+        local: dict[int, dict[int, Vector]] = {}
+        for i, vector in term.factors.items():
+            number, place = places[i]
+            local.setdefault(number, {})[place] = vector
+        parts = {n: Functional(sizes[n], (Term(1.0, factors),)) for n, factors in sorted(local.items())}
+        first = next(iter(parts), 0)
+        parts[first] = parts.get(first, Functional.constant(sizes[first])).scaled(term.coefficient)
+        separated.append(parts)
+    involved = {number for parts in separated for number in parts}
+    if len(involved) == 1:
+        [number] = involved
+        terms = [term for parts in separated for term in parts[number].terms]
+        return [{number: Functional(sizes[number], tuple(terms))}]
+    return separated

@@ -19,7 +19,15 @@ from tacit.errors import BindError
 from tacit.privacy import exact_number
 from tacit.schema import Categorical, Ordinal
 
-__all__ = ["Sensitive", "category_vector", "comparison_vector", "measure_vector", "null_vector", "shown_value"]
+__all__ = [
+    "Sensitive",
+    "category_vector",
+    "comparison_vector",
+    "measure_vector",
+    "null_vector",
+    "ordered_values",
+    "shown_value",
+]
 
 Sensitive = Ordinal | Categorical
 _EPOCH = datetime.date(1970, 1, 1)
@@ -58,6 +66,20 @@ def _centres(attribute: Ordinal) -> list[Fraction]:
         return [Fraction(j * (ticks - 1), count - 1) for j in range(count)]
     edges = [-(-j * ticks // count) for j in range(count + 1)]
     return [Fraction(edges[j] + edges[j + 1] - 1, 2) for j in range(count)]
+
+
+def ordered_values(attribute: Sensitive, operator: str) -> list[Any]:
+    """Return the values that indices stand for, NULL left out, as things that can be compared between attributes."""
+    if isinstance(attribute, Categorical):
+        if operator not in ("=", "<>"):
+            message = f"{attribute.name} holds categories, which have no order. Use = or <>."
+            raise BindError(message, code="no-order")
+        return [value if isinstance(value, str) else Fraction(value) for value in attribute.values]
+    if attribute.values < attribute.ticks:
+        message = f"{attribute.name} was collected in coarser cells; compare it with constants instead."
+        raise BindError(message, code="cuts-a-bin")
+    numbers = [attribute.start + attribute.unit * tick for tick in range(attribute.ticks)]
+    return [_EPOCH + datetime.timedelta(days=int(number)) for number in numbers] if attribute.is_date else numbers
 
 
 def category_vector(attribute: Categorical, wanted: list[str | int]) -> Vector:

@@ -1,0 +1,92 @@
+"""CASE and width_bucket: people sorted into disjoint classes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from tacit.schema import Ordinal
+from tacit.sql.predicates import holds
+from tacit.sql.public import literal_of
+from tacit.sql.scope import Scope
+from tacit.sql.totals import Total
+from tacit.sql.vectors import measure_vector, null_vector, shown_value
+
+__all__ = ["Classes", "classes_of_case", "classes_of_group"]
+
+Classes = list[tuple[Any, Total]]
+"""Labels, and the totals that count who has them."""
+
+MAX_BUCKETS = 1_000
+
+
+def classes_of_case(scope: Scope, node: exp.Case) -> list[tuple[exp.Expr | None, Total]]:
+    """Return the branches of CASE: the first whose condition is true applies; None where none is and no ELSE."""
+    branches: list[tuple[exp.Expr | None, Total]] = []
+    left = scope.one
+    for branch in node.args["ifs"]:
+        asked = exp.EQ(this=node.this, expression=branch.this) if node.this else branch.this
+        true = holds(scope, asked)
+        branches.append((branch.args["true"], left * true))
+        left = left - left * true
+    branches.append((node.args.get("default"), left))
+    return [(result, total) for result, total in branches if total.pieces]
+
+
+def classes_of_group(scope: Scope, node: exp.Expr) -> Classes:
+    """Return the classes of an expression in GROUP BY."""
+    if isinstance(node, exp.Paren):
+        return classes_of_group(scope, node.this)
+    if isinstance(node, exp.Column):
+        found = scope.find(node)
+        attribute = found.sensitive
+        marks = np.eye(attribute.size)
+        return [(shown_value(attribute, i), scope.total(found, marks[i])) for i in range(attribute.size)]
+    if isinstance(node, exp.Case):
+        labels: dict[Any, Total] = {}
+        for result, total in classes_of_case(scope, node):
+            label = _label(scope, result)
+            labels[label] = labels[label] + total if label in labels else total
+        return list(labels.items())
+    if isinstance(node, exp.WidthBucket):
+        return _buckets(scope, node)
+    message = "GROUP BY takes columns, CASE with constant results, and width_bucket(column, low, high, count)."
+    raise scope.unsupported(message, node, "unsupported-group")
+
+
+def _label(scope: Scope, node: exp.Expr | None) -> Any:
+    if node is None or isinstance(node, exp.Null):
+        return None
+    literal = literal_of(node)
+    if literal is None:
+        message = "The results of CASE in GROUP BY are constants. Write texts or numbers after THEN and ELSE."
+        raise scope.unsupported(message, node, "unsupported-group")
+    text, is_text = literal
+    if is_text:
+        return text
+    return int(text) if text.lstrip("-").isdigit() and len(text) < 19 else float(text)
+
+
+def _buckets(scope: Scope, node: exp.WidthBucket) -> Classes:
+    """Return equal buckets 1..count from low to high, 0 below and count + 1 above, as PostgreSQL numbers them."""
+    given = [node.args.get(word) for word in ("min_value", "max_value", "num_buckets")]
+    numbers = [literal_of(item) if item is not None else None for item in given]
+    found = scope.find(node.this) if isinstance(node.this, exp.Column) else None
+    plain = all(number is not None and not number[1] for number in numbers)
+    message = "width_bucket takes an ordinal column of numbers, a low and a high end, and how many buckets."
+    if not plain or found is None or not isinstance(found.attribute, Ordinal) or found.attribute.is_date:
+        raise scope.unsupported(message, node, "unsupported-group")
+    low, high, count = (float(number[0]) for number in numbers if number)
+    if not low < high or not count.is_integer() or not 1 <= count <= MAX_BUCKETS or not math.isfinite(high - low):
+        raise scope.unsupported(f"{message} At most {MAX_BUCKETS}, low below high.", node, "unsupported-group")
+    attribute = found.attribute
+    values = measure_vector(attribute)
+    buckets = np.clip(np.floor((values - low) / (high - low) * count) + 1, 0, count + 1)
+    missing = null_vector(attribute) > 0
+    classes: Classes = [
+        (int(bucket), scope.total(found, (buckets == bucket) & ~missing)) for bucket in np.unique(buckets[~missing])
+    ]
+    return [*classes, (None, scope.total(found, missing))] if missing.any() else classes

@@ -1,0 +1,73 @@
+"""How a question is answered, in words: functionals, views read, contributions, SQL and the error to expect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tacit.decode.functional import Functional, Vector
+from tacit.sql.plan import Plan
+from tacit.sql.scope import Scope
+from tacit.sql.totals import Total
+from tacit.sql.vectors import Sensitive, shown_value
+
+__all__ = ["describe", "explain_plan"]
+
+MOST_TERMS = 6
+
+
+def describe(scope: Scope, total: Total) -> str:
+    """Return a total as a formula that people can read."""
+    pieces = []
+    for piece in total.pieces:
+        parts = [f"[{guard.text}]" for guard in piece.guards]
+        parts += [f"{column}^{power}" if power != 1 else column for column, power in piece.powers.items() if power]
+        pieces.append(" × ".join([*parts, f"({_functional(scope, piece.functional)})"]))
+    return " + ".join(pieces) or "0"
+
+
+def _functional(scope: Scope, functional: Functional) -> str:
+    attributes = [attribute for source in scope.sources for attribute in source.service.sensitive]
+    terms = []
+    for term in functional.terms[:MOST_TERMS]:
+        factors = [_vector(attributes[i], vector) for i, vector in sorted(term.factors.items())]
+        coefficient = [f"{term.coefficient:.6g}"] if term.coefficient != 1 or not factors else []
+        terms.append(" · ".join([*coefficient, *factors]))
+    more = len(functional.terms) - MOST_TERMS
+    return " + ".join(terms) + (f" + {more} more terms" if more > 0 else "")
+
+
+def _vector(attribute: Sensitive, vector: Vector) -> str:
+    """Return a vector over values: which of them count, or between which numbers they lie."""
+    if not set(np.unique(vector)) <= {0.0, 1.0}:
+        return f"{attribute.name} as numbers from {vector.min():.6g} to {vector.max():.6g}"
+    marks = np.flatnonzero(vector)
+    runs = np.split(marks, np.flatnonzero(np.diff(marks) > 1) + 1)
+    shown = [
+        str(shown_value(attribute, int(run[0])))
+        if len(run) == 1
+        else f"{shown_value(attribute, int(run[0]))}..{shown_value(attribute, int(run[-1]))}"
+        for run in runs[:4]
+    ]
+    return f"{attribute.name} ∈ {{{', '.join(shown)}{', …' if len(runs) > 4 else ''}}}"
+
+
+def explain_plan(plan: Plan, totals: Sequence[Total]) -> str:
+    """Return what one round is asked."""
+    lines = [f"round {plan.round.name or '(unnamed)'}"]
+    for number, stored in enumerate(plan.round.stored):
+        service = stored.service
+        views = {(c, v) for f in plan.factors[number] for c, reading in f.readings.items() for v in reading.products}
+        count = sum(len(channel.views) for channel in service.channels)
+        codes = sum(service.channels[channel].alphabet for channel in {channel for channel, _ in views})
+        lines.append(
+            f"service {service.service.name}: mechanism {service.layout}, decoder {stored.decoder.name}; "
+            f"views read: {len(views)} of {count}; contributions: {len(plan.factors[number])} per code, {codes:,} codes"
+        )
+    lines += [f"total {i}: {describe(plan.scope, total)}" for i, total in enumerate(totals[:12])]
+    if len(totals) > 12:
+        lines.append(f"and {len(totals) - 12} more totals")
+    statement, parameters = plan.histogram() if plan.is_histogram else plan.statement()
+    way = "codes are counted by the engine and weighted here" if plan.is_histogram else "the engine joins and adds up"
+    return "\n".join([*lines, f"{way}; parameters: {len(parameters)}", statement])

@@ -1,0 +1,126 @@
+"""Output columns as arithmetic over totals, with gradients.
+
+COUNT and SUM are totals; AVG, VAR and STDDEV are arithmetic of totals, as is whatever a question does with aggregates.
+A `Formula` computes the value and its gradient by the totals, from which the standard error follows (the delta method),
+and keeps the numerator and denominators, from which honest intervals of ratios do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.decode.functional import Vector
+from tacit.sql.totals import Total
+
+__all__ = ["Dual", "Formula", "combine", "constant", "of_total", "ratio", "variance"]
+
+
+@dataclass(frozen=True)
+class Dual:
+    """A number and its gradient by the totals."""
+
+    value: float
+    gradient: Vector
+
+    def __add__(self, other: Dual) -> Dual:
+        return Dual(self.value + other.value, self.gradient + other.gradient)
+
+    def __sub__(self, other: Dual) -> Dual:
+        return Dual(self.value - other.value, self.gradient - other.gradient)
+
+    def __mul__(self, other: Dual) -> Dual:
+        return Dual(self.value * other.value, self.value * other.gradient + other.value * self.gradient)
+
+    def __truediv__(self, other: Dual) -> Dual:
+        if other.value == 0:
+            return Dual(math.nan, self.gradient * math.nan)
+        value = self.value / other.value
+        return Dual(value, (self.gradient - value * other.gradient) / other.value)
+
+    def root(self) -> Dual:
+        """Return the square root; not defined below zero, and without a known error at zero."""
+        if not self.value > 0:
+            return Dual(0.0 if self.value == 0 else math.nan, self.gradient * math.nan)
+        root = math.sqrt(self.value)
+        return Dual(root, self.gradient / (2 * root))
+
+
+ROUNDING = 1e-11
+"""A variance this small beside the mean square is rounding: everybody has the same value."""
+
+Evaluate = Callable[[list[Dual]], Dual]
+
+
+@dataclass(frozen=True, eq=False)
+class Formula:
+    """An output column: the totals it needs, and how they combine.
+
+    ``numerator`` is set for a plain ratio; ``denominators`` are all that anything is divided by.
+    """
+
+    totals: tuple[Total, ...]
+    evaluate: Evaluate
+    numerator: Evaluate | None = None
+    denominators: tuple[Evaluate, ...] = ()
+
+    def at(self, means: list[float]) -> list[Dual]:
+        """Return the totals as numbers with unit gradients."""
+        units = np.eye(len(means)) if means else np.zeros((0, 1))
+        return [Dual(mean, unit) for mean, unit in zip(means, units, strict=True)]
+
+
+def of_total(total: Total) -> Formula:
+    """Return the formula of a total itself."""
+    return Formula((total,), lambda given: given[0])
+
+
+def constant(number: float) -> Formula:
+    """Return the formula of a number."""
+    return Formula((), lambda given: Dual(number, np.zeros(len(given[0].gradient) if given else 1)))
+
+
+def combine(left: Formula, right: Formula, operation: Callable[[Dual, Dual], Dual]) -> Formula:
+    """Return the formula of an operation on two; each sees its own totals."""
+    cut = len(left.totals)
+
+    def shifted(evaluate: Evaluate, part: slice) -> Evaluate:
+        return lambda given: evaluate(given[part] or given[:1])  # a number needs the gradients' length only
+
+    first, second = shifted(left.evaluate, slice(0, cut)), shifted(right.evaluate, slice(cut, None))
+    inherited = tuple(shifted(one, slice(0, cut)) for one in left.denominators)
+    inherited += tuple(shifted(one, slice(cut, None)) for one in right.denominators)
+    return Formula(
+        left.totals + right.totals, lambda given: operation(first(given), second(given)), denominators=inherited
+    )
+
+
+def ratio(left: Formula, right: Formula) -> Formula:
+    """Return the formula of a quotient."""
+    made = combine(left, right, lambda a, b: a / b)
+    numerator = combine(left, right, lambda a, _: a).evaluate
+    denominator = combine(left, right, lambda _, b: b).evaluate
+    plain = not made.denominators and bool(right.totals)
+    return Formula(
+        made.totals,
+        made.evaluate,
+        numerator if plain else None,
+        (*made.denominators, denominator) if right.totals else made.denominators,
+    )
+
+
+def variance(squares: Total, values: Total, count: Total, *, sample: bool, root: bool) -> Formula:
+    """Return the formula of VAR or STDDEV, of a sample (as DuckDB does by default) or of the population."""
+
+    def evaluate(given: list[Dual]) -> Dual:
+        square, value, number = given
+        one = Dual(1.0, np.zeros(len(number.gradient)))
+        spread = (square - value * value / number) / (number - one if sample else number)
+        if abs(spread.value) <= ROUNDING * abs((square / number).value):
+            spread = Dual(0.0, spread.gradient)
+        return spread.root() if root else spread
+
+    return Formula((squares, values, count), evaluate, denominators=(lambda given: given[2],))

@@ -1,0 +1,130 @@
+"""What names mean: the services of FROM, their columns, and where each attribute stands in functionals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from tacit.decode.functional import Functional
+from tacit.errors import BindError, InternalError, UnsupportedSqlError
+from tacit.schema import Public, Service
+from tacit.sql.parse import span_of
+from tacit.sql.totals import Total
+from tacit.sql.vectors import Sensitive
+
+__all__ = ["ROUND", "Found", "Scope", "Source"]
+
+ROUND = object.__new__(Public)
+"""Every service has this column, the round of the collection. Schemas may not use its name, so it is made by hand."""
+object.__setattr__(ROUND, "name", "round")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A service in FROM: the names it goes by, its number, and the place of its first attribute in functionals."""
+
+    service: Service
+    names: tuple[str, ...]
+    number: int
+    first: int
+
+    @property
+    def alias(self) -> str:
+        """Name of its table in the statement."""
+        return f"s{self.number}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A column of a question."""
+
+    source: Source
+    attribute: Sensitive | Public
+
+    @property
+    def sensitive(self) -> Sensitive:
+        """The attribute, which must be sensitive."""
+        if isinstance(self.attribute, Public):
+            message = f"{self.attribute.name} is public."
+            raise InternalError(message)
+        return self.attribute
+
+    @property
+    def place(self) -> int:
+        """Where a sensitive attribute stands in functionals."""
+        return self.source.first + self.source.service.sensitive.index(self.sensitive)
+
+    @property
+    def column(self) -> str:
+        """A public column, as the engine's SQL names it."""
+        return f'{self.source.alias}."{self.attribute.name}"'
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The services that a question is about, and its text for error messages."""
+
+    sources: tuple[Source, ...]
+    text: str
+
+    @classmethod
+    def over(cls, services: Sequence[tuple[Service, tuple[str, ...]]], text: str) -> Scope:
+        """Return the scope of services, each with the names it goes by."""
+        sources, first = [], 0
+        for number, (service, names) in enumerate(services):
+            sources.append(Source(service, names, number, first))
+            first += len(service.sensitive)
+        return cls(tuple(sources), text)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Sizes of all sensitive attributes, service by service."""
+        return tuple(attribute.size for source in self.sources for attribute in source.service.sensitive)
+
+    @property
+    def one(self) -> Total:
+        """The total that counts everybody."""
+        return Total.of(Functional.constant(self.sizes))
+
+    def unsupported(self, message: str, node: exp.Expr, code: str | None = None) -> UnsupportedSqlError:
+        """Return the refusal of a node."""
+        return UnsupportedSqlError(message, code=code, text=self.text, span=span_of(node))
+
+    def find(self, column: exp.Column) -> Found:
+        """Return what a column names; refuse names that nothing or several things have."""
+        table, name = column.table.lower(), column.name.lower()
+        sources = [s for s in self.sources if not table or table in (known.lower() for known in s.names)]
+        if not sources:
+            known = ", ".join(name for source in self.sources for name in source.names)
+            message = f"There is no table {column.table!r} in this question. Tables: {known}."
+            raise BindError(message, code="unknown-table", text=self.text, span=span_of(column))
+        found = [Found(s, a) for s in sources for a in s.service.attributes if a.name.lower() == name]
+        if not found and name == ROUND.name:
+            return Found(sources[0], ROUND)
+        if len(found) > 1:
+            tables = " or ".join(f"{f.source.names[0]}.{f.attribute.name}" for f in found)
+            message = f"{column.name} is in more than one table. Write {tables}."
+            raise BindError(message, code="ambiguous-column", text=self.text, span=span_of(column))
+        if not found:
+            names = " and ".join(source.service.name for source in sources)
+            known = ", ".join(a.name for source in sources for a in source.service.attributes)
+            message = f"{names} has no column {column.name!r} to ask about. Columns: {known}."
+            raise BindError(message, text=self.text, span=span_of(column))
+        return found[0]
+
+    def functional(self, found: Found, vector: npt.ArrayLike) -> Functional:
+        """Return the functional that looks a sensitive attribute up in a vector."""
+        return Functional.of(self.sizes, found.place, np.asarray(vector, dtype=np.float64))
+
+    def total(self, found: Found, vector: npt.ArrayLike) -> Total:
+        """Return the total of that functional."""
+        return Total.of(self.functional(found, vector))
+
+    def uses_round(self, statement: exp.Expr) -> bool:
+        """Tell whether the question names the round, and so is about all of them."""
+        columns = [column for column in statement.find_all(exp.Column) if column.name.lower() == ROUND.name]
+        return any(self.find(column).attribute is ROUND for column in columns)

@@ -1,0 +1,97 @@
+"""FROM: which services a question is about, joined on the person's key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from tacit.errors import BindError, UnsupportedSqlError
+from tacit.schema import Schema, Service
+from tacit.sql.parse import span_of
+from tacit.sql.scope import Scope
+
+__all__ = ["Named", "scope_of", "tables_of"]
+
+WHY_INNER = (
+    "Only inner joins on the key can be answered: who has no row is hidden on purpose. Write JOIN service USING (key)."
+)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A table in FROM: the service's name, what the question calls it, and the join that brought it."""
+
+    name: str
+    alias: str
+    join: exp.Join | None
+
+
+def tables_of(statement: exp.Select, text: str) -> list[Named]:
+    """Return the tables of FROM and JOIN."""
+    source = statement.args.get("from_")
+    if source is None or not isinstance(source.this, exp.Table):
+        message = "A question needs FROM and the name of a service."
+        raise BindError(message, code="unknown-table", text=text)
+    tables = [_named(source.this, None, text)]
+    for join in statement.args.get("joins") or []:
+        kind = str(join.args.get("kind") or "INNER").upper()
+        others = [word for word in ("side", "method", "global_", "hint", "match_condition") if join.args.get(word)]
+        if kind != "INNER" or others or not (join.args.get("using") or join.args.get("on")):
+            raise UnsupportedSqlError(WHY_INNER, code="unsupported-join", text=text, span=span_of(join))
+        if not isinstance(join.this, exp.Table):
+            message = "JOIN takes the name of a service."
+            raise UnsupportedSqlError(message, code="unsupported-join", text=text, span=span_of(join))
+        tables.append(_named(join.this, join, text))
+    return tables
+
+
+def _named(table: exp.Table, join: exp.Join | None, text: str) -> Named:
+    extra = [word for word, value in table.args.items() if value and word not in ("this", "alias")]
+    if extra:
+        message = f"FROM takes names of services; {extra[0]} is not supported."
+        raise UnsupportedSqlError(message, text=text)
+    return Named(str(table.name), str(table.alias or table.name), join)
+
+
+def scope_of(tables: list[Named], schema: Schema, text: str) -> Scope:
+    """Return the scope of a question: a service that is joined with itself stands there once, under both names.
+
+    A report must never be multiplied with itself. With one row per person a self join says nothing new: conditions on
+    both names are conditions on the same row.
+    """
+    known = {service.name.lower(): service for service in schema.services}
+    names: dict[str, list[str]] = {}
+    for table in tables:
+        service = known[table.name.lower()]
+        taken = [alias.lower() for aliases in names.values() for alias in aliases]
+        if table.alias.lower() in taken:
+            message = f"Two tables are called {table.alias!r}. Give one of them another name with AS."
+            raise BindError(message, code="ambiguous-table", text=text)
+        if table.join is not None:
+            _check_key(
+                table.join,
+                service,
+                {alias.lower(): known[name].key for name, a in names.items() for alias in a},
+                table,
+                text,
+            )
+        names.setdefault(service.name.lower(), []).append(table.alias)
+    return Scope.over([(known[name], tuple(aliases)) for name, aliases in names.items()], text)
+
+
+def _check_key(join: exp.Join, service: Service, others: dict[str, str], table: Named, text: str) -> None:
+    """Refuse joins on anything but the keys of both sides."""
+    using, on = join.args.get("using"), join.args.get("on")
+    if using:
+        words = [identifier.name.lower() for identifier in using]
+        if words == [service.key.lower()] and any(key.lower() == words[0] for key in others.values()):
+            return
+    elif isinstance(on, exp.EQ) and isinstance(on.this, exp.Column) and isinstance(on.expression, exp.Column):
+        keys = {**{alias: key.lower() for alias, key in others.items()}, table.alias.lower(): service.key.lower()}
+        sides = [(column.table.lower(), column.name.lower()) for column in (on.this, on.expression)]
+        right = all(keys.get(alias) == name for alias, name in sides)
+        if right and len({alias for alias, _ in sides}) == 2 and table.alias.lower() in (alias for alias, _ in sides):
+            return
+    message = f"Services are joined on the person's key only. Write JOIN {service.name} USING ({service.key})."
+    raise UnsupportedSqlError(message, code="unsupported-join", text=text, span=span_of(join))

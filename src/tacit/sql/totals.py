@@ -1,0 +1,109 @@
+"""Totals: sums over people of a functional, under public conditions, times public columns.
+
+Whatever a question adds up is a **total**: a sum of **pieces**, each a functional of the sensitive attributes that
+counts only where all its guards (conditions on public columns) hold, times powers of public columns. Totals are closed
+under +, scaling and multiplication, so conditions, groups, measures and their squares are all totals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacit.decode.functional import Functional
+
+__all__ = ["Piece", "SqlPiece", "Total"]
+
+
+@dataclass(frozen=True)
+class SqlPiece:
+    """A piece of the engine's SQL, with the parameters it takes."""
+
+    text: str
+    parameters: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A functional, where all guards hold, times public columns to powers (0 marks "is present")."""
+
+    functional: Functional
+    guards: tuple[SqlPiece, ...] = ()
+    powers: Mapping[str, int] = field(default_factory=dict)
+
+    def times(self, other: Piece) -> Piece:
+        """Return the product."""
+        powers = dict(self.powers)
+        for name, power in other.powers.items():
+            powers[name] = powers.get(name, 0) + power
+        guards = self.guards + tuple(guard for guard in other.guards if guard not in self.guards)
+        return Piece(self.functional * other.functional, guards, powers)
+
+    @property
+    def place(self) -> Hashable:
+        """What pieces must share to be added up."""
+        return frozenset(self.guards), frozenset(self.powers.items())
+
+
+@dataclass(frozen=True, eq=False)
+class Total:
+    """A sum of pieces."""
+
+    pieces: tuple[Piece, ...]
+
+    @classmethod
+    def of(cls, functional: Functional) -> Total:
+        """Return the total of a functional over everybody."""
+        return cls((Piece(functional),) if functional.terms else ())
+
+    @classmethod
+    def guarded(cls, sizes: tuple[int, ...], guard: SqlPiece) -> Total:
+        """Return 1 where a public condition holds."""
+        return cls((Piece(Functional.constant(sizes), (guard,)),))
+
+    @classmethod
+    def power(cls, sizes: tuple[int, ...], column: str, power: int) -> Total:
+        """Return a public column to a power: 0 is 1 where it is present."""
+        return cls((Piece(Functional.constant(sizes), (), {column: power}),))
+
+    def __add__(self, other: Total) -> Total:
+        return _gathered((*self.pieces, *other.pieces))
+
+    def __sub__(self, other: Total) -> Total:
+        return self + other.scaled(-1.0)
+
+    def __mul__(self, other: Total) -> Total:
+        return _gathered(tuple(left.times(right) for left in self.pieces for right in other.pieces))
+
+    def scaled(self, by: float) -> Total:
+        """Return the total times a number."""
+        return Total(tuple(Piece(p.functional.scaled(by), p.guards, p.powers) for p in self.pieces) if by else ())
+
+    @property
+    def functional(self) -> Functional | None:
+        """The functional of a total that involves no public columns; None for any other."""
+        if len(self.pieces) != 1 or self.pieces[0].guards or self.pieces[0].powers:
+            return None
+        return self.pieces[0].functional
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no public column is involved."""
+        return not any(piece.guards or piece.powers for piece in self.pieces)
+
+    @property
+    def key(self) -> Hashable:
+        """What equal totals share."""
+        return tuple((piece.place, piece.functional.key) for piece in self.pieces)
+
+
+def _gathered(pieces: tuple[Piece, ...]) -> Total:
+    """Add up the functionals of pieces that have guards and powers in common."""
+    found: dict[Hashable, Piece] = {}
+    for piece in pieces:
+        known = found.get(piece.place)
+        found[piece.place] = (
+            Piece(known.functional + piece.functional, known.guards, known.powers) if known is not None else piece
+        )
+    return Total(tuple(piece for piece in found.values() if piece.functional.terms))
