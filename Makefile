@@ -4,13 +4,16 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 FILES := src tests bench docs
 
-.PHONY: demo test bench lint docs lock clean
+.PHONY: demo test hostile bench lint docs lock clean
 
 demo: .venv/run.done
 	@$(BIN)/tacit demo
 
 test: lint
 	$(BIN)/python -m pytest -n 2 -q
+
+hostile: .venv/dev.done
+	TACIT_HOSTILE_TEXTS=100000 $(BIN)/python -m pytest -n 2 -q tests/sql/test_hostile_text.py
 
 lint: .venv/dev.done
 	$(BIN)/ruff check $(FILES)

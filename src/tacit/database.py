@@ -11,6 +11,7 @@ import pyarrow as pa
 from tacit.answer import Answer, Options
 from tacit.collection import Collection
 from tacit.decode.decoder import Decoder, DecoderName
+from tacit.encode.bulk import Progress
 from tacit.engines.duckdb import DuckDB
 from tacit.errors import ReportError, TacitError, UnknownNameError, UsageError
 from tacit.query import People, run
@@ -61,20 +62,24 @@ class Database:
         """Close the database."""
         self._engine.close()
 
-    def load(self, reports: Mapping[str, pa.Table]) -> dict[str, Loaded]:
+    def load(self, reports: Mapping[str, pa.Table], *, progress: Progress | None = None) -> dict[str, Loaded]:
         """Store encoded reports, as `Collection.encode` returns them; a person's second report is refused.
 
-        All tables are checked before the first is stored.
+        All tables are checked before the first is stored. ``progress`` is called with rows stored and rows in all.
         """
         if not isinstance(reports, Mapping):
             message = "Reports are a dict of Arrow tables, one for each service, as Collection.encode returns them."
             raise ReportError(message, code="wrong-columns")
         checked = [self._check(name, table) for name, table in reports.items()]
-        loaded = {}
+        loaded: dict[str, Loaded] = {}
+        rows, done = sum(table.num_rows for _, table, _ in checked), 0
         for name, table, collection in checked:
             service = collection.contract[name].service
             refused = self._engine.append(_table(collection, service.name), service, table)
             loaded[name] = Loaded(table.num_rows - refused, refused)
+            done += table.num_rows
+            if progress is not None:
+                progress(done, rows)
         return loaded
 
     def _check(self, name: str, table: pa.Table) -> tuple[str, pa.Table, Collection]:

@@ -214,13 +214,11 @@ class _Question:
             [(people, terms)] = origin.parts
             variance = max(variance, people.planned_variance(terms, sums.count))
         error = math.sqrt(variance) if variance >= 0 else math.nan
-        interval = self._ratio_interval(made, place, sums, freedom) if error > 0 else None
+        interval = self._interval(made, place, sums, freedom) if error > 0 or made.square else None
         return Estimate(result.value, error, sums.count, options.confidence, freedom, interval=interval, origin=origin)
 
-    def _ratio_interval(
-        self, made: Formula, place: list[int], sums: Sums, freedom: float
-    ) -> tuple[float, float] | None:
-        """Return an interval where the delta method will not do: Fieller's, or none that is finite."""
+    def _interval(self, made: Formula, place: list[int], sums: Sums, freedom: float) -> tuple[float, float] | None:
+        """Return an interval where the delta method will not do: of a root, Fieller's, or none that is finite."""
         given = made.at([float(sums.totals[index]) for index in place])
         quantile = t_quantile(0.5 + self.options.confidence / 2, freedom)
         interval = None
@@ -234,6 +232,13 @@ class _Question:
                 return -math.inf, math.inf
             if weakness > WEAK and made.numerator:
                 interval = fieller(above.value, below.value, matrix, quantile)
+        if made.square:
+            square = made.square(given)
+            variance = sums.covariance(square.gradient[None, :], place, superpopulation=self.options.superpopulation)
+            if math.isnan(variance.item()):
+                return 0.0, math.inf
+            margin = quantile * math.sqrt(max(0.0, variance.item()))
+            return math.sqrt(max(0.0, square.value - margin)), math.sqrt(max(0.0, square.value + margin))
         return interval
 
 

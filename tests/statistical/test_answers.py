@@ -1,7 +1,8 @@
-"""Answers are unbiased and their intervals cover as claimed. 1,500 independent encodings in one table.
+"""Answers are unbiased and their intervals cover as claimed. 4,000 independent encodings of 400 people in one table.
 
 Every repetition is a group of a public column, so one question answers all of them. False alarm 1e-9 a check; mutants:
-a bias of a third of a standard error, and errors a fifth too small.
+a bias of a third of a standard error, and errors a fifth too small. With these seeds coverage at 90 % is moreover
+between 88.5 and 91.5 %, three standard errors of 4,000 repetitions.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import tacit as tc
 from support.chances import FALSE_ALARM, assert_mean
 from tacit.randomness import insecure_rng
 
-REPETITIONS, PEOPLE = 1_500, 400
+REPETITIONS, PEOPLE = 4_000, 400
 
 SCHEMA = tc.Schema(
     [
@@ -34,91 +35,107 @@ SCHEMA = tc.Schema(
 )
 
 
-def one_population() -> pa.Table:
+def one_population(people: int = PEOPLE) -> pa.Table:
     source = np.random.default_rng(5)
     return pa.table(
         {
-            "age": np.minimum(source.poisson(9, PEOPLE), 24),
+            "age": np.minimum(source.poisson(9, people), 24),
             "kind": pa.array(
-                source.choice(["x", "y", "z"], PEOPLE, p=[0.6, 0.3, 0.1]), mask=source.random(PEOPLE) < 0.1
+                source.choice(["x", "y", "z"], people, p=[0.6, 0.3, 0.1]), mask=source.random(people) < 0.1
             ),
-            "spend": source.integers(0, 100, PEOPLE),
+            "spend": source.integers(0, 100, people),
         }
     )
 
 
-def repeated() -> pa.Table:
-    table = pa.concat_tables([one_population()] * REPETITIONS)
-    rows = np.arange(REPETITIONS * PEOPLE)
-    return table.append_column("uid", pa.array(rows)).append_column("repetition", pa.array(rows // PEOPLE))
+def repeated(people: int = PEOPLE) -> pa.Table:
+    table = pa.concat_tables([one_population(people)] * REPETITIONS)
+    rows = np.arange(REPETITIONS * people)
+    return table.append_column("uid", pa.array(rows)).append_column("repetition", pa.array(rows // people))
 
 
-CASES = [
-    ("hio", "blue", "COUNT(*)"),
-    ("hio", "cover", "COUNT(*)"),
-    ("hio", "rdc", "COUNT(*)"),
-    ("hi", "blue", "COUNT(*)"),
-    ("sc", "blue", "COUNT(*)"),
-    ("sc", "cover", "COUNT(*)"),
-    ("fc", "blue", "COUNT(*)"),
-    ("hio", "blue", "SUM(spend)"),
-    ("hio", "blue", "SUM(age)"),
-    ("am(2)", "blue", "SUM(age * spend)"),
-    ("pairs", "blue", "COUNT(*)"),
-]
+BASELINES = [("hio", "cover"), ("hio", "rdc"), ("hi", "cover"), ("sc", "cover"), ("mg", "cover")]
+OURS = [("hio", "blue"), ("hi", "blue"), ("sc", "blue"), ("fc", "blue"), ("pairs", "blue"), ("am(2)", "blue")]
+
+CASES = [(*case, aggregate) for case in BASELINES + OURS for aggregate in ("COUNT(*)", "SUM(spend)")]
+CASES += [(*case, "SUM(age)") for case in OURS] + [("am(2)", "blue", "SUM(age * spend)")]
+
+HAVING_BOTH = "age BETWEEN 5 AND 11 AND kind IN ('x', 'z')"
+
+
+def answered(
+    collection: tc.Collection, decoder: str, columns: str, where: str, seed: int, people: int = PEOPLE
+) -> tuple[tc.Answer, dict[str, float]]:
+    """Return the answers of all repetitions, and the truth."""
+    database = tc.connect()
+    database.create(collection)
+    reports = collection.encode(s=repeated(people), rng=insecure_rng(seed))
+    codes = np.asarray(reports["s"]["code"])[-REPETITIONS * people :].reshape(REPETITIONS, people)  # the last channel
+    assert len(np.unique(codes, axis=0)) == REPETITIONS, "two repetitions have the same codes"
+    database.load(reports)
+    question = f"SELECT repetition, {columns} FROM s WHERE {where} GROUP BY repetition"
+    answer = database.sql(question, confidence=0.9, decoder=decoder)  # type: ignore[arg-type]
+    assert len(answer) == REPETITIONS
+    connection = duckdb.connect()
+    connection.register("s", one_population(people))
+    truth = connection.sql(f"SELECT {columns} FROM s WHERE {where}").to_arrow_table().to_pylist()[0]
+    return answer, {name: float(value) for name, value in truth.items()}
+
+
+def assert_covered(cells: list[tc.Estimate], truth: float) -> None:
+    """Accept intervals that hold the truth as often as they say; a fifth narrower they must not."""
+    low, high, value = (np.array([getattr(cell, word) for cell in cells]) for word in ("low", "high", "value"))
+    hits = np.count_nonzero((low <= truth) & (truth <= high))
+    lowest, highest = binom.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], REPETITIONS, 0.9)
+    assert lowest <= hits <= highest, hits / REPETITIONS
+    assert 0.885 <= hits / REPETITIONS <= 0.915, hits / REPETITIONS
+    narrow = (value - 0.8 * (value - low) <= truth) & (truth <= value + 0.8 * (high - value))
+    assert np.count_nonzero(narrow) < lowest, "the test has no power"
 
 
 @pytest.mark.parametrize(("mechanism", "decoder", "aggregate"), CASES)
 def test_unbiased_and_covering(mechanism: str, decoder: str, aggregate: str, seed: int) -> None:
     collection = tc.Collection(SCHEMA, 6.0 if mechanism in ("hi", "sc") else 2.0, mechanism=mechanism)
-    database = tc.connect()
-    database.create(collection)
-    reports = collection.encode(s=repeated(), rng=insecure_rng(seed))
-    codes = np.asarray(reports["s"]["code"])[-REPETITIONS * PEOPLE :].reshape(REPETITIONS, PEOPLE)  # the last channel
-    assert len(np.unique(codes, axis=0)) == REPETITIONS, "two repetitions have the same codes"
-    database.load(reports)
-    where = "age BETWEEN 5 AND 11 AND kind IN ('x', 'z')"
-    question = f"SELECT repetition, {aggregate} AS x FROM s WHERE {where} GROUP BY repetition"
-    estimates = database.sql(question, confidence=0.9, decoder=decoder)["x"]  # type: ignore[arg-type]
-    s = one_population()
-    connection = duckdb.connect()
-    connection.register("s", s)
-    [(truth,)] = connection.execute(f"SELECT {aggregate} FROM s WHERE {where}").fetchall()
-    values = np.array([estimate.value for estimate in estimates])
-    assert len(values) == REPETITIONS
+    answer, truth = answered(collection, decoder, f"{aggregate} AS x", HAVING_BOTH, seed)
+    values = np.array([estimate.value for estimate in answer["x"]])
     spread = float(values.std(ddof=1))
-    assert_mean(float(values.mean()), float(truth), spread / REPETITIONS**0.5, mutant=float(truth) + spread / 3)
-    errors = np.array([estimate.margin for estimate in estimates])
-    lowest, highest = binom.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], REPETITIONS, 0.9)
-    assert lowest <= np.count_nonzero(np.abs(values - truth) <= errors) <= highest
-    assert np.count_nonzero(np.abs(values - truth) <= 0.8 * errors) < lowest, "the test has no power"
+    mutant = truth["x"] + spread / 3
+    assert_mean(float(values.mean()), truth["x"], spread / REPETITIONS**0.5, mutant=mutant)
+    assert abs(values.mean() - truth["x"]) <= 4 * spread / REPETITIONS**0.5  # with this seed
+    assert_covered(answer["x"], truth["x"])
 
 
-def test_averages_center_and_cover(seed: int) -> None:
-    """A ratio is biased by a small part of its standard error at most; the mutant's errors are a fifth too small."""
-    collection = tc.Collection(SCHEMA, 4.0, mechanism="hio")
-    database = tc.connect()
-    database.create(collection)
-    database.load(collection.encode(s=repeated(), rng=insecure_rng(seed)))
-    question = "SELECT repetition, AVG(age) AS a FROM s WHERE kind = 'x' GROUP BY repetition"
-    estimates = database.sql(question, confidence=0.9)["a"]
-    s = one_population()
-    connection = duckdb.connect()
-    connection.register("s", s)
-    [(truth,)] = connection.execute("SELECT AVG(age) FROM s WHERE kind = 'x'").fetchall()
-    values, errors = (np.array([getattr(cell, word) for cell in estimates]) for word in ("value", "error"))
-    assert abs(np.median(values) - truth) < 0.1 * np.median(errors)
-    margins = np.array([cell.margin for cell in estimates])
-    lowest, highest = binom.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], REPETITIONS, 0.9)
-    assert lowest <= np.count_nonzero(np.abs(values - truth) <= margins) <= highest
-    assert np.count_nonzero(np.abs(values - truth) <= 0.8 * margins) < lowest, "the test has no power"
+@pytest.mark.parametrize(
+    ("aggregate", "parts"),
+    [
+        ("AVG(age)", ["SUM(age)", "COUNT(age)"]),
+        ("VAR_POP(age)", ["SUM(age * age)", "SUM(age)", "COUNT(age)"]),
+        ("STDDEV(age)", ["SUM(age * age)", "SUM(age)", "COUNT(age)"]),
+    ],
+)
+@pytest.mark.parametrize("where", ["kind = 'x'", "kind = 'x' OR age > 12"])
+def test_ratios_center_and_cover(aggregate: str, parts: list[str], where: str, seed: int) -> None:
+    """Parts are unbiased; the ratio's bias, by its median, is below a tenth of its standard error.
+
+    At n = 1,600 and epsilon 4: the bias shrinks with the square of the error, so it shows where errors are large.
+    """
+    columns = ", ".join([f"{aggregate} AS x", *(f"{part} AS p{i}" for i, part in enumerate(parts))])
+    answer, truth = answered(tc.Collection(SCHEMA, 4.0, mechanism="hio"), "blue", columns, where, seed, 1_600)
+    for i in range(len(parts)):
+        values = np.array([cell.value for cell in answer[f"p{i}"]])
+        spread = float(values.std(ddof=1))
+        mutant = truth[f"p{i}"] + spread / 3
+        assert_mean(float(values.mean()), truth[f"p{i}"], spread / REPETITIONS**0.5, mutant=mutant)
+    values, errors = (np.array([getattr(cell, word) for cell in answer["x"]]) for word in ("value", "error"))
+    assert abs(np.nanmedian(values) - truth["x"]) < 0.1 * np.nanmedian(errors)
+    assert_covered(answer["x"], truth["x"])
 
 
 @pytest.mark.parametrize(("mechanism", "aggregate"), [("hio", "COUNT(*)"), ("hio", "SUM(age)"), ("sc", "COUNT(*)")])
 def test_predicted_errors_are_those_that_occur(mechanism: str, aggregate: str, seed: int) -> None:
-    """With the true frequencies, the predicted standard error is within 10 % of the spread of 1,500 encodings.
+    """With the true frequencies, the predicted standard error is within 10 % of the spread of 4,000 encodings.
 
-    The spread itself is known to 1.8 %; the mutant assumes uniform attributes at half the budget.
+    The spread itself is known to 1.1 %; the mutant assumes uniform attributes at half the budget.
     """
     epsilon = 6.0 if mechanism == "sc" else 2.0
     collection = tc.Collection(SCHEMA, epsilon, mechanism=mechanism)

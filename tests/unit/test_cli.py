@@ -6,6 +6,8 @@ import json
 from fractions import Fraction
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import tacit as tc
@@ -131,3 +133,32 @@ def test_encode_load_query_plan_and_shell(
 def test_the_town_is_made_by_its_seed_alone() -> None:
     assert all(town(50)[name].equals(town(50)[name]) for name in town(50))
     assert not town(50)["shop"].equals(town(50, seed=2)["shop"])
+
+
+def test_init_writes_a_file_to_start_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = pa.table(
+        {
+            "id": range(100),
+            "age": [17, 93] * 50,
+            "pay": pa.array([0.5, 12_345.25] * 50),
+            "os": pa.array(["a", None] * 50),
+            "note": [f"text {i % 99}" for i in range(100)],
+            "flag": [True, False] * 50,
+        }
+    )
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    made = tmp_path / "made.toml"
+    assert main(["init", str(made), f"users={tmp_path / 't.parquet'}", "--epsilon", "1.5", "--json"]) == 0
+    left_out = json.loads(capsys.readouterr().out)["left_out"]
+    assert [line.partition(":")[0] for line in left_out] == ["users.note", "users.flag"]
+    collection = tc.Collection.from_file(made)
+    assert [a.name for a in collection.schema["users"].attributes] == ["age", "pay", "os"]
+    text = made.read_text()
+    assert "17" not in text, "the youngest person's age is in a public file"
+    assert "12345" not in text
+    assert main(["init", str(made)]) == 2  # nothing is overwritten
+    assert main(["init", str(tmp_path / "x.json")]) == 2
+    assert main(["init", str(tmp_path / "x.toml"), f"users={tmp_path / 'none.csv'}"]) == 2
+    assert main(["init", str(tmp_path / "example.toml")]) == 0
+    assert main(["plan", str(tmp_path / "example.toml"), "SELECT AVG(age) FROM users", "--error", "1"]) == 0
+    assert "people" in capsys.readouterr().out

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from types import ModuleType
 
 import tacit
-from tacit.cli import audit, demo, encode, load, plan, query, shell
+from tacit.cli import audit, demo, encode, init, load, plan, query, shell
 from tacit.errors import InternalError, PrivacyError, TacitError
 
 __all__ = ["main", "parser"]
 
 VERBS: dict[str, ModuleType] = {
     "demo": demo,
+    "init": init,
     "plan": plan,
     "audit": audit,
     "encode": encode,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 
+from tacit.cli.progress import bar
 from tacit.collection import Collection
 from tacit.errors import UsageError
 
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     if folder.exists() and any(folder.iterdir()):
         message = f"{folder.name} is not empty. Encoding again would send second reports: choose a new folder."
         raise UsageError(message, code="folder-not-empty")
-    reports = collection.encode(**tables, progress=_bar if sys.stderr.isatty() else None)
+    reports = collection.encode(**tables, progress=bar if sys.stderr.isatty() else None)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "contract.json").write_text(collection.to_json(), encoding="utf-8")
     for name, table in reports.items():
@@ -50,9 +51,3 @@ def run(options: argparse.Namespace) -> int:
         for name, rows in counts.items():
             print(f"  {name}: {rows:,} reports")
     return 0
-
-
-def _bar(done: int, rows: int) -> None:
-    filled = 40 * done // rows
-    end = "\n" if done == rows else ""
-    print(f"\r[{'█' * filled}{' ' * (40 - filled)}] {done:,} of {rows:,} rows", end=end, file=sys.stderr, flush=True)

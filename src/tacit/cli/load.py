@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
 
+from tacit.cli.progress import bar
 from tacit.collection import Collection
 from tacit.database import connect
 from tacit.errors import ReportError
@@ -32,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
             collection = Collection.from_file(folder / "contract.json")
             database.create(collection)
             reports = {service.name: _read(folder, service.name) for service in collection.schema.services}
-            for name, loaded in database.load(reports).items():
+            for name, loaded in database.load(reports, progress=bar if sys.stderr.isatty() else None).items():
                 total = totals.setdefault(name, {"stored": 0, "refused": 0})
                 total["stored"] += loaded.stored
                 total["refused"] += loaded.refused

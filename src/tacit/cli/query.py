@@ -21,6 +21,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("question", help="SELECT … FROM service …")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
     parser.add_argument("--decoder", default="blue", help="blue (default), cover or rdc")
+    parser.add_argument("--simultaneous", action="store_true", help="let all intervals hold together (Bonferroni)")
+    parser.add_argument("--plot", metavar="FILE", help="also draw the first estimates, as an SVG file")
     parser.add_argument("--explain", action="store_true", help="also print the SQL that the engine ran")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -29,13 +31,28 @@ def run(options: argparse.Namespace) -> int:
     """Answer one question."""
     database = open_existing(options.database)
     try:
-        answer = database.sql(options.question, confidence=options.confidence, decoder=options.decoder)
+        answer = database.sql(
+            options.question,
+            confidence=options.confidence,
+            decoder=options.decoder,
+            simultaneous=options.simultaneous,
+        )
     finally:
         database.close()
     print_answer(answer, as_json=options.json)
+    if options.plot:
+        _draw(answer, options.plot)
     if options.explain and not options.json:
         print(answer.explain())
     return 0
+
+
+def _draw(answer: Answer, path: str) -> None:
+    try:
+        answer.plot(path=path)
+    except OSError as cause:
+        message = f"{Path(path).name} cannot be written ({type(cause).__name__})."
+        raise UsageError(message, code="unwritable-file") from None
 
 
 def open_existing(path: str) -> Database:

@@ -17,7 +17,7 @@ import pyarrow.parquet
 from tacit.errors import RecordError
 from tacit.schema import Service
 
-__all__ = ["as_table", "with_plain_text"]
+__all__ = ["as_table", "read_file", "with_plain_text"]
 
 READABLE = (
     "Pass a pandas, polars, Arrow or DuckDB table, a dict of columns of one type and length each, "
@@ -88,7 +88,7 @@ def _read(service: Service, source: Any) -> pa.Table:
     if isinstance(source, pa.Table):
         return source
     if isinstance(source, str | Path):
-        return _read_path(service, Path(source))
+        return read_file(service.name, source)
     module = type(source).__module__.partition(".")[0]
     if module == "pandas" and hasattr(source, "columns"):
         return pa.Table.from_pandas(source, preserve_index=False)
@@ -102,7 +102,9 @@ def _read(service: Service, source: Any) -> pa.Table:
     raise RecordError(problem, code="unreadable-table", service=service.name)
 
 
-def _read_path(service: Service, path: Path) -> pa.Table:
+def read_file(name: str, source: str | Path) -> pa.Table:
+    """Read a Parquet or CSV file of a service."""
+    path = Path(source)
     readers = {".parquet": pa.parquet.read_table, ".csv": pa.csv.read_csv}
     problem = ""
     if path.suffix.lower() not in readers:
@@ -110,5 +112,5 @@ def _read_path(service: Service, path: Path) -> pa.Table:
     elif not path.is_file():
         problem = "the path leads to no file."
     if problem:
-        raise RecordError(problem, code="unreadable-table", service=service.name)
+        raise RecordError(problem, code="unreadable-table", service=name)
     return readers[path.suffix.lower()](path)

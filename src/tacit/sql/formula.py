@@ -59,13 +59,15 @@ Evaluate = Callable[[list[Dual]], Dual]
 class Formula:
     """An output column: the totals it needs, and how they combine.
 
-    ``numerator`` is set for a plain ratio; ``denominators`` are all that anything is divided by.
+    ``numerator`` is set for a plain ratio, ``square`` for a plain square root; ``denominators`` are all that anything
+    is divided by.
     """
 
     totals: tuple[Total, ...]
     evaluate: Evaluate
     numerator: Evaluate | None = None
     denominators: tuple[Evaluate, ...] = ()
+    square: Evaluate | None = None
 
     def at(self, means: list[float]) -> list[Dual]:
         """Return the totals as numbers with unit gradients."""
@@ -121,6 +123,9 @@ def variance(squares: Total, values: Total, count: Total, *, sample: bool, root:
         spread = (square - value * value / number) / (number - one if sample else number)
         if abs(spread.value) <= ROUNDING * abs((square / number).value):
             spread = Dual(0.0, spread.gradient)
-        return spread.root() if root else spread
+        return spread
 
-    return Formula((squares, values, count), evaluate, denominators=(lambda given: given[2],))
+    totals, denominators = (squares, values, count), (lambda given: given[2],)
+    if not root:
+        return Formula(totals, evaluate, denominators=denominators)
+    return Formula(totals, lambda given: evaluate(given).root(), denominators=denominators, square=evaluate)

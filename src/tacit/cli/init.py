@@ -1,0 +1,145 @@
+"""Write a collection file to start from: an example, or one made after the columns of tables."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tacit.collection import Collection
+from tacit.encode.tables import read_file
+from tacit.errors import SchemaError, UsageError
+from tacit.privacy import decimal_text, parse_epsilon
+
+__all__ = ["configure", "run"]
+
+MOST_CATEGORIES = 64
+"""Distinct texts up to which a column is taken for categories."""
+
+MOST_CELLS = 1_000
+"""Distinct whole numbers above which a column is collected in 100 cells."""
+
+EXAMPLE = """\
+[[services]]
+name = "users"
+key = "uid"
+attributes = [
+  { name = "age", low = 0, high = 124 },
+  { name = "income", low = 0, high = 200000, cells = 100, outside = "clamp" },
+  { name = "state", kind = "categorical", values = ["CA", "NY"], other = "elsewhere", null = true },
+  { name = "os", kind = "public" },
+]
+"""
+
+HEAD = """\
+# Everybody who takes part holds this file, so nothing in it may be secret: check the bounds and lists of values.
+# Say what a question would cost with `tacit plan`, what anyone can learn with `tacit audit`.
+epsilon = {epsilon}              # per person and round, over all services
+mechanism = "auto"
+
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("file", help="the collection file to write (.toml); must not exist yet")
+    parser.add_argument("tables", nargs="*", metavar="service=table", help="Parquet or CSV files to look at")
+    parser.add_argument("--epsilon", default="2", help="budget of a person over all services (default 2)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the file; refuse to overwrite one."""
+    path = Path(options.file)
+    if path.suffix.lower() != ".toml":
+        message = f"{path.name} must end in .toml."
+        raise UsageError(message, code="bad-option")
+    services, notes = [], []
+    for item in options.tables:
+        name, equals, source = item.partition("=")
+        if not equals:
+            message = f"{item!r} is not of the form service=table, such as users=users.parquet."
+            raise UsageError(message, code="bad-option")
+        text, left_out = _service(name, read_file(name, source))
+        services.append(text)
+        notes += [f"{name}.{column}: {why}" for column, why in left_out]
+    epsilon = decimal_text(parse_epsilon(options.epsilon))
+    written = HEAD.format(epsilon=epsilon) + ("\n".join(services) or EXAMPLE)
+    collection = Collection.from_toml(written)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(written)
+    except OSError as cause:
+        message = f"{path.name} cannot be written ({type(cause).__name__}). Choose a new file in an existing folder."
+        raise UsageError(message, code="unwritable-file") from None
+    if options.json:
+        print(json.dumps({"file": path.name, "collection": collection.id, "left_out": notes}))
+    else:
+        print(f"{path.name} is written; review it before anybody collects with it.")
+        for note in notes:
+            print(f"  left out: {note}")
+    return 0
+
+
+def _service(name: str, table: pa.Table) -> tuple[str, list[tuple[str, str]]]:
+    """Return a service after a table's columns, and the columns it leaves out."""
+    key = next((c for c in table.column_names if _is_key(table.column(c), table.num_rows)), None)
+    if key is None:
+        message = f"{name}: no column tells the rows apart, so there is no key. One-to-many tables are written by hand."
+        raise SchemaError(message, code="no-key")
+    attributes, left_out = [], []
+    for column in table.column_names:
+        if column == key:
+            continue
+        found, why = _attribute(table.column(column))
+        if found:
+            attributes.append({"name": column} | found)
+        else:
+            left_out.append((column, why))
+    lines = [f'[[services]]\nname = "{name}"\nkey = "{key}"\nattributes = [']
+    lines += [f"  {{ {', '.join(f'{word} = {_toml(value)}' for word, value in one.items())} }}," for one in attributes]
+    return "\n".join([*lines, "]\n"]), left_out
+
+
+def _is_key(column: pa.ChunkedArray, rows: int) -> bool:
+    keyed = pa.types.is_integer(column.type) or pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    return keyed and not column.null_count and pc.count_distinct(column).as_py() == rows
+
+
+def _attribute(column: pa.ChunkedArray) -> tuple[dict[str, Any], str]:
+    """Return an attribute's settings, or why there is none."""
+    null = {"null": True} if column.null_count else {}
+    kind = column.type
+    if column.null_count == len(column):
+        return {}, "it is empty"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        values = sorted(value for value in pc.unique(column).to_pylist() if value is not None)
+        if len(values) > MOST_CATEGORIES:
+            return {}, f"{len(values)} different texts are too many for categories"
+        return {"kind": "categorical", "values": values} | null, ""
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        ends = pc.min_max(column).as_py()
+        low, high = _rounded(ends["min"], ends["max"])
+        if not all(map(math.isfinite, (low, high))):
+            return {}, "it holds numbers without end"
+        cells = {"cells": 100} if high - low >= MOST_CELLS or pa.types.is_floating(kind) else {}
+        return {"low": low, "high": high} | cells | {"outside": "clamp"} | null, ""
+    if pa.types.is_boolean(kind):
+        return {}, "make it a text or a number"
+    return {}, f"columns of type {kind} are written by hand"
+
+
+def _rounded(low: float, high: float) -> tuple[int, int]:
+    """Return round bounds around the data, so that the file does not give the extremes of anybody away."""
+    step = 10 ** max(0, math.floor(math.log10(max(1.0, abs(low), abs(high)))))
+    below, above = math.floor(low / step) * step, math.ceil((high + 1) / step) * step
+    return below, above - 1 if step > 1 else above
+
+
+def _toml(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
