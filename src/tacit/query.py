@@ -28,8 +28,8 @@ __all__ = ["People", "run"]
 GROUPS_AT_ONCE = 16
 """Groups per statement: each adds a few columns to the contribution table."""
 
-GROUPS_OF_HISTOGRAM = 512
-"""Groups at once where codes are counted first."""
+TABLE_CELLS = 2**23
+"""Codes times groups at once where codes are counted first."""
 
 FEW_REPORTS = 30
 """Effective reports below which an answer warns, and the planned error is a floor."""
@@ -123,7 +123,7 @@ def run(bound: Bound, people: People, options: Options) -> Answer:
     groups = bound.groups()
     question = _Question(bound, people, options)
     rows: list[Row] = []
-    step = GROUPS_OF_HISTOGRAM if question.counts_codes else GROUPS_AT_ONCE
+    step = max(GROUPS_AT_ONCE, TABLE_CELLS // question.alphabet) if question.counts_codes else GROUPS_AT_ONCE
     for start in range(0, len(groups), step):
         rows += question.fetch(groups[start : start + step])
     rows.sort(key=lambda row: tuple((value is None, str(type(value)), value) for value in row[0]))
@@ -175,6 +175,11 @@ class _Question:
         formulas = self.bound.formulas(self.bound.groups()[0])
         totals = [total for made in formulas if made for total in made.totals]
         return all(needs_codes_only(one, totals) for one in self.people.rounds)
+
+    @property
+    def alphabet(self) -> int:
+        """Codes of the largest channel."""
+        return max(channel.alphabet for one in self.people.rounds for channel in one.stored[0].service.channels)
 
     def explain(self) -> str:
         """Return how the answer was made."""

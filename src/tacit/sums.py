@@ -155,8 +155,8 @@ def _counted(engine: DuckDB, plan: Plan, asked: Asked) -> dict[Values, Sums]:
     values = plan.measured(codes)
     pairs, squared = sorted(asked.pairs), sorted({i for i, _ in asked.pairs})
     totals = counts @ values
-    products = counts @ (values[:, [i for i, _ in pairs]] * values[:, [j for _, j in pairs]])
-    fourths = counts @ values[:, squared] ** 4
+    products = np.stack([counts @ (values[:, i] * values[:, j]) for i, j in pairs], axis=1) if pairs else totals[:, :0]
+    fourths = np.stack([counts @ np.square(values[:, i] ** 2) for i in squared], axis=1) if pairs else totals[:, :0]
     return {
         one: Sums(
             int(counts[place].sum()),

@@ -175,7 +175,7 @@ class Decoder:
         parts = [(term.coefficient, self._splits(grid, vectors))]
         if self.name == "blue":
             constant = term.coefficient * self._known_share(grid, vectors)
-            parts.append((-constant, self._splits(grid, [np.ones(len(vector)) for vector in vectors])))
+            parts.append((-constant, [tree.ones_split for tree in self._trees_of(grid)]))
         else:
             constant = 0.0
         read_root = False
@@ -195,8 +195,7 @@ class Decoder:
         """Return kappa: the multiple of 1, whose total is known, that leaves least to be read."""
         share = 1.0
         for tree, vector in zip(self._trees_of(grid), vectors, strict=True):
-            ones = np.ones(len(vector))
-            share *= tree.product(ones, vector) / tree.product(ones, ones)
+            share *= float(tree.ones_solved @ vector) / float(tree.ones_solved.sum())
         return share
 
     def _trees_of(self, grid: _Grid) -> list[BlueTree]:

@@ -12,7 +12,7 @@ blue    ``g_j = omega_j W_j x`` with ``(sum_j omega_j W_j'W_j) x = f``: least va
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -174,11 +174,17 @@ class BlueTree:
             carried = carried + self.weights[depth] * sums[-1]
         return sums
 
+    @cached_property
+    def ones_split(self) -> Split:
+        """The blue split of 1."""
+        return self.split(np.ones(self.levels.size))
+
+    @cached_property
+    def ones_solved(self) -> Vector:
+        """``G^-1 1``."""
+        return self.cell_sums(np.ones(self.levels.size))[-1][0]
+
     def split(self, vector: Vector) -> Split:
         """Return the blue split of one vector."""
         sums = self.cell_sums(vector)
         return [weight * level[0] if weight else None for weight, level in zip(self.weights, sums, strict=True)]
-
-    def product(self, left: Vector, right: Vector) -> float:
-        """Return ``left' G^-1 right``."""
-        return float(left @ self.cell_sums(right)[-1][0])

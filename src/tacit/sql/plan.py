@@ -193,11 +193,13 @@ class Plan:
 
     def measured(self, codes: npt.NDArray[np.int64]) -> Vector:
         """Return a column for each measure with what each code adds, in a plan that a histogram answers."""
-        values = self._values(0, 0, codes) + np.array([factor.constant for factor in self.factors[0]])
-        result = np.zeros((len(codes), len(self.measures)))
+        values = self._values(0, 0, codes)
+        values += np.array([factor.constant for factor in self.factors[0]])
+        result = np.zeros((len(codes), len(self.measures)), order="F")
         for column, products in enumerate(self._decoded):
             for coefficient, factors in products:
-                result[:, column] += coefficient * np.prod(values[:, factors], axis=1)
+                product = values[:, factors[0]] if len(factors) == 1 else np.prod(values[:, factors], axis=1)
+                result[:, column] += coefficient * product
         return result
 
     # --- the statement

@@ -10,6 +10,7 @@ import datetime
 import math
 import re
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,7 @@ def measure_vector(attribute: Sensitive) -> Vector:
     return np.array(numbers + [0.0] * attribute.null)
 
 
+@lru_cache(maxsize=64)
 def _centres(attribute: Ordinal) -> list[Fraction]:
     """Return the tick that a value index stands for: itself, a representative, or the middle of a bin."""
     count, ticks = attribute.values, attribute.ticks
