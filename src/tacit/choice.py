@@ -32,14 +32,16 @@ def choose_layout(service: Service, epsilon: Fraction, oracle: str) -> ServiceCo
     """Return the service compiled in the best of the candidate layouts, with the reason."""
     compared: dict[str, tuple[float, ServiceContract]] = {}
     refusals: list[LayoutError] = []
+    present = Service(service.name, service.key, service.attributes)  # compared as if everybody had a row
     for name in CANDIDATES:
         try:
             compiled = compile_service(service, epsilon, name, oracle)
+            judged = compiled if service.one_to_one else compile_service(present, epsilon, name, oracle)
         except LayoutError as refusal:
             refusals.append(refusal)
             continue
         if name != "hio" or len(compiled.channels[0].views) <= MOST_VIEWS:
-            compared[name] = mean_variance(compiled), compiled
+            compared[name] = mean_variance(judged), compiled
     if not compared:
         raise refusals[0]
     ranked = sorted(compared.items(), key=lambda item: item[1][0])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.advisor import people_for, predict
@@ -20,7 +21,8 @@ from tacit.contract import Contract, compile_contract
 from tacit.decode.decoder import DecoderName
 from tacit.diff import Diff, diff_contracts
 from tacit.encode.bulk import Progress, encode_rows, validate_rows
-from tacit.encode.keys import check_people, key_column
+from tacit.encode.keys import check_people, key_column, owners, people_column
+from tacit.encode.slots import choose_rows
 from tacit.encode.tables import as_table
 from tacit.errors import ContractError, PrivacyError, RecordError, SchemaError, UnknownNameError, UsageError
 from tacit.plain import read_schema
@@ -224,7 +226,8 @@ class Collection:
         Parameters
         ----------
         people : iterable of keys, optional
-            Who takes part; everybody sends to every service. Default: the keys of the first service.
+            Who takes part; everybody sends to every service, whoever has rows. Default: the keys of the first service
+            with one row per person.
         rng : Rng, optional
             Default: the operating system. `insecure_rng` is for tests, and shows in the output's metadata.
         progress : callable, optional
@@ -242,6 +245,16 @@ class Collection:
         if rng is not None and not callable(getattr(rng, "draws", None)):
             message = f"rng is a {type(rng).__name__}. Leave it out, or pass tc.insecure_rng(seed) in tests."
             raise UsageError(message, code="bad-option")
+        return self._encode_all(tables, people, SystemRng() if rng is None else rng, progress)
+
+    def _encode_all(
+        self,
+        tables: Mapping[str, Any],
+        people: Iterable[int] | Iterable[str] | None,
+        rng: Rng,
+        progress: Progress | None,
+    ) -> dict[str, pa.Table]:
+        """Validate everything, then draw."""
         for name in tables:
             self._contract[name]
         sources = {}
@@ -250,16 +263,23 @@ class Collection:
             if service.name not in tables:
                 problem = "no table was given. Everybody in a round reports to every service."
                 raise RecordError(problem, code="missing-table", service=service.name)
-            if not service.one_to_one:
-                problem = "encoding optional and one-to-many services is not available yet."
-                raise RecordError(problem, code="not-one-to-one", service=service.name)
             sources[service.name] = as_table(service, _as_rows(tables[service.name]))
         keys = {name: key_column(self._contract[name].service, table) for name, table in sources.items()}
-        check_people(keys, people)
+        everybody = {name: column for name, column in keys.items() if self._contract[name].service.one_to_one}
+        check_people(everybody, people)
+        taking_part = people_column(everybody, people)
+        others = [name for name in keys if name not in everybody]
+        owned = {name: owners(keys[name], taking_part, self._contract[name].service) for name in others}
         for name, table in sources.items():
             validate_rows(self._contract[name], table)
-        source = SystemRng() if rng is None else rng
-        return {name: self._encode(name, table, keys[name], source, progress) for name, table in sources.items()}
+        reports = {}
+        for name, table in sources.items():
+            if name in everybody:
+                reports[name] = self._encode(name, table, keys[name], rng, progress)
+            else:
+                slots = choose_rows(self._contract[name].service, table, owned[name], len(taking_part), rng)
+                reports[name] = self._encode(name, slots.table, taking_part, rng, progress, slots.extra)
+        return reports
 
     def _refuse_unsafe(self) -> None:
         if not self._audit.ok:
@@ -267,16 +287,24 @@ class Collection:
             raise PrivacyError(message, code="audit-failed")
 
     def _encode(
-        self, name: str, table: pa.Table, keys: pa.ChunkedArray, rng: Rng, progress: Progress | None
+        self,
+        name: str,
+        table: pa.Table,
+        people: pa.ChunkedArray,
+        rng: Rng,
+        progress: Progress | None,
+        extra: npt.NDArray[np.int64] | None = None,
     ) -> pa.Table:
         compiled = self._contract[name]
         service, rows = compiled.service, table.num_rows
-        codes = encode_rows(compiled, table, rng, progress)
+        codes = encode_rows(compiled, table, rng, progress, extra=extra)
+        keys = people if service.sends == 1 else people.take(pa.array(np.repeat(np.arange(len(people)), service.sends)))
+        slot = np.tile(np.arange(service.sends, dtype=np.int16), rows // service.sends)
         parts = []
         for index, channel_codes in enumerate(codes):
             columns = {
                 service.key: keys,
-                "slot": pa.array(np.zeros(rows, dtype=np.int16)),
+                "slot": pa.array(slot),
                 "channel": pa.array(np.full(rows, index, dtype=np.int32)),
                 "code": pa.array(channel_codes),
             }

@@ -96,8 +96,13 @@ class ServiceContract:
 
     @property
     def draws(self) -> int:
-        """Draws one record consumes, whatever its values."""
+        """Draws one report consumes, whatever its values."""
         return len(self.dithered) + sum(channel.draws for channel in self.channels)
+
+    @property
+    def place_draws(self) -> int:
+        """Draws that pick a person's places, before those of her reports."""
+        return self.service.sends if self.service.at_most is not None else 0
 
 
 @dataclass(frozen=True)
@@ -128,11 +133,17 @@ class Contract:
 BuildOracle = Callable[[Sequence[int]], Oracle]
 
 
-def lay_out(levels: Sequence[Levels], views: Sequence[View], build: BuildOracle) -> tuple[CompiledView, ...]:
-    """Give every view its oracle and its range of codes."""
+def lay_out(
+    levels: Sequence[Levels], views: Sequence[View], build: BuildOracle, extras: int
+) -> tuple[CompiledView, ...]:
+    """Give every view its oracle and its range of codes.
+
+    Extra cells (none, skip) lie behind those of a view's first active attribute, at cell 0 of the others.
+    """
     compiled, offset = [], 0
     for view in views:
-        oracle = build([levels[i][view[i]].cells for i in active_attributes(view)])
+        sizes = [levels[i][view[i]].cells for i in active_attributes(view)]
+        oracle = build([sizes[0] + extras, *sizes[1:]])
         compiled.append(CompiledView(view, oracle, offset))
         offset += oracle.alphabet
     if offset > MAX_CODE:
@@ -198,15 +209,15 @@ def compile_service(
     """Compile one service in one layout, with the budget of one of its reports."""
     levels = tuple(Levels.of(attribute) for attribute in service.sensitive)
     try:
-        channels = _compile_channels(levels, epsilon, layout, oracle, bits)
+        channels = _compile_channels(levels, epsilon, layout, oracle, bits, service.extras)
     except LayoutError as refusal:
-        hint = _what_fits(levels, epsilon, layout, oracle, bits)
+        hint = _what_fits(levels, epsilon, layout, oracle, bits, service.extras)
         raise LayoutError(f"{service.name}: {refusal.message}{hint}", code=refusal.code) from None
     return ServiceContract(service, layout, levels, channels)
 
 
 def _compile_channels(
-    levels: tuple[Levels, ...], epsilon: Fraction, layout: str, oracle: str, bits: int
+    levels: tuple[Levels, ...], epsilon: Fraction, layout: str, oracle: str, bits: int, extras: int
 ) -> tuple[Channel, ...]:
     plans = plan_channels(layout, levels)
     if len(plans) > MAX_CHANNELS:
@@ -216,18 +227,30 @@ def _compile_channels(
         Channel(
             plan.name,
             epsilon * plan.share,
-            lay_out(levels, plan.views, _oracle_builder(oracle, epsilon * plan.share, bits)),
+            lay_out(
+                levels, _with_root(plan.views, extras), _oracle_builder(oracle, epsilon * plan.share, bits), extras
+            ),
         )
         for plan in plans
     )
 
 
-def _what_fits(levels: tuple[Levels, ...], epsilon: Fraction, layout: str, oracle: str, bits: int) -> str:
+def _with_root(views: tuple[View, ...], extras: int) -> tuple[View, ...]:
+    """Return the views of a channel; where some show attributes at their root, so does one of them all.
+
+    With extra cells the number of rows is not known: somebody must report whether there is one.
+    """
+    root = (0,) * len(views[0])
+    needed = extras and len(views) > 1 and root not in views and any(0 in view for view in views)
+    return (*views, root) if needed else views
+
+
+def _what_fits(levels: tuple[Levels, ...], epsilon: Fraction, layout: str, oracle: str, bits: int, extras: int) -> str:
     """Return a sentence that names layouts and oracles that would fit, by trying them."""
 
     def fits(mechanism: str) -> bool:
         try:
-            _compile_channels(levels, epsilon, mechanism, "auto", bits)
+            _compile_channels(levels, epsilon, mechanism, "auto", bits, extras)
         except LayoutError:
             return False
         return True

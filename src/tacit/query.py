@@ -48,6 +48,11 @@ class People:
         self.engine, self.scope, self.rounds = engine, scope, rounds
 
     @property
+    def fans_out(self) -> bool:
+        """Whether a person may have several rows, so that the square of her total has no estimate of its own."""
+        return any(source.service.rows_at_most > 1 for source in self.scope.sources)
+
+    @property
     def collections(self) -> set[str]:
         """Ids of the collections whose reports are read."""
         return {one.collection for one in self.rounds}
@@ -63,7 +68,7 @@ class People:
         place = asked.places([total for _, total in terms])
         sums, _ = fetch_sums(self.engine, self.scope, self.rounds, asked, (), ())
         gradient = np.array([[weight for weight, _ in terms]])
-        variance = sums[()].covariance(gradient, place).item()
+        variance = sums[()].covariance(gradient, place, superpopulation=self.fans_out).item()
         return math.sqrt(variance) if variance >= 0 else math.nan, max(1.0, sums[()].effective(place) - 1)
 
     def planned_variance(self, terms: Terms, people: int) -> float:
@@ -177,6 +182,11 @@ class _Question:
         return all(needs_codes_only(one, totals) for one in self.people.rounds)
 
     @property
+    def _sampled(self) -> bool:
+        """Whether errors are those of a sample: asked for, or because nothing smaller is known to be enough."""
+        return self.options.superpopulation or self.people.fans_out
+
+    @property
     def alphabet(self) -> int:
         """Codes of the largest channel."""
         return max(channel.alphabet for one in self.people.rounds for channel in one.stored[0].service.channels)
@@ -212,7 +222,7 @@ class _Question:
         if not place:
             return Estimate(result.value, 0.0, sums.count, options.confidence)
         gradient = result.gradient
-        variance = sums.covariance(gradient[None, :], place, superpopulation=options.superpopulation).item()
+        variance = sums.covariance(gradient[None, :], place, superpopulation=self._sampled).item()
         freedom = max(1.0, sums.effective(place) - 1)
         origin = _origin(self.people, made, gradient, guards)
         if freedom < FEW_REPORTS - 1 and not guards and np.isfinite(gradient).all() and not math.isnan(variance):
@@ -231,7 +241,7 @@ class _Question:
             below = denominator(given)
             above = made.numerator(given) if made.numerator else below
             rows = np.stack([above.gradient, below.gradient])
-            matrix = sums.covariance(rows, place, superpopulation=self.options.superpopulation)
+            matrix = sums.covariance(rows, place, superpopulation=self._sampled)
             weakness = quantile**2 * matrix[1, 1] / below.value**2 if below.value else math.inf
             if math.isnan(weakness) or weakness >= 1:
                 return -math.inf, math.inf
@@ -239,7 +249,7 @@ class _Question:
                 interval = fieller(above.value, below.value, matrix, quantile)
         if made.square:
             square = made.square(given)
-            variance = sums.covariance(square.gradient[None, :], place, superpopulation=self.options.superpopulation)
+            variance = sums.covariance(square.gradient[None, :], place, superpopulation=self._sampled)
             if math.isnan(variance.item()):
                 return 0.0, math.inf
             margin = quantile * math.sqrt(max(0.0, variance.item()))

@@ -129,6 +129,18 @@ class Service:
         """Whether every person has exactly one row."""
         return self.at_most is None and not self.optional
 
+    @property
+    def rows_at_most(self) -> int:
+        """Rows of a person that count."""
+        return self.at_most or 1
+
+    @property
+    def extras(self) -> int:
+        """Cells beside those of records: *none* (no row at all) and *skip* (has rows, none at the drawn place)."""
+        if self.one_to_one:
+            return 0
+        return 1 if self.rows_at_most == 1 else 2
+
 
 @dataclass(frozen=True)
 class Schema:

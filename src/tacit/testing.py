@@ -5,13 +5,10 @@ It cannot be reached through ``epsilon``: its audit fails, so `Collection.encode
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 
 from tacit.collection import Collection
 from tacit.contract import Channel, CompiledView, Contract, ServiceContract
-from tacit.encode.bulk import encode_rows
-from tacit.encode.tables import as_table
 from tacit.layouts import Levels
 from tacit.oracles import Grr
 from tacit.privacy import MAX_EPSILON, parse_epsilon
@@ -31,24 +28,11 @@ def identity_collection(schema: Schema) -> Collection:
 def _identity(service: Service) -> ServiceContract:
     levels = tuple(Levels.of(attribute) for attribute in service.sensitive)
     finest = tuple(attribute.finest for attribute in levels)
-    sizes = tuple(attribute.size for attribute in levels if len(attribute) > 1) or (1,)
-    view = CompiledView(finest, Grr(sizes, DRAW_BITS, flip=0), 0)
+    sizes = [attribute.size for attribute in levels if len(attribute) > 1] or [1]
+    view = CompiledView(finest, Grr((sizes[0] + service.extras, *sizes[1:]), DRAW_BITS, flip=0), 0)
     return ServiceContract(service, "fc", levels, (Channel("identity", parse_epsilon(MAX_EPSILON), (view,)),))
 
 
 def reveal(collection: Collection, **tables: pa.Table) -> dict[str, pa.Table]:
     """Encode tables with a collection that protects nobody."""
-    reports = {}
-    for name, source in tables.items():
-        compiled = collection.contract[name]
-        table = as_table(compiled.service, source)
-        [codes] = encode_rows(compiled, table, insecure_rng(0))
-        columns = {
-            compiled.service.key: table.column(compiled.service.key),
-            "slot": np.zeros(len(codes), dtype=np.int16),
-            "channel": np.zeros(len(codes), dtype=np.int32),
-            "code": codes,
-        }
-        made = pa.table(columns | {a.name: table.column(a.name) for a in compiled.service.public})
-        reports[name] = made.replace_schema_metadata({"tacit.collection": collection.id})
-    return reports
+    return collection._encode_all(tables, None, insecure_rng(0), None)  # noqa: SLF001

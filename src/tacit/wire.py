@@ -196,13 +196,13 @@ def _read_service(data: Mapping[str, Any], schema: Schema, index: int, most_view
     _require(_is_label(data["layout"]) and _is_label(why), "a layout and its reason are short texts")
     channels: list[Channel] = []
     for item in data["channels"]:
-        channels.append(_read_channel(item, levels, most_views))
+        channels.append(_read_channel(item, levels, most_views, service.extras))
         most_views -= len(channels[-1].views)
     _require(channels, "a service has no channel")
     return ServiceContract(service, data["layout"], levels, tuple(channels), why)
 
 
-def _read_channel(data: Mapping[str, Any], levels: Sequence[Levels], most_views: int) -> Channel:
+def _read_channel(data: Mapping[str, Any], levels: Sequence[Levels], most_views: int, extras: int) -> Channel:
     _require(_is_label(data["name"]), "a channel's name is a short text")
     views = _read_views(data["views"], levels, most_views)
     by_domain, otherwise = data["by_domain"], data["otherwise"]
@@ -218,7 +218,7 @@ def _read_channel(data: Mapping[str, Any], levels: Sequence[Levels], most_views:
         _require(not oracle.flaw(), oracle.flaw())
         return oracle
 
-    return Channel(data["name"], parse_epsilon(data["epsilon"]), lay_out(levels, views, build))
+    return Channel(data["name"], parse_epsilon(data["epsilon"]), lay_out(levels, views, build, extras))
 
 
 def _read_views(data: Mapping[str, Any], levels: Sequence[Levels], most: int) -> list[View]:

@@ -109,10 +109,10 @@ def test_the_table_of_theory_section_5(values: int, fanout: int, source: np.rand
     for low, high in drawn:
         vector = ((np.arange(values) >= low) & (np.arange(values) <= high)).astype(float)
         covers.append(len(levels.cover(low, high)) * count)
-        blues.append(tree.product(vector, vector))
+        blues.append(vector @ tree.cell_sums(vector)[-1][0])
     cover, blue, ones, amounts = THEORY[values, fanout]
     assert np.mean(covers) == pytest.approx(32.64 if (values, fanout) == (125, 5) else cover, rel=0.05)
     assert np.mean(blues) == pytest.approx(blue, rel=0.05)
     one, amount = np.ones(values), (np.arange(values) + 0.5) / values
-    assert round(tree.product(one, one), 2) == ones
-    assert round(tree.product(amount, amount), 2) == amounts
+    assert round(float(one @ tree.cell_sums(one)[-1][0]), 2) == ones
+    assert round(float(amount @ tree.cell_sums(amount)[-1][0]), 2) == amounts

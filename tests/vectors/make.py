@@ -1,7 +1,8 @@
 """Write the test vectors: fixed words in, codes out, for clients in any language. Run it to regenerate v1/.
 
 Each file holds a contract (its exact text and id), a service, records, the 32-bit words of all records in order, and
-the codes, a list for each record with one code for each channel. Words are SHA-256 in counter mode over the vector's
+the codes, a list for each record with one code for each channel. ``many_*`` and ``optional`` hold people with a list of
+rows each, and codes for each person, slot and channel. Words are SHA-256 in counter mode over the vector's
 name, so that any language can make more; the last two records have the smallest and the largest draws. ``bad_*`` files
 hold records that must be refused, with the error's code.
 """
@@ -66,6 +67,15 @@ CASES: dict[str, tuple[list[Any], list[dict[str, Any]], dict[str, Any]]] = {
     "values": (RICH, RICH_RECORDS, {"mechanism": "am(2)", "epsilon": 2}),
 }
 
+ORDERS = [tc.Ordinal("amount", 0, 499, cells=17), tc.Categorical("item", ["a", "b", "c"])]
+ORDER_ROWS = [[{"amount": 37 * (i + k) % 500, "item": "abc"[(i + k) % 3]} for k in range(i % 7)] for i in range(24)]
+MANY: dict[str, tuple[dict[str, Any], list[list[dict[str, Any]]], dict[str, Any]]] = {
+    "many_one_slot": ({"at_most": 4}, ORDER_ROWS, {"mechanism": "hio", "epsilon": 1}),
+    "many_three_slots": ({"at_most": 4, "sends": 3}, ORDER_ROWS, {"mechanism": "pairs", "epsilon": 3}),
+    "many_split": ({"at_most": 2, "sends": 2}, ORDER_ROWS, {"mechanism": "sc", "epsilon": 4}),
+    "optional": ({"optional": True}, [rows[:1] for rows in ORDER_ROWS], {"mechanism": "hio", "epsilon": 1}),
+}
+
 GOOD = RICH_RECORDS[1]
 BAD: dict[str, dict[str, Any]] = {
     "missing_value": {**GOOD, "state": None},
@@ -98,9 +108,12 @@ def with_dates(record: dict[str, Any]) -> dict[str, Any]:
     return record | {"day": datetime.date.fromisoformat(day)} if isinstance(day, str) else record
 
 
-def collection_of(attributes: list[Any], epsilon: Any, **options: Any) -> tc.Collection:
+def collection_of(
+    attributes: list[Any], epsilon: Any, *, shape: dict[str, Any] | None = None, **options: Any
+) -> tc.Collection:
     """Return a collection of one service."""
-    return tc.Collection(tc.Schema([tc.Service("s", key="uid", attributes=attributes)]), epsilon, **options)
+    service = tc.Service("s", key="uid", attributes=attributes, **(shape or {}))
+    return tc.Collection(tc.Schema([service]), epsilon, **options)
 
 
 def vectors() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -118,6 +131,15 @@ def vectors() -> Iterator[tuple[str, dict[str, Any]]]:
             for i, record in enumerate(records)
         ]
         yield f"{name}.json", _head(collection) | {"records": records, "words": stream, "codes": codes}
+    for name, (shape, people, options) in MANY.items():
+        collection = collection_of(ORDERS, shape=shape, **options)
+        interpreter = Interpreter(collection.to_json())
+        stream = words(name, len(people), 2 * interpreter.draws("s"))
+        draws = [draw_of_words(*pair) for pair in zip(stream[::2], stream[1::2], strict=True)]
+        yield (
+            f"{name}.json",
+            _head(collection) | {"people": people, "words": stream, "codes": many(interpreter, people, draws)},
+        )
     collection = collection_of(RICH, 2, mechanism="am(2)")
     interpreter = Interpreter(collection.to_json())
     for name, record in BAD.items():
@@ -125,6 +147,12 @@ def vectors() -> Iterator[tuple[str, dict[str, Any]]]:
             interpreter.encode("s", with_dates(record), [0] * interpreter.draws("s"))
         except RecordError as refusal:
             yield f"bad_{name}.json", _head(collection) | {"record": record, "error": refusal.code}
+
+
+def many(interpreter: Interpreter, people: list[list[dict[str, Any]]], draws: list[int]) -> list[list[list[int]]]:
+    """Return the codes of people with any number of rows: a list for each person, slot and channel."""
+    count = interpreter.draws("s")
+    return [interpreter.encode_rows("s", rows, draws[i * count : (i + 1) * count]) for i, rows in enumerate(people)]
 
 
 def _head(collection: tc.Collection) -> dict[str, Any]:

@@ -16,10 +16,11 @@ from tacit.client import Interpreter
 from tacit.client.interpreter import draw_of_words
 from tacit.errors import RecordError
 from tacit.randomness import ReplayRng
-from vectors.make import BAD, CASES, HERE, text, vectors, with_dates, words
+from vectors.make import BAD, CASES, HERE, MANY, many, text, vectors, with_dates, words
 
 FILES = sorted(HERE.glob("*.json"))
-GOOD_FILES = [path for path in FILES if not path.name.startswith("bad_")]
+MANY_FILES = [path for path in FILES if path.name.startswith(("many_", "optional"))]
+GOOD_FILES = [path for path in FILES if not path.name.startswith("bad_") and path not in MANY_FILES]
 BAD_FILES = [path for path in FILES if path.name.startswith("bad_")]
 
 
@@ -48,6 +49,26 @@ def test_both_encoders_reproduce_the_codes(path: Path) -> None:
     assert np.array(out["code"]).reshape(-1, len(records)).T.tolist() == vector["codes"]
 
 
+@pytest.mark.parametrize("path", MANY_FILES, ids=lambda path: path.stem)
+def test_both_encoders_reproduce_the_codes_of_people_with_any_number_of_rows(path: Path) -> None:
+    vector, collection = load(path)
+    interpreter, people = Interpreter(vector["contract"]), vector["people"]
+    count = interpreter.draws("s")
+    assert vector["words"] == words(path.stem, len(people), 2 * count)
+    draws = [draw_of_words(*pair) for pair in zip(vector["words"][::2], vector["words"][1::2], strict=True)]
+    assert many(interpreter, people, draws) == vector["codes"]
+    for i, rows in enumerate(people):  # the bulk encoder draws all places first, so people are compared one by one
+        own = vector["words"][2 * count * i : 2 * count * (i + 1)]
+        columns = {name: pa.array([row[name] for row in rows], kind) for name, kind in TYPES.items()}
+        table = pa.table({"uid": pa.array([7] * len(rows), pa.int64()), **columns})
+        out = collection.encode(s=table, people=[7], rng=ReplayRng(own))["s"]
+        by_slot = sorted(zip(out["slot"].to_pylist(), out["channel"].to_pylist(), out["code"].to_pylist(), strict=True))
+        assert [code for _, _, code in by_slot] == [code for slot in vector["codes"][i] for code in slot]
+
+
+TYPES = {"amount": pa.int64(), "item": pa.string()}
+
+
 @pytest.mark.parametrize("path", BAD_FILES, ids=lambda path: path.stem)
 def test_bad_records_are_refused_by_the_stated_code(path: Path) -> None:
     vector, collection = load(path)
@@ -64,5 +85,5 @@ def test_bad_records_are_refused_by_the_stated_code(path: Path) -> None:
 def test_vectors_regenerate_to_the_last_byte() -> None:
     made = {name: text(vector) for name, vector in vectors()}
     assert made == {path.name: path.read_text() for path in FILES}
-    assert len(made) == len(CASES) + len(BAD)
+    assert len(made) == len(CASES) + len(MANY) + len(BAD)
     assert isinstance(with_dates({"day": "2026-01-02"})["day"], datetime.date)

@@ -51,12 +51,24 @@ class Interpreter:
         return self._services[name]
 
     def draws(self, service: str) -> int:
-        """Return how many draws a record of a service consumes, whatever it holds."""
+        """Return how many draws a person's reports to a service consume, whatever she has to report."""
         return self._service(service).draws
 
     def encode(self, service: str, record: Mapping[str, Any], draws: Sequence[int]) -> list[int]:
-        """Return the code of each channel, for a record that holds the service's sensitive attributes."""
-        return self._service(service).encode(record, draws)
+        """Return the code of each channel, for a service with one row per person."""
+        rules = self._service(service)
+        if rules.extras:
+            problem = "people may have any number of rows. Use encode_rows with a list of them, which may be empty."
+            raise RecordError(problem, code="not-one-to-one", service=service)
+        return rules.encode([record], draws)[0]
+
+    def encode_rows(self, service: str, records: Sequence[Mapping[str, Any]], draws: Sequence[int]) -> list[list[int]]:
+        """Return the codes of each slot, one for each channel: as many whatever the number of records."""
+        rules = self._service(service)
+        if not rules.many and len(records) != 1 and (records or not rules.extras):
+            problem = "there must be exactly one row, or at most one if the service is optional."
+            raise RecordError(problem, code="duplicate-key", service=service)
+        return rules.encode(records, draws)
 
 
 class _Service:
@@ -66,17 +78,46 @@ class _Service:
         self.name: str = data["name"]
         sensitive = [attribute for attribute in data["attributes"] if attribute["kind"] != "public"]
         self.attributes = [a | levels for a, levels in zip(sensitive, data["levels"], strict=True)]
-        self.channels = [_Channel(channel, self.attributes) for channel in data["channels"]]
-        self.draws: int = sum(map(_is_dithered, self.attributes)) + sum(channel.draws for channel in self.channels)
+        self.many, self.sends = "at_most" in data, data.get("sends", 1)
+        self.at_most: int = data.get("at_most", 1)
+        self.extras = (1 if self.at_most == 1 else 2) if self.many or data.get("optional") else 0
+        self.channels = [_Channel(channel, self.attributes, self.extras) for channel in data["channels"]]
+        self.report_draws = sum(map(_is_dithered, self.attributes)) + sum(channel.draws for channel in self.channels)
+        self.draws: int = self.sends * (self.report_draws + self.many)
 
-    def encode(self, record: Mapping[str, Any], draws: Sequence[int]) -> list[int]:
+    def encode(self, records: Sequence[Mapping[str, Any]], draws: Sequence[int]) -> list[list[int]]:
         if len(draws) != self.draws:
-            problem = f"{len(draws)} draws were given; a record takes {self.draws}."
+            problem = f"{len(draws)} draws were given; a person's reports take {self.draws}."
             raise RecordError(problem, code="wrong-draws", service=self.name)
         if not all(type(draw) is int and 0 <= draw < 1 << BITS for draw in draws):
             message = "A draw is not a whole number below 2**53. Nothing was encoded."
             raise RandomnessError(message)
-        stream = iter(draws)
+        for record in records:  # those that are not drawn must be right, too
+            self._values(record, [0] * len(self.attributes))
+        places = self._places(len(records), draws[: self.sends]) if self.many else [0]
+        stream = iter(draws[self.sends * self.many :])
+        codes = []
+        for place in places:
+            own = [next(stream) for _ in range(self.report_draws)]
+            dither = own[: sum(map(_is_dithered, self.attributes))]
+            values = self._values(records[place], dither) if place < len(records) else None
+            extra = 0 if not records else 1
+            rest = iter(own[len(dither) :])
+            codes.append([c.encode(values, extra, [next(rest) for _ in range(c.draws)]) for c in self.channels])
+        return codes
+
+    def _places(self, rows: int, draws: Sequence[int]) -> list[int]:
+        """Return a different place for each slot: rows stand at the first ones."""
+        chosen: list[int] = []
+        for slot, draw in enumerate(draws):
+            place = draw % (max(rows, self.at_most) - slot)
+            for taken in sorted(chosen):
+                place += place >= taken
+            chosen.append(place)
+        return chosen
+
+    def _values(self, record: Mapping[str, Any], dither: Sequence[int]) -> list[int]:
+        stream = iter(dither)
         values = []
         for attribute in self.attributes:
             if attribute["name"] not in record:
@@ -84,27 +125,32 @@ class _Service:
                 raise RecordError(problem, code="missing-column", service=self.name, column=attribute["name"])
             draw = next(stream) if _is_dithered(attribute) else None
             values.append(value_index(self.name, attribute, record[attribute["name"]], draw))
-        return [channel.encode(values, [next(stream) for _ in range(channel.draws)]) for channel in self.channels]
+        return values
 
 
 class _Channel:
     """One channel's views, each with its cells, its oracle and the first of its codes."""
 
-    def __init__(self, data: Data, attributes: list[Data]) -> None:
+    def __init__(self, data: Data, attributes: list[Data], extras: int) -> None:
         self.draws: int = data["draws"]
-        self._attributes = attributes
+        self._attributes, self._extras = attributes, extras
         self._views: list[tuple[list[int], list[int], list[int], Data, int]] = []
         offset = 0
         for view in _views(data["views"], len(attributes)):
             active = [i for i, level in enumerate(view) if level] or [0]
             sizes = [_cells(attributes[i], view[i]) for i in active]
+            sizes[0] += extras
             oracle = data["by_domain"].get(str(prod(sizes))) or data["otherwise"]
             self._views.append((view, active, sizes, oracle, offset))
             offset += alphabet(oracle, sizes)
 
-    def encode(self, values: list[int], draws: list[int]) -> int:
+    def encode(self, values: list[int] | None, extra: int, draws: list[int]) -> int:
+        """Return the code of a record's values or, without any, of an extra cell."""
         view, active, sizes, oracle, offset = self._views[draws[0] % len(self._views)]
-        cells = [_cell(self._attributes[i], view[i], values[i]) for i in active]
+        if values is None:
+            cells = [sizes[0] - self._extras + extra, *(0 for _ in active[1:])]
+        else:
+            cells = [_cell(self._attributes[i], view[i], values[i]) for i in active]
         return offset + answer(oracle, sizes, cells, seed=draws[1], answers=draws[2:], bits=BITS)
 
 

@@ -9,6 +9,10 @@ attribute, single values among them), the term's vectors are split level by leve
 which adds up to the term exactly, whatever the weights. Blue weighs a view by ``probability / (noise * cells of the
 other attributes)``, fitted by a product over the attributes; papers' decoders read views of S alone where they exist.
 If the traces fill no grid, but each attribute has reports of its own (SC), estimates are multiplied.
+
+A service whose people may have no row has extra cells (none, skip), and functionals over one more attribute, the last:
+its **presence**, with index 0 for a record and 1, 2 for the extra cells. Attributes have no value on extra cells, so a
+term that looks at both is zero there. Every view shows the extra cells, each by itself.
 """
 
 from __future__ import annotations
@@ -47,14 +51,16 @@ class _Source:
     view: int
     trace: tuple[int, ...]
     weight: float
+    cell_weight: float
     pure: bool
 
 
 class _Grid:
     """All views as sources about some attributes, and whether their traces fill a grid."""
 
-    def __init__(self, service: ServiceContract, attributes: tuple[int, ...]) -> None:
+    def __init__(self, service: ServiceContract, attributes: tuple[int, ...], *, own: bool = False) -> None:
         self.service, self.attributes = service, attributes
+        self.extras, self._own = service.service.extras, own
         self.sources = list(self._sources())
         self.depths = [sorted({source.trace[k] for source in self.sources}) for k in range(len(attributes))]
 
@@ -62,7 +68,7 @@ class _Grid:
         for c, channel in enumerate(self.service.channels):
             for v, view in enumerate(channel.views):
                 trace = tuple(view.levels[i] for i in self.attributes)
-                if not any(trace) and view.oracle.domain > 1:
+                if not any(trace) and view.oracle.domain > 1 and (self._own or not self.extras):
                     continue  # it says nothing about these attributes, with noise
                 others = [
                     self.service.levels[i][view.levels[i]].cells
@@ -71,7 +77,8 @@ class _Grid:
                 ]
                 share = channel.view_weight(v) / view.oracle.span
                 noise = float(view.oracle.noise) or 1.0  # one cell: nothing is read from it
-                yield _Source(c, v, trace, share / noise / float(np.prod(others)), pure=all(n == 1 for n in others))
+                pure = all(n == 1 for n in others)
+                yield _Source(c, v, trace, share / noise / float(np.prod(others)), share / noise, pure=pure)
 
     @cached_property
     def is_grid(self) -> bool:
@@ -80,7 +87,8 @@ class _Grid:
             depths[-1] == self.service.levels[i].finest for i, depths in zip(self.attributes, self.depths, strict=True)
         )
         traces = {source.trace for source in self.sources}
-        return finest and all(trace in traces for trace in itertools.product(*self.depths) if any(trace))
+        needed = [trace for trace in itertools.product(*self.depths) if any(trace) or self.extras]
+        return finest and all(trace in traces for trace in needed)
 
     @cached_property
     def level_weights(self) -> list[Vector]:
@@ -88,7 +96,7 @@ class _Grid:
         totals: dict[tuple[int, ...], float] = {}
         for source in self.sources:
             totals[source.trace] = totals.get(source.trace, 0.0) + source.weight
-        told = [trace for trace in totals if any(trace)] or list(totals)
+        told = [trace for trace in totals if any(trace) or self.extras] or list(totals)
         offsets = np.cumsum([0, *(len(depths) for depths in self.depths)])
         design = np.zeros((len(told), offsets[-1]))
         for row, trace in enumerate(told):
@@ -100,8 +108,20 @@ class _Grid:
         for k, (i, depths) in enumerate(zip(self.attributes, self.depths, strict=True)):
             vector = np.zeros(len(self.service.levels[i]))
             vector[depths] = np.exp(fitted[offsets[k] : offsets[k + 1]])
-            weights.append(vector / vector.max())
+            weights.append(vector)
         return weights
+
+    @cached_property
+    def trees(self) -> list[BlueTree]:
+        """A solver for each attribute."""
+        if not self.attributes:
+            return []
+        return [BlueTree(self.service.levels[i], w) for i, w in zip(self.attributes, self.level_weights, strict=True)]
+
+    @cached_property
+    def cell_weight(self) -> float:
+        """Weight with which all views together show an extra cell."""
+        return sum(source.cell_weight for source in self.sources)
 
     def shares(self, *, pure: bool) -> Iterator[tuple[_Source, float]]:
         """Yield every source that is read, with its share in its trace."""
@@ -120,43 +140,57 @@ class Decoder:
 
     def __init__(self, service: ServiceContract, name: DecoderName = "blue") -> None:
         self.service, self.name = service, name
-        self._grids: dict[tuple[int, ...], _Grid] = {}
-        self._trees: dict[tuple[int, ...], list[BlueTree]] = {}
+        self._grids: dict[tuple[tuple[int, ...], bool], _Grid] = {}
 
     def decode(self, functional: Functional) -> Decoded:
         """Return contributions whose mean, for every record, is the functional."""
         constant, linear = 0.0, _Collected(self.service)
         products: list[tuple[float, tuple[Factor, ...]]] = []
         for term in functional.terms:
-            attributes = tuple(sorted(term.factors))
-            if not attributes:
+            attributes = tuple(i for i in sorted(term.factors) if i < len(self.service.levels))
+            if not term.factors:
                 constant += term.coefficient
-            elif self._grid(attributes).is_grid:
-                constant += self._read(term, attributes, linear)
+            elif (grid := self._grid(attributes)).is_grid:
+                constant += self._read(term, grid, linear)
             else:
                 products.append((term.coefficient, self._multiply(term, attributes)))
         if constant or linear.products:
             products.insert(0, (1.0, (linear.factor(constant),)))
         return Decoded(tuple(products))
 
-    def _grid(self, attributes: tuple[int, ...]) -> _Grid:
-        if attributes not in self._grids:
-            self._grids[attributes] = _Grid(self.service, attributes)
-        return self._grids[attributes]
+    def _presence(self, term: Term) -> Vector:
+        """Return a term's values on records and on extra cells, where attributes have none."""
+        extras = self.service.service.extras
+        presence = term.factors.get(len(self.service.levels))
+        if presence is not None:
+            return presence
+        return np.array([1.0] + [0.0] * extras)
+
+    def _grid(self, attributes: tuple[int, ...], *, own: bool = False) -> _Grid:
+        if (attributes, own) not in self._grids:
+            self._grids[attributes, own] = _Grid(self.service, attributes, own=own)
+        return self._grids[attributes, own]
 
     def _multiply(self, term: Term, attributes: tuple[int, ...]) -> tuple[Factor, ...]:
         """Return one factor per attribute, from reports of its own."""
         used: set[int] = set()
-        factors = []
+        factors: list[Factor] = []
         for i in attributes:
-            grid = self._grid((i,))
+            grid = self._grid((i,), own=True)
             channels = {source.channel for source in grid.sources}
             if not grid.is_grid or used & channels:
                 raise self._refusal(attributes)
             used |= channels
             collected = _Collected(self.service)
-            constant = self._read(Term(1.0, {i: term.factors[i]}), (i,), collected)
+            own = {i: term.factors[i]}
+            if self.service.service.extras:
+                presence = self._presence(term)
+                own[len(self.service.levels)] = presence / presence[0] if factors else presence
+            constant = self._read(Term(1.0, own), grid, collected)
             factors.append(collected.factor(constant))
+        if self.service.service.sends > 1:
+            message = "Products of estimates cannot be added up over several reports of a person. Use hio, fc or pairs."
+            raise UnanswerableError(message)
         return tuple(factors)
 
     def _refusal(self, attributes: tuple[int, ...]) -> UnanswerableError:
@@ -168,45 +202,50 @@ class Decoder:
         )
         return UnanswerableError(message)
 
-    def _read(self, term: Term, attributes: tuple[int, ...], collected: _Collected) -> float:
+    def _read(self, term: Term, grid: _Grid, collected: _Collected) -> float:
         """Collect the readings of one term and return its known part."""
-        grid = self._grid(attributes)
-        vectors = [term.factors[i] for i in attributes]
-        parts = [(term.coefficient, self._splits(grid, vectors))]
-        if self.name == "blue":
-            constant = term.coefficient * self._known_share(grid, vectors)
-            parts.append((-constant, [tree.ones_split for tree in self._trees_of(grid)]))
-        else:
-            constant = 0.0
+        vectors = [term.factors[i] for i in grid.attributes]
+        presence = self._presence(term)
+        share = self._known_share(grid, vectors, presence) if self.name == "blue" else 0.0
+        constant = term.coefficient * share
+        parts = [(term.coefficient * presence[0], self._splits(grid, vectors))]
+        if share:
+            parts.append((-constant, [tree.ones_split for tree in grid.trees]))
         read_root = False
-        for source, share in grid.shares(pure=self.name != "blue"):
-            if not any(source.trace) and self.name == "blue":
+        for source, part in grid.shares(pure=self.name != "blue"):
+            if not any(source.trace) and self.name == "blue" and not grid.extras:
                 continue  # after the known total, the weights of the all-root view are zero
             read_root |= not any(source.trace)
             for coefficient, split in parts:
                 cells = [g[depth] for g, depth in zip(split, source.trace, strict=True)]
-                collected.add(source, attributes, cells, coefficient * share)
-        if self.name != "blue" and not read_root:  # no view shows nothing: its only cell holds everybody
+                collected.add(source, grid.attributes, cells, coefficient * part)
+        if self.name != "blue" and not read_root and not grid.extras:
+            # no view shows nothing: its only cell holds everybody
             roots = [0.0 if split[0] is None else float(split[0][0]) for split in parts[0][1]]
             constant = term.coefficient * float(np.prod(roots))
+        if grid.extras:
+            beside = term.coefficient * presence[1:] - constant
+            for source in grid.sources:
+                collected.add_extras(source, beside * (source.cell_weight / grid.cell_weight))
         return constant
 
-    def _known_share(self, grid: _Grid, vectors: list[Vector]) -> float:
+    def _known_share(self, grid: _Grid, vectors: list[Vector], presence: Vector) -> float:
         """Return kappa: the multiple of 1, whose total is known, that leaves least to be read."""
-        share = 1.0
-        for tree, vector in zip(self._trees_of(grid), vectors, strict=True):
-            share *= float(tree.ones_solved @ vector) / float(tree.ones_solved.sum())
-        return share
-
-    def _trees_of(self, grid: _Grid) -> list[BlueTree]:
-        if grid.attributes not in self._trees:
-            pairs = zip(grid.attributes, grid.level_weights, strict=True)
-            self._trees[grid.attributes] = [BlueTree(self.service.levels[i], weights) for i, weights in pairs]
-        return self._trees[grid.attributes]
+        asked, whole = float(presence[0]), 1.0
+        for tree, vector in zip(grid.trees, vectors, strict=True):
+            asked *= float(tree.ones_solved @ vector)
+            whole *= float(tree.ones_solved.sum())
+        if not grid.attributes:
+            total = sum(source.weight for source in grid.sources)
+            asked, whole = asked / total, whole / total
+        if grid.extras:
+            asked += float(presence[1:].sum()) / grid.cell_weight
+            whole += grid.extras / grid.cell_weight
+        return asked / whole
 
     def _splits(self, grid: _Grid, vectors: list[Vector]) -> list[Split]:
         if self.name == "blue":
-            return [tree.split(vector) for tree, vector in zip(self._trees_of(grid), vectors, strict=True)]
+            return [tree.split(vector) for tree, vector in zip(grid.trees, vectors, strict=True)]
         split = cover_split if self.name == "cover" else rdc_split
         found = []
         for i, depths, vector in zip(grid.attributes, grid.depths, vectors, strict=True):
@@ -234,10 +273,21 @@ class _Collected:
         product: Product = []
         for i, size in zip(view.active, view.oracle.sizes, strict=True):
             vector = given.pop(i, None)
-            product.append(np.ones(size) if vector is None else vector)
+            behind = np.zeros(0 if product else self.service.service.extras)
+            real = np.ones(size - len(behind)) if vector is None else vector
+            product.append(np.concatenate([real, behind]) if len(behind) else real)
         for vector in given.values():  # attributes at their root: a number
             scale *= float(vector[0]) if vector is not None else 1.0
         product[0] = scale * product[0]
+        self.products.setdefault(source.channel, {}).setdefault(source.view, []).append(product)
+
+    def add_extras(self, source: _Source, values: Vector) -> None:
+        """Read the extra cells of a view: behind the cells of its first attribute, at cell 0 of the others."""
+        if not values.any():
+            return
+        sizes = self.service.channels[source.channel].views[source.view].oracle.sizes
+        first = np.concatenate([np.zeros(sizes[0] - len(values)), values])
+        product = [first, *((np.arange(size) == 0).astype(np.float64) for size in sizes[1:])]
         self.products.setdefault(source.channel, {}).setdefault(source.view, []).append(product)
 
     def factor(self, constant: float) -> Factor:

@@ -182,7 +182,8 @@ class BlueTree:
     @cached_property
     def ones_solved(self) -> Vector:
         """``G^-1 1``."""
-        return self.cell_sums(np.ones(self.levels.size))[-1][0]
+        solved: Vector = self.cell_sums(np.ones(self.levels.size))[-1][0]
+        return solved
 
     def split(self, vector: Vector) -> Split:
         """Return the blue split of one vector."""

@@ -35,6 +35,9 @@ def expected_variance(service: ServiceContract, decoded: Decoded, frequencies: S
     """Return the mean variance of one person's contribution around the person's true value."""
     if not decoded.products:
         return 0.0
+    if service.service.extras:
+        message = "Errors of services whose people may have no row, or several, cannot be foretold yet."
+        raise UnanswerableError(message, code="not-predictable")
     if len(decoded.products) > 1:
         message = "The error of ORs over several attributes cannot be predicted for sc. Use AND only."
         raise UnanswerableError(message, code="not-predictable")

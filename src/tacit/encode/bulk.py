@@ -1,4 +1,4 @@
-"""Tables to codes, a chunk of rows at a time on all cores.
+"""Rows to codes, a chunk of rows at a time on all cores.
 
 The draws of record i are the i-th run of ``service.draws`` draws of the source, in this order: one for each dithered
 attribute, then for each channel one for the view, one for the seed, and its answers. How rows are cut into chunks
@@ -42,8 +42,8 @@ Progress = Callable[[int, int], None]
 class _Encoder:
     """Encodes chunks of one service."""
 
-    def __init__(self, compiled: ServiceContract, table: pa.Table) -> None:
-        self.compiled, self.table = compiled, table
+    def __init__(self, compiled: ServiceContract, table: pa.Table, extra: Codes | None = None) -> None:
+        self.compiled, self.table, self.extra = compiled, table, extra
         self.span = compiled.channels[0].views[0].oracle.span
         self.readers = [reader_of(compiled.service.name, attribute) for attribute in compiled.service.sensitive]
         views = max(len(channel.views) for channel in compiled.channels)
@@ -76,12 +76,19 @@ class _Encoder:
             reader.values(*position, dithered.get(i))
             for i, (reader, position) in enumerate(zip(self.readers, positions, strict=True))
         ]
+        if self.extra is not None:
+            self._mark_extras(values, self.extra[start : start + rows])
         taken = len(dithered)
         for channel, codes in zip(self.compiled.channels, out, strict=True):
             used = columns[taken : taken + channel.draws]
             self._channel(channel, values, used, codes[start : start + rows])
             taken += channel.draws
         return rows
+
+    def _mark_extras(self, values: list[Codes], extra: Codes) -> None:
+        """Give rows that stand for no record value indices of their own, behind all others."""
+        for i, levels in enumerate(self.compiled.levels):
+            values[i] = np.where(extra >= 0, levels.size + extra, values[i])
 
     def _channel(self, channel: Channel, values: list[Codes], draws: Draws, out: Codes) -> None:
         count = len(channel.views)
@@ -103,9 +110,17 @@ class _Encoder:
         self, channel: Channel, index: int, values: list[Codes] | dict[int, Codes], seed: Draws, answers: Draws
     ) -> Codes:
         view = channel.views[index]
-        cells = [self.compiled.levels[i][view.levels[i]].table()[values[i]] for i in view.active]
+        cells = [self._cells(i, view.levels[i], first=i == view.active[0])[values[i]] for i in view.active]
         answer = answers[0] if view.oracle.answers == 1 else answers.T
         return view.oracle.randomise(cells, seed, answer) + view.offset
+
+    def _cells(self, attribute: int, depth: int, *, first: bool) -> Codes:
+        """Return the cell of every value index; extra cells lie behind those of the first active attribute."""
+        level, extras = self.compiled.levels[attribute][depth], self.compiled.service.extras
+        if not extras:
+            return level.table()
+        behind = level.cells + np.arange(extras) if first else np.zeros(extras, dtype=np.int64)
+        return np.concatenate([level.table(), behind])
 
 
 def validate_rows(compiled: ServiceContract, table: pa.Table) -> None:
@@ -116,9 +131,19 @@ def validate_rows(compiled: ServiceContract, table: pa.Table) -> None:
             pass
 
 
-def encode_rows(compiled: ServiceContract, table: pa.Table, rng: Rng, progress: Progress | None = None) -> list[Codes]:
-    """Return the codes of all rows, one array for each channel."""
-    encoder, rows = _Encoder(compiled, table), table.num_rows
+def encode_rows(
+    compiled: ServiceContract,
+    table: pa.Table,
+    rng: Rng,
+    progress: Progress | None = None,
+    *,
+    extra: Codes | None = None,
+) -> list[Codes]:
+    """Return the codes of all rows, one array for each channel.
+
+    Where ``extra`` is 0 or more, the row stands for that extra cell, and what it holds is ignored.
+    """
+    encoder, rows = _Encoder(compiled, table, extra), table.num_rows
     out = [np.empty(rows, dtype=np.int64) for _ in compiled.channels]
     workers, done = os.cpu_count() or 1, 0
     pending: deque[Future[int]] = deque()

@@ -1,4 +1,4 @@
-"""Who the rows are about: one row per person, and the same people in every service."""
+"""Who the rows are about: the same people in every service, with one row each where the service says so."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tacit.encode.tables import with_plain_text
 from tacit.errors import RecordError
 from tacit.schema import Service
 
-__all__ = ["check_people", "key_column"]
+__all__ = ["check_people", "key_column", "owners", "people_column"]
 
 CLAIMS = 1 << 18
 """Rows that claim slots at a time: bounds the memory of looking for repeated keys."""
@@ -27,12 +27,14 @@ DENSE = 4
 
 
 def key_column(service: Service, table: pa.Table) -> pa.ChunkedArray:
-    """Return the key column as 64-bit integers or text, after refusing missing and repeated keys."""
+    """Return the key column as 64-bit integers or text, after refusing missing and wrongly repeated keys."""
     column = with_plain_text(table, service.key).column(service.key)
-    return _checked(column, service=service.name, name=service.key)
+    if not len(column):
+        return column
+    return _checked(column, service=service.name, name=service.key, distinct=service.at_most is None)
 
 
-def _checked(column: pa.ChunkedArray, *, service: str | None, name: str) -> pa.ChunkedArray:
+def _checked(column: pa.ChunkedArray, *, service: str | None, name: str, distinct: bool) -> pa.ChunkedArray:
     """Return keys in one of their two types; refuse missing and repeated ones, and never show one."""
 
     def refuse(problem: str, code: str, rows: int = 0, first_row: int | None = None) -> RecordError:
@@ -45,10 +47,10 @@ def _checked(column: pa.ChunkedArray, *, service: str | None, name: str) -> pa.C
         if pa.types.is_uint64(column.type) and pc.any(pc.greater(column, pa.scalar(2**63 - 1, pa.uint64()))).as_py():
             raise refuse("a key is beyond 63 bits. Keys are 64-bit integers or text.", "wrong-type")
         column = column.cast(pa.int64())
-        repeats = _count_repeats(_as_integers(column))
+        repeats = _count_repeats(_as_integers(column)) if distinct and len(column) else 0
     elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = column.cast(pa.large_string())
-        repeats = len(column) - pc.count_distinct(column).as_py()
+        repeats = len(column) - pc.count_distinct(column).as_py() if distinct else 0
     else:
         raise refuse("keys are 64-bit integers or text. Convert the column.", "wrong-type")
     if repeats:
@@ -103,10 +105,46 @@ def _settle(keys: Ints, rows: Ints, repeats: int) -> tuple[int, Ints]:
     return repeats + sum(count for count, _ in found), np.concatenate([left for _, left in found])
 
 
+def owners(keys: pa.ChunkedArray, people: pa.ChunkedArray, service: Service) -> Ints:
+    """Return the number of each key's person; refuse keys of people who do not take part."""
+    if not len(keys):
+        return np.zeros(0, dtype=np.int64)
+    if keys.type != people.type:
+        problem = "keys are of another type than those of the people. Use one type for the person's key."
+        raise RecordError(problem, code="wrong-type", service=service.name)
+    if pa.types.is_integer(people.type):
+        known, wanted = _as_integers(people), _as_integers(keys)
+        order = np.argsort(known)
+        place = np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)
+        found = order[place]
+        strange = known[found] != wanted
+    else:
+        index = pc.index_in(keys, value_set=people)
+        strange = np.asarray(pc.is_null(index))
+        found = np.asarray(pc.fill_null(index, 0), dtype=np.int64)
+    if strange.any():
+        problem = "rows belong to people who do not take part. Name everybody in people=, or drop these rows."
+        rows = np.flatnonzero(strange)
+        raise RecordError(problem, code="people-differ", service=service.name, rows=len(rows), first_row=int(rows[0]))
+    return found
+
+
+def people_column(keys: Mapping[str, pa.ChunkedArray], people: Iterable[int] | Iterable[str] | None) -> pa.ChunkedArray:
+    """Return who takes part: the people named, or those of the first service with one row per person."""
+    if people is not None:
+        return _people(people)
+    if not keys:
+        problem = "no service has one row for everybody, so nobody knows who takes part. Name them in people=."
+        raise RecordError(problem, code="people-unknown")
+    return next(iter(keys.values()))
+
+
 def check_people(keys: Mapping[str, pa.ChunkedArray], people: Iterable[int] | Iterable[str] | None) -> None:
     """Refuse services whose people differ: everybody in a round reports to every service."""
     if people is not None:
         keys = {"people=": _people(people), **keys}
+    if not keys:
+        return
     reference, *others = keys
     expected = keys[reference]
     wanted = None
@@ -135,4 +173,4 @@ def _people(people: Iterable[int] | Iterable[str]) -> pa.ChunkedArray:
     if column is None or len(column) == 0:
         problem = "people= must be a list of keys, all whole numbers or all text, and not empty."
         raise RecordError(problem, code="wrong-type")
-    return _checked(column, service=None, name="people=")
+    return _checked(column, service=None, name="people=", distinct=True)

@@ -62,7 +62,7 @@ def as_table(service: Service, source: Any) -> pa.Table:
         if name not in expected:
             problem = f"the column is not in the schema. Select only: {', '.join(expected)}."
             raise RecordError(problem, code="unknown-column", service=service.name, column=name)
-    if table.num_rows == 0:
+    if table.num_rows == 0 and service.one_to_one:
         problem = "the table is empty. Pass at least one row."
         raise RecordError(problem, code="empty-table", service=service.name)
     table = table.select(expected)

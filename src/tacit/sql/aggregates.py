@@ -60,8 +60,7 @@ def _aggregate(scope: Scope, node: exp.AggFunc, where: Total) -> Formula:
         if isinstance(node.this, exp.Star) or node.this is None:
             return of_total(where)
         if isinstance(node.this, exp.Distinct):
-            message = "COUNT(DISTINCT …) has no unbiased estimate here. Use COUNT(*) or COUNT(column)."
-            raise scope.unsupported(message, node, "count-distinct")
+            return of_total(_people(scope, node, where))
         return of_total(_present(scope, node.this, where))
     known = (exp.Sum, exp.Avg, exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Variance, exp.VariancePop)
     if not isinstance(node, known):
@@ -76,6 +75,23 @@ def _aggregate(scope: Scope, node: exp.AggFunc, where: Total) -> Formula:
     sample = not isinstance(node, exp.StddevPop | exp.VariancePop)
     root = isinstance(node, exp.Stddev | exp.StddevSamp | exp.StddevPop)
     return variance(value * measured, value, count, sample=sample, root=root)
+
+
+def _people(scope: Scope, node: exp.Count, where: Total) -> Total:
+    """Return the total of COUNT(DISTINCT key): people instead of rows."""
+    [column] = node.this.expressions if len(node.this.expressions) == 1 else [None]
+    keys = {source.service.key.lower() for source in scope.sources}
+    if not isinstance(column, exp.Column) or column.name.lower() not in keys:
+        message = "COUNT(DISTINCT …) has no unbiased estimate but for the person's key. Use COUNT(*) or GROUP BY."
+        raise scope.unsupported(message, node, "count-distinct")
+    total = scope.people(where)
+    if total is None:
+        message = (
+            "Whether any of a person's rows satisfies a condition is more than her reports say. Count people without "
+            "conditions on one-to-many services, or count rows with COUNT(*)."
+        )
+        raise scope.unsupported(message, node, "count-distinct")
+    return total
 
 
 def _present(scope: Scope, node: exp.Expr, where: Total) -> Total:

@@ -98,7 +98,11 @@ class Bound:
     def notes(self) -> list[str]:
         """Return what the definition of the answer leaves blurred."""
         asked = {column.name.lower() for column in self.statement.find_all(exp.Column)}
-        return [
+        several = [source.service for source in self.scope.sources if source.service.rows_at_most > 1]
+        notes = [
+            f"of {s.name}, at most {s.at_most} rows per person count; of more, that many at random" for s in several
+        ]
+        return notes + [
             f"{attribute.name} was collected in coarser cells: conditions on it are blurred by a cell"
             for source in self.scope.sources
             for attribute in source.service.sensitive
@@ -117,7 +121,7 @@ def bind(statement: exp.Select, scope: Scope) -> Bound:
     outputs = [_output(scope, node, keys) for node in statement.expressions]
     selection = Selection.of(scope, statement, [name for name, _ in outputs], keys_of(outputs))
     for node in selection.hidden:
-        formula(scope, node, scope.one)
+        formula(scope, node, scope.rows)
     return Bound(scope, statement, where, conditions, keys, outputs, selection)
 
 
@@ -169,5 +173,5 @@ def _output(scope: Scope, node: exp.Expr, keys: list[Key]) -> tuple[str, Key | e
         attribute = scope.find(inner).attribute
         message = f"{attribute.name} is neither in GROUP BY nor in an aggregate. Add it to GROUP BY."
         raise BindError(message, code="not-grouped", text=scope.text, span=span_of(inner))
-    formula(scope, inner, scope.one)  # refuse what cannot be before anything runs
+    formula(scope, inner, scope.rows)  # refuse what cannot be before anything runs
     return name, inner

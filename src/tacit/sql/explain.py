@@ -28,10 +28,16 @@ def describe(scope: Scope, total: Total) -> str:
 
 
 def _functional(scope: Scope, functional: Functional) -> str:
-    attributes = [attribute for source in scope.sources for attribute in source.service.sensitive]
+    attributes = {
+        source.first + i: attribute for source in scope.sources for i, attribute in enumerate(source.service.sensitive)
+    }
+    presence = {source.presence: source.service.name for source in scope.sources if source.service.extras}
     terms = []
     for term in functional.terms[:MOST_TERMS]:
-        factors = [_vector(attributes[i], vector) for i, vector in sorted(term.factors.items())]
+        factors = [
+            _vector(attributes[i], vector) if i in attributes else f"rows of {presence[i]} × {vector.max():.6g}"
+            for i, vector in sorted(term.factors.items())
+        ]
         coefficient = [f"{term.coefficient:.6g}"] if term.coefficient != 1 or not factors else []
         terms.append(" · ".join([*coefficient, *factors]))
     more = len(functional.terms) - MOST_TERMS

@@ -291,8 +291,8 @@ def needs_codes_only(asked: Round, totals: Sequence[Total]) -> bool:
 
 def _by_source(functional: Functional, scope: Scope) -> list[dict[int, Functional]]:
     """Return a functional as a sum of products of functionals of single services; of one service, as one."""
-    places = [(source.number, i) for source in scope.sources for i in range(len(source.service.sensitive))]
-    sizes = [tuple(a.size for a in source.service.sensitive) for source in scope.sources]
+    places = [(source.number, i) for source in scope.sources for i in range(len(source.sizes))]
+    sizes = [source.sizes for source in scope.sources]
     separated: list[dict[int, Functional]] = []
     for term in functional.terms:
         local: dict[int, dict[int, Vector]] = {}

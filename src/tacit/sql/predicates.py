@@ -38,8 +38,8 @@ MAX_TERMS = 2_000
 
 
 def condition(scope: Scope, node: exp.Expr | None) -> tuple[Total, list[SqlPiece]]:
-    """Return WHERE as a total, and those of its conjuncts that the engine decides by itself."""
-    total, public = scope.one, []
+    """Return WHERE as a total of rows, and those of its conjuncts that the engine decides by itself."""
+    total, public = scope.rows, []
     for part in _conjuncts(node):
         if is_public(scope, part):
             public.append(public_condition(scope, part))

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from tacit.decode.functional import Functional
+from tacit.decode.functional import Functional, Term
 from tacit.errors import BindError, InternalError, UnsupportedSqlError
 from tacit.schema import Public, Service
 from tacit.sql.parse import span_of
-from tacit.sql.totals import Total
+from tacit.sql.totals import Piece, Total
 from tacit.sql.vectors import Sensitive
 
 __all__ = ["ROUND", "Found", "Scope", "Source"]
@@ -36,6 +36,17 @@ class Source:
     def alias(self) -> str:
         """Name of its table in the statement."""
         return f"s{self.number}"
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Sizes of its attributes; where people may have no row, the last one is presence (see the decoder)."""
+        extras = self.service.extras
+        return (*(attribute.size for attribute in self.service.sensitive), *([1 + extras] if extras else []))
+
+    @property
+    def presence(self) -> int:
+        """Place of presence in functionals."""
+        return self.first + len(self.service.sensitive)
 
 
 @dataclass(frozen=True)
@@ -77,18 +88,54 @@ class Scope:
         sources, first = [], 0
         for number, (service, names) in enumerate(services):
             sources.append(Source(service, names, number, first))
-            first += len(service.sensitive)
+            first += len(sources[-1].sizes)
         return cls(tuple(sources), text)
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Sizes of all sensitive attributes, service by service."""
-        return tuple(attribute.size for source in self.sources for attribute in source.service.sensitive)
+        return tuple(size for source in self.sources for size in source.sizes)
 
     @property
     def one(self) -> Total:
-        """The total that counts everybody."""
+        """The total that is 1 for everybody."""
         return Total.of(Functional.constant(self.sizes))
+
+    @property
+    def rows(self) -> Total:
+        """The total that counts rows: reports of a one-to-many service stand for at_most/sends rows each."""
+        total = self.one
+        for source in self.sources:
+            if source.service.extras:
+                scale = source.service.rows_at_most / source.service.sends
+                vector = np.array([scale] + [0.0] * source.service.extras)
+                total = total * Total.of(Functional.of(self.sizes, source.presence, vector))
+        return total
+
+    def people(self, rows: Total) -> Total | None:
+        """Return the total of the people who have rows, of a total of rows; None where it has no unbiased estimate.
+
+        Of a one-to-many service all reports but *none* say that the person has rows, a share of 1/sends each. Which
+        rows she has, if she has several, is more than her reports say.
+        """
+        pieces = []
+        for piece in rows.pieces:
+            terms = [self._term_of_people(term) for term in piece.functional.terms]
+            if any(term is None for term in terms):
+                return None
+            functional = Functional(self.sizes, tuple(term for term in terms if term is not None))
+            pieces.append(Piece(functional, piece.guards, piece.powers))
+        return Total(tuple(pieces))
+
+    def _term_of_people(self, term: Term) -> Term | None:
+        factors = dict(term.factors)
+        for source in self.sources:
+            if source.service.extras == 2:
+                if any(place in factors for place in range(source.first, source.presence)):
+                    return None
+                share = float(factors[source.presence][0]) / source.service.rows_at_most
+                factors[source.presence] = share * np.array([1.0, 0.0, 1.0])
+        return Term(term.coefficient, factors)
 
     def unsupported(self, message: str, node: exp.Expr, code: str | None = None) -> UnsupportedSqlError:
         """Return the refusal of a node."""

@@ -68,6 +68,12 @@ def scope_of(tables: list[Named], schema: Schema, text: str) -> Scope:
         if table.alias.lower() in taken:
             message = f"Two tables are called {table.alias!r}. Give one of them another name with AS."
             raise BindError(message, code="ambiguous-table", text=text)
+        if service.name.lower() in names and service.rows_at_most > 1:
+            message = (
+                f"{service.name} has several rows per person: joining it with itself needs two different reports of a "
+                "person, which is not supported. Ask about it once."
+            )
+            raise UnsupportedSqlError(message, code="unsupported-join", text=text)
         if table.join is not None:
             _check_key(
                 table.join,

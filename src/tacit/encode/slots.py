@@ -1,0 +1,74 @@
+"""Which of a person's rows are reported: the same number of reports for everybody, however many rows there are.
+
+A person with k rows has max(k, at_most) places; rows stand at the first k. She draws ``sends`` places without
+replacement, draw u for slot i taking the ``u mod (places - i)``-th of those left. A row's place is reported as the row,
+any other as *skip*, or as *none* if she has no row at all. So a row is reported with probability sends/places, and
+totals are scaled by at_most/sends. The draws that pick places come first, for all people, then those of the reports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tacit.randomness import Rng
+from tacit.schema import Categorical, Service
+
+__all__ = ["NONE", "SKIP", "Slots", "choose_rows"]
+
+NONE, SKIP = 0, 1
+"""Extra cells."""
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Slots:
+    """Rows to be encoded, person by person and slot by slot; ``extra`` is -1 for a record, else an extra cell."""
+
+    table: pa.Table
+    extra: Ints
+
+
+def choose_rows(service: Service, table: pa.Table, owner: Ints, people: int, rng: Rng) -> Slots:
+    """Return what each person reports; ``owner`` is the number of each row's person."""
+    count = np.bincount(owner, minlength=people).astype(np.int64)
+    order = np.argsort(owner, kind="stable")
+    first = np.concatenate([[0], np.cumsum(count)[:-1]]) if people else np.zeros(0, dtype=np.int64)
+    sends = service.sends
+    if service.at_most is None:
+        places = np.zeros((people, 1), dtype=np.int64)
+    else:
+        places = _drawn_places(np.maximum(count, service.at_most), sends, rng)
+    real = places < count[:, None]
+    row = np.where(real, first[:, None] + np.minimum(places, np.maximum(count - 1, 0)[:, None]), 0)
+    extra = np.where(real, -1, np.where(count[:, None] == 0, NONE, SKIP))
+    if table.num_rows == 0:
+        return Slots(_placeholder(service, people * sends), extra.ravel())
+    return Slots(table.take(pa.array(np.where(real, order[np.minimum(row, len(order) - 1)], 0).ravel())), extra.ravel())
+
+
+def _drawn_places(places: Ints, sends: int, rng: Rng) -> Ints:
+    """Return ``sends`` different places below each person's number of them."""
+    people = len(places)
+    draws = rng.draws(people * sends).reshape(people, sends)
+    chosen = np.zeros((people, sends), dtype=np.int64)
+    for slot in range(sends):
+        left = (places - slot).astype(np.uint64)
+        place = (draws[:, slot] % left).astype(np.int64)
+        for taken in np.sort(chosen[:, :slot], axis=1).T:  # places close up over those already taken
+            place += place >= taken
+        chosen[:, slot] = place
+    return chosen
+
+
+def _placeholder(service: Service, rows: int) -> pa.Table:
+    """Return rows of some valid value: where nobody has a row, nothing is read from them."""
+    columns = {}
+    for attribute in service.sensitive:
+        value = attribute.values[0] if isinstance(attribute, Categorical) else attribute.low
+        columns[attribute.name] = pa.array([value]).take(pa.array(np.zeros(rows, dtype=np.int64)))
+    return pa.table(columns)
