@@ -26,7 +26,7 @@ MAX_TICKS = 2**31
 """Steps between low and high: ticks times cells must stay exact in 53 bits."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
-_RESERVED = frozenset({"slot", "channel", "code", "people", "rng", "progress", "round", "self"})
+_RESERVED = frozenset({"slot", "channel", "code", "people", "rng", "progress", "round", "self", "tier"})
 _EPOCH = datetime.date(1970, 1, 1)
 
 NumberLike = int | float | str | Decimal | Fraction | datetime.date

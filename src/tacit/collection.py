@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, overload
@@ -24,7 +25,7 @@ from tacit.encode.bulk import Progress, encode_rows, validate_rows
 from tacit.encode.keys import check_people, key_column, owners, people_column
 from tacit.encode.slots import choose_rows
 from tacit.encode.tables import as_table
-from tacit.errors import ContractError, PrivacyError, RecordError, SchemaError, UnknownNameError, UsageError
+from tacit.errors import ContractError, PrivacyError, RecordError, SchemaError, TacitError, UnknownNameError, UsageError
 from tacit.plain import read_schema
 from tacit.privacy import BudgetLike, decimal_text, parse_epsilon
 from tacit.randomness import Rng, SystemRng
@@ -33,7 +34,7 @@ from tacit.wire import contract_id, contract_text, read_contract
 
 __all__ = ["Collection"]
 
-FILE_WORDS = ("epsilon", "services", "mechanism", "oracle", "round")
+FILE_WORDS = ("epsilon", "services", "mechanism", "oracle", "round", "tier", "weights")
 
 
 class Collection:
@@ -51,6 +52,11 @@ class Collection:
         ``"auto"`` (least noise for each view) or one of ``"grr"``, ``"ss"``, ``"lh"``, ``"olh"``, ``"oue"``.
     round : str
         Name of the round; part of the id, so a new round is a new collection with a budget of its own.
+    tier : str
+        Name of a choice: collections that differ in tier (and epsilon, say) are one round, each person is in one tier
+        of all services, and questions are about all of them together. Choices must not depend on the data.
+    weights : dict, optional
+        Services whose reports have a larger or smaller share of the budget than others. Default: 1 each.
 
     Examples
     --------
@@ -69,13 +75,16 @@ class Collection:
         mechanism: str = "auto",
         oracle: str = "auto",
         round: str = "",  # noqa: A002
+        tier: str = "",
+        weights: Mapping[str, BudgetLike] | None = None,
     ) -> None:
         if not isinstance(schema, Schema):
             message = f"schema is a {type(schema).__name__}; pass a Schema."
             raise SchemaError(message, code="bad-option")
-        if not isinstance(round, str) or len(round) > 100 or not round.isprintable():
-            message = "round must be printable text of at most 100 characters, such as '2026-11'."
-            raise SchemaError(message, code="bad-option")
+        for word, label in (("round", round), ("tier", tier)):
+            if not isinstance(label, str) or len(label) > 100 or not label.isprintable():
+                message = f"{word} must be printable text of at most 100 characters, such as '2026-11'."
+                raise SchemaError(message, code="bad-option")
         self._contract = compile_contract(
             schema,
             parse_epsilon(epsilon),
@@ -83,6 +92,8 @@ class Collection:
             oracle=oracle,
             round_name=round,
             choose_layout=partial(choose_layout, oracle=oracle) if mechanism == "auto" else None,
+            weights=_weights(schema, weights),
+            tier=tier,
         )
         self._text = contract_text(self._contract)
 
@@ -131,7 +142,7 @@ class Collection:
         if "epsilon" not in data or "services" not in data:
             message = "A collection file needs epsilon and services."
             raise SchemaError(message, code="missing-word")
-        options = {word: data[word] for word in ("mechanism", "oracle", "round") if word in data}
+        options = {word: data[word] for word in FILE_WORDS[2:] if word in data}
         return cls(read_schema(data["services"]), data["epsilon"], **options)
 
     def to_json(self) -> str:
@@ -322,6 +333,19 @@ class Collection:
         services = ", ".join(service.name for service in self.schema.services)
         epsilon = decimal_text(self._contract.epsilon)
         return f"Collection({services}; epsilon={epsilon}, mechanism={self._contract.mechanism!r}, id={self.id[:12]}…)"
+
+
+def _weights(schema: Schema, weights: Mapping[str, BudgetLike] | None) -> dict[str, Fraction]:
+    """Return the weights of services as fractions; refuse unknown services, and weights that are no numbers above 0."""
+    found = {}
+    for name, weight in (weights or {}).items():
+        schema[name]
+        try:
+            found[name] = parse_epsilon(weight)
+        except TacitError:
+            message = f"weights: that of {name} must be a number above 0, such as 2."
+            raise SchemaError(message, code="bad-option") from None
+    return found
 
 
 def _label(rng: Rng) -> str:

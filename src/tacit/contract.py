@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -116,6 +116,7 @@ class Contract:
     round: str
     bits: int
     services: tuple[ServiceContract, ...]
+    tier: str = ""
 
     def __getitem__(self, name: str) -> ServiceContract:
         """Return a service by its name, whatever its case: no two differ in case only."""
@@ -126,7 +127,7 @@ class Contract:
 
     @property
     def reports(self) -> int:
-        """Reports a person sends in a round, over all services; each has an equal share of epsilon."""
+        """Reports a person sends in a round, over all services."""
         return sum(compiled.service.sends for compiled in self.services)
 
 
@@ -181,26 +182,31 @@ def compile_contract(
     round_name: str,
     bits: int = DRAW_BITS,
     choose_layout: Callable[[Service, Fraction], ServiceContract] | None = None,
+    weights: Mapping[str, Fraction] | None = None,
+    tier: str = "",
 ) -> Contract:
     """Turn a budget into integers: split it over reports and channels, choose oracles, lay out codes.
 
-    ``choose_layout`` compiles one service with its share of the budget, where the mechanism leaves the layout open.
+    Every report has an equal share of epsilon, times the ``weights`` of its service. ``choose_layout`` compiles one
+    service with its share of the budget, where the mechanism leaves the layout open.
     """
-    reports = sum(service.sends for service in schema.services)
+    weight = {service.name: Fraction((weights or {}).get(service.name, 1)) for service in schema.services}
+    whole = sum(weight[service.name] * service.sends for service in schema.services)
+    budget = {name: epsilon * own / whole for name, own in weight.items()}
     if not isinstance(mechanism, str):
         message = f"mechanism is a {type(mechanism).__name__}; pass its name, such as 'hio'."
         raise LayoutError(message, code="unknown-mechanism")
     compiled = tuple(
-        choose_layout(service, epsilon / reports)
+        choose_layout(service, budget[service.name])
         if choose_layout
-        else compile_service(service, epsilon / reports, mechanism, oracle, bits)
+        else compile_service(service, budget[service.name], mechanism, oracle, bits)
         for service in schema.services
     )
     views = sum(len(channel.views) for service in compiled for channel in service.channels)
     if views > MAX_VIEWS:
         message = f"{views} views over all services; at most {MAX_VIEWS}. Use fewer attributes or larger fanouts."
         raise LayoutError(message, code="too-many-views")
-    return Contract(schema, epsilon, mechanism, oracle, round_name, bits, compiled)
+    return Contract(schema, epsilon, mechanism, oracle, round_name, bits, compiled, tier)
 
 
 def compile_service(

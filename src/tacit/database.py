@@ -75,12 +75,24 @@ class Database:
         rows, done = sum(table.num_rows for _, table, _ in checked), 0
         for name, table, collection in checked:
             service = collection.contract[name].service
-            refused = self._engine.append(_table(collection, service.name), service, table)
+            others = [_table(tier, service.name) for tier in self._tiers(collection)]
+            refused = self._engine.append(_table(collection, service.name), service, table, others)
             loaded[name] = Loaded(table.num_rows - refused, refused)
             done += table.num_rows
             if progress is not None:
                 progress(done, rows)
         return loaded
+
+    def _tiers(self, collection: Collection) -> list[Collection]:
+        """Return the other tiers of a round: a person is in one of them."""
+        mine = collection.contract
+        return [
+            other
+            for other in self._collections.values()
+            if other.contract.tier != mine.tier
+            and other.contract.round == mine.round
+            and other.schema == collection.schema
+        ]
 
     def _check(self, name: str, table: pa.Table) -> tuple[str, pa.Table, Collection]:
         metadata = (table.schema.metadata or {}) if isinstance(table, pa.Table) else {}
@@ -123,7 +135,9 @@ class Database:
         newest = self.find([table.name for table in tables])
         scope = scope_of(tables, newest.schema, question)
         bound = bind(statement, scope)
-        rounds = self._rounds(newest, tables) if scope.uses_round(statement) else [newest]
+        rounds = self._rounds(newest, tables)
+        if not scope.uses_round(statement):
+            rounds = [one for one in rounds if one.contract.round == newest.contract.round]
         people = self._people_of(scope, rounds, decoder)
         if explain:
             return self._explained(newest, question, people, run(bound, people, options), options)
@@ -139,7 +153,8 @@ class Database:
                 stored = [
                     Stored(_table(collection, name), Decoder(collection.contract[name], decoder)) for name in services
                 ]
-                found.append(Round(collection.id, collection.contract.round, tuple(stored)))
+                labels = {"round": collection.contract.round, "tier": collection.contract.tier}
+                found.append(Round(collection.id, labels, tuple(stored)))
             self._people[key] = People(self._engine, scope, found)
         return self._people[key]
 
@@ -157,8 +172,12 @@ class Database:
         return Answer(["explain"], [[line] for line in lines])
 
     def _rounds(self, newest: Collection, tables: list[Named]) -> list[Collection]:
-        """Return all collections of the same schema that hold reports, oldest first."""
-        return [c for c in self._collections.values() if c.schema == newest.schema and self._has_reports(c, tables)]
+        """Return all rounds and tiers of the same schema that hold reports, oldest first; the newest of each."""
+        found: dict[tuple[str, str], Collection] = {}
+        for collection in self._collections.values():
+            if collection.schema == newest.schema and self._has_reports(collection, tables):
+                found[collection.contract.round, collection.contract.tier] = collection
+        return list(found.values())
 
     def _has_reports(self, collection: Collection, tables: list[Named]) -> bool:
         names = {collection.contract[table.name].service.name for table in tables}

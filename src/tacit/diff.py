@@ -38,7 +38,7 @@ def diff_contracts(old: Contract, new: Contract, *, same: bool) -> Diff:
 
 
 def _changes(old: Contract, new: Contract) -> Iterator[str]:
-    for word in ("round", "mechanism", "oracle"):
+    for word in ("round", "tier", "mechanism", "oracle"):
         before, after = getattr(old, word), getattr(new, word)
         if before != after:
             yield f"{word} {before!r} becomes {after!r}"

@@ -139,7 +139,12 @@ def run(bound: Bound, people: People, options: Options) -> Answer:
         cells = [[cell.at(level) if isinstance(cell, Estimate) else cell for cell in row] for row in cells]
     chosen = bound.selection.apply(cells) if bound.selection.selects else cells
     shown = [row[: len(bound.names)] for row in chosen]
-    return Answer(bound.names, shown, notes=[*_weak(shown), *_meaning(bound, people, options)], plan=question.explain)
+    return Answer(
+        bound.names,
+        shown,
+        notes=[*_weak(shown), *_meaning(bound, people, options), *_shares(question.tiers)],
+        plan=question.explain,
+    )
 
 
 def _weak(rows: list[list[Any]]) -> list[str]:
@@ -154,10 +159,17 @@ def _weak(rows: list[list[Any]]) -> list[str]:
     return notes
 
 
+def _shares(tiers: dict[str, float]) -> list[str]:
+    """Return whose reports make the first estimate uncertain."""
+    if not tiers:
+        return []
+    return [f"of the first variance, {', '.join(f'{share:.0%} is of tier {name}' for name, share in tiers.items())}"]
+
+
 def _meaning(bound: Bound, people: People, options: Options) -> list[str]:
     notes = bound.notes()
     if len(people.rounds) > 1:
-        notes.append(f"{len(people.rounds)} rounds: {', '.join(one.name or 'unnamed' for one in people.rounds)}")
+        notes.append(f"added up over {', '.join(one.name for one in people.rounds)}")
     if bound.selection.selects:
         notes.append("rows were chosen or ordered by estimates: extremes look more extreme than they are")
     if options.simultaneous:
@@ -173,6 +185,7 @@ class _Question:
     def __init__(self, bound: Bound, people: People, options: Options) -> None:
         self.bound, self.people, self.options = bound, people, options
         self._plans: list[tuple[Plan, list[Total]]] = []
+        self.tiers: dict[str, float] = {}
 
     @property
     def counts_codes(self) -> bool:
@@ -225,12 +238,23 @@ class _Question:
         variance = sums.covariance(gradient[None, :], place, superpopulation=self._sampled).item()
         freedom = max(1.0, sums.effective(place) - 1)
         origin = _origin(self.people, made, gradient, guards)
+        self._note_tiers(sums, gradient, place)
         if freedom < FEW_REPORTS - 1 and not guards and np.isfinite(gradient).all() and not math.isnan(variance):
             [(people, terms)] = origin.parts
             variance = max(variance, people.planned_variance(terms, sums.count))
         error = math.sqrt(variance) if variance >= 0 else math.nan
         interval = self._interval(made, place, sums, freedom) if error > 0 or made.square else None
         return Estimate(result.value, error, sums.count, options.confidence, freedom, interval=interval, origin=origin)
+
+    def _note_tiers(self, sums: Sums, gradient: Vector, place: list[int]) -> None:
+        """Keep the shares of the tiers in the variance of the first estimate."""
+        labels = [one.labels["tier"] for one in self.people.rounds]
+        if self.tiers or len(set(labels)) < 2 or not sums.parts:
+            return
+        parts = [part.covariance(gradient[None, :], place, superpopulation=self._sampled).item() for part in sums.parts]
+        total = sum(parts)
+        for label, part in zip(sums.labels, parts, strict=True):
+            self.tiers[label] = self.tiers.get(label, 0.0) + (part / total if total else 0.0)
 
     def _interval(self, made: Formula, place: list[int], sums: Sums, freedom: float) -> tuple[float, float] | None:
         """Return an interval where the delta method will not do: of a root, Fieller's, or none that is finite."""

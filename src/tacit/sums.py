@@ -58,9 +58,16 @@ class Sums:
     fourths: dict[int, float]
     noisy: tuple[bool, ...]
     asked: Asked
+    label: str = ""
+    parts: tuple[Sums, ...] = ()
+
+    @property
+    def labels(self) -> list[str]:
+        """Tiers of the parts."""
+        return [part.label for part in self.parts]
 
     def plus(self, other: Sums) -> Sums:
-        """Return the sums over two rounds, whose reports are drawn independently."""
+        """Return the sums over two rounds or tiers, whose reports are drawn independently."""
         return Sums(
             self.count + other.count,
             self.totals + other.totals,
@@ -68,6 +75,7 @@ class Sums:
             {index: value + other.fourths[index] for index, value in self.fourths.items()},
             tuple(a or b for a, b in zip(self.noisy, other.noisy, strict=True)),
             self.asked,
+            parts=(*(self.parts or (self,)), other),
         )
 
     def covariance(self, gradients: Vector, place: list[int], *, superpopulation: bool = False) -> Vector:
@@ -138,6 +146,7 @@ def _joined(engine: DuckDB, plan: Plan, asked: Asked) -> dict[Values, Sums]:
             dict(zip(sorted({i for i, _ in plan.pairs}), row[second:].tolist(), strict=True)),
             tuple(plan.noisy),
             asked,
+            plan.round.labels["tier"],
         )
         for values, row in zip(keys, numbers.T, strict=True)
     }
@@ -165,6 +174,7 @@ def _counted(engine: DuckDB, plan: Plan, asked: Asked) -> dict[Values, Sums]:
             dict(zip(squared, fourths[place].tolist(), strict=True)),
             tuple(plan.noisy),
             asked,
+            plan.round.labels["tier"],
         )
         for place, one in enumerate(known)
     }

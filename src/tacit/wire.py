@@ -52,6 +52,7 @@ def contract_text(contract: Contract) -> str:
     data: dict[str, Any] = {
         "tacit": VERSION,
         "round": contract.round,
+        **({"tier": contract.tier} if contract.tier else {}),
         "epsilon": decimal_text(contract.epsilon),
         "mechanism": contract.mechanism,
         "oracle": contract.oracle,
@@ -177,16 +178,17 @@ def _read(data: Mapping[str, Any]) -> Contract:
     schema = read_schema([{w: item[w] for w in words if w in item} for item in data["services"]])
     # Generators give 53-bit draws: with a smaller span every draw would lie above the flips, and noise would be off.
     _require(data["draw_bits"] == DRAW_BITS, f"draws have {DRAW_BITS} bits")
-    labels = [data["round"], data["mechanism"], data["oracle"]]
-    _require(all(_is_label(label) for label in labels), "round, mechanism and oracle are short texts")
+    labels = [data["round"], data["mechanism"], data["oracle"], data.get("tier", "")]
+    _require(all(_is_label(label) for label in labels), "round, mechanism, oracle and tier are short texts")
     left = MAX_VIEWS
     services = []
     for i, item in enumerate(data["services"]):
         service = _read_service(item, schema, i, left)
         left -= sum(len(channel.views) for channel in service.channels)
         services.append(service)
-    round_name, mechanism, oracle = labels
-    return Contract(schema, parse_epsilon(data["epsilon"]), mechanism, oracle, round_name, DRAW_BITS, tuple(services))
+    round_name, mechanism, oracle, tier = labels
+    epsilon = parse_epsilon(data["epsilon"])
+    return Contract(schema, epsilon, mechanism, oracle, round_name, DRAW_BITS, tuple(services), tier)
 
 
 def _read_service(data: Mapping[str, Any], schema: Schema, index: int, most_views: int) -> ServiceContract:

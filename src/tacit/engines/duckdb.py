@@ -46,18 +46,20 @@ class DuckDB:
         [(count,)] = self._connection.execute(query, [table]).fetchall()
         return bool(count)
 
-    def append(self, table: str, service: Service, reports: pa.Table) -> int:
-        """Add reports of people who have not reported yet; return how many rows were refused."""
+    def append(self, table: str, service: Service, reports: pa.Table, others: Sequence[str] = ()) -> int:
+        """Add reports of people who have reported neither here nor in other tables; return how many were refused."""
         key = f'"{service.key}"'
         connection, problem, refused = self._connection.cursor(), "", 0
         connection.register("incoming", reports)
+        present = [f'"{name}"' for name in others if self.has_table(name)]
+        elsewhere = "".join(f" ANTI JOIN (SELECT {key} FROM {name}) USING ({key})" for name in present)  # noqa: S608
         try:
             # Two statements, each atomic by itself: in DuckDB 2.0.0 an anti join inside an explicit transaction missed
             # rows that an earlier one had inserted (200,000 rows, in memory), and people were stored twice.
             connection.execute(f'CREATE TABLE IF NOT EXISTS "{table}" AS SELECT * FROM incoming LIMIT 0')  # noqa: S608
             [(stored,)] = connection.execute(
                 f'INSERT INTO "{table}" BY NAME SELECT DISTINCT ON ({key}, slot, channel) n.* FROM incoming n '  # noqa: S608
-                f'ANTI JOIN "{table}" o USING ({key}, slot, channel)'
+                f'ANTI JOIN "{table}" o USING ({key}, slot, channel){elsewhere}'
             ).fetchall()
             refused = reports.num_rows - stored
         except duckdb.Error as cause:  # its words may quote a key

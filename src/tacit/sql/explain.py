@@ -61,7 +61,7 @@ def _vector(attribute: Sensitive, vector: Vector) -> str:
 
 def explain_plan(plan: Plan, totals: Sequence[Total]) -> str:
     """Return what one round is asked."""
-    lines = [f"round {plan.round.name or '(unnamed)'}"]
+    lines = [f"round {plan.round.name}"]
     for number, stored in enumerate(plan.round.stored):
         service = stored.service
         views = {(c, v) for f in plan.factors[number] for c, reading in f.readings.items() for v in reading.products}

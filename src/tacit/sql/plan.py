@@ -21,7 +21,7 @@ from tacit.decode.decoder import Decoded, Decoder
 from tacit.decode.functional import Functional, Term, Vector
 from tacit.decode.reading import WHOLE_ALPHABET, Factor, contributions
 from tacit.errors import UnsupportedSqlError
-from tacit.sql.scope import ROUND, Found, Scope
+from tacit.sql.scope import LABELS, Found, Scope
 from tacit.sql.totals import Piece, SqlPiece, Total
 
 __all__ = ["Plan", "Round", "Stored", "needs_codes_only"]
@@ -53,8 +53,13 @@ class Round:
     """The stored services of one collection, in the order of the scope."""
 
     collection: str
-    name: str
+    labels: dict[str, str]
     stored: tuple[Stored, ...]
+
+    @property
+    def name(self) -> str:
+        """Its labels, for people."""
+        return ", ".join(text for text in self.labels.values() if text) or "unnamed"
 
 
 def _finite(number: float) -> str:
@@ -251,14 +256,16 @@ class Plan:
         public = [attribute.name for attribute in stored.service.service.public]
         table = f'"{stored.table}"'
         parameters: list[object] = []
-        if self._names_round(number):
-            table, parameters = f'(SELECT *, CAST(? AS VARCHAR) AS "round" FROM {table})', [self.round.name]  # noqa: S608
+        labels = self._labels(number)
+        if labels:
+            columns = ", ".join(f'CAST(? AS VARCHAR) AS "{name}"' for name in labels)
+            table, parameters = f"(SELECT *, {columns} FROM {table})", [self.round.labels[name] for name in labels]  # noqa: S608
         read = [index for index, factor in enumerate(self.factors[number]) if factor.readings]
         if stored.is_one_report:
             join = f" LEFT JOIN contributions{number} c{number} ON {alias}.code = c{number}.code"
             return f"{table} {alias}{join if joined and read else ''}", parameters
         key = f'r."{stored.service.service.key}"'
-        names = [key, *(f'r."{name}"' for name in public), *(['r."round"'] if parameters else [])]
+        names = [key, *(f'r."{name}"' for name in (*public, *labels))]
         sums = [
             f'sum(coalesce(c."0f{number}_{i}", 0)) + {_finite(self.factors[number][i].constant)} '
             f'* sum(CASE WHEN r.channel = 0 THEN 1 ELSE 0 END) AS "0f{number}_{i}"'
@@ -268,11 +275,11 @@ class Plan:
         people = f"SELECT {', '.join([*names, *sums])} FROM {table} r{join} GROUP BY {', '.join(names)}"  # noqa: S608
         return f"({people}) {alias}", parameters
 
-    def _names_round(self, number: int) -> bool:
-        """Tell whether anything in this plan looks at the round of a service."""
-        column = f's{number}."{ROUND.name}"'
+    def _labels(self, number: int) -> list[str]:
+        """Return the labels of the collection that anything in this plan looks at."""
         texts = [*(piece.text for piece in (*self.conditions, *self._guards)), *self._powers]
-        return any(column in text for text in texts) or any(key.column == column for key in self.keys)
+        texts += [key.column for key in self.keys]
+        return [name for name in LABELS if any(f's{number}."{name}"' in text for text in texts)]
 
     def _where(self) -> str:
         texts = [piece.text for piece in self.conditions]

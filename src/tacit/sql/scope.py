@@ -16,11 +16,17 @@ from tacit.sql.parse import span_of
 from tacit.sql.totals import Piece, Total
 from tacit.sql.vectors import Sensitive
 
-__all__ = ["ROUND", "Found", "Scope", "Source"]
+__all__ = ["LABELS", "Found", "Scope", "Source"]
 
-ROUND = object.__new__(Public)
-"""Every service has this column, the round of the collection. Schemas may not use its name, so it is made by hand."""
-object.__setattr__(ROUND, "name", "round")
+
+def _label(name: str) -> Public:
+    made = object.__new__(Public)
+    object.__setattr__(made, "name", name)
+    return made
+
+
+LABELS = {name: _label(name) for name in ("round", "tier")}
+"""Columns that every service has: labels of the collection. Schemas may not use their names; these are made by hand."""
 
 
 @dataclass(frozen=True)
@@ -150,8 +156,8 @@ class Scope:
             message = f"There is no table {column.table!r} in this question. Tables: {known}."
             raise BindError(message, code="unknown-table", text=self.text, span=span_of(column))
         found = [Found(s, a) for s in sources for a in s.service.attributes if a.name.lower() == name]
-        if not found and name == ROUND.name:
-            return Found(sources[0], ROUND)
+        if not found and name in LABELS:
+            return Found(sources[0], LABELS[name])
         if len(found) > 1:
             tables = " or ".join(f"{f.source.names[0]}.{f.attribute.name}" for f in found)
             message = f"{column.name} is in more than one table. Write {tables}."
@@ -173,5 +179,4 @@ class Scope:
 
     def uses_round(self, statement: exp.Expr) -> bool:
         """Tell whether the question names the round, and so is about all of them."""
-        columns = [column for column in statement.find_all(exp.Column) if column.name.lower() == ROUND.name]
-        return any(self.find(column).attribute is ROUND for column in columns)
+        return any(column.name.lower() == "round" for column in statement.find_all(exp.Column))
