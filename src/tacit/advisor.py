@@ -17,7 +17,7 @@ from tacit.answer import Answer, Options
 from tacit.contract import Contract, ServiceContract
 from tacit.decode.decoder import Decoder
 from tacit.decode.functional import Functional, Vector
-from tacit.decode.variance import expected_variance, uniform_frequencies
+from tacit.decode.variance import expected_variance, uniform_frequencies, with_derived_frequencies
 from tacit.encode.tables import as_table
 from tacit.encode.values import reader_of
 from tacit.errors import UnanswerableError, UnsupportedSqlError, UsageError
@@ -160,12 +160,12 @@ def _frequencies(service: ServiceContract, like: Any) -> list[Vector]:
         draws = insecure_rng(i).draws(len(column)) if i in service.dithered else None
         values = reader.values(*reader.positions(column, 0), draws)
         found.append(np.bincount(values, minlength=attribute.size) / len(column))
-    return found
+    return with_derived_frequencies(service, found)
 
 
 def _given_frequencies(service: ServiceContract, like: Mapping[str, Any]) -> list[Vector]:
-    found = uniform_frequencies(service)
     names = [attribute.name for attribute in service.service.sensitive]
+    found = uniform_frequencies(service)[: len(names)]
     for name, weights in like.items():
         if name not in names:
             message = f"like: {str(name)[:60]!r} is no sensitive attribute. Attributes: {', '.join(names)}."
@@ -176,4 +176,4 @@ def _given_frequencies(service: ServiceContract, like: Mapping[str, Any]) -> lis
             message = f"like: {name} needs one weight, 0 or more, for each of its {len(found[place])} values."
             raise UsageError(message, code="bad-option")
         found[place] = given / given.sum()
-    return found
+    return with_derived_frequencies(service, found)

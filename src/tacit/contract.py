@@ -14,13 +14,22 @@ from fractions import Fraction
 from functools import cached_property
 
 from tacit.errors import LayoutError, UnknownNameError
-from tacit.layouts import MAX_VIEWS, Levels, View, plan_channels
+from tacit.layouts import MAX_VIEWS, ROUNDED, Derived, Levels, View, derive, plan_channels
 from tacit.oracles import Grr, Oracle, choose, oracle_named
 from tacit.privacy import exp_below
 from tacit.randomness import DRAW_BITS
 from tacit.schema import Ordinal, Schema, Service
 
-__all__ = ["Channel", "CompiledView", "Contract", "ServiceContract", "compile_contract", "compile_service", "lay_out"]
+__all__ = [
+    "Channel",
+    "CompiledView",
+    "Contract",
+    "ServiceContract",
+    "compile_contract",
+    "compile_service",
+    "lay_out",
+    "with_derived",
+]
 
 MAX_CHANNELS = 1_000
 """Channels of a service: more do not fit a contract, and leave each with dust of a budget."""
@@ -87,6 +96,8 @@ class ServiceContract:
     levels: tuple[Levels, ...]
     channels: tuple[Channel, ...]
     why: str = ""
+    derived: tuple[Derived, ...] = ()
+    """Attributes made of others at random; their levels follow those of the sensitive ones."""
 
     @property
     def dithered(self) -> tuple[int, ...]:
@@ -97,7 +108,7 @@ class ServiceContract:
     @property
     def draws(self) -> int:
         """Draws one report consumes, whatever its values."""
-        return len(self.dithered) + sum(channel.draws for channel in self.channels)
+        return len(self.dithered) + len(self.derived) + sum(channel.draws for channel in self.channels)
 
     @property
     def place_draws(self) -> int:
@@ -213,19 +224,31 @@ def compile_service(
     service: Service, epsilon: Fraction, layout: str, oracle: str, bits: int = DRAW_BITS
 ) -> ServiceContract:
     """Compile one service in one layout, with the budget of one of its reports."""
-    levels = tuple(Levels.of(attribute) for attribute in service.sensitive)
+    plain = tuple(Levels.of(attribute) for attribute in service.sensitive)
     try:
-        channels = _compile_channels(levels, epsilon, layout, oracle, bits, service.extras)
+        derived = derive(layout, service.sensitive)
+        levels = with_derived(service, derived)
+        channels = _compile_channels(levels, len(plain), epsilon, layout, oracle, bits, service.extras)
     except LayoutError as refusal:
-        hint = _what_fits(levels, epsilon, layout, oracle, bits, service.extras)
+        hint = _what_fits(plain, epsilon, layout, oracle, bits, service.extras)
         raise LayoutError(f"{service.name}: {refusal.message}{hint}", code=refusal.code) from None
-    return ServiceContract(service, layout, levels, channels)
+    if derived and service.extras:
+        message = f"{service.name}: {layout} is for services with one row per person. Use hio."
+        raise LayoutError(message, code="layout-out-of-range")
+    return ServiceContract(service, layout, levels, channels, derived=derived)
+
+
+def with_derived(service: Service, derived: Sequence[Derived]) -> tuple[Levels, ...]:
+    """Return the levels of a service's sensitive attributes, then of the derived ones."""
+    plain = tuple(Levels.of(attribute) for attribute in service.sensitive)
+    fanouts = [getattr(attribute, "fanout", 2) for attribute in service.sensitive]
+    return (*plain, *(one.levels(plain[one.source], fanouts[one.source]) for one in derived))
 
 
 def _compile_channels(
-    levels: tuple[Levels, ...], epsilon: Fraction, layout: str, oracle: str, bits: int, extras: int
+    levels: tuple[Levels, ...], plain: int, epsilon: Fraction, layout: str, oracle: str, bits: int, extras: int
 ) -> tuple[Channel, ...]:
-    plans = plan_channels(layout, levels)
+    plans = plan_channels(layout, levels[:plain], levels[plain:])
     if len(plans) > MAX_CHANNELS:
         message = f"{layout} makes {len(plans)} channels; at most {MAX_CHANNELS}."
         raise LayoutError(message, code="too-many-channels")
@@ -256,12 +279,12 @@ def _what_fits(levels: tuple[Levels, ...], epsilon: Fraction, layout: str, oracl
 
     def fits(mechanism: str) -> bool:
         try:
-            _compile_channels(levels, epsilon, mechanism, "auto", bits, extras)
+            _compile_channels(levels, len(levels), epsilon, mechanism, "auto", bits, extras)
         except LayoutError:
             return False
         return True
 
-    if oracle != "auto" and fits(layout):
+    if oracle != "auto" and layout not in ROUNDED and fits(layout):
         return " With oracle='auto' this layout fits."
     fitting = [name for name in ("hio", "pairs", "am(2)", "sc") if name != layout and fits(name)]
     return f" These mechanisms would fit: {', '.join(fitting)}." if fitting else ""

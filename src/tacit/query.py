@@ -48,9 +48,10 @@ class People:
         self.engine, self.scope, self.rounds = engine, scope, rounds
 
     @property
-    def fans_out(self) -> bool:
-        """Whether a person may have several rows, so that the square of her total has no estimate of its own."""
-        return any(source.service.rows_at_most > 1 for source in self.scope.sources)
+    def squares(self) -> bool:
+        """Whether the square of a person's total has an estimate: not with several rows, nor with rounded values."""
+        several = any(source.service.rows_at_most > 1 for source in self.scope.sources)
+        return not several and not any(stored.service.derived for one in self.rounds for stored in one.stored)
 
     @property
     def collections(self) -> set[str]:
@@ -64,11 +65,11 @@ class People:
 
     def error_of(self, terms: Terms) -> tuple[float, float]:
         """Return the standard error of a combination of totals, and its degrees of freedom."""
-        asked = Asked()
+        asked = Asked(self.squares)
         place = asked.places([total for _, total in terms])
         sums, _ = fetch_sums(self.engine, self.scope, self.rounds, asked, (), ())
         gradient = np.array([[weight for weight, _ in terms]])
-        variance = sums[()].covariance(gradient, place, superpopulation=self.fans_out).item()
+        variance = sums[()].covariance(gradient, place).item()
         return math.sqrt(variance) if variance >= 0 else math.nan, max(1.0, sums[()].effective(place) - 1)
 
     def planned_variance(self, terms: Terms, people: int) -> float:
@@ -195,11 +196,6 @@ class _Question:
         return all(needs_codes_only(one, totals) for one in self.people.rounds)
 
     @property
-    def _sampled(self) -> bool:
-        """Whether errors are those of a sample: asked for, or because nothing smaller is known to be enough."""
-        return self.options.superpopulation or self.people.fans_out
-
-    @property
     def alphabet(self) -> int:
         """Codes of the largest channel."""
         return max(channel.alphabet for one in self.people.rounds for channel in one.stored[0].service.channels)
@@ -210,7 +206,7 @@ class _Question:
 
     def fetch(self, groups: list[tuple[int, ...]]) -> list[Row]:
         """Run and estimate some groups of classes; public groups come with each."""
-        bound, asked = self.bound, Asked()
+        bound, asked = self.bound, Asked(self.people.squares)
         formulas = [bound.formulas(group) for group in groups]
         places = [[asked.places(f.totals) if f else [] for f in made] for made in formulas]
         people = self.people
@@ -235,7 +231,7 @@ class _Question:
         if not place:
             return Estimate(result.value, 0.0, sums.count, options.confidence)
         gradient = result.gradient
-        variance = sums.covariance(gradient[None, :], place, superpopulation=self._sampled).item()
+        variance = sums.covariance(gradient[None, :], place, superpopulation=self.options.superpopulation).item()
         freedom = max(1.0, sums.effective(place) - 1)
         origin = _origin(self.people, made, gradient, guards)
         self._note_tiers(sums, gradient, place)
@@ -251,7 +247,10 @@ class _Question:
         labels = [one.labels["tier"] for one in self.people.rounds]
         if self.tiers or len(set(labels)) < 2 or not sums.parts:
             return
-        parts = [part.covariance(gradient[None, :], place, superpopulation=self._sampled).item() for part in sums.parts]
+        parts = [
+            part.covariance(gradient[None, :], place, superpopulation=self.options.superpopulation).item()
+            for part in sums.parts
+        ]
         total = sum(parts)
         for label, part in zip(sums.labels, parts, strict=True):
             self.tiers[label] = self.tiers.get(label, 0.0) + (part / total if total else 0.0)
@@ -265,7 +264,7 @@ class _Question:
             below = denominator(given)
             above = made.numerator(given) if made.numerator else below
             rows = np.stack([above.gradient, below.gradient])
-            matrix = sums.covariance(rows, place, superpopulation=self._sampled)
+            matrix = sums.covariance(rows, place, superpopulation=self.options.superpopulation)
             weakness = quantile**2 * matrix[1, 1] / below.value**2 if below.value else math.inf
             if math.isnan(weakness) or weakness >= 1:
                 return -math.inf, math.inf
@@ -273,7 +272,7 @@ class _Question:
                 interval = fieller(above.value, below.value, matrix, quantile)
         if made.square:
             square = made.square(given)
-            variance = sums.covariance(square.gradient[None, :], place, superpopulation=self._sampled)
+            variance = sums.covariance(square.gradient[None, :], place, superpopulation=self.options.superpopulation)
             if math.isnan(variance.item()):
                 return 0.0, math.inf
             margin = quantile * math.sqrt(max(0.0, variance.item()))

@@ -25,8 +25,12 @@ Values = tuple[Any, ...]
 
 @dataclass
 class Asked:
-    """Totals to be summed, each once, and the pairs of them whose products are needed."""
+    """Totals to be summed, each once, and the pairs of them whose products are needed.
 
+    Without ``squares`` the product of two totals has no estimate of its own: it is not planned, and place -1 says so.
+    """
+
+    squares: bool = True
     totals: list[Total] = field(default_factory=list)
     pairs: dict[tuple[int, int], int] = field(default_factory=dict)
     _places: dict[Any, int] = field(default_factory=dict)
@@ -44,7 +48,7 @@ class Asked:
         found = [self.place(total) for total in totals]
         for (i, left), (j, right) in itertools.product(enumerate(found), repeat=2):
             if left <= right and (left, right) not in self.pairs:
-                self.pairs[left, right] = self.place(totals[i] * totals[j])
+                self.pairs[left, right] = self.place(totals[i] * totals[j]) if self.squares else -1
         return found
 
 
@@ -89,11 +93,16 @@ class Sums:
         exact, safe = np.zeros((len(place), len(place))), np.zeros((len(place), len(place)))
         for a, b in itertools.product(size, size):
             pair = (min(place[a], place[b]), max(place[a], place[b]))
-            exact[a, b] = self.products[pair] - self.totals[self.asked.pairs[pair]]
+            if self.asked.squares:
+                exact[a, b] = self.products[pair] - self.totals[self.asked.pairs[pair]]
             safe[a, b] = self.products[pair] - self.totals[place[a]] * self.totals[place[b]] / max(1, self.count)
         found: Vector = gradients @ exact @ gradients.T
         noisy = (gradients != 0) @ np.array([self.noisy[index] for index in place])
-        if not superpopulation and ((np.diag(found) > 0) | ~noisy | np.isnan(np.diag(found))).all():
+        if (
+            not superpopulation
+            and self.asked.squares
+            and ((np.diag(found) > 0) | ~noisy | np.isnan(np.diag(found))).all()
+        ):
             return np.where(noisy[:, None] & noisy, found, np.maximum(found, 0.0))
         if self.count < 2:
             return np.full(found.shape, math.nan if self.count else 0.0)

@@ -14,15 +14,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tacit.contract import Channel, Contract, ServiceContract, lay_out
+from tacit.contract import Channel, Contract, ServiceContract, lay_out, with_derived
 from tacit.errors import ContractError, LayoutError, TacitError
-from tacit.layouts import MAX_VIEWS, Levels, View
+from tacit.layouts import MAX_VIEWS, Derived, Levels, View
 from tacit.oracles import LinearHash, Oracle, oracle_named
 from tacit.oracles.linear_hash import digits_for
 from tacit.plain import read_schema, service_data
 from tacit.privacy import decimal_text, parse_epsilon
 from tacit.randomness import DRAW_BITS
-from tacit.schema import Categorical, Ordinal, Schema
+from tacit.schema import Categorical, Ordinal, Schema, Service
 
 __all__ = ["MAX_BYTES", "VERSION", "contract_id", "contract_text", "read_contract"]
 
@@ -83,8 +83,9 @@ def _service(compiled: ServiceContract) -> dict[str, Any]:
         **why,
         "levels": [
             _levels(attribute, levels)
-            for attribute, levels in zip(compiled.service.sensitive, compiled.levels, strict=True)
+            for attribute, levels in zip(compiled.service.sensitive, compiled.levels, strict=False)
         ],
+        **({"derived": [[one.source, one.kind] for one in compiled.derived]} if compiled.derived else {}),
         "channels": [_channel(channel, compiled.levels) for channel in compiled.channels],
     }
 
@@ -193,7 +194,8 @@ def _read(data: Mapping[str, Any]) -> Contract:
 
 def _read_service(data: Mapping[str, Any], schema: Schema, index: int, most_views: int) -> ServiceContract:
     service = schema.services[index]
-    levels = tuple(Levels.of(attribute) for attribute in service.sensitive)
+    derived = tuple(_derived(item, service) for item in data.get("derived", ()))
+    levels = with_derived(service, derived)
     why = data.get("why", "")
     _require(_is_label(data["layout"]) and _is_label(why), "a layout and its reason are short texts")
     channels: list[Channel] = []
@@ -201,7 +203,16 @@ def _read_service(data: Mapping[str, Any], schema: Schema, index: int, most_view
         channels.append(_read_channel(item, levels, most_views, service.extras))
         most_views -= len(channels[-1].views)
     _require(channels, "a service has no channel")
-    return ServiceContract(service, data["layout"], levels, tuple(channels), why)
+    return ServiceContract(service, data["layout"], levels, tuple(channels), why, derived)
+
+
+def _derived(item: list[Any], service: Service) -> Derived:
+    source, kind = item
+    known = type(source) is int and 0 <= source < len(service.sensitive) and kind in ("round", "embed")
+    _require(known and not service.extras, "a derived attribute is not possible")
+    attribute = service.sensitive[source]
+    _require(isinstance(attribute, Ordinal) and attribute.size > 1 and not attribute.null, "it cannot be rounded")
+    return Derived(source, kind)
 
 
 def _read_channel(data: Mapping[str, Any], levels: Sequence[Levels], most_views: int, extras: int) -> Channel:

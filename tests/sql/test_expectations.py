@@ -12,6 +12,7 @@ import pytest
 
 import tacit as tc
 from support.adult import SCHEMA
+from support.decoding import oracle_table
 from support.questions import Questions
 from tacit.contract import ServiceContract
 from tacit.decode.decoder import Decoded, Decoder
@@ -59,11 +60,7 @@ class Table:
 
     def _channel(self, oracle: Oracle) -> np.ndarray:
         if oracle not in self._rows:
-            codes = np.arange(oracle.alphabet)
-            marks = oracle.support(codes).T
-            inside, outside = marks.argmax(axis=0), (~marks).argmax(axis=0)  # a cell of either kind, where there is one
-            weights = [[oracle.weight(int(cells[c]), int(c)) for c in codes] for cells in (inside, outside)]
-            self._rows[oracle] = np.where(marks, *np.array(weights, dtype=np.float64)) / oracle.denominator
+            self._rows[oracle] = oracle_table(oracle)
         return self._rows[oracle]
 
     def factors(self, factors: list[Factor]) -> np.ndarray:

@@ -19,6 +19,16 @@ def oracle_row(oracle: Oracle, cell: int) -> np.ndarray:
     return np.array([oracle.weight(cell, code) / oracle.denominator for code in range(oracle.alphabet)])
 
 
+def oracle_table(oracle: Oracle) -> np.ndarray:
+    """Return P(code | cell) as doubles, a row for each cell, of codes with one weight in their support, one outside."""
+    codes = np.arange(oracle.alphabet)
+    marks = oracle.support(codes).T
+    inside, outside = marks.argmax(axis=0), (~marks).argmax(axis=0)  # a cell of either kind, where there is one
+    weights = [[oracle.weight(int(cells[c]), int(c)) for c in codes] for cells in (inside, outside)]
+    table: np.ndarray = np.where(marks, *np.array(weights, dtype=np.float64)) / oracle.denominator
+    return table
+
+
 class Exact:
     """Moments of decoded functionals for single records."""
 

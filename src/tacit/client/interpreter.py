@@ -81,8 +81,11 @@ class _Service:
         self.many, self.sends = "at_most" in data, data.get("sends", 1)
         self.at_most: int = data.get("at_most", 1)
         self.extras = (1 if self.at_most == 1 else 2) if self.many or data.get("optional") else 0
-        self.channels = [_Channel(channel, self.attributes, self.extras) for channel in data["channels"]]
-        self.report_draws = sum(map(_is_dithered, self.attributes)) + sum(channel.draws for channel in self.channels)
+        self.derived: list[tuple[int, str]] = data.get("derived", [])
+        known = self.attributes + [_derived_levels(self.attributes[source], kind) for source, kind in self.derived]
+        self.channels = [_Channel(channel, known, self.extras) for channel in data["channels"]]
+        self.own_draws = sum(map(_is_dithered, self.attributes)) + len(self.derived)
+        self.report_draws = self.own_draws + sum(channel.draws for channel in self.channels)
         self.draws: int = self.sends * (self.report_draws + self.many)
 
     def encode(self, records: Sequence[Mapping[str, Any]], draws: Sequence[int]) -> list[list[int]]:
@@ -93,13 +96,13 @@ class _Service:
             message = "A draw is not a whole number below 2**53. Nothing was encoded."
             raise RandomnessError(message)
         for record in records:  # those that are not drawn must be right, too
-            self._values(record, [0] * len(self.attributes))
+            self._values(record, [0] * self.own_draws)
         places = self._places(len(records), draws[: self.sends]) if self.many else [0]
         stream = iter(draws[self.sends * self.many :])
         codes = []
         for place in places:
             own = [next(stream) for _ in range(self.report_draws)]
-            dither = own[: sum(map(_is_dithered, self.attributes))]
+            dither = own[: self.own_draws]
             values = self._values(records[place], dither) if place < len(records) else None
             extra = 0 if not records else 1
             rest = iter(own[len(dither) :])
@@ -125,6 +128,10 @@ class _Service:
                 raise RecordError(problem, code="missing-column", service=self.name, column=attribute["name"])
             draw = next(stream) if _is_dithered(attribute) else None
             values.append(value_index(self.name, attribute, record[attribute["name"]], draw))
+        for source, kind in self.derived:
+            count, value = self.attributes[source]["count"], values[source]
+            up = next(stream) % (count - 1) < value
+            values.append(int(up) if kind == "round" else count + value if up else count - 1 - value)
         return values
 
 
@@ -156,6 +163,15 @@ class _Channel:
 
 def _is_dithered(attribute: Data) -> bool:
     return bool(attribute.get("dither", False)) and attribute["count"] < attribute["ticks"]
+
+
+def _derived_levels(attribute: Data, kind: str) -> Data:
+    """Return the levels of a rounded attribute (two values) or of one in a doubled domain."""
+    count, fanout = (2, 2) if kind == "round" else (2 * attribute["count"], attribute.get("fanout", 5))
+    widths = [1]
+    while widths[0] * fanout < count:
+        widths.insert(0, widths[0] * fanout)
+    return {"count": count, "widths": widths}
 
 
 def _cells(attribute: Data, level: int) -> int:

@@ -28,6 +28,7 @@ import numpy as np
 from tacit.contract import ServiceContract
 from tacit.decode.functional import Functional, Term, Vector
 from tacit.decode.reading import Factor, Product, Reading
+from tacit.decode.rounding import rewritten
 from tacit.decode.split import BlueTree, Split, cover_split, rdc_split
 from tacit.errors import UnanswerableError
 
@@ -146,7 +147,7 @@ class Decoder:
         """Return contributions whose mean, for every record, is the functional."""
         constant, linear = 0.0, _Collected(self.service)
         products: list[tuple[float, tuple[Factor, ...]]] = []
-        for term in functional.terms:
+        for term in rewritten(self.service, functional).terms:
             attributes = tuple(i for i in sorted(term.factors) if i < len(self.service.levels))
             if not term.factors:
                 constant += term.coefficient
@@ -194,7 +195,8 @@ class Decoder:
         return tuple(factors)
 
     def _refusal(self, attributes: tuple[int, ...]) -> UnanswerableError:
-        names = [self.service.service.sensitive[i].name for i in attributes]
+        sensitive = self.service.service.sensitive
+        names = [sensitive[i].name if i < len(sensitive) else "a rounded attribute" for i in attributes]
         message = (
             f"{' × '.join(names)} were not collected together in {self.service.service.name!r} "
             f"(mechanism {self.service.layout}), so their joint total has no unbiased estimate. "

@@ -23,12 +23,24 @@ from tacit.decode.functional import Vector
 from tacit.decode.reading import Factor, Product, Reading
 from tacit.errors import UnanswerableError
 
-__all__ = ["expected_variance", "uniform_frequencies"]
+__all__ = ["expected_variance", "uniform_frequencies", "with_derived_frequencies"]
 
 
 def uniform_frequencies(service: ServiceContract) -> list[Vector]:
     """Return equal frequencies for the values of every attribute."""
-    return [np.full(levels.size, 1 / levels.size) for levels in service.levels]
+    sizes = [attribute.size for attribute in service.service.sensitive]
+    return with_derived_frequencies(service, [np.full(size, 1 / size) for size in sizes])
+
+
+def with_derived_frequencies(service: ServiceContract, frequencies: Sequence[Vector]) -> list[Vector]:
+    """Return the frequencies of sensitive attributes, then those that rounding makes of them."""
+    found = list(frequencies)
+    for derived in service.derived:
+        own = frequencies[derived.source]
+        up = own * np.arange(len(own)) / (len(own) - 1)
+        doubled = np.concatenate([(own - up)[::-1], up])
+        found.append(doubled if derived.kind == "embed" else np.array([1 - up.sum(), up.sum()]))
+    return found
 
 
 def expected_variance(service: ServiceContract, decoded: Decoded, frequencies: Sequence[Vector]) -> float:

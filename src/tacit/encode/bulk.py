@@ -1,8 +1,8 @@
 """Rows to codes, a chunk of rows at a time on all cores.
 
 The draws of record i are the i-th run of ``service.draws`` draws of the source, in this order: one for each dithered
-attribute, then for each channel one for the view, one for the seed, and its answers. How rows are cut into chunks
-therefore changes nothing, and a record consumes the same draws whatever its values are.
+attribute and each derived one, then for each channel one for the view, one for the seed, and its answers. How rows are
+cut into chunks therefore changes nothing, and a record consumes the same draws whatever its values are.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import pyarrow as pa
 from tacit.contract import Channel, ServiceContract
 from tacit.encode.values import reader_of
 from tacit.errors import RandomnessError
+from tacit.layouts import Derived
 from tacit.oracles.base import remainder
 from tacit.randomness import Draws, Rng
 
@@ -79,6 +80,11 @@ class _Encoder:
         if self.extra is not None:
             self._mark_extras(values, self.extra[start : start + rows])
         taken = len(dithered)
+        for derived in self.compiled.derived:
+            values.append(
+                _derived(values[derived.source], self.compiled.levels[derived.source].size, derived, columns[taken])
+            )
+            taken += 1
         for channel, codes in zip(self.compiled.channels, out, strict=True):
             used = columns[taken : taken + channel.draws]
             self._channel(channel, values, used, codes[start : start + rows])
@@ -121,6 +127,12 @@ class _Encoder:
             return level.table()
         behind = level.cells + np.arange(extras) if first else np.zeros(extras, dtype=np.int64)
         return np.concatenate([level.table(), behind])
+
+
+def _derived(value: Codes, size: int, derived: Derived, draws: Draws) -> Codes:
+    """Round each value to an end of its domain, with the value as mean; or put it into a half of a doubled domain."""
+    up = remainder(draws, size - 1) < value
+    return up.astype(np.int64) if derived.kind == "round" else np.where(up, size + value, size - 1 - value)
 
 
 def validate_rows(compiled: ServiceContract, table: pa.Table) -> None:

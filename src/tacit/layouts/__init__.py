@@ -11,6 +11,7 @@ from tacit.layouts.levels import Level, Levels
 from tacit.layouts.marginals import am, fc, mg, mg_of
 from tacit.layouts.pairs import pairs
 from tacit.layouts.product import hi, hio
+from tacit.layouts.rounded import ROUNDED, Derived, derive, plan_rounded
 from tacit.layouts.split import sc
 
 __all__ = [
@@ -18,11 +19,14 @@ __all__ = [
     "LAYOUTS",
     "MAX_VIEWS",
     "NUMBERED",
+    "ROUNDED",
     "ChannelPlan",
+    "Derived",
     "Layout",
     "Level",
     "Levels",
     "View",
+    "derive",
     "plan_channels",
 ]
 
@@ -36,8 +40,13 @@ CANDIDATES = ("hio", "pairs", "fc")
 _MECHANISM = re.compile(r"([a-z]+)(?:\((\d{1,3})\))?\Z")
 
 
-def plan_channels(mechanism: str, levels: Sequence[Levels]) -> list[ChannelPlan]:
-    """Return the channels of a mechanism such as ``"hio"`` or ``"am(2)"`` for one service."""
+def plan_channels(mechanism: str, levels: Sequence[Levels], derived: Sequence[Levels] = ()) -> list[ChannelPlan]:
+    """Return the channels of a mechanism such as ``"hio"`` or ``"am(2)"`` for one service.
+
+    ``derived`` are the levels of the derived attributes, for mechanisms that have any.
+    """
+    if mechanism in ROUNDED:
+        return plan_rounded(mechanism, levels, derived)
     parsed = _MECHANISM.match(mechanism)
     name, number = (parsed[1], parsed[2]) if parsed else (mechanism, None)
     if name in LAYOUTS and number is None:
@@ -48,4 +57,4 @@ def plan_channels(mechanism: str, levels: Sequence[Levels]) -> list[ChannelPlan]
         example = name if name in LAYOUTS else f"{name}(2)"
         message = f"{mechanism!r} has a number where none belongs, or lacks one. Write mechanism={example!r}."
         raise LayoutError(message, code="mechanism-number")
-    raise UnknownNameError("mechanism", name, ["auto", *LAYOUTS, *(f"{word}(2)" for word in NUMBERED)])
+    raise UnknownNameError("mechanism", name, ["auto", *LAYOUTS, *ROUNDED, *(f"{word}(2)" for word in NUMBERED)])

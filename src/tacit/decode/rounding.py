@@ -1,0 +1,78 @@
+"""Functionals rewritten for layouts that round: values become ends of the domain, weighted by a predicate.
+
+A vector over an attribute that is affine where it is not zero, as the values within a range are, equals its support
+times the mean of the rounded value. A layout that embeds has each attribute either plain or doubled; a count is the
+average over both ways to read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tacit.contract import ServiceContract
+from tacit.decode.functional import Functional, Term, Vector
+from tacit.errors import UnanswerableError
+
+__all__ = ["rewritten"]
+
+
+def rewritten(service: ServiceContract, functional: Functional) -> Functional:
+    """Return the functional over attributes and derived attributes whose mean over roundings is the given one."""
+    if not service.derived:
+        return functional
+    sizes = tuple(levels.size for levels in service.levels)
+    terms = [made for term in functional.terms for made in _rewritten(service, term)]
+    return Functional(sizes, tuple(terms))
+
+
+def _rewritten(service: ServiceContract, term: Term) -> Iterator[Term]:
+    plain = len(service.service.sensitive)
+    places = {derived.source: plain + i for i, derived in enumerate(service.derived)}
+    embeds = service.derived[0].kind == "embed"
+    valued = [i for i, vector in term.factors.items() if np.ptp(vector[vector != 0]) > 0]
+    if not valued and embeds:
+        for source, place in places.items():
+            factors = dict(term.factors)
+            if source in factors:
+                factors[place] = _doubled(factors.pop(source), 1.0, 1.0)
+            yield Term(term.coefficient / len(places), factors)
+        return
+    factors = dict(term.factors)
+    for i in valued:
+        if i not in places:
+            raise _not_rounded(service, i)
+        support, low, high = _affine(service, i, term.factors[i])
+        if embeds:
+            del factors[i]
+            factors[places[i]] = _doubled(support, low, high)
+        else:
+            factors[i] = support
+            factors[places[i]] = np.array([low, high])
+            if support.all():
+                del factors[i]
+    yield Term(term.coefficient, factors)
+
+
+def _affine(service: ServiceContract, attribute: int, vector: Vector) -> tuple[Vector, float, float]:
+    """Return where a vector is not zero, and its line's values at both ends of the domain."""
+    index = np.flatnonzero(vector)
+    slope, offset = np.polyfit(index, vector[index], 1)
+    if not np.allclose(offset + slope * index, vector[index], rtol=1e-9, atol=1e-9 * np.abs(vector).max()):
+        raise _not_rounded(service, attribute)
+    return (vector != 0).astype(np.float64), float(offset), float(offset + slope * (len(vector) - 1))
+
+
+def _doubled(vector: Vector, low: float, high: float) -> Vector:
+    """Return a vector over the doubled domain: mirrored for values rounded down, then for those rounded up."""
+    return np.concatenate([low * vector[::-1], high * vector])
+
+
+def _not_rounded(service: ServiceContract, attribute: int) -> UnanswerableError:
+    name = service.service.sensitive[attribute].name
+    message = (
+        f"{name} was rounded to the ends of its domain (mechanism {service.layout}), which answers sums of its values "
+        "and counts only. Mechanisms that could answer more: hio, fc."
+    )
+    return UnanswerableError(message)
