@@ -1,4 +1,4 @@
-"""Encode an invented town, show what leaves the devices, audit the guarantee, and ask five questions."""
+"""Encode an invented town, show what leaves the devices, audit the guarantee, and ask six questions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from tacit.cli.attack import attack, print_attack
 from tacit.collection import Collection
 from tacit.contract import ServiceContract
 from tacit.database import Database, connect
@@ -31,6 +32,7 @@ QUESTIONS = (
     "SELECT region, COUNT(*) AS people FROM shop GROUP BY region",
     "SELECT device, COUNT(*) AS people FROM shop WHERE age > 60 GROUP BY device",
     "SELECT smoker, COUNT(*) AS people, AVG(visits) AS visits FROM clinic GROUP BY smoker",
+    "SELECT COUNT(*) AS people FROM clinic JOIN shop USING (uid) WHERE age >= 50 AND visits >= 3",
 )
 
 
@@ -38,11 +40,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("--people", type=int, default=200_000, help="size of the invented town (default 200000)")
     parser.add_argument("--epsilon", default="2", help="budget of a person over both services (default 2)")
+    parser.add_argument(
+        "--attack", action="store_true", help="instead: what numbers of reports give away, and ours not"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
     """Encode the town afresh: two runs send different codes and print different estimates of one truth."""
+    if options.attack:
+        result = attack()
+        if options.json:
+            print(json.dumps(result, indent=1))
+        else:
+            print_attack(result)
+        return 0
     if not SHOWN <= options.people <= MOST_PEOPLE:
         message = f"--people is {options.people}; the town has from {SHOWN} to {MOST_PEOPLE} people."
         raise UsageError(message, code="bad-option")

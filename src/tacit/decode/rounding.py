@@ -56,12 +56,17 @@ def _rewritten(service: ServiceContract, term: Term) -> Iterator[Term]:
 
 
 def _affine(service: ServiceContract, attribute: int, vector: Vector) -> tuple[Vector, float, float]:
-    """Return where a vector is not zero, and its line's values at both ends of the domain."""
-    index = np.flatnonzero(vector)
+    """Return where a vector lies on its line, and the line's values at both ends of the domain.
+
+    Where the line itself is zero, the vector is on it whether the predicate holds or not.
+    """
+    index, tiny = np.flatnonzero(vector), 1e-9 * float(np.abs(vector).max())
     slope, offset = np.polyfit(index, vector[index], 1)
-    if not np.allclose(offset + slope * index, vector[index], rtol=1e-9, atol=1e-9 * np.abs(vector).max()):
+    line = offset + slope * np.arange(len(vector))
+    support = np.abs(vector - line) <= tiny
+    if not support[index].all():
         raise _not_rounded(service, attribute)
-    return (vector != 0).astype(np.float64), float(offset), float(offset + slope * (len(vector) - 1))
+    return support.astype(np.float64), float(line[0]), float(line[-1])
 
 
 def _doubled(vector: Vector, low: float, high: float) -> Vector:
