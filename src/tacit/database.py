@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from tacit.answer import Answer, Options
+from tacit.attributes import check_name
 from tacit.collection import Collection
 from tacit.decode.decoder import Decoder, DecoderName
 from tacit.encode.bulk import Progress
+from tacit.encode.tables import as_arrow
 from tacit.engines.duckdb import DuckDB
 from tacit.errors import ReportError, TacitError, UnknownNameError, UsageError
 from tacit.query import People, run
 from tacit.reports import check_reports
 from tacit.sql.bind import bind
+from tacit.sql.lookup import Dimension
 from tacit.sql.parse import parse, without_explain
 from tacit.sql.plan import Round, Stored
 from tacit.sql.scope import Scope
@@ -45,6 +49,7 @@ class Database:
         self._engine = engine
         self._collections: dict[str, Collection] = {}
         self._people: dict[tuple[object, ...], People] = {}
+        self._dimensions = {name.lower(): Dimension(name, key, table) for name, key, table in engine.dimensions()}
         for text in engine.contracts():
             collection = Collection.from_json(text)
             self._collections[collection.id] = collection
@@ -57,6 +62,34 @@ class Database:
         if collection.id not in self._collections:
             self._engine.add_contract(collection.id, collection.to_json())
             self._collections[collection.id] = collection
+
+    def dimension(self, name: str, table: Any, *, key: str) -> None:
+        """Add a public table (products, shops) that services are joined with on a sensitive attribute, its key.
+
+        Parameters
+        ----------
+        name : str
+            What questions call it; a dimension of that name is replaced.
+        table : table or path
+            One row for each key.
+        key : str
+            The column that sensitive attributes hold.
+        """
+        check_name("dimension", name)
+        if any(
+            name.lower() == service.name.lower() for c in self._collections.values() for service in c.schema.services
+        ):
+            message = f"{name!r} is the name of a service. Choose another one."
+            raise UsageError(message, code="bad-option")
+        rows = as_arrow(name, table)
+        if key not in rows.column_names:
+            raise UnknownNameError("column", key, rows.column_names)
+        keys = rows.column(key)
+        if keys.null_count or len(keys.unique()) != len(keys):
+            message = f"{name}: {key} must have a value of its own in every row."
+            raise UsageError(message, code="duplicate-key")
+        self._engine.store_dimension(name, key, rows)
+        self._dimensions[name.lower()] = Dimension(name, key, rows)
 
     def close(self) -> None:
         """Close the database."""
@@ -132,10 +165,11 @@ class Database:
         question, explain = without_explain(text)
         statement = parse(question)
         tables = tables_of(statement, question)
-        newest = self.find([table.name for table in tables])
-        scope = scope_of(tables, newest.schema, question)
+        services = [table for table in tables if table.name.lower() not in self._dimensions]
+        newest = self.find([table.name for table in services or tables])
+        scope = scope_of(tables, newest.schema, question, self._dimensions)
         bound = bind(statement, scope)
-        rounds = self._rounds(newest, tables)
+        rounds = self._rounds(newest, services)
         if not scope.uses_round(statement):
             rounds = [one for one in rounds if one.contract.round == newest.contract.round]
         people = self._people_of(scope, rounds, decoder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -206,3 +207,71 @@ def test_people_are_counted_once() -> None:
         assert caught.value.code == "unsupported-join"
     assert any("at most 4 rows" in note for note in database.sql("SELECT COUNT(*) AS n FROM orders").notes)
     assert isinstance(database.sql("SELECT COUNT(*) AS n FROM orders")["n"], Estimate)
+
+
+PRODUCTS = pa.table(
+    {
+        "item": ["a", "b", "z"],
+        "price": [10, 25, 99],
+        "shelf": pa.array(["low", None, "high"]),
+        "weight": pa.array([0.5, float("nan"), 2.0]),
+    }
+)
+STAR = [
+    "SELECT COUNT(*) AS x FROM orders JOIN products USING (item)",
+    "SELECT SUM(price) AS x, AVG(price) AS y FROM orders JOIN products USING (item) WHERE amount > 5",
+    "SELECT COUNT(*) AS x FROM orders o JOIN products p ON o.item = p.item WHERE p.price < 20 OR p.shelf = 'high'",
+    "SELECT SUM(amount * price) AS x FROM orders JOIN products USING (item) JOIN users USING (uid) WHERE age < 5",
+    "SELECT shelf, COUNT(*) AS x FROM orders JOIN products USING (item) GROUP BY shelf",
+    "SELECT COUNT(*) AS x FROM orders JOIN products ON products.item = orders.item WHERE shelf IS NULL AND price <> 3",
+    "SELECT CASE WHEN price > 20 THEN 'dear' ELSE 'cheap' END AS c, SUM(amount) AS x "
+    "FROM orders JOIN products USING (item) GROUP BY c",
+]
+
+
+def test_public_dimensions_are_pushed_down_onto_the_foreign_key(tmp_path: Path) -> None:
+    collection = identity_collection(SCHEMA)
+    raw = raw_tables()
+    database = tc.connect(tmp_path / "shop.tacit")
+    database.create(collection)
+    database.load(reveal(collection, **raw))
+    database.dimension("products", PRODUCTS, key="item")
+    database.close()
+    database = tc.connect(tmp_path / "shop.tacit")  # it is kept
+    connection = duckdb.connect()
+    for name, table in (raw | {"products": PRODUCTS}).items():
+        connection.register(name, table)
+    for question in STAR:
+        width = int("GROUP BY" in question)
+        truth = {row[:width]: row[width:] for row in connection.execute(question).fetchall()}
+        found = {row[:width]: row[width:] for row in database.sql(question)}
+        for group, values in truth.items():
+            assert [cell.value for cell in found.pop(group)] == pytest.approx([float(v) for v in values]), question
+        assert all(abs(cell.value) < 1e-6 for cells in found.values() for cell in cells)
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "question"),
+    [
+        ("unsupported-join", "SELECT COUNT(*) FROM orders JOIN products ON orders.amount = products.price"),
+        ("unsupported-join", "SELECT COUNT(*) FROM users JOIN products ON users.os = products.item"),
+        ("unknown-table", "SELECT COUNT(*) FROM products"),
+        ("not-a-number", "SELECT SUM(shelf) FROM orders JOIN products USING (item)"),
+        ("wrong-constant", "SELECT COUNT(*) FROM orders JOIN products USING (item) WHERE price = 'x'"),
+        ("unsupported-condition", "SELECT COUNT(*) FROM orders JOIN products USING (item) WHERE price = amount"),
+        ("unknown-column", "SELECT COUNT(*) FROM orders JOIN products USING (item) WHERE products.colour = 'red'"),
+    ],
+)
+def test_dimensions_are_for_foreign_keys(code: str, question: str) -> None:
+    collection = identity_collection(SCHEMA)
+    database = tc.connect()
+    database.create(collection)
+    database.load(reveal(collection, **raw_tables(50)))
+    database.dimension("products", PRODUCTS, key="item")
+    with pytest.raises(tc.TacitError) as caught:
+        database.sql(question)
+    assert caught.value.code == code
+    for name, table, key in (("users", PRODUCTS, "item"), ("p", PRODUCTS, "no"), ("p", pa.table({"k": [1, 1]}), "k")):
+        with pytest.raises(tc.TacitError):
+            database.dimension(name, table, key=key)

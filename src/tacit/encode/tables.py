@@ -17,7 +17,7 @@ import pyarrow.parquet
 from tacit.errors import RecordError
 from tacit.schema import Service
 
-__all__ = ["as_table", "read_file", "with_plain_text"]
+__all__ = ["as_arrow", "as_table", "read_file", "with_plain_text"]
 
 READABLE = (
     "Pass a pandas, polars, Arrow or DuckDB table, a dict of columns of one type and length each, "
@@ -37,18 +37,24 @@ PUBLIC_TYPES = (
 )
 
 
-def as_table(service: Service, source: Any) -> pa.Table:
-    """Return the source as an Arrow table with the key and attributes of the service, in order."""
+def as_arrow(name: str, source: Any) -> pa.Table:
+    """Return any kind of table as an Arrow table; errors name it, and show nothing of what it holds."""
     table, failure = None, ""
     try:
-        table = _read(service, source)
+        table = _read(name, source)
     except RecordError:
         raise
     except Exception as cause:  # any library may fail here, and its words may quote values
         failure = type(cause).__name__
     if table is None:  # raised outside the handler, so that nothing of the cause is chained
         problem = f"the table cannot be read ({failure}). {READABLE}"
-        raise RecordError(problem, code="unreadable-table", service=service.name)
+        raise RecordError(problem, code="unreadable-table", service=name)
+    return table
+
+
+def as_table(service: Service, source: Any) -> pa.Table:
+    """Return the source as an Arrow table with the key and attributes of the service, in order."""
+    table = as_arrow(service.name, source)
     expected = [service.key, *(attribute.name for attribute in service.attributes)]
     found = table.column_names
     for name in expected:
@@ -84,11 +90,11 @@ def with_plain_text(table: pa.Table, name: str) -> pa.Table:
     return table.set_column(table.column_names.index(name), name, column)
 
 
-def _read(service: Service, source: Any) -> pa.Table:
+def _read(name: str, source: Any) -> pa.Table:
     if isinstance(source, pa.Table):
         return source
     if isinstance(source, str | Path):
-        return read_file(service.name, source)
+        return read_file(name, source)
     module = type(source).__module__.partition(".")[0]
     if module == "pandas" and hasattr(source, "columns"):
         return pa.Table.from_pandas(source, preserve_index=False)
@@ -97,9 +103,9 @@ def _read(service: Service, source: Any) -> pa.Table:
     if isinstance(source, pa.RecordBatch):
         return pa.Table.from_batches([source])
     if isinstance(source, Mapping):
-        return pa.table({name: pa.array(values) for name, values in source.items()})
+        return pa.table({column: pa.array(values) for column, values in source.items()})
     problem = f"a {type(source).__name__} is not a table. {READABLE}"
-    raise RecordError(problem, code="unreadable-table", service=service.name)
+    raise RecordError(problem, code="unreadable-table", service=name)
 
 
 def read_file(name: str, source: str | Path) -> pa.Table:

@@ -40,6 +40,26 @@ class DuckDB:
         """Store a contract."""
         self._connection.execute("INSERT INTO tacit_collections VALUES (?, ?)", [name, text])
 
+    def store_dimension(self, name: str, key: str, table: pa.Table) -> None:
+        """Keep a public table; one of the same name is replaced."""
+        connection = self._connection.cursor()
+        connection.register("incoming", table)
+        connection.execute("CREATE TABLE IF NOT EXISTS tacit_dimensions (name TEXT, key TEXT)")
+        connection.execute("DELETE FROM tacit_dimensions WHERE name = ?", [name])
+        connection.execute(f'CREATE OR REPLACE TABLE "dimension_{name}" AS SELECT * FROM incoming')  # noqa: S608
+        connection.execute("INSERT INTO tacit_dimensions VALUES (?, ?)", [name, key])
+        connection.close()
+
+    def dimensions(self) -> list[tuple[str, str, pa.Table]]:
+        """Return all public tables with their names and keys."""
+        if not self.has_table("tacit_dimensions"):
+            return []
+        rows = self._connection.execute("SELECT name, key FROM tacit_dimensions ORDER BY name").fetchall()
+        return [
+            (name, key, self._connection.sql(f'SELECT * FROM "dimension_{name}"').to_arrow_table())  # noqa: S608
+            for name, key in rows
+        ]
+
     def has_table(self, table: str) -> bool:
         """Tell whether a report table exists."""
         query = "SELECT count(*) FROM information_schema.tables WHERE table_name = ?"

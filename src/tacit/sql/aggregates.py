@@ -14,7 +14,6 @@ from tacit.sql.parse import span_of
 from tacit.sql.predicates import holds
 from tacit.sql.scope import Scope
 from tacit.sql.totals import Total
-from tacit.sql.vectors import measure_vector, null_vector
 
 __all__ = ["formula"]
 
@@ -101,7 +100,7 @@ def _present(scope: Scope, node: exp.Expr, where: Total) -> Total:
     found = scope.find(node)
     if isinstance(found.attribute, Public):
         return where * Total.power(scope.sizes, found.column, 0)
-    return where * scope.total(found, 1 - null_vector(found.attribute))
+    return where * scope.total(found, 1 - found.null())
 
 
 def _expression(scope: Scope, node: exp.Expr) -> tuple[Total, Total]:
@@ -140,8 +139,8 @@ def _column(scope: Scope, node: exp.Column) -> tuple[Total, Total]:
     if isinstance(found.attribute, Public):
         return Total.power(scope.sizes, found.column, 1), Total.power(scope.sizes, found.column, 0)
     try:
-        vector = measure_vector(found.attribute)
+        vector = found.measure()
     except BindError as error:
         error.text, error.span = scope.text, span_of(node)
         raise
-    return scope.total(found, vector), scope.total(found, 1 - null_vector(found.attribute))
+    return scope.total(found, vector), scope.total(found, 1 - found.null())

@@ -42,6 +42,8 @@ def classes_of_group(scope: Scope, node: exp.Expr) -> Classes:
         return classes_of_group(scope, node.this)
     if isinstance(node, exp.Column):
         found = scope.find(node)
+        if found.lookup:
+            return [(label, scope.total(found, vector)) for label, vector in found.lookup.classes()]
         attribute = found.sensitive
         marks = np.eye(attribute.size)
         return [(shown_value(attribute, i), scope.total(found, marks[i])) for i in range(attribute.size)]
@@ -77,7 +79,13 @@ def _buckets(scope: Scope, node: exp.WidthBucket) -> Classes:
     found = scope.find(node.this) if isinstance(node.this, exp.Column) else None
     plain = all(number is not None and not number[1] for number in numbers)
     message = "width_bucket takes an ordinal column of numbers, a low and a high end, and how many buckets."
-    if not plain or found is None or not isinstance(found.attribute, Ordinal) or found.attribute.is_date:
+    if (
+        not plain
+        or found is None
+        or found.lookup
+        or not isinstance(found.attribute, Ordinal)
+        or found.attribute.is_date
+    ):
         raise scope.unsupported(message, node, "unsupported-group")
     low, high, count = (float(number[0]) for number in numbers if number)
     if not low < high or not count.is_integer() or not 1 <= count <= MAX_BUCKETS or not math.isfinite(high - low):

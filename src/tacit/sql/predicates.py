@@ -108,7 +108,7 @@ def _comparison(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
         return result
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null) and isinstance(subject, exp.Column):
         column = scope.find(subject)
-        vector = null_vector(column.sensitive)
+        vector = column.null()
         return scope.total(column, vector if wanted else 1 - vector)
     if type(node) in COMPARISONS:
         operator = COMPARISONS[type(node)]
@@ -129,7 +129,9 @@ def _compared(scope: Scope, node: exp.Expr, operator: str) -> Total:
         raise scope.unsupported(message, node, "unsupported-condition")
     found = scope.find(left)
     try:
-        if isinstance(found.attribute, Ordinal):
+        if found.lookup:
+            vector = found.lookup.compared(operator, literal[0], is_text=literal[1])
+        elif isinstance(found.attribute, Ordinal):
             vector = comparison_vector(found.attribute, operator, literal[0], is_text=literal[1])
         else:
             vector = _category(found.sensitive, operator, literal)  # type: ignore[arg-type]
@@ -145,8 +147,8 @@ def _unwrapped(node: exp.Expr) -> exp.Expr:
 
 def _columns(scope: Scope, node: exp.Expr, operator: str, left: Found, right: Found) -> Total:
     """Compare two sensitive attributes: one product for each value of the one with fewer values."""
-    if isinstance(left.attribute, Public) or isinstance(right.attribute, Public):
-        message = "A public and a sensitive column are compared. Compare each with constants."
+    if isinstance(left.attribute, Public) or isinstance(right.attribute, Public) or left.lookup or right.lookup:
+        message = "Columns are compared with each other only if both are sensitive. Compare each with constants."
         raise scope.unsupported(message, node, "unsupported-condition")
     if left.sensitive.size > right.sensitive.size:
         left, right, operator = right, left, MIRRORED[operator]

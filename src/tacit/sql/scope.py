@@ -9,14 +9,15 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from tacit.decode.functional import Functional, Term
+from tacit.decode.functional import Functional, Term, Vector
 from tacit.errors import BindError, InternalError, UnsupportedSqlError
 from tacit.schema import Public, Service
+from tacit.sql.lookup import Lookup
 from tacit.sql.parse import span_of
 from tacit.sql.totals import Piece, Total
-from tacit.sql.vectors import Sensitive
+from tacit.sql.vectors import Sensitive, measure_vector, null_vector
 
-__all__ = ["LABELS", "Found", "Scope", "Source"]
+__all__ = ["LABELS", "Found", "Joined", "Scope", "Source"]
 
 
 def _label(name: str) -> Public:
@@ -61,6 +62,16 @@ class Found:
 
     source: Source
     attribute: Sensitive | Public
+    lookup: Lookup | None = None
+    """For a column of a dimension: its values by those of the attribute, which is then the foreign key."""
+
+    def null(self) -> Vector:
+        """Return the vector that marks NULL."""
+        return self.lookup.null() if self.lookup else null_vector(self.sensitive)
+
+    def measure(self) -> Vector:
+        """Return the number that each value index stands for."""
+        return self.lookup.measure() if self.lookup else measure_vector(self.sensitive)
 
     @property
     def sensitive(self) -> Sensitive:
@@ -81,12 +92,23 @@ class Found:
         return f'{self.source.alias}."{self.attribute.name}"'
 
 
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """A dimension in FROM: the names it goes by, its foreign key, which keys it knows, and its columns."""
+
+    name: str
+    key: Found
+    matched: Vector
+    columns: dict[str, Lookup]
+
+
 @dataclass(frozen=True)
 class Scope:
-    """The services that a question is about, and its text for error messages."""
+    """The services and dimensions that a question is about, and its text for error messages."""
 
     sources: tuple[Source, ...]
     text: str
+    dimensions: tuple[Joined, ...] = ()
 
     @classmethod
     def over(cls, services: Sequence[tuple[Service, tuple[str, ...]]], text: str) -> Scope:
@@ -116,6 +138,8 @@ class Scope:
                 scale = source.service.rows_at_most / source.service.sends
                 vector = np.array([scale] + [0.0] * source.service.extras)
                 total = total * Total.of(Functional.of(self.sizes, source.presence, vector))
+        for dimension in self.dimensions:
+            total = total * self.total(dimension.key, dimension.matched)
         return total
 
     def people(self, rows: Total) -> Total | None:
@@ -150,12 +174,24 @@ class Scope:
     def find(self, column: exp.Column) -> Found:
         """Return what a column names; refuse names that nothing or several things have."""
         table, name = column.table.lower(), column.name.lower()
+        public = [d for d in self.dimensions if table in ("", d.name.lower()) and name in d.columns]
+        dimension = next((d for d in self.dimensions if table == d.name.lower()), None)
+        if dimension and not public:
+            known = ", ".join(lookup.name for lookup in dimension.columns.values())
+            message = f"{dimension.name} has no column {column.name!r}. Columns: {known}."
+            raise BindError(message, text=self.text, span=span_of(column))
+        if table and public:
+            return Found(public[0].key.source, public[0].key.attribute, public[0].columns[name])
         sources = [s for s in self.sources if not table or table in (known.lower() for known in s.names)]
         if not sources:
-            known = ", ".join(name for source in self.sources for name in source.names)
+            known = ", ".join(
+                [*(n for source in self.sources for n in source.names), *(d.name for d in self.dimensions)]
+            )
             message = f"There is no table {column.table!r} in this question. Tables: {known}."
             raise BindError(message, code="unknown-table", text=self.text, span=span_of(column))
         found = [Found(s, a) for s in sources for a in s.service.attributes if a.name.lower() == name]
+        if not found and len(public) == 1:
+            return Found(public[0].key.source, public[0].key.attribute, public[0].columns[name])
         if not found and name in LABELS:
             return Found(sources[0], LABELS[name])
         if len(found) > 1:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from tacit.errors import BindError, UnsupportedSqlError
-from tacit.schema import Schema, Service
+from tacit.schema import Public, Schema, Service
+from tacit.sql.lookup import Dimension
 from tacit.sql.parse import span_of
-from tacit.sql.scope import Scope
+from tacit.sql.scope import Joined, Scope
 
 __all__ = ["Named", "scope_of", "tables_of"]
 
@@ -54,7 +56,9 @@ def _named(table: exp.Table, join: exp.Join | None, text: str) -> Named:
     return Named(str(table.name), str(table.alias or table.name), join)
 
 
-def scope_of(tables: list[Named], schema: Schema, text: str) -> Scope:
+def scope_of(
+    tables: list[Named], schema: Schema, text: str, dimensions: Mapping[str, Dimension] | None = None
+) -> Scope:
     """Return the scope of a question: a service that is joined with itself stands there once, under both names.
 
     A report must never be multiplied with itself. With one row per person a self join says nothing new: conditions on
@@ -62,28 +66,57 @@ def scope_of(tables: list[Named], schema: Schema, text: str) -> Scope:
     """
     known = {service.name.lower(): service for service in schema.services}
     names: dict[str, list[str]] = {}
+    public: list[Named] = []
     for table in tables:
-        service = known[table.name.lower()]
-        taken = [alias.lower() for aliases in names.values() for alias in aliases]
+        taken = [alias.lower() for aliases in names.values() for alias in aliases] + [d.alias.lower() for d in public]
         if table.alias.lower() in taken:
             message = f"Two tables are called {table.alias!r}. Give one of them another name with AS."
             raise BindError(message, code="ambiguous-table", text=text)
+        if table.name.lower() not in known and table.name.lower() in (dimensions or {}):
+            public.append(table)
+            continue
+        service = known[table.name.lower()]
         if service.name.lower() in names and service.rows_at_most > 1:
             message = (
                 f"{service.name} has several rows per person: joining it with itself needs two different reports of a "
                 "person, which is not supported. Ask about it once."
             )
             raise UnsupportedSqlError(message, code="unsupported-join", text=text)
-        if table.join is not None:
-            _check_key(
-                table.join,
-                service,
-                {alias.lower(): known[name].key for name, a in names.items() for alias in a},
-                table,
-                text,
-            )
+        if table.join is not None and names:
+            others = {alias.lower(): known[name].key for name, aliases in names.items() for alias in aliases}
+            _check_key(table.join, service, others, table, text)
         names.setdefault(service.name.lower(), []).append(table.alias)
-    return Scope.over([(known[name], tuple(aliases)) for name, aliases in names.items()], text)
+    if not names:
+        message = "A question needs a service in FROM: dimensions only say what its keys mean."
+        raise BindError(message, code="unknown-table", text=text)
+    scope = Scope.over([(known[name], tuple(aliases)) for name, aliases in names.items()], text)
+    joined = [_joined(scope, table, (dimensions or {})[table.name.lower()], text) for table in public]
+    return Scope(scope.sources, text, tuple(joined))
+
+
+def _joined(scope: Scope, table: Named, dimension: Dimension, text: str) -> Joined:
+    """Return a dimension joined on the sensitive attribute that holds its key."""
+    using = table.join.args.get("using") if table.join else None
+    on = table.join.args.get("on") if table.join else None
+    message = (
+        f"{dimension.name} is joined on a sensitive attribute that holds its key. Write "
+        f"JOIN {dimension.name} ON service.attribute = {table.alias}.{dimension.key}."
+    )
+    refusal = UnsupportedSqlError(message, code="unsupported-join", text=text)
+    column: exp.Column | None = None
+    if using and [word.name.lower() for word in using] == [dimension.key.lower()]:
+        column = exp.column(using[0].copy())
+    elif isinstance(on, exp.EQ) and isinstance(on.this, exp.Column) and isinstance(on.expression, exp.Column):
+        sides = [on.this, on.expression]
+        own = [s for s in sides if (s.table.lower(), s.name.lower()) == (table.alias.lower(), dimension.key.lower())]
+        column = next((side for side in sides if side not in own), None) if len(own) == 1 else None
+    if column is None:
+        raise refusal
+    found = scope.find(column)
+    if isinstance(found.attribute, Public):
+        raise refusal
+    matched, columns = dimension.lookups(found.sensitive)
+    return Joined(table.alias, found, matched, columns)
 
 
 def _check_key(join: exp.Join, service: Service, others: dict[str, str], table: Named, text: str) -> None:
