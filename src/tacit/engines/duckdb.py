@@ -99,8 +99,9 @@ class DuckDB:
         """Run one statement over the reports and the uploaded tables."""
         connection, failure = self._connection.cursor(), ""
         try:
-            for name, table in uploads.items():
-                connection.register(name, table)
+            for name, table in uploads.items():  # as tables of its own: of Arrow tables it does not know the size
+                connection.register(f"arrow_{name}", table)
+                connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM arrow_{name}")  # noqa: S608
             return connection.sql(statement, params=list(parameters)).to_arrow_table()
         except duckdb.Error as cause:  # its words may quote stored values
             failure = type(cause).__name__

@@ -248,7 +248,7 @@ class Plan:
         name = f'"0f{number}_{index}"'
         if not self.round.stored[number].is_one_report:
             return f"s{number}.{name} AS {name}"
-        return f"coalesce(c{number}.{name}, 0) + {_finite(self.factors[number][index].constant)} AS {name}"
+        return f"c{number}.{name} + {_finite(self.factors[number][index].constant)} AS {name}"
 
     def _source(self, number: int, *, joined: bool) -> tuple[str, list[object]]:
         """Return a service's reports as a table of people, and its parameters."""
@@ -262,7 +262,7 @@ class Plan:
             table, parameters = f"(SELECT *, {columns} FROM {table})", [self.round.labels[name] for name in labels]  # noqa: S608
         read = [index for index, factor in enumerate(self.factors[number]) if factor.readings]
         if stored.is_one_report:
-            join = f" LEFT JOIN contributions{number} c{number} ON {alias}.code = c{number}.code"
+            join = f" JOIN contributions{number} c{number} ON {alias}.code = c{number}.code"
             return f"{table} {alias}{join if joined and read else ''}", parameters
         key = f'r."{stored.service.service.key}"'
         names = [key, *(f'r."{name}"' for name in (*public, *labels))]
