@@ -25,7 +25,7 @@ from tacit.estimate import Estimate
 from tacit.randomness import insecure_rng
 from tacit.sql.bind import Bound, bind
 from tacit.sql.formula import Formula
-from tacit.sql.parse import parse
+from tacit.sql.parse import parse, without_explain
 from tacit.sql.tables import scope_of, tables_of
 from tacit.sql.totals import Total
 
@@ -54,7 +54,7 @@ def people_for(
     """Return the number of people at which the standard error is as asked for, by bisection over powers of ten."""
     target = error if error is not None else relative
     if isinstance(target, bool) or not isinstance(target, int | float) or not 0 < target < math.inf:
-        message = "error and relative must be positive numbers; give one of them."
+        message = "Give users=, a number of people, or else error= or relative=, a positive number."
         raise UsageError(message, code="bad-option")
     expected = _Expectation(contract, text, like, options)
 
@@ -91,6 +91,7 @@ class _Expectation:
     """A question bound to a contract, and what the attributes are assumed to be."""
 
     def __init__(self, contract: Contract, text: str, like: Any, options: Options) -> None:
+        text, _ = without_explain(text)
         statement = parse(text)
         tables = tables_of(statement, text)
         for table in tables:
@@ -100,6 +101,9 @@ class _Expectation:
             message = "Errors of joins cannot be foretold yet. Ask about one service."
             raise UnsupportedSqlError(message, code="not-predictable", text=text)
         service = contract[tables[0].name]
+        if service.service.extras:
+            message = "Errors of services whose people may have no row, or several, cannot be foretold yet."
+            raise UnsupportedSqlError(message, code="not-predictable", text=text)
         if self.bound.conditions or self.bound.public:
             raise _public_unknown(text)
         self._text, self._options = text, options

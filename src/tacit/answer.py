@@ -94,10 +94,9 @@ class Answer:
 
     def _labels(self) -> list[str]:
         """Return what names each row: the values of its groups."""
-        labels = [
+        return [
             ", ".join(_shown(cell) or "missing" for cell in row if not isinstance(cell, Estimate)) for row in self.rows
         ]
-        return labels if any(labels) else ["" for _ in self.rows]
 
     def plot(self, column: str | None = None, *, path: Any = None) -> str:
         """Draw estimates with their intervals and return the picture as SVG text; ``path`` also writes it to a file.
@@ -123,8 +122,14 @@ class Answer:
     def __str__(self) -> str:
         cells = [[_shown(cell) for cell in row] for row in self.rows]
         widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(self.columns)]
-        lines = ["  ".join(name.ljust(width) for name, width in zip(self.columns, widths, strict=True)).rstrip()]
-        lines += ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
+        numbers = [any(isinstance(row[i], Estimate) for row in self.rows) for i in range(len(self.columns))]
+        lines = []
+        for row in [list(self.columns), *cells]:
+            placed = [
+                cell.rjust(width) if number else cell.ljust(width)
+                for cell, width, number in zip(row, widths, numbers, strict=True)
+            ]
+            lines.append("  ".join(placed).rstrip())
         confidence = next((c.confidence for row in self.rows for c in row if isinstance(c, Estimate)), None)
         if confidence is not None:
             lines.append(f"(± at {confidence * 100:.4g}% confidence)")

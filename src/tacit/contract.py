@@ -110,11 +110,6 @@ class ServiceContract:
         """Draws one report consumes, whatever its values."""
         return len(self.dithered) + len(self.derived) + sum(channel.draws for channel in self.channels)
 
-    @property
-    def place_draws(self) -> int:
-        """Draws that pick a person's places, before those of her reports."""
-        return self.service.sends if self.service.at_most is not None else 0
-
 
 @dataclass(frozen=True)
 class Contract:
@@ -228,7 +223,7 @@ def compile_service(
     try:
         derived = derive(layout, service.sensitive)
         levels = with_derived(service, derived)
-        channels = _compile_channels(levels, len(plain), epsilon, layout, oracle, bits, service.extras)
+        channels = _compile_channels(levels, derived, epsilon, layout, oracle, bits, service.extras)
     except LayoutError as refusal:
         hint = _what_fits(plain, epsilon, layout, oracle, bits, service.extras)
         raise LayoutError(f"{service.name}: {refusal.message}{hint}", code=refusal.code) from None
@@ -246,9 +241,17 @@ def with_derived(service: Service, derived: Sequence[Derived]) -> tuple[Levels, 
 
 
 def _compile_channels(
-    levels: tuple[Levels, ...], plain: int, epsilon: Fraction, layout: str, oracle: str, bits: int, extras: int
+    levels: tuple[Levels, ...],
+    derived: tuple[Derived, ...],
+    epsilon: Fraction,
+    layout: str,
+    oracle: str,
+    bits: int,
+    extras: int,
 ) -> tuple[Channel, ...]:
-    plans = plan_channels(layout, levels[:plain], levels[plain:])
+    plain = len(levels) - len(derived)
+    sources = {one.source: own for one, own in zip(derived, levels[plain:], strict=True)}
+    plans = plan_channels(layout, levels[:plain], sources)
     if len(plans) > MAX_CHANNELS:
         message = f"{layout} makes {len(plans)} channels; at most {MAX_CHANNELS}."
         raise LayoutError(message, code="too-many-channels")
@@ -279,7 +282,7 @@ def _what_fits(levels: tuple[Levels, ...], epsilon: Fraction, layout: str, oracl
 
     def fits(mechanism: str) -> bool:
         try:
-            _compile_channels(levels, len(levels), epsilon, mechanism, "auto", bits, extras)
+            _compile_channels(levels, (), epsilon, mechanism, "auto", bits, extras)
         except LayoutError:
             return False
         return True

@@ -188,7 +188,7 @@ class Database:
                     Stored(_table(collection, name), Decoder(collection.contract[name], decoder)) for name in services
                 ]
                 labels = {"round": collection.contract.round, "tier": collection.contract.tier}
-                found.append(Round(collection.id, labels, tuple(stored)))
+                found.append(Round(labels, tuple(stored)))
             self._people[key] = People(self._engine, scope, found)
         return self._people[key]
 

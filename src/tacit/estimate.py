@@ -17,25 +17,51 @@ __all__ = ["Estimate", "Origin", "t_quantile"]
 
 
 def t_quantile(probability: float, freedom: float) -> float:
-    """Return a quantile of Student's t: exact for one and two degrees of freedom, else by Cornish and Fisher.
+    """Return a quantile of Student's t, for any degrees of freedom, by bisection of its distribution.
 
     Examples
     --------
-    >>> round(t_quantile(0.975, 1), 3), round(t_quantile(0.975, 10), 3)
-    (12.706, 2.228)
+    >>> round(t_quantile(0.975, 1), 3), round(t_quantile(0.975, 10), 3), round(t_quantile(0.9995, 3), 2)
+    (12.706, 2.228, 12.92)
     """
     z = NormalDist().inv_cdf(probability)
-    if math.isinf(freedom):
+    if math.isinf(freedom) or probability == 0.5:
         return z
-    if freedom < 2:
-        return math.tan(math.pi * (probability - 0.5))
-    if freedom < 3:
-        return (2 * probability - 1) / math.sqrt(2 * probability * (1 - probability))
-    n = freedom
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / n + second / n**2 + third / n**3
+    tail = min(probability, 1 - probability)
+    low, high = 0.0, 2.0
+    while _upper_tail(high, freedom) > tail:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _upper_tail(middle, freedom) > tail else (low, middle)
+    return math.copysign((low + high) / 2, z)
+
+
+def _upper_tail(t: float, freedom: float) -> float:
+    """Return P(T > t) for t > 0: half of the regularised incomplete beta function of n/2 and 1/2 at n/(n + t**2)."""
+    x, a, b = freedom / (freedom + t * t), freedom / 2, 0.5
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
+    if x < (a + 1) / (a + b + 2):
+        return front * _beta_fraction(a, b, x) / a / 2
+    return (1 - front * _beta_fraction(b, a, 1 - x) / b) / 2
+
+
+def _beta_fraction(a: float, b: float, x: float) -> float:
+    """Return the continued fraction of the incomplete beta function, by Lentz's method."""
+    tiny, c = 1e-300, 1.0
+    d = 1 / (1 - (a + b) * x / (a + 1) or tiny)
+    value = d
+    for m in range(1, 500):
+        for factor in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1 / (1 + factor * d or tiny)
+            c = 1 + factor / c or tiny
+            value *= c * d
+        if abs(c * d - 1) < 1e-14:
+            break
+    return value
 
 
 class Origin(Protocol):
@@ -102,13 +128,6 @@ class Estimate:
         """Effective degrees of freedom of the error."""
         return self._spread[1]
 
-    def at(self, confidence: float) -> Estimate:
-        """Return the same estimate with an interval of another confidence; Fieller's are not carried over."""
-        infinite = self._interval if self._interval and math.isinf(self._interval[1]) else None
-        return Estimate(
-            self.value, self._error, self.n, confidence, self._freedom, interval=infinite, origin=self.origin
-        )
-
     @property
     def margin(self) -> float:
         """Half the width of the interval."""
@@ -125,11 +144,6 @@ class Estimate:
     def high(self) -> float:
         """Upper end of the interval."""
         return self._interval[1] if self._interval is not None else self.value + self.margin
-
-    @property
-    def is_weak(self) -> bool:
-        """Whether the interval holds zero, so that not even the sign is known."""
-        return self.error > 0 and not (self.low > 0 or self.high < 0)
 
     def _combined(self, value: float, mine: float, other: Estimate | None = None, theirs: float = 0.0) -> Estimate:
         """Return an estimate whose gradient by this one and another is given."""
@@ -159,10 +173,11 @@ class Estimate:
         return self._combined(self.value * other, other)
 
     def __truediv__(self, other: Estimate | float) -> Estimate:
+        divisor = other.value if isinstance(other, Estimate) else other
+        if divisor == 0:
+            return Estimate(math.nan, math.nan, self.n, self.confidence)
         if not isinstance(other, Estimate):
             return self * (1 / other)
-        if other.value == 0:
-            return Estimate(math.nan, math.nan, self.n, self.confidence)
         ratio = self.value / other.value
         return self._combined(ratio, 1 / other.value, other, -ratio / other.value)
 
@@ -181,8 +196,12 @@ class Estimate:
     __rmul__ = __mul__
 
     def __float__(self) -> float:
-        message = "An estimate is not a plain number. Use .value, and keep .error beside it."
-        raise UsageError(message, code="bare-number")
+        raise _bare()
+
+    def __lt__(self, other: object) -> bool:
+        raise _bare()
+
+    __le__ = __gt__ = __ge__ = __lt__
 
     def __format__(self, spec: str) -> str:
         return format(str(self), spec)
@@ -191,7 +210,9 @@ class Estimate:
         if math.isnan(self.value):
             return "not defined"
         if math.isinf(self.margin):
-            return f"{self.value:,.6g} (no finite interval)"
+            return f"{self.value:,.3g} (no finite interval)"
+        if math.isnan(self.margin):
+            return f"{self.value:,.3g} (error not known)"
         digits = 0
         if self.margin > 0:
             digits = max(0, 1 - math.floor(math.log10(self.margin)))
@@ -203,3 +224,8 @@ class Estimate:
         return f"{shown} ± {self.margin:,.{digits}f}"
 
     __repr__ = __str__
+
+
+def _bare() -> UsageError:
+    message = "An estimate is not a plain number. Use .value, and keep .error beside it."
+    return UsageError(message, code="bare-number")

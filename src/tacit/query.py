@@ -54,22 +54,22 @@ class People:
         return not several and not any(stored.service.derived for one in self.rounds for stored in one.stored)
 
     @property
-    def collections(self) -> set[str]:
-        """Ids of the collections whose reports are read."""
-        return {one.collection for one in self.rounds}
+    def reports(self) -> set[str]:
+        """Tables of the reports that are read."""
+        return {stored.table for one in self.rounds for stored in one.stored}
 
     def count(self) -> int:
         """Return how many people there are."""
         sums, _ = fetch_sums(self.engine, self.scope, self.rounds, Asked(), (), ())
         return sum(one.count for one in sums.values())
 
-    def error_of(self, terms: Terms) -> tuple[float, float]:
+    def error_of(self, terms: Terms, *, superpopulation: bool) -> tuple[float, float]:
         """Return the standard error of a combination of totals, and its degrees of freedom."""
         asked = Asked(self.squares)
         place = asked.places([total for _, total in terms])
         sums, _ = fetch_sums(self.engine, self.scope, self.rounds, asked, (), ())
         gradient = np.array([[weight for weight, _ in terms]])
-        variance = sums[()].covariance(gradient, place).item()
+        variance = sums[()].covariance(gradient, place, superpopulation=superpopulation).item()
         return math.sqrt(variance) if variance >= 0 else math.nan, max(1.0, sums[()].effective(place) - 1)
 
     def planned_variance(self, terms: Terms, people: int) -> float:
@@ -92,27 +92,30 @@ class Origin:
     """What an estimate was made of: weighted totals over people, so that sums of estimates know their errors."""
 
     parts: tuple[tuple[People, Terms], ...]
+    superpopulation: bool
 
     def scaled(self, by: float) -> Origin:
         """Return the origin of a multiple."""
-        return Origin(tuple((people, tuple((by * w, total) for w, total in terms)) for people, terms in self.parts))
+        parts = tuple((people, tuple((by * w, total) for w, total in terms)) for people, terms in self.parts)
+        return Origin(parts, self.superpopulation)
 
     def plus(self, other: Origin) -> Origin:
         """Return the origin of a sum; refuse what comes of the same reports in ways that cannot be combined."""
         parts = dict(self.parts)
         for people, terms in other.parts:
-            if people not in parts and any(known.collections & people.collections for known in parts):
+            shared = people not in parts and any(known.reports & people.reports for known in parts)
+            if shared or other.superpopulation != self.superpopulation:
                 message = (
-                    "These estimates share reports, but come from different joins or decoders, so the error of their "
-                    "combination is not known. Ask for the combination in one question."
+                    "These estimates share reports, but come from different joins, decoders or options, so the error "
+                    "of their combination is not known. Ask for the combination in one question."
                 )
                 raise UsageError(message, code="unknown-covariance")
             parts[people] = _added(parts.get(people, ()), terms)
-        return Origin(tuple(parts.items()))
+        return Origin(tuple(parts.items()), self.superpopulation)
 
     def error(self) -> tuple[float, float]:
         """Return the standard error and its degrees of freedom; people of different collections are independent."""
-        found = [people.error_of(terms) for people, terms in self.parts if terms]
+        found = [people.error_of(terms, superpopulation=self.superpopulation) for people, terms in self.parts if terms]
         return math.hypot(*(error for error, _ in found)), min((freedom for _, freedom in found), default=math.inf)
 
 
@@ -133,11 +136,11 @@ def run(bound: Bound, people: People, options: Options) -> Answer:
     for start in range(0, len(groups), step):
         rows += question.fetch(groups[start : start + step])
     rows.sort(key=lambda row: tuple((value is None, str(type(value)), value) for value in row[0]))
-    cells = [row for _, row in rows]
+    level, width = options.confidence, len(bound.names)
     if options.simultaneous:
-        count = sum(isinstance(cell, Estimate) for row in cells for cell in row[: len(bound.names)])
+        count = sum(isinstance(cell, _Pending) for _, row in rows for cell in row[:width])
         level = 1 - (1 - options.confidence) / max(1, count)
-        cells = [[cell.at(level) if isinstance(cell, Estimate) else cell for cell in row] for row in cells]
+    cells = [[cell.at(level) if isinstance(cell, _Pending) else cell for cell in row] for _, row in rows]
     chosen = bound.selection.apply(cells) if bound.selection.selects else cells
     shown = [row[: len(bound.names)] for row in chosen]
     return Answer(
@@ -171,10 +174,10 @@ def _meaning(bound: Bound, people: People, options: Options) -> list[str]:
     notes = bound.notes()
     if len(people.rounds) > 1:
         notes.append(f"added up over {', '.join(one.name for one in people.rounds)}")
-    if bound.selection.selects:
+    if bound.selection.test or any(not bound.is_key(place) for place, _ in bound.selection.order):
         notes.append("rows were chosen or ordered by estimates: extremes look more extreme than they are")
     if options.simultaneous:
-        notes.append("intervals hold together at the stated confidence (Bonferroni)")
+        notes.append(f"all intervals hold together at {options.confidence:.4g} (Bonferroni)")
     if options.superpopulation:
         notes.append("errors are those of a population of which the people are a sample")
     return notes
@@ -219,28 +222,31 @@ class _Question:
             guards = (*bound.conditions, *_equal_to(bound, values))
             for group, made, spots in zip(groups, formulas, places, strict=True):
                 cells = [
-                    self._estimate(f, spot, sums, guards) if f else None for f, spot in zip(made, spots, strict=True)
+                    _Pending(self, f, spot, sums, guards) if f else None for f, spot in zip(made, spots, strict=True)
                 ]
                 rows.append(((*values, *group), bound.row(group, values, cells)))
         return rows
 
-    def _estimate(self, made: Formula, place: list[int], sums: Sums, guards: tuple[SqlPiece, ...]) -> Estimate:
+    def estimate(
+        self, made: Formula, place: list[int], sums: Sums, guards: tuple[SqlPiece, ...], level: float
+    ) -> Estimate:
+        """Return the estimate of a column, with an interval at a level."""
         given = made.at([float(sums.totals[index]) for index in place])
         result = made.evaluate(given)
         options = self.options
         if not place:
-            return Estimate(result.value, 0.0, sums.count, options.confidence)
+            return Estimate(result.value, 0.0, sums.count, level)
         gradient = result.gradient
         variance = sums.covariance(gradient[None, :], place, superpopulation=self.options.superpopulation).item()
         freedom = max(1.0, sums.effective(place) - 1)
-        origin = _origin(self.people, made, gradient, guards)
+        origin = _origin(self.people, made, gradient, guards, superpopulation=options.superpopulation)
         self._note_tiers(sums, gradient, place)
         if freedom < FEW_REPORTS - 1 and not guards and np.isfinite(gradient).all() and not math.isnan(variance):
             [(people, terms)] = origin.parts
             variance = max(variance, people.planned_variance(terms, sums.count))
         error = math.sqrt(variance) if variance >= 0 else math.nan
-        interval = self._interval(made, place, sums, freedom) if error > 0 or made.square else None
-        return Estimate(result.value, error, sums.count, options.confidence, freedom, interval=interval, origin=origin)
+        interval = self._interval(made, place, sums, freedom, level) if error > 0 or made.square else None
+        return Estimate(result.value, error, sums.count, level, freedom, interval=interval, origin=origin)
 
     def _note_tiers(self, sums: Sums, gradient: Vector, place: list[int]) -> None:
         """Keep the shares of the tiers in the variance of the first estimate."""
@@ -255,10 +261,12 @@ class _Question:
         for label, part in zip(sums.labels, parts, strict=True):
             self.tiers[label] = self.tiers.get(label, 0.0) + (part / total if total else 0.0)
 
-    def _interval(self, made: Formula, place: list[int], sums: Sums, freedom: float) -> tuple[float, float] | None:
+    def _interval(
+        self, made: Formula, place: list[int], sums: Sums, freedom: float, level: float
+    ) -> tuple[float, float] | None:
         """Return an interval where the delta method will not do: of a root, Fieller's, or none that is finite."""
         given = made.at([float(sums.totals[index]) for index in place])
-        quantile = t_quantile(0.5 + self.options.confidence / 2, freedom)
+        quantile = t_quantile(0.5 + level / 2, freedom)
         interval = None
         for denominator in made.denominators:
             below = denominator(given)
@@ -278,6 +286,21 @@ class _Question:
             margin = quantile * math.sqrt(max(0.0, variance.item()))
             return math.sqrt(max(0.0, square.value - margin)), math.sqrt(max(0.0, square.value + margin))
         return interval
+
+
+@dataclass(frozen=True, eq=False)
+class _Pending:
+    """An estimate whose level is not known yet: it may depend on how many there are."""
+
+    question: _Question
+    made: Formula
+    place: list[int]
+    sums: Sums
+    guards: tuple[SqlPiece, ...]
+
+    def at(self, level: float) -> Estimate:
+        """Return the estimate."""
+        return self.question.estimate(self.made, self.place, self.sums, self.guards, level)
 
 
 def fieller(above: float, below: float, covariance: Vector, quantile: float) -> tuple[float, float] | None:
@@ -305,9 +328,11 @@ def _equal_to(bound: Bound, values: tuple[Any, ...]) -> list[SqlPiece]:
     ]
 
 
-def _origin(people: People, made: Formula, gradient: Vector, guards: tuple[SqlPiece, ...]) -> Origin:
+def _origin(
+    people: People, made: Formula, gradient: Vector, guards: tuple[SqlPiece, ...], *, superpopulation: bool
+) -> Origin:
     terms = []
     for weight, total in zip(gradient, made.totals, strict=True):
         pieces = tuple(Piece(p.functional, (*p.guards, *guards), p.powers) for p in total.pieces)
         terms.append((float(weight), Total(pieces)))
-    return Origin(((people, _added((), tuple(terms))),))
+    return Origin(((people, _added((), tuple(terms))),), superpopulation)

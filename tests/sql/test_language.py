@@ -136,10 +136,15 @@ def test_simultaneous_and_superpopulation_widen_and_say_so(noisy: tc.Database) -
     single, together = noisy.sql(question)["n"][0], noisy.sql(question, simultaneous=True)
     assert together["n"][0].confidence == pytest.approx(1 - 0.05 / 4)
     assert together["n"][0].margin > single.margin
+    spread = noisy.sql("SELECT edu, STDDEV(age) AS d FROM adult GROUP BY edu", simultaneous=True)["d"][1]
+    assert spread.high - spread.value != pytest.approx(spread.value - spread.low), "the interval of a root is uneven"
     assert any("together" in note for note in together.notes)
     wide = noisy.sql(question, superpopulation=True)
     assert all(a.error > b.error for a, b in zip(wide["n"], noisy.sql(question)["n"], strict=True))
     assert any("sample" in note for note in wide.notes)
+    assert (wide["n"][0] * 1.0).error == pytest.approx(wide["n"][0].error)
+    with pytest.raises(UsageError):
+        wide["n"][0] + single
 
 
 def test_ratios_with_weak_denominators_have_honest_intervals(noisy: tc.Database) -> None:
@@ -162,6 +167,18 @@ def test_explain_shows_the_whole_way(exact: tc.Database, noisy: tc.Database) -> 
     text = "\n".join(noisy.sql("explain SELECT AVG(age) AS a FROM adult WHERE edu = 2")["explain"])
     assert "predicted for 3,000 people" in text
     assert "age as numbers from 1 to 9" in text
+    printed = str(noisy.sql("EXPLAIN SELECT AVG(age) AS a FROM adult WHERE edu = 2"))
+    assert all(not line.startswith("   ") for line in printed.splitlines())
+
+
+def test_totals_that_are_known_have_no_error(noisy: tc.Database) -> None:
+    answer = noisy.sql(
+        "SELECT CASE WHEN edu > 1 THEN 'a' WHEN sex IN ('Male', 'Female') THEN 'b' ELSE 'c' END AS k, COUNT(*) AS n "
+        "FROM adult GROUP BY k"
+    )
+    assert str(answer["n"][answer["k"].index("c")]) == "0 ± 0"
+    everybody = noisy.sql("SELECT AVG(age) AS a FROM adult WHERE edu = 1 OR sex IN ('Male', 'Female')")["a"]
+    assert math.isfinite(everybody.high)
 
 
 def test_prediction_and_its_inverse() -> None:

@@ -119,7 +119,9 @@ REFUSED = [
     ("unknown-table", "SELECT COUNT(*) FROM adults"),
     ("unknown-table", "SELECT 1"),
     ("unknown-column", "SELECT COUNT(*) FROM adult WHERE agee = 1"),
-    ("unknown-column", "SELECT AVG(uid) FROM adult"),
+    ("key-column", "SELECT AVG(uid) FROM adult"),
+    ("ambiguous-column", "SELECT COUNT(*) AS n, SUM(age) AS n FROM adult"),
+    ("ambiguous-column", "SELECT COUNT(*) AS n, SUM(age) AS n_error FROM adult"),
     ("unknown-value", "SELECT COUNT(*) FROM adult WHERE work = 'Private'"),
     ("wrong-constant", "SELECT COUNT(*) FROM adult WHERE age = 'old'"),
     ("no-order", "SELECT COUNT(*) FROM adult WHERE work > 'a'"),
@@ -172,3 +174,5 @@ def test_order_and_limit_select_on_estimates_and_say_so(database: tc.Database) -
     assert len(counts) == 2
     assert counts == sorted(counts, reverse=True)
     assert any("ordered" in note for note in answer.notes)
+    plain = database.sql("SELECT work, COUNT(*) AS n FROM adult GROUP BY work ORDER BY work LIMIT 2")
+    assert not any("ordered" in note for note in plain.notes)

@@ -27,11 +27,13 @@ SCHEMA = tc.Schema([tc.Service("s", key="uid", attributes=ATTRIBUTES)])
 SIZES = (5, 4)
 
 
-def roundings(service: ServiceContract, record: tuple[int, ...]) -> list[tuple[tuple[int, ...], Fraction]]:
+def roundings(
+    service: ServiceContract, record: tuple[int, ...], sizes: tuple[int, ...]
+) -> list[tuple[tuple[int, ...], Fraction]]:
     """Return the record with its derived values, each way, and the probability of it."""
     ways: list[tuple[tuple[int, ...], Fraction]] = [(record, Fraction(1))]
     for derived in service.derived:
-        value, size = record[derived.source], SIZES[derived.source]
+        value, size = record[derived.source], sizes[derived.source]
         up = Fraction(value, size - 1)
         made = {1: 1, 0: 0} if derived.kind == "round" else {1: size + value, 0: size - 1 - value}
         ways = [((*w, made[bit]), p * (up if bit else 1 - up)) for w, p in ways for bit in (0, 1)]
@@ -41,14 +43,14 @@ def roundings(service: ServiceContract, record: tuple[int, ...]) -> list[tuple[t
 class Codes:
     """Probabilities of codes, roundings included; an oracle's table is made once."""
 
-    def __init__(self, service: ServiceContract) -> None:
-        self.service = service
+    def __init__(self, service: ServiceContract, sizes: tuple[int, ...] = SIZES) -> None:
+        self.service, self.sizes = service, sizes
         self._tables: dict[Oracle, np.ndarray] = {}
 
     def row(self, record: tuple[int, ...]) -> np.ndarray:
         channel = self.service.channels[0]
         total = np.zeros(channel.alphabet)
-        for way, chance in roundings(self.service, record):
+        for way, chance in roundings(self.service, record, self.sizes):
             for index, view in enumerate(channel.views):
                 if view.oracle not in self._tables:
                     self._tables[view.oracle] = oracle_table(view.oracle)
@@ -133,6 +135,20 @@ def test_sums_through_sql(mechanism: str, seed: int) -> None:
         assert answer["s"].error > 0
         assert abs(answer["n"].value - np.count_nonzero(pay > 1)) < 6.11 * answer["n"].error
         assert math.isfinite(database.sql("SELECT AVG(age) AS a FROM s WHERE pay > 1", decoder=decoder)["a"].value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mechanism", BASELINES)
+def test_categories_stand_beside_rounded_attributes(mechanism: str) -> None:
+    attributes = [tc.Categorical("kind", ["x", "y"]), tc.Ordinal("age", 0, 3, fanout=2)]
+    schema = tc.Schema([tc.Service("s", key="uid", attributes=attributes)])
+    service = tc.Collection(schema, 1.0, mechanism=mechanism, oracle="lh").contract["s"]
+    [derived] = service.derived
+    assert derived.source == 1
+    functional = Functional.of((2, 4), 0, [0, 1]) * Functional.of((2, 4), 1, [0, 1, 2, 3])
+    decoded = Decoder(service, "cover").decode(functional)
+    codes = Codes(service, (2, 4))
+    for record in itertools.product(range(2), range(4)):
+        assert mean(decoded, codes.row(record)) == pytest.approx(functional(record), abs=1e-9)
 
 
 def test_they_are_for_numbers_of_people_with_one_row() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import math
 from pathlib import Path
@@ -75,7 +76,8 @@ def run(options: argparse.Namespace) -> int:
         with path.open("x", encoding="utf-8") as file:
             file.write(written)
     except OSError as cause:
-        message = f"{path.name} cannot be written ({type(cause).__name__}). Choose a new file in an existing folder."
+        why = "exists already" if isinstance(cause, FileExistsError) else f"cannot be written ({type(cause).__name__})"
+        message = f"{path.name} {why}. Choose a new file in an existing folder."
         raise UsageError(message, code="unwritable-file") from None
     if options.json:
         print(json.dumps({"file": path.name, "collection": collection.id, "left_out": notes}))
@@ -129,6 +131,10 @@ def _attribute(column: pa.ChunkedArray) -> tuple[dict[str, Any], str]:
             return {}, "it holds numbers without end"
         cells = {"cells": 100} if high - low >= MOST_CELLS or pa.types.is_floating(kind) else {}
         return {"low": low, "high": high} | cells | {"outside": "clamp"} | null, ""
+    if pa.types.is_date(kind):
+        ends = pc.min_max(column).as_py()
+        first, last = datetime.date(ends["min"].year, 1, 1), datetime.date(ends["max"].year, 12, 31)
+        return {"kind": "date", "low": first, "high": last, "outside": "clamp"} | null, ""
     if pa.types.is_boolean(kind):
         return {}, "make it a text or a number"
     return {}, f"columns of type {kind} are written by hand"
@@ -142,4 +148,6 @@ def _rounded(low: float, high: float) -> tuple[int, int]:
 
 
 def _toml(value: Any) -> str:
+    if isinstance(value, datetime.date):
+        return value.isoformat()
     return json.dumps(value, ensure_ascii=False)

@@ -27,13 +27,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Create the collections and load their reports."""
-    database = connect(options.database)
     totals: dict[str, dict[str, int]] = {}
+    read = [_read_folder(Path(folder)) for folder in options.folders]  # before a database is made
+    database = connect(options.database)
     try:
-        for folder in map(Path, options.folders):
-            collection = Collection.from_file(folder / "contract.json")
+        for collection, reports in read:
             database.create(collection)
-            reports = {service.name: _read(folder, service.name) for service in collection.schema.services}
             for name, loaded in database.load(reports, progress=bar if sys.stderr.isatty() else None).items():
                 total = totals.setdefault(name, {"stored": 0, "refused": 0})
                 total["stored"] += loaded.stored
@@ -46,6 +45,14 @@ def run(options: argparse.Namespace) -> int:
         for name, total in totals.items():
             print(f"{name}: {total['stored']:,} reports stored, {total['refused']:,} refused")
     return 0
+
+
+def _read_folder(folder: Path) -> tuple[Collection, dict[str, pa.Table]]:
+    if not (folder / "contract.json").is_file():
+        message = f"{folder.name} is no folder that `tacit encode` wrote: it holds no contract.json."
+        raise ReportError(message, code="unreadable-reports")
+    collection = Collection.from_file(folder / "contract.json")
+    return collection, {service.name: _read(folder, service.name) for service in collection.schema.services}
 
 
 def _read(folder: Path, service: str) -> pa.Table:

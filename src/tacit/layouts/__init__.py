@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tacit.errors import LayoutError, UnknownNameError
 from tacit.layouts.base import MAX_VIEWS, ChannelPlan, Layout, NumberedLayout, View
@@ -40,13 +40,15 @@ CANDIDATES = ("hio", "pairs", "fc")
 _MECHANISM = re.compile(r"([a-z]+)(?:\((\d{1,3})\))?\Z")
 
 
-def plan_channels(mechanism: str, levels: Sequence[Levels], derived: Sequence[Levels] = ()) -> list[ChannelPlan]:
+def plan_channels(
+    mechanism: str, levels: Sequence[Levels], derived: Mapping[int, Levels] | None = None
+) -> list[ChannelPlan]:
     """Return the channels of a mechanism such as ``"hio"`` or ``"am(2)"`` for one service.
 
-    ``derived`` are the levels of the derived attributes, for mechanisms that have any.
+    ``derived`` are the levels of derived attributes by their sources, for mechanisms that have any.
     """
     if mechanism in ROUNDED:
-        return plan_rounded(mechanism, levels, derived)
+        return plan_rounded(mechanism, levels, derived or {})
     parsed = _MECHANISM.match(mechanism)
     name, number = (parsed[1], parsed[2]) if parsed else (mechanism, None)
     if name in LAYOUTS and number is None:

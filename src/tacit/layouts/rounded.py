@@ -15,9 +15,11 @@ Counts ignore the rounded values; sums of A read those of A's part.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Literal
 
 from tacit.errors import LayoutError
@@ -44,40 +46,35 @@ class Derived:
         return Levels.build(2 * source.size, fanout=fanout, null=False)
 
 
-Views = Callable[[Sequence[Levels], Sequence[Levels]], list[View]]
+Sources = Mapping[int, Levels]
+"""Levels of derived attributes, by the attribute they are made of."""
+
+Views = Callable[[Sequence[Levels], Sources], Iterable[View]]
 """From the levels of attributes and derived attributes to views over both."""
 
 
-def _sr_hio(levels: Sequence[Levels], derived: Sequence[Levels]) -> list[View]:
-    return list(itertools.product(*(range(len(one)) for one in (*levels, *derived))))
+def _sr_hio(levels: Sequence[Levels], derived: Sources) -> Iterator[View]:
+    return itertools.product(*(range(len(one)) for one in (*levels, *derived.values())))
 
 
-def _ahio(levels: Sequence[Levels], derived: Sequence[Levels]) -> list[View]:
-    parts = []
-    for own in range(len(derived)):
-        depths = [range(len(one) if i == own else 1) for i, one in enumerate(derived)]
-        parts += list(itertools.product(*(range(len(one)) for one in levels), *depths))
-    return parts
+def _partitioned(levels: Sequence[Levels], derived: Sources, *, plain: bool) -> Iterator[View]:
+    """Yield HIO's views for each derived attribute: beside the attribute it is made of, or in its place."""
+    for own in derived:
+        kept = [range(len(one) if plain or i != own else 1) for i, one in enumerate(levels)]
+        made = [range(len(one) if source == own else 1) for source, one in derived.items()]
+        yield from itertools.product(*kept, *made)
 
 
-def _ehio(levels: Sequence[Levels], derived: Sequence[Levels]) -> list[View]:
-    parts = []
-    for own in range(len(derived)):
-        plain = [range(1 if i == own else len(one)) for i, one in enumerate(levels)]
-        doubled = [range(len(one) if i == own else 1) for i, one in enumerate(derived)]
-        parts += list(itertools.product(*plain, *doubled))
-    return parts
-
-
-def _amg(levels: Sequence[Levels], derived: Sequence[Levels]) -> list[View]:
-    finest = tuple(one.finest for one in levels)
-    return [(*finest, *(one.finest if i == own else 0 for i, one in enumerate(derived))) for own in range(len(derived))]
+def _amg(levels: Sequence[Levels], derived: Sources) -> Iterator[View]:
+    finest = [one.finest for one in levels]
+    for own in derived:
+        yield (*finest, *(one.finest if source == own else 0 for source, one in derived.items()))
 
 
 ROUNDED: dict[str, tuple[Kind, Views]] = {
     "srhio": ("round", _sr_hio),
-    "ahio": ("round", _ahio),
-    "ehio": ("embed", _ehio),
+    "ahio": ("round", partial(_partitioned, plain=True)),
+    "ehio": ("embed", partial(_partitioned, plain=False)),
     "amg": ("round", _amg),
 }
 
@@ -97,11 +94,14 @@ def derive(layout: str, attributes: Sequence[Ordinal | Categorical]) -> tuple[De
     return derived
 
 
-def plan_rounded(layout: str, levels: Sequence[Levels], derived: Sequence[Levels]) -> list[ChannelPlan]:
+def plan_rounded(layout: str, levels: Sequence[Levels], derived: Sources) -> list[ChannelPlan]:
     """Return the one channel of a rounding baseline."""
     _, views = ROUNDED[layout]
-    found = tuple(views(levels, derived))
+    if math.prod(len(one) for one in levels) > MAX_VIEWS:
+        message = f"More than {MAX_VIEWS} combinations of levels. Use fewer attributes."
+        raise LayoutError(message, code="too-many-views")
+    found = tuple(itertools.islice(views(levels, derived), MAX_VIEWS + 1))
     if len(found) > MAX_VIEWS:
-        message = f"{len(found)} views; at most {MAX_VIEWS}. Use fewer attributes."
+        message = f"More than {MAX_VIEWS} views. Use fewer attributes."
         raise LayoutError(message, code="too-many-views")
     return [ChannelPlan(layout, Fraction(1), found)]

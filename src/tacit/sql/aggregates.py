@@ -63,7 +63,7 @@ def _aggregate(scope: Scope, node: exp.AggFunc, where: Total) -> Formula:
         return of_total(_present(scope, node.this, where))
     known = (exp.Sum, exp.Avg, exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Variance, exp.VariancePop)
     if not isinstance(node, known):
-        message = "This aggregate has no unbiased estimate here. Use COUNT, SUM, AVG, VAR or STDDEV."
+        message = "This aggregate has no unbiased estimate here. Use COUNT, SUM, AVG, VARIANCE or STDDEV."
         raise scope.unsupported(message, node, "unsupported-aggregate")
     measured, present = _expression(scope, node.this)
     value, count = where * measured, where * present

@@ -58,6 +58,10 @@ class Bound:
         """Names of the output columns."""
         return [name for name, _ in self.outputs]
 
+    def is_key(self, place: int) -> bool:
+        """Tell whether a column of a row shows a group, not an estimate."""
+        return place < len(self.outputs) and isinstance(self.outputs[place][1], Key)
+
     @property
     def public(self) -> list[Found]:
         """Public columns that the engine groups by."""
@@ -97,7 +101,9 @@ class Bound:
 
     def notes(self) -> list[str]:
         """Return what the definition of the answer leaves blurred."""
-        asked = {column.name.lower() for column in self.statement.find_all(exp.Column)}
+        clauses = [self.statement.args.get(word) for word in ("where", "group")]
+        clauses += list(self.statement.find_all(exp.Filter, exp.Case))
+        asked = {column.name.lower() for node in clauses if node for column in node.find_all(exp.Column)}
         several = [source.service for source in self.scope.sources if source.service.rows_at_most > 1]
         notes = [
             f"of {s.name}, at most {s.at_most} rows per person count; of more, that many at random" for s in several
@@ -119,13 +125,25 @@ def bind(statement: exp.Select, scope: Scope) -> Bound:
         if not any(key.is_the(scope, node) for key in keys):
             keys.append(_key(scope, node))
     outputs = [_output(scope, node, keys) for node in statement.expressions]
-    selection = Selection.of(scope, statement, [name for name, _ in outputs], keys_of(outputs))
+    _check_names(scope, outputs)
+    selection = Selection.of(scope, statement, [name for name, _ in outputs], _expressions(outputs))
     for node in selection.hidden:
         formula(scope, node, scope.rows)
     return Bound(scope, statement, where, conditions, keys, outputs, selection)
 
 
-def keys_of(outputs: list[tuple[str, Key | exp.Expr]]) -> list[exp.Expr]:
+def _check_names(scope: Scope, outputs: list[tuple[str, Key | exp.Expr]]) -> None:
+    """Refuse columns that would overwrite each other, or the error or interval of another, in a table."""
+    taken: set[str] = set()
+    for name, output in outputs:
+        own = {name} if isinstance(output, Key) else {name, f"{name}_error", f"{name}_low", f"{name}_high"}
+        if taken & own:
+            message = f"Two output columns are called {min(taken & own)!r}. Name one of them with AS."
+            raise BindError(message, code="ambiguous-column", text=scope.text)
+        taken |= own
+
+
+def _expressions(outputs: list[tuple[str, Key | exp.Expr]]) -> list[exp.Expr]:
     """Return the expression of every output column."""
     return [output.node if isinstance(output, Key) else output for _, output in outputs]
 

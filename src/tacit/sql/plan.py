@@ -52,7 +52,6 @@ class Stored:
 class Round:
     """The stored services of one collection, in the order of the scope."""
 
-    collection: str
     labels: dict[str, str]
     stored: tuple[Stored, ...]
 

@@ -198,6 +198,9 @@ class Scope:
             tables = " or ".join(f"{f.source.names[0]}.{f.attribute.name}" for f in found)
             message = f"{column.name} is in more than one table. Write {tables}."
             raise BindError(message, code="ambiguous-column", text=self.text, span=span_of(column))
+        if not found and name in (source.service.key.lower() for source in sources):
+            message = f"{column.name} is the person's key: only JOIN and COUNT(DISTINCT {column.name}) use it."
+            raise BindError(message, code="key-column", text=self.text, span=span_of(column))
         if not found:
             names = " and ".join(source.service.name for source in sources)
             known = ", ".join(a.name for source in sources for a in source.service.attributes)
