@@ -22,7 +22,7 @@ from tacit.contract import Contract, compile_contract
 from tacit.decode.decoder import DecoderName
 from tacit.diff import Diff, diff_contracts
 from tacit.encode.bulk import Progress, encode_rows, validate_rows
-from tacit.encode.keys import check_people, key_column, owners, people_column
+from tacit.encode.keys import check_people, key_column, key_order, owners, people_column
 from tacit.encode.slots import choose_rows
 from tacit.encode.tables import as_table
 from tacit.errors import ContractError, PrivacyError, RecordError, SchemaError, TacitError, UnknownNameError, UsageError
@@ -276,9 +276,15 @@ class Collection:
                 raise RecordError(problem, code="missing-table", service=service.name)
             sources[service.name] = as_table(service, _as_rows(tables[service.name]))
         keys = {name: key_column(self._contract[name].service, table) for name, table in sources.items()}
+        for name, column in keys.items():
+            order = key_order(column) if self._contract[name].service.one_to_one else None
+            if order is not None:
+                sources[name], keys[name] = sources[name].take(pa.array(order)), column.take(pa.array(order))
         everybody = {name: column for name, column in keys.items() if self._contract[name].service.one_to_one}
         check_people(everybody, people)
         taking_part = people_column(everybody, people)
+        order = key_order(taking_part)
+        taking_part = taking_part if order is None else taking_part.take(pa.array(order))
         others = [name for name in keys if name not in everybody]
         owned = {name: owners(keys[name], taking_part, self._contract[name].service) for name in others}
         for name, table in sources.items():

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from sqlglot import exp
 
 from tacit.answer import Answer, Options
 from tacit.attributes import check_name
@@ -16,7 +17,7 @@ from tacit.decode.decoder import Decoder, DecoderName
 from tacit.encode.bulk import Progress
 from tacit.encode.tables import as_arrow
 from tacit.engines.duckdb import DuckDB
-from tacit.errors import ReportError, TacitError, UnknownNameError, UsageError
+from tacit.errors import ReportError, TacitError, UnknownNameError, UnsupportedSqlError, UsageError
 from tacit.query import People, run
 from tacit.reports import check_reports
 from tacit.sql.bind import bind
@@ -60,6 +61,15 @@ class Database:
             message = f"A {type(collection).__name__} is not a Collection."
             raise UsageError(message, code="bad-option")
         if collection.id not in self._collections:
+            mine = collection.contract
+            for other in self._collections.values():
+                same = (other.contract.round, other.contract.tier) == (mine.round, mine.tier)
+                if same and other.schema == collection.schema:
+                    message = (
+                        "A collection of this schema, round and tier exists, with another contract: people would "
+                        "report twice in one round. Give the new one another round=, or another tier=."
+                    )
+                    raise UsageError(message, code="round-exists")
             self._engine.add_contract(collection.id, collection.to_json())
             self._collections[collection.id] = collection
 
@@ -108,7 +118,9 @@ class Database:
         rows, done = sum(table.num_rows for _, table, _ in checked), 0
         for name, table, collection in checked:
             service = collection.contract[name].service
-            others = [_table(tier, service.name) for tier in self._tiers(collection)]
+            others = [
+                (_table(tier, one.name), one.key) for tier in self._tiers(collection) for one in tier.schema.services
+            ]
             refused = self._engine.append(_table(collection, service.name), service, table, others)
             loaded[name] = Loaded(table.num_rows - refused, refused)
             done += table.num_rows
@@ -172,6 +184,8 @@ class Database:
         rounds = self._rounds(newest, services)
         if not scope.uses_round(statement):
             rounds = [one for one in rounds if one.contract.round == newest.contract.round]
+        if len({one.contract.round for one in rounds}) > 1:
+            _check_rounds(statement, question, options)
         people = self._people_of(scope, rounds, decoder)
         if explain:
             return self._explained(newest, question, people, run(bound, people, options), options)
@@ -238,6 +252,16 @@ class Database:
             message = f"No reports of {' and '.join(names)} are loaded. Load some first."
             raise ReportError(message, code="no-reports")
         return loaded[0]
+
+
+def _check_rounds(statement: exp.Select, question: str, options: Options) -> None:
+    """Refuse what is not the sum of the rounds' answers, because the same people are in several of them."""
+    group = statement.args.get("group")
+    by_round = any(column.name.lower() == "round" for column in (group.find_all(exp.Column) if group else ()))
+    if not by_round and (options.superpopulation or statement.find(exp.Distinct)):
+        what = "superpopulation=True" if options.superpopulation else "COUNT(DISTINCT …)"
+        message = f"{what} over several rounds would count people once per round. Add GROUP BY round."
+        raise UnsupportedSqlError(message, code="several-rounds", text=question)
 
 
 def _table(collection: Collection, service: str) -> str:

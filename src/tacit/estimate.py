@@ -179,7 +179,10 @@ class Estimate:
         if not isinstance(other, Estimate):
             return self * (1 / other)
         ratio = self.value / other.value
-        return self._combined(ratio, 1 / other.value, other, -ratio / other.value)
+        made = self._combined(ratio, 1 / other.value, other, -ratio / other.value)
+        if not other.margin < abs(other.value):  # the denominator may be zero
+            made._interval = -math.inf, math.inf
+        return made
 
     def __neg__(self) -> Estimate:
         return self._combined(-self.value, -1.0)

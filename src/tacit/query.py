@@ -47,11 +47,19 @@ class People:
     def __init__(self, engine: DuckDB, scope: Scope, rounds: Sequence[Round]) -> None:
         self.engine, self.scope, self.rounds = engine, scope, rounds
 
-    @property
-    def squares(self) -> bool:
-        """Whether the square of a person's total has an estimate: not with several rows, nor with rounded values."""
-        several = any(source.service.rows_at_most > 1 for source in self.scope.sources)
-        return not several and not any(stored.service.derived for one in self.rounds for stored in one.stored)
+    def squares(self, totals: Sequence[Total]) -> bool:
+        """Tell whether the squares of a person's totals have estimates: not with several rows, nor with rounded values.
+
+        A report of a value that was rounded at random says what the square of the rounded value is, not of the value.
+        """
+        if any(source.service.rows_at_most > 1 for source in self.scope.sources):
+            return False
+        read = {i for total in totals for piece in total.pieces for i in piece.functional.attributes}
+        return not any(
+            stored.service.derived or read & {source.first + i for i in stored.service.dithered}
+            for one in self.rounds
+            for source, stored in zip(self.scope.sources, one.stored, strict=True)
+        )
 
     @property
     def reports(self) -> set[str]:
@@ -65,12 +73,16 @@ class People:
 
     def error_of(self, terms: Terms, *, superpopulation: bool) -> tuple[float, float]:
         """Return the standard error of a combination of totals, and its degrees of freedom."""
-        asked = Asked(self.squares)
-        place = asked.places([total for _, total in terms])
+        totals = [total for _, total in terms]
+        asked = Asked(self.squares(totals))
+        place = asked.places(totals)
         sums, _ = fetch_sums(self.engine, self.scope, self.rounds, asked, (), ())
         gradient = np.array([[weight for weight, _ in terms]])
         variance = sums[()].covariance(gradient, place, superpopulation=superpopulation).item()
-        return math.sqrt(variance) if variance >= 0 else math.nan, max(1.0, sums[()].effective(place) - 1)
+        freedom = max(1.0, sums[()].effective(place) - 1)
+        if freedom < FEW_REPORTS - 1 and not math.isnan(variance):
+            variance = max(variance, self.planned_variance(terms, sums[()].count))
+        return math.sqrt(variance) if variance >= 0 else math.nan, freedom
 
     def planned_variance(self, terms: Terms, people: int) -> float:
         """Return the variance that a combination would have among uniform records; 0 where it cannot be foretold."""
@@ -209,8 +221,9 @@ class _Question:
 
     def fetch(self, groups: list[tuple[int, ...]]) -> list[Row]:
         """Run and estimate some groups of classes; public groups come with each."""
-        bound, asked = self.bound, Asked(self.people.squares)
+        bound = self.bound
         formulas = [bound.formulas(group) for group in groups]
+        asked = Asked(self.people.squares([total for made in formulas for f in made if f for total in f.totals]))
         places = [[asked.places(f.totals) if f else [] for f in made] for made in formulas]
         people = self.people
         found, plans = fetch_sums(people.engine, people.scope, people.rounds, asked, bound.public, bound.conditions)

@@ -29,22 +29,27 @@ def check_reports(compiled: ServiceContract, table: pa.Table) -> None:
     if not known.all() or not ((code >= 0) & (code < alphabets[channel])).all():
         message = f"A report of {name!r} has a slot, channel or code that the collection does not know."
         raise ReportError(message, code="unknown-code")
-    if len(alphabets) > 1:
+    kind = table.schema.field(service.key).type
+    if not (pa.types.is_int64(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        message = f"Keys of {name!r} are 64-bit integers or text."
+        raise ReportError(message, code="wrong-columns")
+    if len(alphabets) * service.sends > 1:
         _check_complete(compiled, table)
 
 
 def _check_complete(compiled: ServiceContract, table: pa.Table) -> None:
-    """Refuse people who lack a channel, or whose public columns differ between channels."""
-    shared = [name for name in table.column_names if name not in ("channel", "code")]
-    words = ("channel", compiled.service.key, "slot")
-    ordered = table.sort_by([(word, "ascending") for word in words])
-    count = len(compiled.channels)
+    """Refuse people who lack a channel or a slot, or whose public columns differ between channels."""
+    service = compiled.service
+    shared = [service.key, *(attribute.name for attribute in service.public)]
+    ordered = table.sort_by([(word, "ascending") for word in ("channel", "slot", service.key)])
+    count, sends = len(compiled.channels) * service.sends, service.sends
     rows = table.num_rows // count
-    even = np.array_equal(np.asarray(ordered["channel"]), np.repeat(np.arange(count), rows))
+    even = np.array_equal(np.asarray(ordered["channel"]), np.repeat(np.arange(count) // sends, rows))
+    even = even and np.array_equal(np.asarray(ordered["slot"]), np.repeat(np.arange(count) % sends, rows))
     people = ordered.slice(0, rows).select(shared)
     if not even or any(not ordered.slice(i * rows, rows).select(shared).equals(people) for i in range(1, count)):
         message = (
-            f"A person's reports of {compiled.service.name!r} are incomplete, or their public columns differ. "
-            "Load all channels of a person together."
+            f"A person's reports of {service.name!r} are incomplete, or their public columns differ. "
+            "Load all slots and channels of a person together."
         )
         raise ReportError(message, code="incomplete-reports")

@@ -106,7 +106,7 @@ class Sums:
             and self.asked.squares
             and ((np.diag(found) > 0) | ~noisy | np.isnan(np.diag(found))).all()
         ):
-            return np.where(noisy[:, None] & noisy, found, np.maximum(found, 0.0))
+            return np.where(noisy[:, None] & noisy, found, 0.0)  # what reads no code is known
         if self.count < 2:
             return np.full(found.shape, math.nan if self.count else 0.0)
         spread: Vector = gradients @ safe @ gradients.T * self.count / (self.count - 1)

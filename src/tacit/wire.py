@@ -195,6 +195,8 @@ def _read(data: Mapping[str, Any]) -> Contract:
 def _read_service(data: Mapping[str, Any], schema: Schema, index: int, most_views: int) -> ServiceContract:
     service = schema.services[index]
     derived = tuple(_derived(item, service) for item in data.get("derived", ()))
+    _require(len({one.kind for one in derived}) <= 1, "derived attributes are of one kind")
+    _require(len({one.source for one in derived}) == len(derived), "an attribute is derived twice")
     levels = with_derived(service, derived)
     why = data.get("why", "")
     _require(_is_label(data["layout"]) and _is_label(why), "a layout and its reason are short texts")

@@ -168,7 +168,7 @@ def test_explain_shows_the_whole_way(exact: tc.Database, noisy: tc.Database) -> 
     assert "predicted for 3,000 people" in text
     assert "age as numbers from 1 to 9" in text
     printed = str(noisy.sql("EXPLAIN SELECT AVG(age) AS a FROM adult WHERE edu = 2"))
-    assert all(not line.startswith("   ") for line in printed.splitlines())
+    assert all(len(line) - len(line.lstrip()) < 20 for line in printed.splitlines())
 
 
 def test_totals_that_are_known_have_no_error(noisy: tc.Database) -> None:

@@ -284,7 +284,7 @@ def test_predictions_of_several_rows_are_refused_by_name() -> None:
     assert caught.value.code == "not-predictable"
     database = tc.connect()
     database.create(collection)
-    database.load(collection.encode(**raw_tables(100)))
+    database.load(collection.encode(**raw_tables()))
     lines = database.sql("EXPLAIN SELECT COUNT(*) AS n FROM orders WHERE amount > 3")["explain"]
     assert any("rows of orders" in line for line in lines)
     assert any("no predicted error" in line for line in lines)

@@ -5,7 +5,8 @@ For one report that reads view L with weights h over its cells (h = gamma / prob
     E[c**2] = sum_L pi_L ( noise |h|**2 + |h|**2/D + (1 + v_true - v)(E h(cell)**2 - |h|**2/D) ),
 
 where noise is the oracle's on contrasts and v, v_true its variances for a false and for the true cell; weights of a
-view sum to zero after the known total. Subtracting the square of what is read leaves the variance. Records are assumed
+view sum to zero after the known total; where they do not, and codes support equally many cells, what is the same for
+all cells is read without noise. Subtracting the square of what is read leaves the variance. Records are assumed
 to have independent attributes with the given frequencies of values.
 """
 
@@ -87,11 +88,18 @@ def _reading_moments(
             np.bincount(table, frequencies[i], minlength=size).astype(np.float64)
             for table, i, size in zip(tables, view.active, oracle.sizes, strict=True)
         ]
-        length = _inner(products, [np.ones(size) for size in oracle.sizes]) / share**2
-        at_truth = _inner(products, cells) / share**2
+        ones = [np.ones(size) for size in oracle.sizes]
+        level = 0.0  # the part that is the same for all cells, where it is read without noise
+        if oracle.fixed_support:
+            level = sum(math.prod(float(vector.sum()) for vector in product) for product in products) / oracle.domain
+        centred = [*products, [-level * ones[0], *ones[1:]]] if level else products
+        length = _inner(centred, ones) / share**2
+        at_truth = _inner(centred, cells) / share**2
         even = length / oracle.domain
         excess = float(1 + oracle.true_variance - oracle.false_variance) if oracle.domain > 1 else 1.0
+        mean = sum(math.prod(float(v @ c) for v, c in zip(p, cells, strict=True)) for p in centred)
         square += share * (float(oracle.noise) * length + even + excess * (at_truth - even))
+        square += (level**2 + 2 * level * mean) / share
         terms += [_over_values(view.active, tables, product) for product in products]
     return square, terms
 

@@ -15,7 +15,7 @@ from tacit.encode.tables import with_plain_text
 from tacit.errors import RecordError
 from tacit.schema import Service
 
-__all__ = ["check_people", "key_column", "owners", "people_column"]
+__all__ = ["check_people", "key_column", "key_order", "owners", "people_column"]
 
 CLAIMS = 1 << 18
 """Rows that claim slots at a time: bounds the memory of looking for repeated keys."""
@@ -103,6 +103,15 @@ def _settle(keys: Ints, rows: Ints, repeats: int) -> tuple[int, Ints]:
         list(pool.map(claim, parts))
         found = list(pool.map(losers, parts))
     return repeats + sum(count for count, _ in found), np.concatenate([left for _, left in found])
+
+
+def key_order(keys: pa.ChunkedArray) -> npt.NDArray[np.int64] | None:
+    """Return the order of rows by key, None if they are in it: whatever order a table had may tell of its values."""
+    if pa.types.is_integer(keys.type):
+        numbers = _as_integers(keys)
+        return None if (numbers[1:] > numbers[:-1]).all() else np.argsort(numbers, kind="stable")
+    order = np.asarray(pc.sort_indices(keys))
+    return None if (order[1:] > order[:-1]).all() else order.astype(np.int64)
 
 
 def owners(keys: pa.ChunkedArray, people: pa.ChunkedArray, service: Service) -> Ints:

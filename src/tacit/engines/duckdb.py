@@ -66,13 +66,19 @@ class DuckDB:
         [(count,)] = self._connection.execute(query, [table]).fetchall()
         return bool(count)
 
-    def append(self, table: str, service: Service, reports: pa.Table, others: Sequence[str] = ()) -> int:
-        """Add reports of people who have reported neither here nor in other tables; return how many were refused."""
+    def append(self, table: str, service: Service, reports: pa.Table, others: Sequence[tuple[str, str]] = ()) -> int:
+        """Add reports of people who have reported neither here nor in others (tables and their keys).
+
+        Return how many rows were refused.
+        """
         key = f'"{service.key}"'
         connection, problem, refused = self._connection.cursor(), "", 0
         connection.register("incoming", reports)
-        present = [f'"{name}"' for name in others if self.has_table(name)]
-        elsewhere = "".join(f" ANTI JOIN (SELECT {key} FROM {name}) USING ({key})" for name in present)  # noqa: S608
+        present = [(name, own) for name, own in others if self.has_table(name)]
+        elsewhere = "".join(
+            f' ANTI JOIN (SELECT "{own}" AS {key} FROM "{name}") USING ({key})'  # noqa: S608
+            for name, own in present
+        )
         try:
             # Two statements, each atomic by itself: in DuckDB 2.0.0 an anti join inside an explicit transaction missed
             # rows that an earlier one had inserted (200,000 rows, in memory), and people were stored twice.

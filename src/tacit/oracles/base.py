@@ -58,6 +58,10 @@ class Oracle(ABC):
 
     name: ClassVar[str]
 
+    fixed_support: ClassVar[bool] = False
+    """Whether every code supports the same number of cells (up to a code that supports all): then a function that is
+    the same for all cells is read without noise."""
+
     @classmethod
     @abstractmethod
     def build(cls, sizes: Sequence[int], bound: Fraction, bits: int = DRAW_BITS) -> Self:

@@ -52,6 +52,7 @@ class Grr(Oracle):
     flip: int
 
     name: ClassVar[str] = "grr"
+    fixed_support: ClassVar[bool] = True
 
     @classmethod
     def build(cls, sizes: Sequence[int], bound: Fraction, bits: int = DRAW_BITS) -> Self:

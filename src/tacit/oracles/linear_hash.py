@@ -20,7 +20,7 @@ Reference   Wang et al. 2017 for hashing; Acharya, Sun and Zhang 2019 for struct
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -97,15 +97,13 @@ def _dot_table(g: int, digits: int) -> npt.NDArray[np.uint16]:
     return table
 
 
-@lru_cache(maxsize=64)
-def _multiples(g: int, digits: int) -> npt.NDArray[np.int64]:
-    """Return k s for all vectors s of some digits and k = 0..g//2, digit by digit modulo g."""
-    vector, scale = np.arange(g**digits), np.arange(g // 2 + 1)
+def _multiples(g: int, digits: int, vector: Codes) -> Codes:
+    """Return k s for vectors s of some digits and k = 0..g//2, digit by digit modulo g."""
+    scale = np.arange(g // 2 + 1)
     result = np.zeros((len(vector), len(scale)), dtype=np.int64)
     for place in range(digits):
         digit = vector // g**place % g
         result += digit[:, None] * scale % g * g**place
-    result.setflags(write=False)
     return result
 
 
@@ -331,22 +329,26 @@ class LinearHash(Oracle):
         """Return for some seeds the sums over the cells of each hash."""
         blocks = self._blocks(self._vector(number))
         waves = np.zeros((len(number), self.g // 2 + 1), dtype=np.complex128)
+        at = [self._waves_at(i, block) for i, block in enumerate(blocks)]
         for term in transforms:
-            product = term[0][blocks[0]]
-            for table, block in zip(term[1:], blocks[1:], strict=True):
-                product *= table[block]
+            product = at[0](term[0])
+            for look_up, transform in zip(at[1:], term[1:], strict=True):
+                product *= look_up(transform)
             waves += product
         return np.concatenate([waves.real, waves.imag], axis=1) @ _waves(self.g)
 
-    def _transform(self, attribute: int, vector: npt.NDArray[np.float64]) -> Waves:
-        """Return the transform of an attribute's vector at k s, for all its blocks of digits s and waves k."""
+    def _waves_at(self, attribute: int, block: Codes) -> Callable[[Waves], Waves]:
+        """Return a function from an attribute's transform to its values at k times each block of digits.
+
+        Blocks repeat in a large chunk of seeds: then all of them are looked up once, as far as that fits.
+        """
         places = self.digits[attribute]
-        points = np.zeros(self.g**places)
-        points[self._points[attribute]] = vector
-        transformed = (
-            np.fft.fftn(points.reshape((self.g,) * places)).ravel() if places else points.astype(np.complex128)
-        )
-        return transformed[_multiples(self.g, places)]
+        size = int(self.g**places)
+        if size > len(block):
+            index = _multiples(self.g, places, block)
+            return lambda transform: transform[index]
+        every = _multiples(self.g, places, np.arange(size))
+        return lambda transform: transform[every][block]
 
     def _blocks(self, vector: Codes) -> list[Codes]:
         """Cut seed vectors into each attribute's digits."""
@@ -355,6 +357,15 @@ class LinearHash(Oracle):
             blocks.append(remainder(vector, self.g**places))
             vector = vector // self.g**places
         return blocks[::-1]
+
+    def _transform(self, attribute: int, vector: npt.NDArray[np.float64]) -> Waves:
+        """Return the Fourier transform of an attribute's vector over Z_g**digits."""
+        places = self.digits[attribute]
+        points = np.zeros(self.g**places)
+        points[self._points[attribute]] = vector
+        if not places:
+            return points.astype(np.complex128)
+        return np.fft.fftn(points.reshape((self.g,) * places)).ravel()
 
     def columns(self) -> Iterator[Column]:
         """Code 0, then any seed that tells two cells apart: the one whose hash is the answer against the other.

@@ -53,6 +53,7 @@ class Subset(Oracle):
     outside: int
 
     name: ClassVar[str] = "ss"
+    fixed_support: ClassVar[bool] = True
 
     @classmethod
     def build(cls, sizes: Sequence[int], bound: Fraction, bits: int = DRAW_BITS) -> Self:

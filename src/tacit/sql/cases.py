@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from sqlglot import exp
 
+from tacit.privacy import exact_number
 from tacit.schema import Ordinal
 from tacit.sql.predicates import holds
 from tacit.sql.public import literal_of
 from tacit.sql.scope import Scope
 from tacit.sql.totals import Total
-from tacit.sql.vectors import measure_vector, null_vector, shown_value
+from tacit.sql.vectors import exact_values, null_vector, shown_value
 
 __all__ = ["Classes", "classes_of_case", "classes_of_group"]
 
@@ -87,12 +89,13 @@ def _buckets(scope: Scope, node: exp.WidthBucket) -> Classes:
         or found.attribute.is_date
     ):
         raise scope.unsupported(message, node, "unsupported-group")
-    low, high, count = (float(number[0]) for number in numbers if number)
-    if not low < high or not count.is_integer() or not 1 <= count <= MAX_BUCKETS or not math.isfinite(high - low):
+    ends = [exact_number(number[0]) for number in numbers if number]
+    low, high, count = (Fraction(0) if end is None else end for end in ends)
+    if not low < high or count.denominator != 1 or not 1 <= count <= MAX_BUCKETS:
         raise scope.unsupported(f"{message} At most {MAX_BUCKETS}, low below high.", node, "unsupported-group")
     attribute = found.attribute
-    values = measure_vector(attribute)
-    buckets = np.clip(np.floor((values - low) / (high - low) * count) + 1, 0, count + 1)
+    places = [math.floor((value - low) * count / (high - low)) + 1 for value in exact_values(attribute)]
+    buckets = np.clip(np.array([*places, *([0] * attribute.null)]), 0, int(count) + 1)
     missing = null_vector(attribute) > 0
     classes: Classes = [
         (int(bucket), scope.total(found, (buckets == bucket) & ~missing)) for bucket in np.unique(buckets[~missing])

@@ -36,7 +36,9 @@ def literal_of(node: exp.Expr) -> tuple[str, bool] | None:
         return str(node.this), bool(node.is_string)
     if isinstance(node, exp.Neg):
         inner = literal_of(node.this)
-        return ("-" + inner[0], False) if inner and not inner[1] else None
+        if not inner or inner[1]:
+            return None
+        return (inner[0][1:] if inner[0].startswith("-") else f"-{inner[0]}"), False
     if isinstance(node, exp.Cast) and node.to.this == exp.DataType.Type.DATE:
         return literal_of(node.this)
     return None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
@@ -44,6 +46,10 @@ class Selection:
         """Read the three clauses."""
         reader = _Reader(scope, [name.lower() for name in names], outputs)
         having, order = statement.args.get("having"), statement.args.get("order")
+        for item in order.expressions if order else []:
+            if item.args.get("nulls_first"):
+                message = "NULLS FIRST is not supported: undefined values come last."
+                raise scope.unsupported(message, item, "unsupported-order")
         test = reader.test(having.this) if having else None
         keys = [
             (reader.position(item.this), bool(item.args.get("desc"))) for item in (order.expressions if order else [])
@@ -78,6 +84,8 @@ def _kind(value: Any) -> str:
 def _plain(cell: Any) -> Any:
     """Return what a cell is compared by; None if it is undefined."""
     value = cell.value if isinstance(cell, Estimate) else cell
+    if isinstance(value, Decimal):
+        value = float(value)
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
@@ -137,9 +145,18 @@ class _Reader:
         if type(node) in COMPARISONS:
             compare = OPERATORS[COMPARISONS[type(node)]]
             first, second = self._operand(node.this), self._operand(node.expression)
-            return lambda row: _compared(compare, first(row), second(row))
+            return lambda row: self._compared(node, compare, first(row), second(row))
         message = "HAVING compares aggregates with constants by =, <>, <, BETWEEN, AND, OR and NOT."
         raise self._scope.unsupported(message, node, "unsupported-having")
+
+    def _compared(self, node: exp.Expr, compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool | None:
+        if left is None or right is None:
+            return None
+        left, right = _alike(left, right), _alike(right, left)
+        if _kind(left) != _kind(right):
+            message = "HAVING compares values of different kinds. Compare numbers with numbers, dates with dates."
+            raise self._scope.unsupported(message, node, "unsupported-having")
+        return bool(compare(left, right))
 
     def _operand(self, node: exp.Expr) -> Callable[[Row], Any]:
         literal = literal_of(node)
@@ -157,7 +174,11 @@ def _joined(sides: tuple[bool | None, bool | None], *, decisive: bool) -> bool |
     return None if None in sides else not decisive
 
 
-def _compared(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool | None:
-    if left is None or right is None or _kind(left) != _kind(right):
-        return None
-    return bool(compare(left, right))
+def _alike(value: Any, other: Any) -> Any:
+    """Return a text as the date that it is compared with."""
+    if isinstance(value, str) and isinstance(other, datetime.date):
+        try:
+            return type(other).fromisoformat(value)
+        except ValueError:
+            return value
+    return value

@@ -24,6 +24,7 @@ __all__ = [
     "Sensitive",
     "category_vector",
     "comparison_vector",
+    "exact_values",
     "measure_vector",
     "null_vector",
     "ordered_values",
@@ -54,8 +55,13 @@ def measure_vector(attribute: Sensitive) -> Vector:
         message = f"{attribute.name} holds dates, which have no sum. Use COUNT, or group by it."
         raise BindError(message, code="not-a-number")
     else:
-        numbers = [float(attribute.start + attribute.unit * tick) for tick in _centres(attribute)]
+        numbers = [float(value) for value in exact_values(attribute)]
     return np.array(numbers + [0.0] * attribute.null)
+
+
+def exact_values(attribute: Ordinal) -> list[Fraction]:
+    """Return the number that each value index stands for, NULL left out."""
+    return [attribute.start + attribute.unit * tick for tick in _centres(attribute)]
 
 
 @lru_cache(maxsize=64)
