@@ -17,7 +17,12 @@ from tacit.answer import Answer, Options
 from tacit.contract import Contract, ServiceContract
 from tacit.decode.decoder import Decoder
 from tacit.decode.functional import Functional, Vector
-from tacit.decode.variance import expected_variance, uniform_frequencies, with_derived_frequencies
+from tacit.decode.variance import (
+    expected_variance,
+    rounding_variance,
+    uniform_frequencies,
+    with_derived_frequencies,
+)
 from tacit.encode.tables import as_table
 from tacit.encode.values import reader_of
 from tacit.errors import UnanswerableError, UnsupportedSqlError, UsageError
@@ -131,7 +136,9 @@ class _Expectation:
         combined = Functional(functionals[0].sizes, ())
         for weight, functional in zip(result.gradient, functionals, strict=True):
             combined = combined + functional.scaled(float(weight))
-        variance = expected_variance(self._decoder.service, self._decoder.decode(combined), self._frequencies)
+        service = self._decoder.service
+        variance = expected_variance(service, self._decoder.decode(combined), self._frequencies)
+        variance += rounding_variance(service, combined, self._frequencies)
         return Estimate(result.value, math.sqrt(max(0.0, users * variance)), users, confidence)
 
     def _functional(self, total: Total) -> Functional:

@@ -42,6 +42,17 @@ def test_errors_know_the_noise_of_rounding(seed: int) -> None:
     hits = sum(cell.low <= x[:400].sum() <= cell.high for cell in cells)
     assert hits >= binom.ppf(FALSE_ALARM, 600, 0.95)
     assert hits > 500
+    even = np.tile(np.arange(1001), 4)
+    wide = np.random.default_rng(2).choice(even, 400 * 600)
+    sample = {"uid": np.arange(len(even)), "x": even, "repetition": np.zeros(len(even), dtype=np.int64)}
+    database = tc.connect()
+    database.create(collection)
+    database.load(collection.encode(s={"uid": rows, "x": wide, "repetition": rows // 400}, rng=insecure_rng(seed)))
+    values = database.sql("SELECT repetition, SUM(x) AS v FROM s GROUP BY repetition")["v"]
+    truth = wide.reshape(600, 400).sum(axis=1)
+    spread = np.std(np.array([cell.value for cell in values]) - truth, ddof=1)
+    predicted = collection.predict("SELECT SUM(x) AS v FROM s", users=400, like=sample)["v"].error
+    assert abs(predicted / spread - 1) < 0.1, "the spread is known to 3 %"
 
 
 def test_reports_are_in_the_order_of_keys_whatever_the_table_was_sorted_by() -> None:
