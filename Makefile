@@ -22,6 +22,8 @@ lint: .venv/dev.done
 
 bench: .venv/bench.done
 	$(BIN)/python bench/encode/run.py --slice
+	$(BIN)/python bench/speed/run.py --slice
+	@test -z "$(DATA)" || $(BIN)/python bench/mda/run.py --slice --data "$(DATA)"
 
 docs: .venv/dev.done
 	$(BIN)/python docs/generate.py
