@@ -258,7 +258,8 @@ class _Question:
             [(people, terms)] = origin.parts
             variance = max(variance, people.planned_variance(terms, sums.count))
         error = math.sqrt(variance) if variance >= 0 else math.nan
-        interval = self._interval(made, place, sums, freedom, level) if error > 0 or made.square else None
+        uneven = made.square or (made.denominators and error > 0)
+        interval = self._interval(made, place, sums, freedom, level) if uneven else None
         return Estimate(result.value, error, sums.count, level, freedom, interval=interval, origin=origin)
 
     def _note_tiers(self, sums: Sums, gradient: Vector, place: list[int]) -> None:
