@@ -28,7 +28,8 @@ Product = list[Vector]
 
 
 MATRIX_CELLS = 2**24
-"""Codes times cells up to which a table of supports is multiplied, instead of reading functionals one by one."""
+"""Codes times cells up to which a table of supports may be multiplied. Reading functionals one by one is as cheap until
+there are about as many of them as cells."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,7 @@ def _read(channel: Channel, index: int, asked: list[list[Product]], codes: npt.N
     share = channel.view_weight(index) / oracle.span
     count = oracle.alphabet if codes is None else len(codes)
     totals = [sum(float(np.prod([vector.sum() for vector in p])) for p in products) for products in asked]
-    if len(asked) > 4 and count * oracle.domain <= MATRIX_CELLS:
+    if 2 * len(asked) > oracle.domain and len(asked) > 4 and count * oracle.domain <= MATRIX_CELLS:
         weights = np.stack([flat_values(products) for products in asked], axis=1)
         sums = oracle.support(np.arange(count) if codes is None else codes).astype(np.float64) @ weights
     else:
