@@ -86,6 +86,10 @@ class Channel:
         span = self.views[0].oracle.span
         return span // len(self.views) + (index < span % len(self.views))
 
+    def probability(self, index: int) -> float:
+        """Return the probability of a view."""
+        return self.view_weight(index) / self.views[index].oracle.span
+
 
 @dataclass(frozen=True)
 class ServiceContract:

@@ -47,7 +47,7 @@ def _best_guess(service: Any, codes: np.ndarray, prior: np.ndarray) -> np.ndarra
     channel = service.channels[0]
     likelihood = np.zeros((channel.alphabet, AT_MOST + 1))
     for index, view in enumerate(channel.views):
-        oracle, share = view.oracle, channel.view_weight(index) / view.oracle.span
+        oracle, share = view.oracle, channel.probability(index)
         cells = oracle.sizes[0] - service.service.extras
         weights = np.array(
             [[oracle.weight(cell, code) for cell in range(oracle.domain)] for code in range(oracle.alphabet)]

@@ -76,7 +76,7 @@ class _Grid:
                     for i in range(len(view.levels))
                     if i not in self.attributes
                 ]
-                share = channel.view_weight(v) / view.oracle.span
+                share = channel.probability(v)
                 noise = float(view.oracle.noise) or 1.0  # one cell: nothing is read from it
                 pure = all(n == 1 for n in others)
                 yield _Source(c, v, trace, share / noise / float(np.prod(others)), share / noise, pure=pure)

@@ -71,7 +71,7 @@ def _read(channel: Channel, index: int, asked: list[list[Product]], codes: npt.N
     """Read one view for several functionals: by a table of supports for many of them, else one by one."""
     oracle = channel.views[index].oracle
     keep, lie = float(oracle.keep), float(oracle.lie) if oracle.domain > 1 else 0.0
-    share = channel.view_weight(index) / oracle.span
+    share = channel.probability(index)
     count = oracle.alphabet if codes is None else len(codes)
     totals = [sum(float(np.prod([vector.sum() for vector in p])) for p in products) for products in asked]
     if 2 * len(asked) > oracle.domain and len(asked) > 4 and count * oracle.domain <= MATRIX_CELLS:

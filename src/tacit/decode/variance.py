@@ -107,7 +107,7 @@ def _reading_moments(
     terms: list[tuple[float, dict[int, Vector]]] = []
     for index, products in reading.products.items():
         view = reading.channel.views[index]
-        oracle, share = view.oracle, reading.channel.view_weight(index) / view.oracle.span
+        oracle, share = view.oracle, reading.channel.probability(index)
         tables = [service.levels[i][view.levels[i]].table() for i in view.active]
         cells: list[Vector] = [
             np.bincount(table, frequencies[i], minlength=size).astype(np.float64)

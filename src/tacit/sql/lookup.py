@@ -8,8 +8,6 @@ attribute: nothing is joined, and nothing is lost.
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +16,7 @@ import pyarrow as pa
 
 from tacit.decode.functional import Vector
 from tacit.errors import BindError
-from tacit.sql.vectors import Sensitive, shown_value
+from tacit.sql.vectors import OPERATORS, Sensitive, kind_of, shown_value
 
 __all__ = ["Dimension", "Lookup"]
 
@@ -43,33 +41,19 @@ class Lookup:
 
     def compared(self, comparison: str, literal: str, *, is_text: bool) -> Vector:
         """Return where ``value comparison literal`` is true."""
-        compare = _COMPARE[comparison]
+        compare = OPERATORS[comparison]
         wanted: Any = literal if is_text else float(literal)
-        kinds = {_kind(value) for value in self.values if value is not None}
-        if kinds - {_kind(wanted)}:
+        kinds = {kind_of(value) for value in self.values if value is not None}
+        if kinds - {kind_of(wanted)}:
             message = f"{self.name} is compared with a constant of another kind. Compare text with text."
             raise BindError(message, code="wrong-constant")
         return np.array([value is not None and compare(value, wanted) for value in self.values], dtype=np.float64)
 
     def classes(self) -> list[tuple[Any, Vector]]:
         """Return each distinct value with the vector that marks it; missing ones last."""
-        known = sorted({value for value in self.values if value is not None}, key=lambda value: (_kind(value), value))
+        known = sorted({value for value in self.values if value is not None}, key=lambda value: (kind_of(value), value))
         found = [(one, np.array([value == one for value in self.values], dtype=np.float64)) for one in known]
         return [*found, (None, self.null())] if self.null().any() else found
-
-
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-
-
-def _kind(value: Any) -> str:
-    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
 
 
 @dataclass(frozen=True, eq=False)

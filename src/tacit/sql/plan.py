@@ -127,7 +127,7 @@ class Plan:
                 noisy |= any(self.factors[number][i].readings for _, used in products for i in used)
                 factors.append(" + ".join(self._product(number, *product) for product in products) or _finite(0.0))
                 self._decoded[-1] += products
-            texts.append(" * ".join(f"({text})" for text in factors) or _finite(1.0))
+            texts.append(" * ".join(f"({text})" for text in factors))
         return " + ".join(texts) or _finite(0.0), noisy
 
     def _decode(self, number: int, local: Functional) -> list[tuple[float, list[int]]]:

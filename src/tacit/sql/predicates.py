@@ -6,8 +6,6 @@ comparisons, OR becomes disjoint pieces. What is about public columns only becom
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sqlglot import exp
 
@@ -18,20 +16,12 @@ from tacit.sql.parse import span_of
 from tacit.sql.public import COMPARISONS, is_list, is_public, literal_of, public_condition
 from tacit.sql.scope import Found, Scope
 from tacit.sql.totals import SqlPiece, Total
-from tacit.sql.vectors import category_vector, comparison_vector, null_vector, ordered_values
+from tacit.sql.vectors import OPERATORS, category_vector, comparison_vector, null_vector, ordered_values
 
 __all__ = ["condition", "holds"]
 
 MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-COMPARE: dict[str, Any] = {
-    "=": np.equal,
-    "<>": np.not_equal,
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-}
 
 MAX_TERMS = 2_000
 """Disjoint terms of one condition: more come from long ORs of ANDs over many attributes."""
@@ -164,10 +154,10 @@ def _columns(scope: Scope, node: exp.Expr, operator: str, left: Found, right: Fo
         message = f"Comparing these attributes needs {len(first)} terms; at most {MAX_TERMS}. Use coarser attributes."
         raise scope.unsupported(message, node, "too-many-terms")
     if left == right:
-        return scope.total(left, _padded([bool(COMPARE[operator](v, v)) for v in first], left.sensitive.size))
+        return scope.total(left, _padded([bool(OPERATORS[operator](v, v)) for v in first], left.sensitive.size))
     terms = []
     for index, value in enumerate(first):
-        row = _padded([bool(COMPARE[operator](value, other)) for other in second], right.sensitive.size)
+        row = _padded([bool(OPERATORS[operator](value, other)) for other in second], right.sensitive.size)
         one = (np.arange(left.sensitive.size) == index).astype(np.float64)
         terms.append(Term(1.0, {left.place: one, right.place: row}))
     return Total.of(Functional(scope.sizes, tuple(terms)) * Functional.constant(scope.sizes))  # drops empty rows

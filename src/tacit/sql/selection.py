@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,17 +14,9 @@ from sqlglot import exp
 from tacit.estimate import Estimate
 from tacit.sql.public import COMPARISONS, literal_of
 from tacit.sql.scope import Scope
+from tacit.sql.vectors import OPERATORS, kind_of
 
 __all__ = ["Selection"]
-
-OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 Row = list[Any]
 Test = Callable[[Row], bool | None]
@@ -74,11 +65,7 @@ class Selection:
 
 
 def _sortable(pair: tuple[Any, Row]) -> Any:
-    return _kind(pair[0]), pair[0]
-
-
-def _kind(value: Any) -> str:
-    return "number" if isinstance(value, int | float) else type(value).__name__
+    return kind_of(pair[0]), pair[0]
 
 
 def _plain(cell: Any) -> Any:
@@ -153,7 +140,7 @@ class _Reader:
         if left is None or right is None:
             return None
         left, right = _alike(left, right), _alike(right, left)
-        if _kind(left) != _kind(right):
+        if kind_of(left) != kind_of(right):
             message = "HAVING compares values of different kinds. Compare numbers with numbers, dates with dates."
             raise self._scope.unsupported(message, node, "unsupported-having")
         return bool(compare(left, right))

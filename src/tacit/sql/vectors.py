@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import datetime
 import math
+import operator
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -21,10 +23,12 @@ from tacit.privacy import exact_number
 from tacit.schema import Categorical, Ordinal
 
 __all__ = [
+    "OPERATORS",
     "Sensitive",
     "category_vector",
     "comparison_vector",
     "exact_values",
+    "kind_of",
     "measure_vector",
     "null_vector",
     "ordered_values",
@@ -32,8 +36,24 @@ __all__ = [
 ]
 
 Sensitive = Ordinal | Categorical
+
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+"""Comparisons of plain values, by their signs in SQL."""
+
 _EPOCH = datetime.date(1970, 1, 1)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
+
+
+def kind_of(value: Any) -> str:
+    """Return what a plain value can be compared with: numbers with numbers, everything else with its own type."""
+    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
 
 
 def null_vector(attribute: Sensitive) -> Vector:
@@ -76,10 +96,10 @@ def _centres(attribute: Ordinal) -> list[Fraction]:
     return [Fraction(edges[j] + edges[j + 1] - 1, 2) for j in range(count)]
 
 
-def ordered_values(attribute: Sensitive, operator: str) -> list[Any]:
+def ordered_values(attribute: Sensitive, comparison: str) -> list[Any]:
     """Return the values that indices stand for, NULL left out, as things that can be compared between attributes."""
     if isinstance(attribute, Categorical):
-        if operator not in ("=", "<>"):
+        if comparison not in ("=", "<>"):
             message = f"{attribute.name} holds categories, which have no order. Use = or <>."
             raise BindError(message, code="no-order")
         return [value if isinstance(value, str) else Fraction(value) for value in attribute.values]
@@ -120,20 +140,20 @@ def _tick(attribute: Ordinal, literal: str, *, is_text: bool) -> Fraction:
     return (number - attribute.start) / attribute.unit
 
 
-def comparison_vector(attribute: Ordinal, operator: str, literal: str, *, is_text: bool) -> Vector:
-    """Return the vector of ``attribute operator literal`` for one of = <> < <= > >=."""
+def comparison_vector(attribute: Ordinal, comparison: str, literal: str, *, is_text: bool) -> Vector:
+    """Return the vector of ``attribute comparison literal`` for one of = <> < <= > >=."""
     tick = _tick(attribute, literal, is_text=is_text)
     low, high = -math.inf, math.inf
-    negated = operator == "<>"
-    if operator in ("=", "<>"):
+    negated = comparison == "<>"
+    if comparison in ("=", "<>"):
         low = high = tick if tick.denominator == 1 else None  # type: ignore[assignment]
         if low is None:
             low, high = 1, 0  # between two values: nothing is equal
-    elif operator == "<":
+    elif comparison == "<":
         high = math.ceil(tick) - 1
-    elif operator == "<=":
+    elif comparison == "<=":
         high = math.floor(tick)
-    elif operator == ">":
+    elif comparison == ">":
         low = math.floor(tick) + 1
     else:
         low = math.ceil(tick)
