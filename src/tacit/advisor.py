@@ -7,27 +7,22 @@ its gradient makes of them, because decoding is linear.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tacit.answer import Answer, Options
-from tacit.contract import Contract, ServiceContract
+from tacit.assumptions import assumed
+from tacit.contract import Contract
 from tacit.decode.decoder import Decoder
-from tacit.decode.functional import Functional, Vector
-from tacit.decode.variance import (
-    expected_variance,
-    rounding_variance,
-    uniform_frequencies,
-    with_derived_frequencies,
-)
-from tacit.encode.tables import as_table
-from tacit.encode.values import reader_of
+from tacit.decode.functional import Functional
+from tacit.decode.population import truth_of
+from tacit.decode.variance import expected_variance, moments, rounding_variance
 from tacit.errors import UnanswerableError, UnsupportedSqlError, UsageError
 from tacit.estimate import Estimate
-from tacit.randomness import insecure_rng
 from tacit.sql.bind import Bound, bind
 from tacit.sql.formula import Formula
 from tacit.sql.parse import parse, without_explain
@@ -37,6 +32,9 @@ from tacit.sql.totals import Total
 __all__ = ["people_for", "predict"]
 
 MOST_PEOPLE = 10**12
+
+MOST_PRODUCTS = 30
+"""Products of services in one question whose error is foretold: every two of them are looked at together."""
 
 
 def predict(contract: Contract, text: str, *, users: int, like: Any, options: Options) -> Answer:
@@ -48,8 +46,8 @@ def predict(contract: Contract, text: str, *, users: int, like: Any, options: Op
     rows = expected.rows(users)
     selection = expected.bound.selection
     shown = [row[: len(expected.bound.names)] for row in (selection.apply(rows) if selection.selects else rows)]
-    assumed = "uniform attributes" if like is None else "the given frequencies"
-    notes = [f"expected from {users:,} people, assuming {assumed}, independent of each other"]
+    known = "uniform attributes" if like is None else "the given frequencies"
+    notes = [f"expected from {users:,} people, assuming {known}, independent of each other"]
     return Answer(expected.bound.names, shown, notes=[*notes, *expected.bound.notes()])
 
 
@@ -93,7 +91,7 @@ def _crossing(log_error: Callable[[float], float]) -> float:
 
 
 class _Expectation:
-    """A question bound to a contract, and what the attributes are assumed to be."""
+    """A question bound to a contract, and what is assumed about people."""
 
     def __init__(self, contract: Contract, text: str, like: Any, options: Options) -> None:
         text, _ = without_explain(text)
@@ -102,20 +100,13 @@ class _Expectation:
         for table in tables:
             contract[table.name]
         self.bound: Bound = bind(statement, scope_of(tables, contract.schema, text))
-        if len(self.bound.scope.sources) > 1:
-            message = "Errors of joins cannot be foretold yet. Ask about one service."
-            raise UnsupportedSqlError(message, code="not-predictable", text=text)
-        service = contract[tables[0].name]
-        if service.service.extras:
-            message = "Errors of services whose people may have no row, or several, cannot be foretold yet."
-            raise UnsupportedSqlError(message, code="not-predictable", text=text)
         if self.bound.conditions or self.bound.public:
             raise _public_unknown(text)
         self._text, self._options = text, options
-        self._frequencies = uniform_frequencies(service) if like is None else _frequencies(service, like)
-        self._decoder = Decoder(service, options.decoder)
+        services = [contract[source.service.name] for source in self.bound.scope.sources]
+        self._populations = assumed(contract, services, like)
+        self._decoders = [Decoder(service, options.decoder) for service in services]
         self._formulas = [(group, self.bound.formulas(group)) for group in self.bound.groups()]
-        self._variances: dict[Any, float] = {}
 
     def rows(self, users: int) -> list[list[Any]]:
         """Return the rows that this many people would give."""
@@ -126,7 +117,7 @@ class _Expectation:
 
     def _estimate(self, made: Formula, users: int) -> Estimate:
         functionals = [self._functional(total) for total in made.totals]
-        means = [users * _mean(functional, self._frequencies) for functional in functionals]
+        means = [users * self._mean(functional) for functional in functionals]
         result = made.evaluate(made.at(means))
         confidence = self._options.confidence
         if not functionals:
@@ -136,10 +127,46 @@ class _Expectation:
         combined = Functional(functionals[0].sizes, ())
         for weight, functional in zip(result.gradient, functionals, strict=True):
             combined = combined + functional.scaled(float(weight))
-        service = self._decoder.service
-        variance = expected_variance(service, self._decoder.decode(combined), self._frequencies)
-        variance += rounding_variance(service, combined, self._frequencies)
-        return Estimate(result.value, math.sqrt(max(0.0, users * variance)), users, confidence)
+        return Estimate(result.value, math.sqrt(max(0.0, users * self._variance(combined))), users, confidence)
+
+    def _mean(self, functional: Functional) -> float:
+        return sum(
+            math.prod(truth_of(local, self._populations[number]).total()[0] for number, local in parts.items())
+            for parts in self.bound.scope.separated(functional)
+        )
+
+    def _variance(self, functional: Functional) -> float:
+        """Return the variance of one person's part: of a join, from the moments of all its products of services."""
+        separated = self.bound.scope.separated(functional)
+        if len(separated) > MOST_PRODUCTS:
+            message = (
+                f"The question is a sum of {len(separated)} products of services; at most {MOST_PRODUCTS} are foretold."
+            )
+            raise UnsupportedSqlError(message, code="not-predictable", text=self._text)
+        if len(separated) == 1 and len(separated[0]) == 1:
+            [(number, local)] = separated[0].items()
+            variance = expected_variance(self._decoders[number], local, self._populations[number])
+            return variance + rounding_variance(local, self._populations[number])
+        numbers = sorted({number for parts in separated for number in parts})
+        sizes = [source.sizes for source in self.bound.scope.sources]
+        total = 0.0
+        for left, right in itertools.product(separated, repeat=2):
+            estimate, truth = 1.0, 1.0
+            for number in numbers:
+                one = Functional.constant(sizes[number])
+                product = self._product(number, left.get(number, one), right.get(number, one))
+                estimate, truth = estimate * product[0], truth * product[1]
+            total += estimate - truth
+        return total
+
+    def _product(self, number: int, left: Functional, right: Functional) -> tuple[float, float]:
+        """Return the mean products of two estimates and of two truths of a service; decoding is linear."""
+        decoder, population = self._decoders[number], self._populations[number]
+        if left is right:
+            same = moments(decoder, left, population)
+            return same.estimate, same.truth
+        both, first, second = (moments(decoder, f, population) for f in (left + right, left, right))
+        return (both.estimate - first.estimate - second.estimate) / 2, (both.truth - first.truth - second.truth) / 2
 
     def _functional(self, total: Total) -> Functional:
         if total.functional is None and total.pieces:
@@ -150,41 +177,3 @@ class _Expectation:
 def _public_unknown(text: str) -> UnsupportedSqlError:
     message = "Public columns are not known before collecting. Ask without them."
     return UnsupportedSqlError(message, code="public-not-known", text=text)
-
-
-def _mean(functional: Functional, frequencies: list[Vector]) -> float:
-    return sum(
-        term.coefficient * math.prod(float(vector @ frequencies[i]) for i, vector in term.factors.items())
-        for term in functional.terms
-    )
-
-
-def _frequencies(service: ServiceContract, like: Any) -> list[Vector]:
-    """Return the frequencies of values in a sample table, or as given: attribute -> a weight for each value."""
-    if isinstance(like, Mapping) and service.service.key not in like:
-        return _given_frequencies(service, like)
-    table = as_table(service.service, like)
-    found = []
-    for i, attribute in enumerate(service.service.sensitive):
-        reader = reader_of(service.service.name, attribute)
-        column = table.column(attribute.name).combine_chunks()
-        draws = insecure_rng(i).draws(len(column)) if i in service.dithered else None
-        values = reader.values(*reader.positions(column, 0), draws)
-        found.append(np.bincount(values, minlength=attribute.size) / len(column))
-    return with_derived_frequencies(service, found)
-
-
-def _given_frequencies(service: ServiceContract, like: Mapping[str, Any]) -> list[Vector]:
-    names = [attribute.name for attribute in service.service.sensitive]
-    found = uniform_frequencies(service)[: len(names)]
-    for name, weights in like.items():
-        if name not in names:
-            message = f"like: {str(name)[:60]!r} is no sensitive attribute. Attributes: {', '.join(names)}."
-            raise UsageError(message, code="bad-option")
-        place = names.index(name)
-        given = np.asarray(weights, dtype=np.float64)
-        if given.shape != found[place].shape or not (given >= 0).all() or not 0 < given.sum() < math.inf:
-            message = f"like: {name} needs one weight, 0 or more, for each of its {len(found[place])} values."
-            raise UsageError(message, code="bad-option")
-        found[place] = given / given.sum()
-    return with_derived_frequencies(service, found)

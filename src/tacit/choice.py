@@ -14,7 +14,8 @@ import numpy as np
 from tacit.contract import ServiceContract, compile_service
 from tacit.decode.decoder import Decoder
 from tacit.decode.functional import Functional
-from tacit.decode.variance import expected_variance, uniform_frequencies
+from tacit.decode.population import Population
+from tacit.decode.variance import expected_variance
 from tacit.errors import LayoutError
 from tacit.layouts import CANDIDATES
 from tacit.schema import Service
@@ -57,6 +58,6 @@ def mean_variance(compiled: ServiceContract) -> float:
     halves = [Functional.of(sizes, i, np.arange(size) < (size + 1) // 2) for i, size in enumerate(sizes)]
     asked = [half for half in halves if half.attributes]
     asked += [left * right for left, right in itertools.combinations(asked, 2)]
-    decoder, frequencies = Decoder(compiled), uniform_frequencies(compiled)
-    variances = [expected_variance(compiled, decoder.decode(f), frequencies) for f in asked[:MOST_QUESTIONS]]
+    decoder, uniform = Decoder(compiled), Population.of(compiled)
+    variances = [expected_variance(decoder, functional, uniform) for functional in asked[:MOST_QUESTIONS]]
     return float(np.mean(variances)) if variances else 0.0

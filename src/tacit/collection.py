@@ -213,7 +213,8 @@ class Collection:
         relative : float
             Instead of users: the standard error wanted as a share of the value; the answer is the number of people.
         like : table or dict, optional
-            A sample of records, or a dict that gives attributes a weight for each value.
+            A sample of records, or a dict that gives attributes a weight for each value; for several services, or to
+            show how many people have no rows, a dict of these by service.
         """
         options = Options(confidence, decoder)
         if users is not None:
@@ -294,7 +295,7 @@ class Collection:
             if name in everybody:
                 reports[name] = self._encode(name, table, keys[name], rng, progress)
             else:
-                slots = choose_rows(self._contract[name].service, table, owned[name], len(taking_part), rng)
+                slots = choose_rows(self._contract[name], table, owned[name], len(taking_part), rng)
                 reports[name] = self._encode(name, slots.table, taking_part, rng, progress, slots.extra)
         return reports
 

@@ -104,6 +104,16 @@ class ServiceContract:
     """Attributes made of others at random; their levels follow those of the sensitive ones."""
 
     @property
+    def extras(self) -> int:
+        """Cells beside those of records; baselines that round make rows up instead."""
+        return 0 if self.derived else self.service.extras
+
+    @property
+    def makes_rows_up(self) -> bool:
+        """Whether people without a row report one made up at random (double rounding)."""
+        return bool(self.derived) and not self.service.one_to_one
+
+    @property
     def dithered(self) -> tuple[int, ...]:
         """Sensitive attributes that spend a draw on rounding, in order; these draws come first."""
         attributes = enumerate(self.service.sensitive)
@@ -112,7 +122,9 @@ class ServiceContract:
     @property
     def draws(self) -> int:
         """Draws one report consumes, whatever its values."""
-        return len(self.dithered) + len(self.derived) + sum(channel.draws for channel in self.channels)
+        made_up = len(self.service.sensitive) if self.makes_rows_up else 0
+        own = len(self.dithered) + len(self.derived) + made_up
+        return own + sum(channel.draws for channel in self.channels)
 
 
 @dataclass(frozen=True)
@@ -225,15 +237,13 @@ def compile_service(
     """Compile one service in one layout, with the budget of one of its reports."""
     plain = tuple(Levels.of(attribute) for attribute in service.sensitive)
     try:
-        derived = derive(layout, service.sensitive)
+        derived = derive(layout, service)
         levels = with_derived(service, derived)
-        channels = _compile_channels(levels, derived, epsilon, layout, oracle, bits, service.extras)
+        extras = 0 if derived else service.extras
+        channels = _compile_channels(levels, derived, epsilon, layout, oracle, bits, extras)
     except LayoutError as refusal:
         hint = _what_fits(plain, epsilon, layout, oracle, bits, service.extras)
         raise LayoutError(f"{service.name}: {refusal.message}{hint}", code=refusal.code) from None
-    if derived and service.extras:
-        message = f"{service.name}: {layout} is for services with one row per person. Use hio."
-        raise LayoutError(message, code="layout-out-of-range")
     return ServiceContract(service, layout, levels, channels, derived=derived)
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from tacit.answer import Answer, Options
 from tacit.decode.functional import Vector
-from tacit.decode.variance import expected_variance, uniform_frequencies
+from tacit.decode.population import Population
+from tacit.decode.variance import expected_variance
 from tacit.engines.duckdb import DuckDB
 from tacit.errors import UnanswerableError, UsageError
 from tacit.estimate import Estimate, t_quantile
@@ -92,9 +93,8 @@ class People:
         if len(self.scope.sources) > 1 or total.functional is None:
             return 0.0
         decoder = self.rounds[-1].stored[0].decoder
-        frequencies = uniform_frequencies(decoder.service)
         try:
-            return people * expected_variance(decoder.service, decoder.decode(total.functional), frequencies)
+            return people * expected_variance(decoder, total.functional, Population.of(decoder.service))
         except UnanswerableError:
             return 0.0
 

@@ -12,11 +12,11 @@ import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from tacit.contract import Channel, Contract, ServiceContract, lay_out, with_derived
 from tacit.errors import ContractError, LayoutError, TacitError
-from tacit.layouts import MAX_VIEWS, Derived, Levels, View
+from tacit.layouts import MAX_VIEWS, Derived, Kind, Levels, View
 from tacit.oracles import LinearHash, Oracle, oracle_named
 from tacit.oracles.linear_hash import digits_for
 from tacit.plain import read_schema, service_data
@@ -202,7 +202,7 @@ def _read_service(data: Mapping[str, Any], schema: Schema, index: int, most_view
     _require(_is_label(data["layout"]) and _is_label(why), "a layout and its reason are short texts")
     channels: list[Channel] = []
     for item in data["channels"]:
-        channels.append(_read_channel(item, levels, most_views, service.extras))
+        channels.append(_read_channel(item, levels, most_views, 0 if derived else service.extras))
         most_views -= len(channels[-1].views)
     _require(channels, "a service has no channel")
     return ServiceContract(service, data["layout"], levels, tuple(channels), why, derived)
@@ -210,8 +210,8 @@ def _read_service(data: Mapping[str, Any], schema: Schema, index: int, most_view
 
 def _derived(item: list[Any], service: Service) -> Derived:
     source, kind = item
-    known = type(source) is int and 0 <= source < len(service.sensitive) and kind in ("round", "embed")
-    _require(known and not service.extras, "a derived attribute is not possible")
+    known = type(source) is int and 0 <= source < len(service.sensitive) and kind in get_args(Kind)
+    _require(known and (kind == "pair") != service.one_to_one, "a derived attribute is not possible")
     attribute = service.sensitive[source]
     _require(isinstance(attribute, Ordinal) and attribute.size > 1 and not attribute.null, "it cannot be rounded")
     return Derived(source, kind)

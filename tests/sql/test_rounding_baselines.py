@@ -155,7 +155,7 @@ def test_they_are_for_numbers_of_people_with_one_row() -> None:
     null = tc.Schema([tc.Service("s", key="uid", attributes=[tc.Ordinal("age", 0, 4, null=True)])])
     words = tc.Schema([tc.Service("s", key="uid", attributes=[tc.Categorical("kind", ["x", "y"])])])
     many = tc.Schema([tc.Service("s", key="uid", at_most=3, attributes=[tc.Ordinal("age", 0, 4)])])
-    for schema in (null, words, many):
+    for schema, mechanism in ((null, "ahio"), (words, "ahio"), (many, "ehio"), (many, "srhio")):
         with pytest.raises(LayoutError) as caught:
-            tc.Collection(schema, 1.0, mechanism="ahio")
+            tc.Collection(schema, 1.0, mechanism=mechanism)
         assert caught.value.code == "layout-out-of-range"

@@ -27,7 +27,7 @@ LAYERS: list[set[str]] = [
     {"oracles", "layouts", "plain", "datasets"},
     {"contract"},
     {"wire", "audit", "diff", "encode", "decode"},
-    {"estimate", "choice", "reports"},
+    {"estimate", "choice", "reports", "assumptions"},
     {"picture"},
     {"answer"},
     {"sql"},

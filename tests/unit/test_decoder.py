@@ -12,7 +12,8 @@ from tacit.choice import mean_variance
 from tacit.contract import ServiceContract
 from tacit.decode.decoder import Decoder, DecoderName
 from tacit.decode.functional import Functional
-from tacit.decode.variance import expected_variance, uniform_frequencies
+from tacit.decode.population import Population
+from tacit.decode.variance import expected_variance
 from tacit.errors import UnanswerableError
 
 ATTRIBUTES = {
@@ -121,7 +122,6 @@ def test_predicted_variance_is_the_exact_one_over_uniform_records(
     """Exact for grr and ss; within 10 % for hashes of so few cells (3 % for dozens: they are averaged over)."""
     service = service_of(ATTRIBUTES[2], mechanism, 4.0 if mechanism == "hi" else 1.0, oracle)
     exact, decoder = Exact(service), Decoder(service)
-    frequencies = uniform_frequencies(service)
     for _ in range(3):
         functional = range_functional(source, (7, 3), 0.5)
         decoded = decoder.decode(functional)
@@ -134,9 +134,8 @@ def test_predicted_variance_is_the_exact_one_over_uniform_records(
                 squares *= exact.factor_variance(factor, record) + mean**2
                 truth *= mean**2
             total += (squares - truth) / len(all_records(service))
-        assert expected_variance(service, decoded, frequencies) == pytest.approx(
-            total, rel=0.1 if oracle == "lh" else 0.02
-        )
+        predicted = expected_variance(decoder, functional, Population.of(service))
+        assert predicted == pytest.approx(total, rel=0.1 if oracle == "lh" else 0.02)
 
 
 @pytest.mark.parametrize(
@@ -148,13 +147,12 @@ def test_blue_beats_the_papers_decoders_by_the_claimed_factors(
     """Exact variances at eps = 1 and joint volume 0.25; baselines with OLH and no known total."""
     attributes: list[object] = [tc.Ordinal(f"a{i}", 0, values - 1) for i in range(count)]
     ours, papers = service_of(attributes, "hio", 1.0), service_of(attributes, "hio", 1.0, "olh")
-    frequencies = uniform_frequencies(ours)
     names: list[tuple[ServiceContract, DecoderName]] = [(ours, "blue"), (papers, "cover"), (papers, "rdc")]
     decoders = [Decoder(service, name) for service, name in names]
     totals = np.zeros(3)
     for _ in range(30 if count == 2 else 6):
         functional = range_functional(source, (values,) * count, 0.25 ** (1 / count))
         for k, decoder in enumerate(decoders):
-            totals[k] += expected_variance(decoder.service, decoder.decode(functional), frequencies)
+            totals[k] += expected_variance(decoder, functional, Population.of(decoder.service))
     assert totals[1] / totals[0] >= better_than_cover
     assert totals[2] / totals[0] >= better_than_rdc

@@ -82,6 +82,9 @@ class _Service:
         self.at_most: int = data.get("at_most", 1)
         self.extras = (1 if self.at_most == 1 else 2) if self.many or data.get("optional") else 0
         self.derived: list[tuple[int, str]] = data.get("derived", [])
+        if any(kind == "pair" for _, kind in self.derived):
+            message = f"{self.name}: double rounding is a baseline for comparisons; clients do not offer it. Use hio."
+            raise ContractError(message, code="not-for-clients")
         known = self.attributes + [_derived_levels(self.attributes[source], kind) for source, kind in self.derived]
         self.channels = [_Channel(channel, known, self.extras) for channel in data["channels"]]
         self.own_draws = sum(map(_is_dithered, self.attributes)) + len(self.derived)

@@ -61,7 +61,7 @@ class _Grid:
 
     def __init__(self, service: ServiceContract, attributes: tuple[int, ...], *, own: bool = False) -> None:
         self.service, self.attributes = service, attributes
-        self.extras, self._own = service.service.extras, own
+        self.extras, self._own = service.extras, own
         self.sources = list(self._sources())
         self.depths = [sorted({source.trace[k] for source in self.sources}) for k in range(len(attributes))]
 
@@ -161,7 +161,7 @@ class Decoder:
 
     def _presence(self, term: Term) -> Vector:
         """Return a term's values on records and on extra cells, where attributes have none."""
-        extras = self.service.service.extras
+        extras = self.service.extras
         presence = term.factors.get(len(self.service.levels))
         if presence is not None:
             return presence
@@ -184,7 +184,7 @@ class Decoder:
             used |= channels
             collected = _Collected(self.service)
             own = {i: term.factors[i]}
-            if self.service.service.extras:
+            if self.service.extras:
                 presence = self._presence(term)
                 own[len(self.service.levels)] = presence / presence[0] if factors else presence
             constant = self._read(Term(1.0, own), grid, collected)
@@ -275,7 +275,7 @@ class _Collected:
         product: Product = []
         for i, size in zip(view.active, view.oracle.sizes, strict=True):
             vector = given.pop(i, None)
-            behind = np.zeros(0 if product else self.service.service.extras)
+            behind = np.zeros(0 if product else self.service.extras)
             real = np.ones(size - len(behind)) if vector is None else vector
             product.append(np.concatenate([real, behind]) if len(behind) else real)
         for vector in given.values():  # attributes at their root: a number

@@ -2,7 +2,8 @@
 
 A vector over an attribute that is affine where it is not zero, as the values within a range are, equals its support
 times the mean of the rounded value. A layout that embeds has each attribute either plain or doubled; a count is the
-average over both ways to read it.
+average over both ways to read it. With double rounding everything is read where the number of rows was rounded up, and
+a count is the average over the parts.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ def rewritten(service: ServiceContract, functional: Functional) -> Functional:
 def _rewritten(service: ServiceContract, term: Term) -> Iterator[Term]:
     plain = len(service.service.sensitive)
     places = {derived.source: plain + i for i, derived in enumerate(service.derived)}
+    if service.makes_rows_up:
+        yield from _where_full(service, term, places)
+        return
     embeds = service.derived[0].kind == "embed"
     valued = [i for i, vector in term.factors.items() if np.ptp(vector[vector != 0]) > 0]
     if not valued and embeds:
@@ -53,6 +57,30 @@ def _rewritten(service: ServiceContract, term: Term) -> Iterator[Term]:
             if support.all():
                 del factors[i]
     yield Term(term.coefficient, factors)
+
+
+def _where_full(service: ServiceContract, term: Term, places: dict[int, int]) -> Iterator[Term]:
+    """Return a term over rows: read only where the number of rows was rounded up to the most that count."""
+    if not term.factors:
+        yield term
+        return
+    factors = dict(term.factors)
+    presence = factors.pop(len(service.service.sensitive), np.array([1.0]))
+    valued = [i for i, vector in factors.items() if np.ptp(vector[vector != 0]) > 0]
+    if presence[1:].any():
+        message = "Double rounding (mechanism ahio) does not say who has rows. Mechanisms that could: hio, fc."
+        raise UnanswerableError(message)
+    if len(valued) > 1 or any(i not in places for i in valued):
+        raise _not_rounded(service, valued[-1])
+    parts, ends = (valued, 1) if valued else (list(places), len(places))
+    for source in parts:
+        low, high, own = 1.0, 1.0, dict(factors)
+        if valued:
+            own[source], low, high = _affine(service, source, factors[source])
+            if own[source].all():
+                del own[source]
+        own[places[source]] = presence[0] * np.array([0.0, 0.0, low, high])
+        yield Term(term.coefficient / ends, own)
 
 
 def _affine(service: ServiceContract, attribute: int, vector: Vector) -> tuple[Vector, float, float]:

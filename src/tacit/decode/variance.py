@@ -6,105 +6,106 @@ For one report that reads view L with weights h over its cells (h = gamma / prob
 
 where noise is the oracle's on contrasts and v, v_true its variances for a false and for the true cell; weights of a
 view sum to zero after the known total; where they do not, and codes support equally many cells, what is the same for
-all cells is read without noise. Subtracting the square of what is read leaves the variance. Records are assumed
-to have independent attributes with the given frequencies of values.
+all cells is read without noise. A person's contribution is the sum over her reports, whose noises are independent; in
+joins it is the product over services, whose reports and attributes are assumed to be independent. Subtracting the mean
+square of what is estimated leaves the variance.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tacit.contract import ServiceContract
-from tacit.decode.decoder import Decoded
+from tacit.decode.decoder import Decoder
 from tacit.decode.functional import Functional, Vector
+from tacit.decode.population import Population, Terms, mean_square, truth_of
 from tacit.decode.reading import Factor, Product, Reading
 from tacit.errors import UnanswerableError
 from tacit.schema import Ordinal
 
-__all__ = ["expected_variance", "rounding_variance", "uniform_frequencies", "with_derived_frequencies"]
+__all__ = ["Moments", "expected_variance", "moments", "rounding_variance"]
 
 
-def uniform_frequencies(service: ServiceContract) -> list[Vector]:
-    """Return equal frequencies for the values of every attribute."""
-    sizes = [attribute.size for attribute in service.service.sensitive]
-    return with_derived_frequencies(service, [np.full(size, 1 / size) for size in sizes])
+class Moments(NamedTuple):
+    """Mean of a person's total, its mean square, and the mean square of what estimates it."""
+
+    mean: float
+    truth: float
+    estimate: float
 
 
-def with_derived_frequencies(service: ServiceContract, frequencies: Sequence[Vector]) -> list[Vector]:
-    """Return the frequencies of sensitive attributes, then those that rounding makes of them."""
-    found = list(frequencies)
-    for derived in service.derived:
-        own = frequencies[derived.source]
-        up = own * np.arange(len(own)) / (len(own) - 1)
-        doubled = np.concatenate([(own - up)[::-1], up])
-        found.append(doubled if derived.kind == "embed" else np.array([1 - up.sum(), up.sum()]))
-    return found
-
-
-def expected_variance(service: ServiceContract, decoded: Decoded, frequencies: Sequence[Vector]) -> float:
+def expected_variance(decoder: Decoder, functional: Functional, population: Population) -> float:
     """Return the mean variance of one person's contribution around the person's true value."""
-    if not decoded.products:
-        return 0.0
-    if service.service.extras:
-        message = "Errors of services whose people may have no row, or several, cannot be foretold yet."
-        raise UnanswerableError(message, code="not-predictable")
-    if len(decoded.products) > 1:
+    found = moments(decoder, functional, population)
+    return max(0.0, found.estimate - found.truth)
+
+
+def moments(decoder: Decoder, functional: Functional, population: Population) -> Moments:
+    """Return the moments of one person's contribution to a functional of one service."""
+    products = decoder.decode(functional).products
+    if len(products) > 1:
         message = "The error of ORs over several attributes cannot be predicted for sc. Use AND only."
         raise UnanswerableError(message, code="not-predictable")
-    [(coefficient, factors)] = decoded.products
-    squares, truths = 1.0, 1.0
-    for factor in factors:
-        variance, truth = _factor_moments(service, factor, frequencies)
-        squares *= variance + truth
-        truths *= truth
-    return coefficient**2 * (squares - truths)
+    truth = truth_of(functional, population)
+    mean, square = truth.total()
+    if not products:
+        return Moments(mean, square, square)
+    [(coefficient, factors)] = products
+    if len(factors) > 1 and population.service.extras:
+        message = "The error of products of estimates cannot be predicted where people may have no row. Use hio."
+        raise UnanswerableError(message, code="not-predictable")
+    one_report = coefficient**2 * math.prod(_factor_square(factor, population) for factor in factors)
+    sends = population.service.service.sends
+    return Moments(mean, square, sends * one_report + sends * (sends - 1) * truth.two_places())
 
 
-def rounding_variance(service: ServiceContract, functional: Functional, frequencies: Sequence[Vector]) -> float:
+def rounding_variance(functional: Functional, population: Population) -> float:
     """Return the mean variance that dithering adds to a functional, ticks being even between representatives.
 
     A tick at the share r of the way to the next representative is rounded up with probability r, which moves the
     functional by its difference d: a variance of r (1 - r) d**2. Attributes are taken one by one.
     """
-    total = 0.0
+    total, service = 0.0, population.service
     for i in service.dithered:
         attribute = service.service.sensitive[i]
         assert isinstance(attribute, Ordinal)  # noqa: S101  nothing else is dithered
         gap = (attribute.ticks - 1) / (attribute.values - 1)
-        own, count = frequencies[i], attribute.values
-        between = list(frequencies)
+        own, count = population.frequencies[i], attribute.values
+        between = list(population.frequencies)
         halves = own[: count - 1] + own[1:count]
         between[i] = halves / max(float(halves.sum()), 1e-300) * own[:count].sum()
-        terms: list[tuple[float, dict[int, Vector]]] = [
+        terms: Terms = [
             (term.coefficient, {**term.factors, i: np.diff(term.factors[i][:count])})
             for term in functional.terms
             if i in term.factors
         ]
-        total += (1 - 1 / gap**2) / 6 * _mean_square(terms, between)
+        total += (1 - 1 / gap**2) / 6 * mean_square(terms, between)
     return total
 
 
-def _factor_moments(service: ServiceContract, factor: Factor, frequencies: Sequence[Vector]) -> tuple[float, float]:
-    """Return the mean variance of a factor, and the mean square of what it estimates."""
+def _factor_square(factor: Factor, population: Population) -> float:
+    """Return the mean square of a factor: the variances of its readings, and the square of their sum's mean."""
+    presence, frequencies = population.presence, population.reported
     variance = 0.0
-    estimated: list[tuple[float, dict[int, Vector]]] = [(factor.constant, {})]
+    terms: Terms = [(factor.constant, {})]
+    beside = np.full(len(presence) - 1, factor.constant)
     for reading in factor.readings.values():
-        square, terms = _reading_moments(service, reading, frequencies)
-        variance += square - _mean_square(terms, frequencies)
-        estimated += terms
-    return variance, _mean_square(estimated, frequencies)
+        square, read, extra = _reading_moments(reading, population)
+        variance += square - float(presence[0]) * mean_square(read, frequencies) - float(presence[1:] @ extra**2)
+        terms += read
+        beside = beside + extra
+    return variance + float(presence[0]) * mean_square(terms, frequencies) + float(presence[1:] @ beside**2)
 
 
-def _reading_moments(
-    service: ServiceContract, reading: Reading, frequencies: Sequence[Vector]
-) -> tuple[float, list[tuple[float, dict[int, Vector]]]]:
-    """Return the mean square of a channel's contribution, and what it reads as terms over values."""
-    square = 0.0
-    terms: list[tuple[float, dict[int, Vector]]] = []
+def _reading_moments(reading: Reading, population: Population) -> tuple[float, Terms, Vector]:
+    """Return the mean square of a channel's contribution, and what it reads: as terms over values, on extra cells."""
+    service, presence, frequencies = population.service, population.presence, population.reported
+    square, extras = 0.0, service.extras
+    terms: Terms = []
+    beside = np.zeros(extras)
     for index, products in reading.products.items():
         view = reading.channel.views[index]
         oracle, share = view.oracle, reading.channel.probability(index)
@@ -113,30 +114,42 @@ def _reading_moments(
             np.bincount(table, frequencies[i], minlength=size).astype(np.float64)
             for table, i, size in zip(tables, view.active, oracle.sizes, strict=True)
         ]
+        places = [[oracle.sizes[0] - extras + extra, *(0 for _ in oracle.sizes[1:])] for extra in range(extras)]
+        mixture = [(float(presence[0]), cells)]
+        for extra, place in enumerate(places):
+            marks = [(np.arange(s) == cell).astype(np.float64) for s, cell in zip(oracle.sizes, place, strict=True)]
+            mixture.append((float(presence[1 + extra]), marks))
         ones = [np.ones(size) for size in oracle.sizes]
         level = 0.0  # the part that is the same for all cells, where it is read without noise
         if oracle.fixed_support:
             level = sum(math.prod(float(vector.sum()) for vector in product) for product in products) / oracle.domain
         centred = [*products, [-level * ones[0], *ones[1:]]] if level else products
         length = _inner(centred, ones) / share**2
-        at_truth = _inner(centred, cells) / share**2
+        at_truth = sum(weight * _inner(centred, marks) for weight, marks in mixture) / share**2
         even = length / oracle.domain
         excess = float(1 + oracle.true_variance - oracle.false_variance) if oracle.domain > 1 else 1.0
-        mean = sum(math.prod(float(v @ c) for v, c in zip(p, cells, strict=True)) for p in centred)
+        mean = sum(
+            weight * math.prod(float(v @ c) for v, c in zip(p, marks, strict=True))
+            for weight, marks in mixture
+            for p in centred
+        )
         square += share * (float(oracle.noise) * length + even + excess * (at_truth - even))
         square += (level**2 + 2 * level * mean) / share
         terms += [_over_values(view.active, tables, product) for product in products]
-    return square, terms
+        for extra, place in enumerate(places):
+            beside[extra] += sum(math.prod(float(v[cell]) for v, cell in zip(p, place, strict=True)) for p in products)
+    return square, terms, beside
 
 
 def _over_values(active: Sequence[int], tables: list[Any], product: Product) -> tuple[float, dict[int, Vector]]:
     """Return what a product of cell vectors reads, as vectors over values; constant ones become a number."""
     weight, vectors = 1.0, {}
     for i, table, vector in zip(active, tables, product, strict=True):
-        if np.ptp(vector) == 0:
-            weight *= float(vector[0])
+        read = vector[table]
+        if np.ptp(read) == 0:
+            weight *= float(read[0])
         else:
-            vectors[i] = vector[table]
+            vectors[i] = read
     return weight, vectors
 
 
@@ -147,31 +160,3 @@ def _inner(products: list[Product], weights: list[Vector]) -> float:
         for left in products
         for right in products
     )
-
-
-def _mean_square(terms: list[tuple[float, dict[int, Vector]]], frequencies: Sequence[Vector]) -> float:
-    """Return the mean square of a sum of products over records with independent attributes."""
-    attributes = sorted({i for _, vectors in terms for i in vectors})
-    if len(attributes) == 2 and len(terms) > 2:
-        return _mean_square_of_table(terms, attributes, frequencies)
-    total = 0.0
-    for left_weight, left in terms:
-        for right_weight, right in terms:
-            product = left_weight * right_weight
-            for i in left.keys() | right.keys():
-                ones = np.ones(len(frequencies[i]))
-                product *= float((left.get(i, ones) * right.get(i, ones)) @ frequencies[i])
-            total += product
-    return total
-
-
-def _mean_square_of_table(
-    terms: list[tuple[float, dict[int, Vector]]], attributes: list[int], frequencies: Sequence[Vector]
-) -> float:
-    """Do the same for two attributes by adding up the table of all their values: many terms cost little."""
-    rows, columns = (
-        np.array([vectors.get(i, np.ones(len(frequencies[i]))) for _, vectors in terms]) for i in attributes
-    )
-    weights = np.array([weight for weight, _ in terms])
-    table = (rows * weights[:, None]).T @ columns
-    return float(frequencies[attributes[0]] @ table**2 @ frequencies[attributes[1]])

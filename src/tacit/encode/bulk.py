@@ -1,8 +1,9 @@
 """Rows to codes, a chunk of rows at a time on all cores.
 
 The draws of record i are the i-th run of ``service.draws`` draws of the source, in this order: one for each dithered
-attribute and each derived one, then for each channel one for the view, one for the seed, and its answers. How rows are
-cut into chunks therefore changes nothing, and a record consumes the same draws whatever its values are.
+attribute (with double rounding, one for each attribute of a row made up) and each derived one, then for each channel
+one for the view, one for the seed, and its answers. How rows are cut into chunks therefore changes nothing, and a
+record consumes the same draws whatever its values are.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.contract import Channel, ServiceContract
+from tacit.encode.slots import FULL, MADE_UP
 from tacit.encode.values import reader_of
 from tacit.errors import RandomnessError
 from tacit.layouts import Derived
@@ -77,13 +79,14 @@ class _Encoder:
             reader.values(*position, dithered.get(i))
             for i, (reader, position) in enumerate(zip(self.readers, positions, strict=True))
         ]
-        if self.extra is not None:
-            self._mark_extras(values, self.extra[start : start + rows])
         taken = len(dithered)
+        if self.extra is not None:
+            extra = self.extra[start : start + rows]
+            taken += self._replace(values, extra, columns[taken:])
         for derived in self.compiled.derived:
-            values.append(
-                _derived(values[derived.source], self.compiled.levels[derived.source].size, derived, columns[taken])
-            )
+            size = self.compiled.levels[derived.source].size
+            made = _derived(values[derived.source], size, derived, columns[taken])
+            values.append(made + 2 * (extra == FULL) if derived.kind == "pair" else made)
             taken += 1
         for channel, codes in zip(self.compiled.channels, out, strict=True):
             used = columns[taken : taken + channel.draws]
@@ -91,10 +94,16 @@ class _Encoder:
             taken += channel.draws
         return rows
 
-    def _mark_extras(self, values: list[Codes], extra: Codes) -> None:
-        """Give rows that stand for no record value indices of their own, behind all others."""
-        for i, levels in enumerate(self.compiled.levels):
-            values[i] = np.where(extra >= 0, levels.size + extra, values[i])
+    def _replace(self, values: list[Codes], extra: Codes, draws: Draws) -> int:
+        """Give rows that stand for no record value indices behind all others, or random ones; return the draws used."""
+        made_up = self.compiled.makes_rows_up
+        for i in range(len(values)):
+            size = self.compiled.levels[i].size
+            if made_up:
+                values[i] = np.where(extra == MADE_UP, remainder(draws[i], size).astype(np.int64), values[i])
+            else:
+                values[i] = np.where(extra >= 0, size + extra, values[i])
+        return len(values) if made_up else 0
 
     def _channel(self, channel: Channel, values: list[Codes], draws: Draws, out: Codes) -> None:
         count = len(channel.views)
@@ -122,7 +131,7 @@ class _Encoder:
 
     def _cells(self, attribute: int, depth: int, *, first: bool) -> Codes:
         """Return the cell of every value index; extra cells lie behind those of the first active attribute."""
-        level, extras = self.compiled.levels[attribute][depth], self.compiled.service.extras
+        level, extras = self.compiled.levels[attribute][depth], self.compiled.extras
         if not extras:
             return level.table()
         behind = level.cells + np.arange(extras) if first else np.zeros(extras, dtype=np.int64)
@@ -132,7 +141,7 @@ class _Encoder:
 def _derived(value: Codes, size: int, derived: Derived, draws: Draws) -> Codes:
     """Round each value to an end of its domain, with the value as mean; or put it into a half of a doubled domain."""
     up = remainder(draws, size - 1) < value
-    return up.astype(np.int64) if derived.kind == "round" else np.where(up, size + value, size - 1 - value)
+    return np.where(up, size + value, size - 1 - value) if derived.kind == "embed" else up.astype(np.int64)
 
 
 def validate_rows(compiled: ServiceContract, table: pa.Table) -> None:
@@ -153,7 +162,8 @@ def encode_rows(
 ) -> list[Codes]:
     """Return the codes of all rows, one array for each channel.
 
-    Where ``extra`` is 0 or more, the row stands for that extra cell, and what it holds is ignored.
+    Where ``extra`` is 0 or more, the row stands for that extra cell, and what it holds is ignored; double rounding has
+    marks of its own (`tacit.encode.slots`).
     """
     encoder, rows = _Encoder(compiled, table, extra), table.num_rows
     out = [np.empty(rows, dtype=np.int64) for _ in compiled.channels]

@@ -4,16 +4,21 @@ A person with k rows has max(k, at_most) places; rows stand at the first k. She 
 replacement, draw u for slot i taking the ``u mod (places - i)``-th of those left. A row's place is reported as the row,
 any other as *skip*, or as *none* if she has no row at all. So a row is reported with probability sends/places, and
 totals are scaled by at_most/sends. The draws that pick places come first, for all people, then those of the reports.
+
+The baseline with double rounding draws rows with replacement, makes one up where there is none, and rounds the number
+of rows to 0 or at_most, anew for each report.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tacit.contract import ServiceContract
 from tacit.randomness import Rng
 from tacit.schema import Categorical, Service
 
@@ -22,33 +27,47 @@ __all__ = ["NONE", "SKIP", "Slots", "choose_rows"]
 NONE, SKIP = 0, 1
 """Extra cells."""
 
+MADE_UP, FULL = 0, 1
+"""Marks of double rounding: no row, so one is made up; the number of rows rounded to the most that count."""
+
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """Rows to be encoded, person by person and slot by slot; ``extra`` is -1 for a record, else an extra cell."""
+    """Rows to be encoded, person by person and slot by slot; ``extra`` is -1, or an extra cell or mark."""
 
     table: pa.Table
     extra: Ints
 
 
-def choose_rows(service: Service, table: pa.Table, owner: Ints, people: int, rng: Rng) -> Slots:
+def choose_rows(compiled: ServiceContract, table: pa.Table, owner: Ints, people: int, rng: Rng) -> Slots:
     """Return what each person reports; ``owner`` is the number of each row's person."""
+    service = compiled.service
     count = np.bincount(owner, minlength=people).astype(np.int64)
+    if compiled.makes_rows_up:
+        places, extra = _drawn_again(service, count, rng)
+    else:
+        if service.at_most is None:
+            places = np.zeros((people, 1), dtype=np.int64)
+        else:
+            places = _drawn_places(np.maximum(count, service.at_most), service.sends, rng)
+        extra = np.where(places < count[:, None], -1, np.where(count[:, None] == 0, NONE, SKIP))
+    if table.num_rows == 0:
+        return Slots(_placeholder(service, people * service.sends), extra.ravel())
     order = np.argsort(owner, kind="stable")
     first = np.concatenate([[0], np.cumsum(count)[:-1]]) if people else np.zeros(0, dtype=np.int64)
-    sends = service.sends
-    if service.at_most is None:
-        places = np.zeros((people, 1), dtype=np.int64)
-    else:
-        places = _drawn_places(np.maximum(count, service.at_most), sends, rng)
-    real = places < count[:, None]
-    row = np.where(real, first[:, None] + np.minimum(places, np.maximum(count - 1, 0)[:, None]), 0)
-    extra = np.where(real, -1, np.where(count[:, None] == 0, NONE, SKIP))
-    if table.num_rows == 0:
-        return Slots(_placeholder(service, people * sends), extra.ravel())
-    return Slots(table.take(pa.array(np.where(real, order[np.minimum(row, len(order) - 1)], 0).ravel())), extra.ravel())
+    row = np.where(places < count[:, None], first[:, None] + places, 0)
+    return Slots(table.take(pa.array(order[row].ravel())), extra.ravel())
+
+
+def _drawn_again(service: Service, count: Ints, rng: Rng) -> tuple[Ints, Ints]:
+    """Return a row for each slot, drawn with replacement, and the marks of double rounding."""
+    shape = len(count), service.sends
+    which, rounding = (rng.draws(math.prod(shape)).reshape(shape) for _ in range(2))
+    places = (which % np.maximum(count, 1)[:, None].astype(np.uint64)).astype(np.int64)
+    full = (rounding % np.uint64(service.rows_at_most)).astype(np.int64) < count[:, None]
+    return places, np.where(count[:, None] == 0, MADE_UP, np.where(full, FULL, -1))
 
 
 def _drawn_places(places: Ints, sends: int, rng: Rng) -> Ints:

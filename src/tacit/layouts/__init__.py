@@ -11,7 +11,7 @@ from tacit.layouts.levels import Level, Levels
 from tacit.layouts.marginals import am, fc, mg, mg_of
 from tacit.layouts.pairs import pairs
 from tacit.layouts.product import hi, hio
-from tacit.layouts.rounded import ROUNDED, Derived, derive, plan_rounded
+from tacit.layouts.rounded import ROUNDED, Derived, Kind, derive, plan_rounded
 from tacit.layouts.split import sc
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "ROUNDED",
     "ChannelPlan",
     "Derived",
+    "Kind",
     "Layout",
     "Level",
     "Levels",

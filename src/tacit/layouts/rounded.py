@@ -10,6 +10,10 @@ EHIO     the same partition; A is reported once, in a domain of twice the size: 
 AMG      AHIO's partition, with one marginal of all values instead of HIO.
 
 Counts ignore the rounded values; sums of A read those of A's part.
+
+AHIO also takes services whose people have no row or several (section 5, double rounding): a report is of a row drawn
+at random, or of one made up, and carries the person's number of rows, rounded to 0 or the most that count, in one
+derived attribute together with A's rounded value. Counts read the rounded number, from all parts.
 """
 
 from __future__ import annotations
@@ -25,24 +29,29 @@ from typing import Literal
 from tacit.errors import LayoutError
 from tacit.layouts.base import MAX_VIEWS, ChannelPlan, View
 from tacit.layouts.levels import Levels
-from tacit.schema import Categorical, Ordinal
+from tacit.schema import Ordinal, Service
 
 __all__ = ["ROUNDED", "Derived", "Kind", "derive", "plan_rounded"]
 
-Kind = Literal["round", "embed"]
+Kind = Literal["round", "embed", "pair"]
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """An attribute made of another one at random: its rounded value, or itself on either half of a doubled domain."""
+    """An attribute made of another one at random.
+
+    Its rounded value; itself on either half of a doubled domain; or a pair, twice the rounded number of rows plus the
+    rounded value.
+    """
 
     source: int
     kind: Kind
 
     def levels(self, source: Levels, fanout: int) -> Levels:
         """Return the levels of the derived attribute."""
-        if self.kind == "round":
-            return Levels.build(2, fanout=2, null=False)
+        if self.kind != "embed":
+            ends = 2 if self.kind == "round" else 4
+            return Levels.build(ends, fanout=ends, null=False)
         return Levels.build(2 * source.size, fanout=fanout, null=False)
 
 
@@ -79,11 +88,17 @@ ROUNDED: dict[str, tuple[Kind, Views]] = {
 }
 
 
-def derive(layout: str, attributes: Sequence[Ordinal | Categorical]) -> tuple[Derived, ...]:
+def derive(layout: str, service: Service) -> tuple[Derived, ...]:
     """Return the derived attributes of a layout: one for each attribute that holds numbers; none for other layouts."""
     if layout not in ROUNDED:
         return ()
     kind, _ = ROUNDED[layout]
+    attributes = service.sensitive
+    if not service.one_to_one:
+        if layout != "ahio":
+            message = f"{layout} is for services with one row per person. Use hio, or the baseline ahio."
+            raise LayoutError(message, code="layout-out-of-range")
+        kind = "pair"
     derived = tuple(Derived(i, kind) for i, attribute in enumerate(attributes) if isinstance(attribute, Ordinal))
     if not derived or any(attribute.null for attribute in attributes):
         message = f"{layout} rounds ordinal attributes, of which there must be one, and knows no NULL. Use hio."

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from tacit.contract import ServiceContract
 from tacit.decode.decoder import Decoded, Decoder
-from tacit.decode.functional import Functional, Term, Vector
+from tacit.decode.functional import Functional, Vector
 from tacit.decode.reading import WHOLE_ALPHABET, Factor, contributions
 from tacit.errors import UnsupportedSqlError
 from tacit.sql.scope import LABELS, Found, Scope
@@ -120,7 +120,7 @@ class Plan:
     def _contribution(self, functional: Functional) -> tuple[str, bool]:
         """Return a person's contribution as SQL, and whether it reads any codes."""
         texts, noisy = [], False
-        for parts in _by_source(functional, self.scope):
+        for parts in self.scope.separated(functional):
             factors = []
             for number, local in parts.items():
                 products = self._decode(number, local)
@@ -293,25 +293,3 @@ def needs_codes_only(asked: Round, totals: Sequence[Total]) -> bool:
     [first, *others] = asked.stored
     small = first.is_one_report and first.service.channels[0].alphabet <= SMALL_ALPHABET
     return not others and small and all(total.is_plain for total in totals)
-
-
-def _by_source(functional: Functional, scope: Scope) -> list[dict[int, Functional]]:
-    """Return a functional as a sum of products of functionals of single services; of one service, as one."""
-    places = [(source.number, i) for source in scope.sources for i in range(len(source.sizes))]
-    sizes = [source.sizes for source in scope.sources]
-    separated: list[dict[int, Functional]] = []
-    for term in functional.terms:
-        local: dict[int, dict[int, Vector]] = {}
-        for i, vector in term.factors.items():
-            number, place = places[i]
-            local.setdefault(number, {})[place] = vector
-        parts = {n: Functional(sizes[n], (Term(1.0, factors),)) for n, factors in sorted(local.items())}
-        first = next(iter(parts), 0)
-        parts[first] = parts.get(first, Functional.constant(sizes[first])).scaled(term.coefficient)
-        separated.append(parts)
-    involved = {number for parts in separated for number in parts}
-    if len(involved) == 1:
-        [number] = involved
-        terms = [term for parts in separated for term in parts[number].terms]
-        return [{number: Functional(sizes[number], tuple(terms))}]
-    return separated

@@ -216,6 +216,27 @@ class Scope:
         """Return the total of that functional."""
         return Total.of(self.functional(found, vector))
 
+    def separated(self, functional: Functional) -> list[dict[int, Functional]]:
+        """Return a functional as a sum of products of functionals of single services; of one service, as one."""
+        places = [(source.number, i) for source in self.sources for i in range(len(source.sizes))]
+        sizes = [source.sizes for source in self.sources]
+        found: list[dict[int, Functional]] = []
+        for term in functional.terms:
+            local: dict[int, dict[int, Vector]] = {}
+            for i, vector in term.factors.items():
+                number, place = places[i]
+                local.setdefault(number, {})[place] = vector
+            parts = {n: Functional(sizes[n], (Term(1.0, factors),)) for n, factors in sorted(local.items())}
+            first = next(iter(parts), 0)
+            parts[first] = parts.get(first, Functional.constant(sizes[first])).scaled(term.coefficient)
+            found.append(parts)
+        involved = {number for parts in found for number in parts}
+        if len(involved) == 1:
+            [number] = involved
+            terms = [term for parts in found for term in parts[number].terms]
+            return [{number: Functional(sizes[number], tuple(terms))}]
+        return found
+
     def uses_round(self, statement: exp.Expr) -> bool:
         """Tell whether the question names the round, and so is about all of them."""
         return any(column.name.lower() == "round" for column in statement.find_all(exp.Column))
