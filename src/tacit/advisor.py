@@ -102,6 +102,9 @@ class _Expectation:
         self.bound: Bound = bind(statement, scope_of(tables, contract.schema, text))
         if self.bound.conditions or self.bound.public:
             raise _public_unknown(text)
+        if any(source.twin is not None for source in self.bound.scope.sources):
+            message = "Errors of one-to-many services joined with themselves cannot be foretold."
+            raise UnsupportedSqlError(message, code="not-predictable", text=text)
         self._text, self._options = text, options
         services = [contract[source.service.name] for source in self.bound.scope.sources]
         self._populations = assumed(contract, services, like)

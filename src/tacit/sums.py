@@ -16,6 +16,7 @@ from tacit.decode.functional import Vector
 from tacit.engines.duckdb import DuckDB
 from tacit.sql.plan import Plan, Round
 from tacit.sql.scope import Found, Scope
+from tacit.sql.statement import histogram, statement
 from tacit.sql.totals import SqlPiece, Total
 
 __all__ = ["Asked", "Sums", "fetch_sums"]
@@ -145,7 +146,7 @@ def _joined(engine: DuckDB, plan: Plan, asked: Asked) -> dict[Values, Sums]:
         for number, stored in enumerate(plan.round.stored)
         for channel in plan.large_channels(number)
     }
-    table = engine.fetch(*plan.statement(), plan.uploads(occurring))
+    table = engine.fetch(*statement(plan), plan.uploads(occurring))
     keys = _rows_of(table, len(plan.keys))
     numbers = np.array(
         [np.asarray(table.column(i).cast(pa.float64()).fill_null(0)) for i in range(len(plan.keys), table.num_columns)]
@@ -168,7 +169,7 @@ def _joined(engine: DuckDB, plan: Plan, asked: Asked) -> dict[Values, Sums]:
 
 def _counted(engine: DuckDB, plan: Plan, asked: Asked) -> dict[Values, Sums]:
     """Fetch how often each code occurs, and add up here: as many rows as there are codes, not people."""
-    table = engine.fetch(*plan.histogram(), {})
+    table = engine.fetch(*histogram(plan), {})
     group, first = _numbered(table, len(plan.keys))
     known = _rows_of(table.take(first), len(plan.keys)) if plan.keys else [()]
     code, people = (np.asarray(table.column(name)).astype(np.int64) for name in ("code", "people"))

@@ -198,13 +198,9 @@ def test_people_are_counted_once() -> None:
         with pytest.raises(tc.TacitError) as caught:
             database.sql(question)
         assert caught.value.code == "count-distinct"
-    for question in (
-        "SELECT COUNT(*) FROM orders a JOIN orders b USING (uid)",
-        "SELECT COUNT(*) FROM users LEFT JOIN card USING (uid)",
-    ):
-        with pytest.raises(tc.TacitError) as caught:
-            database.sql(question)
-        assert caught.value.code == "unsupported-join"
+    with pytest.raises(tc.TacitError) as caught:
+        database.sql("SELECT COUNT(*) FROM users LEFT JOIN card USING (uid)")
+    assert caught.value.code == "unsupported-join"
     assert any("at most 4 rows" in note for note in database.sql("SELECT COUNT(*) AS n FROM orders").notes)
     assert isinstance(database.sql("SELECT COUNT(*) AS n FROM orders")["n"], Estimate)
 

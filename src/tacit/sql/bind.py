@@ -104,13 +104,14 @@ class Bound:
         clauses = [self.statement.args.get(word) for word in ("where", "group")]
         clauses += list(self.statement.find_all(exp.Filter, exp.Case))
         asked = {column.name.lower() for node in clauses if node for column in node.find_all(exp.Column)}
-        several = [source.service for source in self.scope.sources if source.service.rows_at_most > 1]
+        sources = [source for source in self.scope.sources if source.twin is None]
+        several = [source.service for source in sources if source.service.rows_at_most > 1]
         notes = [
             f"of {s.name}, at most {s.at_most} rows per person count; of more, that many at random" for s in several
         ]
         return notes + [
             f"{attribute.name} was collected in coarser cells: conditions on it are blurred by a cell"
-            for source in self.scope.sources
+            for source in sources
             for attribute in source.service.sensitive
             if isinstance(attribute, Ordinal) and attribute.values < attribute.ticks and attribute.name.lower() in asked
         ]

@@ -9,6 +9,7 @@ import numpy as np
 from tacit.decode.functional import Functional, Vector
 from tacit.sql.plan import Plan
 from tacit.sql.scope import Scope
+from tacit.sql.statement import histogram, statement
 from tacit.sql.totals import Total
 from tacit.sql.vectors import Sensitive, shown_value
 
@@ -74,6 +75,6 @@ def explain_plan(plan: Plan, totals: Sequence[Total]) -> str:
     lines += [f"total {i}: {describe(plan.scope, total)}" for i, total in enumerate(totals[:12])]
     if len(totals) > 12:
         lines.append(f"and {len(totals) - 12} more totals")
-    statement, parameters = plan.histogram() if plan.is_histogram else plan.statement()
+    text, parameters = histogram(plan) if plan.is_histogram else statement(plan)
     way = "codes are counted by the engine and weighted here" if plan.is_histogram else "the engine joins and adds up"
-    return "\n".join([*lines, f"{way}; parameters: {len(parameters)}", statement])
+    return "\n".join([*lines, f"{way}; parameters: {len(parameters)}", text])

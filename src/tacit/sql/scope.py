@@ -38,6 +38,8 @@ class Source:
     names: tuple[str, ...]
     number: int
     first: int
+    twin: int | None = None
+    """Number of the source whose reports it reads: one-to-many services may be joined with themselves."""
 
     @property
     def alias(self) -> str:
@@ -113,9 +115,11 @@ class Scope:
     @classmethod
     def over(cls, services: Sequence[tuple[Service, tuple[str, ...]]], text: str) -> Scope:
         """Return the scope of services, each with the names it goes by."""
-        sources, first = [], 0
+        sources: list[Source] = []
+        first = 0
         for number, (service, names) in enumerate(services):
-            sources.append(Source(service, names, number, first))
+            twin = next((source.number for source in sources if source.service == service), None)
+            sources.append(Source(service, names, number, first, twin))
             first += len(sources[-1].sizes)
         return cls(tuple(sources), text)
 
@@ -161,7 +165,7 @@ class Scope:
         factors = dict(term.factors)
         for source in self.sources:
             if source.service.extras == 2:
-                if any(place in factors for place in range(source.first, source.presence)):
+                if source.twin is not None or any(place in factors for place in range(source.first, source.presence)):
                     return None
                 share = float(factors[source.presence][0]) / source.service.rows_at_most
                 factors[source.presence] = share * np.array([1.0, 0.0, 1.0])

@@ -59,16 +59,17 @@ def _named(table: exp.Table, join: exp.Join | None, text: str) -> Named:
 def scope_of(
     tables: list[Named], schema: Schema, text: str, dimensions: Mapping[str, Dimension] | None = None
 ) -> Scope:
-    """Return the scope of a question: a service that is joined with itself stands there once, under both names.
+    """Return the scope of a question.
 
-    A report must never be multiplied with itself. With one row per person a self join says nothing new: conditions on
-    both names are conditions on the same row.
+    A report must never be multiplied with itself. With one row per person a self join says nothing new: the service
+    stands there once, under both names. With several rows it stands there twice, and pairs of rows are read from two
+    different reports.
     """
     known = {service.name.lower(): service for service in schema.services}
-    names: dict[str, list[str]] = {}
+    names: list[tuple[Service, list[str]]] = []
     public: list[Named] = []
     for table in tables:
-        taken = [alias.lower() for aliases in names.values() for alias in aliases] + [d.alias.lower() for d in public]
+        taken = [alias.lower() for _, aliases in names for alias in aliases] + [d.alias.lower() for d in public]
         if table.alias.lower() in taken:
             message = f"Two tables are called {table.alias!r}. Give one of them another name with AS."
             raise BindError(message, code="ambiguous-table", text=text)
@@ -76,22 +77,34 @@ def scope_of(
             public.append(table)
             continue
         service = known[table.name.lower()]
-        if service.name.lower() in names and service.rows_at_most > 1:
-            message = (
-                f"{service.name} has several rows per person: joining it with itself needs two different reports of a "
-                "person, which is not supported. Ask about it once."
-            )
-            raise UnsupportedSqlError(message, code="unsupported-join", text=text)
         if table.join is not None and names:
-            others = {alias.lower(): known[name].key for name, aliases in names.items() for alias in aliases}
+            others = {alias.lower(): one.key for one, aliases in names for alias in aliases}
             _check_key(table.join, service, others, table, text)
-        names.setdefault(service.name.lower(), []).append(table.alias)
+        before = [aliases for one, aliases in names if one == service]
+        if before and service.rows_at_most == 1:
+            before[0].append(table.alias)
+        else:
+            _check_rows(service, len(before), text)
+            names.append((service, [table.alias]))
     if not names:
         message = "A question needs a service in FROM: dimensions only say what its keys mean."
         raise BindError(message, code="unknown-table", text=text)
-    scope = Scope.over([(known[name], tuple(aliases)) for name, aliases in names.items()], text)
+    scope = Scope.over([(service, tuple(aliases)) for service, aliases in names], text)
     joined = [_joined(scope, table, (dimensions or {})[table.name.lower()], text) for table in public]
     return Scope(scope.sources, text, tuple(joined))
+
+
+def _check_rows(service: Service, before: int, text: str) -> None:
+    """Refuse to join several rows of a person with themselves where her reports do not show two of them."""
+    if before and service.sends < 2:
+        message = (
+            f"{service.name} has several rows per person, and people send one report: joining it with itself needs two "
+            "different reports of a person. Collect it with sends=2 or more."
+        )
+        raise UnsupportedSqlError(message, code="unsupported-join", text=text)
+    if before > 1:
+        message = f"{service.name} is joined with itself more than once. Join it with itself once."
+        raise UnsupportedSqlError(message, code="unsupported-join", text=text)
 
 
 def _joined(scope: Scope, table: Named, dimension: Dimension, text: str) -> Joined:

@@ -1,0 +1,119 @@
+"""The SQL of a plan: plain joins and sums, built of the contract's names; constants are parameters.
+
+Reports are joined with (channel, code) tables of the factors' values and added up per person where a person has several
+reports; services are joined on the key. Then each measure is summed, the squares and products that standard errors
+need, and the fourth powers that say how many reports really count.
+"""
+
+from __future__ import annotations
+
+from tacit.sql.plan import Plan, finite
+from tacit.sql.scope import LABELS
+
+__all__ = ["histogram", "statement"]
+
+Statement = tuple[str, list[object]]
+"""Text and parameters."""
+
+
+def histogram(plan: Plan) -> Statement:
+    """Return the statement that counts codes, group by group."""
+    keys = [f'{key.column} AS "0k{i}"' for i, key in enumerate(plan.keys)]
+    columns = [*keys, "s0.code AS code", "count(*) AS people"]
+    source, parameters = _source(plan, 0, joined=False)
+    names = ", ".join([f'"0k{i}"' for i in range(len(keys))] + ["code"])
+    where, given = _where(plan)
+    return f"SELECT {', '.join(columns)} FROM {source}{where} GROUP BY {names}", [*parameters, *given]  # noqa: S608
+
+
+def statement(plan: Plan) -> Statement:
+    """Return the statement that joins reports with contributions and adds up."""
+    joined, parameters = _joined(plan)
+    where, given = _where(plan)
+    keys = [f'"0k{i}"' for i in range(len(plan.keys))]
+    columns = [f"{key.column} AS {name}" for key, name in zip(plan.keys, keys, strict=True)]
+    columns += [f'CASE WHEN {g.text} THEN 1.0 ELSE 0.0 END AS "0g{i}"' for i, g in enumerate(plan.guards)]
+    columns += [f'{column} AS "0p{i}"' for i, column in enumerate(plan.powers)]
+    columns += [_factor(plan, number, index) for number, index in _read_factors(plan)]
+    columns += [f's{number}."0q{number}_{i}_{j}"' for number, i, j in plan.crossed]
+    named = [f'"0m{index}"' for index in range(len(plan.measures))]
+    terms = [f"{text} AS {name}" for text, name in zip(plan.measures, named, strict=True)]
+    sums = ["count(*)", *(f"sum({name})" for name in named)]
+    sums += [f"sum({named[i]} * {named[j]})" for i, j in plan.pairs]
+    sums += [f"sum({' * '.join([named[i]] * 4)})" for i in sorted({i for i, _ in plan.pairs})]
+    shown = [f'{text} AS "0x{index}"' for index, text in enumerate(sums)]
+    tail = f" GROUP BY {', '.join(keys)}" if keys else ""
+    guards = [value for guard in plan.guards for value in guard.parameters]
+    return (
+        f"WITH people AS (SELECT {', '.join(columns) or '1 AS one'} FROM {joined}{where}), "  # noqa: S608
+        f"measures AS (SELECT {', '.join([*keys, *terms]) or '1 AS one'} FROM people) "
+        f"SELECT {', '.join([*keys, *shown])} FROM measures{tail}",
+        [*guards, *parameters, *given],
+    )
+
+
+def _joined(plan: Plan) -> Statement:
+    """Return all services as tables of people, joined on the key; one that is joined with itself is read once."""
+    [first, *others] = [source for source in plan.scope.sources if source.twin is None]
+    text, parameters = _source(plan, first.number, joined=True)
+    for source in others:
+        more, given = _source(plan, source.number, joined=True)
+        text += f' JOIN {more} ON {first.alias}."{first.service.key}" = {source.alias}."{source.service.key}"'
+        parameters += given
+    return text, parameters
+
+
+def _read_factors(plan: Plan) -> list[tuple[int, int]]:
+    return [(n, i) for n, all_ in enumerate(plan.factors) for i, factor in enumerate(all_) if factor.readings]
+
+
+def _factor(plan: Plan, number: int, index: int) -> str:
+    name = f'"0f{number}_{index}"'
+    if not plan.round.stored[number].is_one_report:
+        return f"s{number}.{name} AS {name}"
+    return f"c{number}.{name} + {finite(plan.factors[number][index].constant)} AS {name}"
+
+
+def _source(plan: Plan, number: int, *, joined: bool) -> Statement:
+    """Return a service's reports as a table of people, and its parameters."""
+    stored, alias = plan.round.stored[number], f"s{number}"
+    public = [attribute.name for attribute in stored.service.service.public]
+    table = f'"{stored.table}"'
+    parameters: list[object] = []
+    labels = _labels(plan, number)
+    if labels:
+        columns = ", ".join(f'CAST(? AS VARCHAR) AS "{name}"' for name in labels)
+        table, parameters = f"(SELECT *, {columns} FROM {table})", [plan.round.labels[name] for name in labels]  # noqa: S608
+    read = [index for index, factor in enumerate(plan.factors[number]) if factor.readings]
+    if stored.is_one_report:
+        join = f" JOIN contributions{number} c{number} ON {alias}.code = c{number}.code"
+        return f"{table} {alias}{join if joined and read else ''}", parameters
+    key = f'r."{stored.service.service.key}"'
+    names = [key, *(f'r."{name}"' for name in (*public, *labels))]
+    values = {i: f'coalesce(c."0f{number}_{i}", 0)' for i in read}
+    constants = {i: finite(plan.factors[number][i].constant) for i in read}
+    sums = [
+        f'sum({values[i]}) + {constants[i]} * sum(CASE WHEN r.channel = 0 THEN 1 ELSE 0 END) AS "0f{number}_{i}"'
+        for i in read
+    ]
+    sums += [
+        f'sum(({values[i]} + {constants[i]}) * ({values[j]} + {constants[j]})) AS "0q{number}_{i}_{j}"'
+        for own, i, j in plan.crossed
+        if own == number
+    ]
+    join = f" LEFT JOIN contributions{number} c ON r.channel = c.channel AND r.code = c.code" if read else ""
+    people = f"SELECT {', '.join([*names, *sums])} FROM {table} r{join} GROUP BY {', '.join(names)}"  # noqa: S608
+    return f"({people}) {alias}", parameters
+
+
+def _labels(plan: Plan, number: int) -> list[str]:
+    """Return the labels of the collection that anything in this plan looks at."""
+    texts = [*(piece.text for piece in (*plan.conditions, *plan.guards)), *plan.powers]
+    texts += [key.column for key in plan.keys]
+    return [name for name in LABELS if any(f's{number}."{name}"' in text for text in texts)]
+
+
+def _where(plan: Plan) -> Statement:
+    texts = [piece.text for piece in plan.conditions]
+    parameters = [value for piece in plan.conditions for value in piece.parameters]
+    return (f" WHERE {' AND '.join(texts)}" if texts else ""), parameters
