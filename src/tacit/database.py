@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +15,8 @@ from tacit.collection import Collection
 from tacit.decode.decoder import Decoder, DecoderName
 from tacit.encode.bulk import Progress
 from tacit.encode.tables import as_arrow
-from tacit.engines.duckdb import DuckDB
+from tacit.engines import open_engine
+from tacit.engines.base import Batch, Engine
 from tacit.errors import ReportError, TacitError, UnknownNameError, UnsupportedSqlError, UsageError
 from tacit.query import People, run
 from tacit.reports import check_reports
@@ -38,15 +38,24 @@ class Loaded:
     refused: int
 
 
-def connect(path: str | Path | None = None) -> Database:
-    """Open a database file, or one in memory."""
-    return Database(DuckDB(path))
+def connect(path: Any = None, *, engine: Any = "duckdb") -> Database:
+    """Open a database.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+        A file of DuckDB, a folder for Spark, or the address of a PostgreSQL database (``postgresql://…``). Default: in
+        memory. A SparkSession may stand here, too.
+    engine : str or SparkSession
+        ``"duckdb"``, ``"postgresql://…"``, a SparkSession, or ``"spark"`` for one on this machine.
+    """
+    return Database(open_engine(path, engine))
 
 
 class Database:
     """Reports of any number of collections, and SQL over them."""
 
-    def __init__(self, engine: DuckDB) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._collections: dict[str, Collection] = {}
         self._people: dict[tuple[object, ...], People] = {}
@@ -108,25 +117,27 @@ class Database:
     def load(self, reports: Mapping[str, pa.Table], *, progress: Progress | None = None) -> dict[str, Loaded]:
         """Store encoded reports, as `Collection.encode` returns them; a person's second report is refused.
 
-        All tables are checked before the first is stored. ``progress`` is called with rows stored and rows in all.
+        All tables are stored together or, if one is refused or the machine fails, none. ``progress`` is called with
+        rows stored and rows in all.
         """
         if not isinstance(reports, Mapping):
             message = "Reports are a dict of Arrow tables, one for each service, as Collection.encode returns them."
             raise ReportError(message, code="wrong-columns")
         checked = [self._check(name, table) for name, table in reports.items()]
-        loaded: dict[str, Loaded] = {}
-        rows, done = sum(table.num_rows for _, table, _ in checked), 0
-        for name, table, collection in checked:
-            service = collection.contract[name].service
-            others = [
-                (_table(tier, one.name), one.key) for tier in self._tiers(collection) for one in tier.schema.services
-            ]
-            refused = self._engine.append(_table(collection, service.name), service, table, others)
-            loaded[name] = Loaded(table.num_rows - refused, refused)
-            done += table.num_rows
-            if progress is not None:
-                progress(done, rows)
-        return loaded
+        batches = [self._batch(name, table, collection) for name, table, collection in checked]
+        refused = self._engine.append(batches)
+        if progress is not None:
+            rows = sum(table.num_rows for _, table, _ in checked)
+            progress(rows, rows)
+        return {
+            name: Loaded(table.num_rows - count, count)
+            for (name, table, _), count in zip(checked, refused, strict=True)
+        }
+
+    def _batch(self, name: str, table: pa.Table, collection: Collection) -> Batch:
+        service = collection.contract[name].service
+        tiers = [(_table(tier, one.name), one.key) for tier in self._tiers(collection) for one in tier.schema.services]
+        return Batch(_table(collection, service.name), service, table, tiers)
 
     def _tiers(self, collection: Collection) -> list[Collection]:
         """Return the other tiers of a round: a person is in one of them."""

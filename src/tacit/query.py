@@ -13,7 +13,7 @@ from tacit.answer import Answer, Options
 from tacit.decode.functional import Vector
 from tacit.decode.population import Population
 from tacit.decode.variance import expected_variance
-from tacit.engines.duckdb import DuckDB
+from tacit.engines.base import Engine
 from tacit.errors import UnanswerableError, UsageError
 from tacit.estimate import Estimate, t_quantile
 from tacit.sql.bind import Bound
@@ -45,7 +45,7 @@ Terms = tuple[tuple[float, Total], ...]
 class People:
     """The people that a question is about: joined services, in one or more rounds, decoded in one way."""
 
-    def __init__(self, engine: DuckDB, scope: Scope, rounds: Sequence[Round]) -> None:
+    def __init__(self, engine: Engine, scope: Scope, rounds: Sequence[Round]) -> None:
         self.engine, self.scope, self.rounds = engine, scope, rounds
 
     def squares(self, totals: Sequence[Total]) -> bool:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.decode.functional import Vector
-from tacit.engines.duckdb import DuckDB
+from tacit.engines.base import Engine
 from tacit.sql.plan import Plan, Round
 from tacit.sql.scope import Found, Scope
 from tacit.sql.statement import histogram, statement
@@ -121,7 +121,7 @@ class Sums:
 
 
 def fetch_sums(
-    engine: DuckDB,
+    engine: Engine,
     scope: Scope,
     rounds: Sequence[Round],
     asked: Asked,
@@ -139,12 +139,12 @@ def fetch_sums(
     return found, plans
 
 
-def _joined(engine: DuckDB, plan: Plan, asked: Asked) -> dict[Values, Sums]:
+def _joined(engine: Engine, plan: Plan, asked: Asked) -> dict[Values, Sums]:
     """Let the engine join reports with contributions and add up."""
     occurring = {
         (number, channel): engine.codes(stored.table, channel)
         for number, stored in enumerate(plan.round.stored)
-        for channel in plan.large_channels(number)
+        for channel in plan.large_channels(number, engine.whole_alphabet)
     }
     table = engine.fetch(*statement(plan), plan.uploads(occurring))
     keys = _rows_of(table, len(plan.keys))
@@ -167,7 +167,7 @@ def _joined(engine: DuckDB, plan: Plan, asked: Asked) -> dict[Values, Sums]:
     }
 
 
-def _counted(engine: DuckDB, plan: Plan, asked: Asked) -> dict[Values, Sums]:
+def _counted(engine: Engine, plan: Plan, asked: Asked) -> dict[Values, Sums]:
     """Fetch how often each code occurs, and add up here: as many rows as there are codes, not people."""
     table = engine.fetch(*histogram(plan), {})
     group, first = _numbered(table, len(plan.keys))

@@ -186,10 +186,11 @@ class Plan:
         """Return the channels of a service that some factor reads."""
         return sorted({channel for factor in self.factors[number] for channel in factor.readings})
 
-    def large_channels(self, number: int) -> list[int]:
-        """Return the channels whose alphabets are too large to upload whole."""
+    def large_channels(self, number: int, whole: int) -> list[int]:
+        """Return the channels whose alphabets are larger than what is uploaded whole."""
         channels = self.round.stored[number].service.channels
-        return [channel for channel in self.used_channels(number) if channels[channel].alphabet > WHOLE_ALPHABET]
+        most = min(whole, WHOLE_ALPHABET)
+        return [channel for channel in self.used_channels(number) if channels[channel].alphabet > most]
 
     def uploads(self, occurring: dict[tuple[int, int], npt.NDArray[np.int64]]) -> dict[str, pa.Table]:
         """Return the (channel, code) -> factor values tables; ``occurring`` has the codes of large channels."""

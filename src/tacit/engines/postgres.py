@@ -1,0 +1,232 @@
+"""PostgreSQL: reports in tables without key or index, contributions copied into temporary tables.
+
+A table of several channels is partitioned by channel, since most questions read a few of them; those of one channel
+are plain tables. Statements are translated from DuckDB's dialect. Every thread that asks has a connection of its own.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv
+
+from tacit.engines.base import Batch, Upload, unfit, unrunnable
+from tacit.engines.dialect import in_postgres, short_name
+from tacit.errors import EngineError
+
+try:
+    import psycopg
+except ImportError:
+    message = "PostgreSQL needs psycopg. Install tacit with its extra: pip install '.[postgres]'."
+    raise EngineError(message, code="missing-extra") from None
+
+__all__ = ["Postgres"]
+
+COPY_ROWS = 1 << 16
+"""Rows that are copied at a time."""
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+class Postgres:
+    """An engine over one PostgreSQL database."""
+
+    whole_alphabet = 100_000
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._idle: list[Connection] = []
+        self._lock = threading.Lock()
+        with self._connection() as connection:
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS tacit_collections (number BIGSERIAL, id TEXT UNIQUE, contract TEXT)"
+            )
+            connection.execute("CREATE TABLE IF NOT EXISTS tacit_dimensions (name TEXT PRIMARY KEY, key TEXT)")
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        """Lend a connection inside a transaction; one whose transaction fails is thrown away."""
+        with self._lock:
+            connection = self._idle.pop() if self._idle else None
+        try:
+            connection = connection or psycopg.connect(self._address, cursor_factory=psycopg.RawCursor)
+        except psycopg.Error as cause:  # its words name host and user
+            problem = f"The PostgreSQL database cannot be reached ({type(cause).__name__}). Check its address."
+            raise EngineError(problem, code="unreadable-database") from None
+        try:
+            with connection.transaction():
+                yield connection
+        except BaseException:
+            connection.close()
+            raise
+        with self._lock:
+            self._idle.append(connection)
+
+    def contracts(self) -> list[str]:
+        """Return the texts of all contracts, in the order of their creation."""
+        with self._connection() as connection:
+            rows = connection.execute("SELECT contract FROM tacit_collections ORDER BY number").fetchall()
+        return [text for (text,) in rows]
+
+    def add_contract(self, name: str, text: str) -> None:
+        """Store a contract."""
+        with self._connection() as connection:
+            insert = "INSERT INTO tacit_collections (id, contract) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+            connection.execute(insert, [name, text])
+
+    def store_dimension(self, name: str, key: str, table: pa.Table) -> None:
+        """Keep a public table; one of the same name is replaced."""
+        stored = _quoted(f"dimension_{name}")
+        with self._connection() as connection:
+            connection.execute(f"DROP TABLE IF EXISTS {stored}")
+            connection.execute(f"CREATE TABLE {stored} ({_columns(table)})")
+            _copy(connection, stored, table)
+            insert = "INSERT INTO tacit_dimensions VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET key = $2"
+            connection.execute(insert, [name, key])
+
+    def dimensions(self) -> list[tuple[str, str, pa.Table]]:
+        """Return all public tables with their names and keys."""
+        with self._connection() as connection:
+            rows = connection.execute("SELECT name, key FROM tacit_dimensions ORDER BY name").fetchall()
+            return [
+                (name, key, _table(connection.execute(f"SELECT * FROM {_quoted(f'dimension_{name}')}")))  # noqa: S608
+                for name, key in rows
+            ]
+
+    def has_table(self, table: str) -> bool:
+        """Tell whether a report table exists."""
+        with self._connection() as connection:
+            return _exists(connection, table)
+
+    def append(self, batches: Sequence[Batch]) -> list[int]:
+        """Add the reports of people who have not reported, all batches or none; return how many each refused."""
+        try:
+            with self._connection() as connection:
+                return [self._append(connection, batch) for batch in batches]
+        except psycopg.Error as cause:
+            failure = cause
+        raise unfit(failure)
+
+    def _append(self, connection: Connection, batch: Batch) -> int:
+        key, table = _quoted(batch.service.key), _quoted(batch.table)
+        if not _exists(connection, batch.table):
+            _create(connection, batch)
+        connection.execute(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")  # one batch at a time
+        connection.execute(f"CREATE TEMP TABLE incoming ({_columns(batch.reports)}) ON COMMIT DROP")
+        _copy(connection, "incoming", batch.reports)
+        known = [(table, f"o.{key} = n.{key} AND o.slot = n.slot AND o.channel = n.channel")]
+        known += [
+            (_quoted(name), f"o.{_quoted(own)} = n.{key}") for name, own in batch.elsewhere if _exists(connection, name)
+        ]
+        unknown = " AND ".join(f"NOT EXISTS (SELECT 1 FROM {name} o WHERE {same})" for name, same in known)  # noqa: S608
+        names = ", ".join(_quoted(name) for name in batch.reports.column_names)
+        stored = connection.execute(
+            f"INSERT INTO {table} ({names}) SELECT DISTINCT ON ({key}, slot, channel) {names} FROM incoming n "  # noqa: S608
+            f"WHERE {unknown}"
+        ).rowcount
+        connection.execute("DROP TABLE incoming")
+        return batch.rows - stored
+
+    def codes(self, table: str, channel: int) -> npt.NDArray[np.int64]:
+        """Return the distinct codes of a channel, in order."""
+        query = f"SELECT DISTINCT code FROM {_quoted(table)} WHERE channel = $1 ORDER BY code"  # noqa: S608
+        with self._connection() as connection:
+            return np.array([code for (code,) in connection.execute(query, [channel])], dtype=np.int64)
+
+    def fetch(self, statement: str, parameters: Sequence[Any], uploads: Upload) -> pa.Table:
+        """Run one statement over the reports and the uploaded tables."""
+        try:
+            with self._connection() as connection:
+                for name, table in uploads.items():
+                    connection.execute(f"CREATE TEMP TABLE {name} ({_columns(table)}) ON COMMIT DROP")
+                    _copy(connection, name, table)
+                    connection.execute(f"ANALYZE {name}")
+                return _table(connection.execute(in_postgres(statement), list(parameters)))
+        except psycopg.Error as cause:
+            failure = cause
+        raise unrunnable(failure)
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._lock:
+            for connection in self._idle:
+                connection.close()
+            self._idle.clear()
+
+
+def _quoted(name: str) -> str:
+    return '"' + short_name(name).replace('"', '""') + '"'
+
+
+def _exists(connection: Connection, table: str) -> bool:
+    query = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = $1"
+    [(count,)] = connection.execute(query, [short_name(table)]).fetchall()
+    return bool(count)
+
+
+def _create(connection: Connection, batch: Batch) -> None:
+    """Make a table for reports, in parts by channel where there are several."""
+    table, channels = _quoted(batch.table), sorted(set(batch.reports["channel"].to_pylist()))
+    parts = " PARTITION BY LIST (channel)" if len(channels) > 1 else ""
+    connection.execute(f"CREATE TABLE {table} ({_columns(batch.reports)}){parts}")
+    if parts:
+        for channel in channels:  # reports of a person are complete, so every batch has all of them
+            part = _quoted(f"{batch.table}_{channel}")
+            connection.execute(f"CREATE TABLE {part} PARTITION OF {table} FOR VALUES IN ({int(channel)})")
+
+
+def _type(kind: pa.DataType) -> str:
+    """Return the SQL type of an Arrow type."""
+    known = [
+        (pa.types.is_boolean, "BOOLEAN"),
+        (pa.types.is_int8, "SMALLINT"),
+        (pa.types.is_int16, "SMALLINT"),
+        (pa.types.is_uint8, "SMALLINT"),
+        (pa.types.is_int32, "INTEGER"),
+        (pa.types.is_uint16, "INTEGER"),
+        (pa.types.is_uint64, "NUMERIC"),
+        (pa.types.is_integer, "BIGINT"),
+        (pa.types.is_float32, "REAL"),
+        (pa.types.is_floating, "DOUBLE PRECISION"),
+        (pa.types.is_decimal, "NUMERIC"),
+        (pa.types.is_date, "DATE"),
+        (lambda one: pa.types.is_timestamp(one) and one.tz is not None, "TIMESTAMPTZ"),
+        (pa.types.is_timestamp, "TIMESTAMP"),
+    ]
+    return next((text for is_kind, text in known if is_kind(kind)), "TEXT")
+
+
+def _columns(table: pa.Table) -> str:
+    return ", ".join(f"{_quoted(field.name)} {_type(field.type)}" for field in table.schema)
+
+
+def _copy(connection: Connection, name: str, table: pa.Table) -> None:
+    """Copy rows as CSV, in which quoted text is never NULL."""
+    plain = pa.csv.WriteOptions(include_header=False, quoting_style="all_valid")
+    with connection.cursor().copy(f"COPY {name} FROM STDIN (FORMAT csv)") as copy:
+        for batch in table.to_batches(max_chunksize=COPY_ROWS):
+            written = io.BytesIO()
+            pa.csv.write_csv(_decoded(batch), written, plain)
+            copy.write(written.getbuffer())
+
+
+def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return plain columns of dictionary-encoded ones, which CSV does not know."""
+    columns = [
+        column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _table(cursor: psycopg.Cursor[tuple[Any, ...]]) -> pa.Table:
+    names = [column.name for column in cursor.description or ()]
+    rows = cursor.fetchall()
+    columns = list(zip(*rows, strict=True)) if rows else [() for _ in names]
+    return pa.table([pa.array(column) for column in columns], names=names)

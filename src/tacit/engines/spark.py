@@ -1,0 +1,200 @@
+"""Spark: reports in a folder of Parquet files, contributions broadcast, sums as Spark SQL.
+
+Only the DataFrame and SQL interfaces are used, so sessions of Spark Connect do as well. A batch is written to folders
+of its own; it counts from the moment its name is in ``commits``, which is one file. What a crash leaves behind is never
+read.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tacit.engines.base import Batch, Upload, unfit, unrunnable
+from tacit.engines.dialect import in_spark
+from tacit.engines.java import provide_java
+from tacit.errors import EngineError
+
+try:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import AnalysisException, PySparkException
+    from pyspark.sql import SparkSession
+    from pyspark.sql.functions import broadcast, col
+except ImportError:
+    message = "Spark needs pyspark. Install tacit with its extra: pip install '.[spark]'."
+    raise EngineError(message, code="missing-extra") from None
+
+__all__ = ["Spark", "local_session"]
+
+FAILURES = (PySparkException, Py4JError)
+
+BROADCAST_BYTES = 64 << 20
+"""Size up to which contributions are sent to every executor; larger ones are joined by shuffling."""
+
+LOGS = {
+    "contracts": "number LONG, id STRING, contract STRING",
+    "dimensions": "number LONG, name STRING, key STRING, place STRING",
+    "commits": "number LONG, batch STRING, tables STRING",
+}
+"""Small tables that are appended to, one file at a time."""
+
+
+def local_session(cores: int | None = None) -> SparkSession:
+    """Start Spark on this machine, reachable from this machine alone; it brings its Java if there is none."""
+    provide_java()
+    builder = SparkSession.builder.master(f"local[{cores or '*'}]").appName("tacit")
+    settings = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": str(cores or os.cpu_count()),
+        "spark.log.level": "ERROR",
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+class Spark:
+    """An engine over one folder that all executors can reach."""
+
+    whole_alphabet = 100_000
+
+    def __init__(self, session: Any, folder: str | Path | None = None) -> None:
+        self._session, self._door = session, threading.Lock()
+        self._temporary = folder is None
+        self._schemas: dict[str, Any] = {}
+        if folder is None and not session.conf.get("spark.master", "").startswith("local"):
+            problem = "Name a folder that all executors can reach: tc.connect('hdfs://…', engine=spark)."
+            raise EngineError(problem, code="no-folder")
+        self._root = str(folder) if folder is not None else tempfile.mkdtemp(prefix="tacit-spark-")
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+    def _rows(self, log: str) -> list[Any]:
+        """Return what was noted, oldest first."""
+        try:
+            stored = self._session.read.schema(LOGS[log]).parquet(self._path(log))
+        except AnalysisException:  # nothing yet
+            return []
+        return sorted(stored.collect(), key=lambda row: row["number"])
+
+    def _note(self, log: str, **values: str) -> None:
+        """Append one row, as one file."""
+        row = pa.table({"number": [len(self._rows(log))]} | {word: [text] for word, text in values.items()})
+        self._session.createDataFrame(row).coalesce(1).write.mode("append").parquet(self._path(log))
+
+    def contracts(self) -> list[str]:
+        """Return the texts of all contracts, in the order of their creation."""
+        return [row["contract"] for row in self._rows("contracts")]
+
+    def add_contract(self, name: str, text: str) -> None:
+        """Store a contract."""
+        self._note("contracts", id=name, contract=text)
+
+    def store_dimension(self, name: str, key: str, table: pa.Table) -> None:
+        """Keep a public table; one of the same name is replaced."""
+        place = f"dimension_{name}/{uuid.uuid4().hex}"
+        self._session.createDataFrame(table).write.parquet(self._path(place))
+        self._note("dimensions", name=name, key=key, place=place)
+
+    def dimensions(self) -> list[tuple[str, str, pa.Table]]:
+        """Return all public tables with their names and keys."""
+        newest = {row["name"]: row for row in self._rows("dimensions")}
+        stored = {name: self._session.read.parquet(self._path(row["place"])) for name, row in newest.items()}
+        return [(name, newest[name]["key"], table.toArrow()) for name, table in sorted(stored.items())]
+
+    def _batches(self, table: str) -> list[str]:
+        """Return the batches of a table that count."""
+        return [row["batch"] for row in self._rows("commits") if table in row["tables"].split("\n")]
+
+    def _reports(self, table: str) -> Any | None:
+        """Return the reports of a table, or None if there is none."""
+        batches = self._batches(table)
+        if not batches:
+            return None
+        reader = self._session.read
+        if table in self._schemas:
+            reader = reader.schema(self._schemas[table])
+        stored = reader.parquet(self._path(table))
+        self._schemas.setdefault(table, stored.schema)
+        return stored.where(col("batch").isin(batches)).drop("batch")
+
+    def has_table(self, table: str) -> bool:
+        """Tell whether a report table exists."""
+        return bool(self._batches(table))
+
+    def append(self, batches: Sequence[Batch]) -> list[int]:
+        """Add the reports of people who have not reported, all batches or none; return how many each refused."""
+        name = f"b{uuid.uuid4().hex}"
+        try:
+            with self._door:
+                refused = [self._write(batch, name) for batch in batches]
+                self._note("commits", batch=name, tables="\n".join(batch.table for batch in batches))
+            return refused
+        except FAILURES as cause:
+            failure = cause
+        raise unfit(failure)
+
+    def _write(self, batch: Batch, name: str) -> int:
+        key = batch.service.key
+        new = self._session.createDataFrame(batch.reports).dropDuplicates([key, "slot", "channel"])
+        known = self._reports(batch.table)
+        if known is not None:
+            if known.schema != new.schema:
+                raise unfit(TypeError())
+            new = new.join(known.select(key, "slot", "channel"), [key, "slot", "channel"], "left_anti")
+        for other, own in batch.elsewhere:
+            elsewhere = self._reports(other)
+            if elsewhere is not None:
+                new = new.join(elsewhere.select(col(own).alias(key)).distinct(), [key], "left_anti")
+        place = self._path(f"{batch.table}/batch={name}")
+        new.select(*batch.reports.column_names).write.parquet(place)
+        return batch.rows - int(self._session.read.parquet(place).count())
+
+    def codes(self, table: str, channel: int) -> npt.NDArray[np.int64]:
+        """Return the distinct codes of a channel, in order."""
+        reports = self._reports(table)
+        if reports is None:
+            return np.zeros(0, dtype=np.int64)
+        found = reports.where(col("channel") == channel).select("code").distinct().toArrow()
+        return np.sort(np.asarray(found["code"], dtype=np.int64))
+
+    def fetch(self, statement: str, parameters: Sequence[Any], uploads: Upload) -> pa.Table:
+        """Run one statement over the reports and the uploaded tables."""
+        try:
+            with self._door:  # views have names of the session
+                self._show(statement, uploads)
+                return self._session.sql(in_spark(statement), args=list(parameters) or None).toArrow()
+        except FAILURES as cause:
+            failure = cause
+        raise unrunnable(failure)
+
+    def _show(self, statement: str, uploads: Upload) -> None:
+        """Make the tables that a statement names known to the session."""
+        for name, table in uploads.items():
+            frame = self._session.createDataFrame(table)
+            small = table.nbytes <= BROADCAST_BYTES
+            (broadcast(frame) if small else frame).createOrReplaceTempView(name)
+        for word in set(statement.split('"')[1::2]):
+            if word.startswith("reports_"):
+                reports = self._reports(word)
+                if reports is not None:
+                    reports.createOrReplaceTempView(f"`{word}`")
+
+    def close(self) -> None:
+        """Remove a temporary folder; the session is the caller's."""
+        if self._temporary:
+            shutil.rmtree(self._root, ignore_errors=True)
