@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +16,14 @@ from tacit.decode.decoder import Decoder, DecoderName
 from tacit.encode.bulk import Progress
 from tacit.encode.tables import as_arrow
 from tacit.engines import open_engine
-from tacit.engines.base import Batch, Engine
+from tacit.engines.base import Batch, Engine, rollup_of
 from tacit.errors import ReportError, TacitError, UnknownNameError, UnsupportedSqlError, UsageError
 from tacit.query import People, run
 from tacit.reports import check_reports
 from tacit.sql.bind import bind
 from tacit.sql.lookup import Dimension
 from tacit.sql.parse import parse, without_explain
-from tacit.sql.plan import Round, Stored
+from tacit.sql.plan import Rollup, Round, Stored
 from tacit.sql.scope import Scope
 from tacit.sql.tables import Named, scope_of, tables_of
 
@@ -109,6 +109,32 @@ class Database:
             raise UsageError(message, code="duplicate-key")
         self._engine.store_dimension(name, key, rows)
         self._dimensions[name.lower()] = Dimension(name, key, rows)
+
+    def rollup(self, service: str, *, by: Sequence[str] = ()) -> None:
+        """Keep counts of codes beside a service's reports, so that questions take no longer as people report.
+
+        They stay exact with every load, and serve questions about this service alone that look at no public columns
+        but those in ``by``; EXPLAIN says whether they do. People must send one report.
+
+        Parameters
+        ----------
+        service : str
+            A service of which reports are loaded.
+        by : sequence of str
+            Public columns to count by: those with few values.
+        """
+        newest = self.find([service])
+        rolled = newest.contract[service]
+        public = [attribute.name for attribute in rolled.service.public]
+        for name in by:
+            if name not in public:
+                raise UnknownNameError("public column", name, public)
+        if len(rolled.channels) > 1 or rolled.service.sends > 1:
+            message = f"{service}: people send several reports, which belong together. Rollups are for one report each."
+            raise UsageError(message, code="several-reports")
+        for collection in self._rounds(newest, [Named(service, service, None)]):
+            self._engine.add_rollup(_table(collection, rolled.service.name), tuple(by))
+        self._people.clear()
 
     def close(self) -> None:
         """Close the database."""
@@ -209,13 +235,17 @@ class Database:
         if key not in self._people:
             found = []
             for collection in rounds:
-                stored = [
-                    Stored(_table(collection, name), Decoder(collection.contract[name], decoder)) for name in services
-                ]
+                stored = [self._stored(collection, name, decoder) for name in services]
                 labels = {"round": collection.contract.round, "tier": collection.contract.tier}
                 found.append(Round(labels, tuple(stored)))
             self._people[key] = People(self._engine, scope, found)
         return self._people[key]
+
+    def _stored(self, collection: Collection, name: str, decoder: DecoderName) -> Stored:
+        table = _table(collection, name)
+        by = self._engine.rollups().get(table)
+        rollup = None if by is None else Rollup(rollup_of(table), by)
+        return Stored(table, Decoder(collection.contract[name], decoder), rollup)
 
     def _explained(
         self, collection: Collection, question: str, people: People, answer: Answer, options: Options

@@ -23,6 +23,9 @@ __all__ = ["Asked", "Sums", "fetch_sums"]
 
 Values = tuple[Any, ...]
 
+DENSE = 4
+"""Codes per row of a histogram up to which all codes are looked at: finding those that occur costs a sort."""
+
 MANY_REPORTS = 30
 """Reports of which noise never makes all contributions equal."""
 
@@ -142,8 +145,8 @@ def fetch_sums(
 def _joined(engine: Engine, plan: Plan, asked: Asked) -> dict[Values, Sums]:
     """Let the engine join reports with contributions and add up."""
     occurring = {
-        (number, channel): engine.codes(stored.table, channel)
-        for number, stored in enumerate(plan.round.stored)
+        (number, channel): engine.codes(plan.table(number), channel)
+        for number in range(len(plan.round.stored))
         for channel in plan.large_channels(number, engine.whole_alphabet)
     }
     table = engine.fetch(*statement(plan), plan.uploads(occurring))
@@ -173,9 +176,12 @@ def _counted(engine: Engine, plan: Plan, asked: Asked) -> dict[Values, Sums]:
     group, first = _numbered(table, len(plan.keys))
     known = _rows_of(table.take(first), len(plan.keys)) if plan.keys else [()]
     code, people = (np.asarray(table.column(name)).astype(np.int64) for name in ("code", "people"))
-    codes, inverse = np.unique(code, return_inverse=True)
-    counts = np.zeros((len(known), len(codes)))
-    np.add.at(counts, (group, inverse), people)
+    alphabet, codes = plan.round.stored[0].service.channels[0].alphabet, None
+    if len(known) * alphabet > DENSE * len(code):
+        codes, code = np.unique(code, return_inverse=True)
+        alphabet = len(codes)
+    place = group * alphabet + code
+    counts = np.bincount(place, weights=people, minlength=len(known) * alphabet).reshape(len(known), alphabet)
     values = plan.measured(codes)
     pairs, squared = sorted(asked.pairs), sorted({i for i, _ in asked.pairs})
     totals = counts @ values

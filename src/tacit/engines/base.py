@@ -18,7 +18,7 @@ import pyarrow as pa
 from tacit.errors import EngineError, ReportError
 from tacit.schema import Service
 
-__all__ = ["Batch", "Engine", "Upload", "unfit", "unrunnable"]
+__all__ = ["Batch", "Engine", "Upload", "counted", "is_long", "rollup_of", "unfit", "unrunnable"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +64,12 @@ class Engine(Protocol):
     def append(self, batches: Sequence[Batch]) -> list[int]:
         """Add the reports of people who have not reported, all batches or none; return how many each refused."""
 
+    def add_rollup(self, table: str, by: Sequence[str]) -> None:
+        """Keep counts of codes by public columns beside a report table from now on, exact after every batch."""
+
+    def rollups(self) -> dict[str, tuple[str, ...]]:
+        """Return the report tables that have a rollup, with its public columns; see `rollup_of` for its name."""
+
     def codes(self, table: str, channel: int) -> npt.NDArray[np.int64]:
         """Return the distinct codes of a channel, in order."""
 
@@ -72,6 +78,23 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Let go of what the engine holds."""
+
+
+def rollup_of(table: str) -> str:
+    """Return the name of a report table's rollup."""
+    return f"rollup_{table}"
+
+
+def counted(table: str, by: Sequence[str], *, again: bool = False) -> str:
+    """Return the SELECT that rolls reports up or, again, a rollup to which batches have added rows."""
+    columns = ", ".join(["channel", "code", *(f'"{name}"' for name in by)])
+    people = 'sum("0n")' if again else "count(*)"
+    return f'SELECT {columns}, CAST({people} AS BIGINT) AS "0n" FROM "{table}" GROUP BY {columns}'  # noqa: S608
+
+
+def is_long(rows: int, least: int) -> bool:
+    """Tell whether batches have made a rollup so long that it should be rolled up again."""
+    return rows > 4 * max(least, 1_000)
 
 
 def unfit(cause: Exception) -> ReportError:

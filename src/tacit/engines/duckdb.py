@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.engines.base import Batch, Upload, unfit, unrunnable
+from tacit.engines.base import Batch, Upload, counted, is_long, rollup_of, unfit, unrunnable
 from tacit.errors import EngineError
 
 __all__ = ["DuckDB"]
@@ -80,13 +80,19 @@ class DuckDB:
         connection, failure = self._connection.cursor(), None
         try:
             with self._door:
+                rolled = self.rollups()
                 refused = [self._find_new(connection, i, batch) for i, batch in enumerate(batches)]
                 connection.begin()
                 for i, batch in enumerate(batches):
                     known = self.has_table(batch.table)
                     store = f'INSERT INTO "{batch.table}" BY NAME' if known else f'CREATE TABLE "{batch.table}" AS'
                     connection.execute(f"{store} SELECT * FROM new{i}")  # noqa: S608
+                    if batch.table in rolled:
+                        added = counted(f"new{i}", rolled[batch.table])
+                        connection.execute(f'INSERT INTO "{rollup_of(batch.table)}" {added}')
                 connection.commit()
+                for batch in batches:
+                    self._compact(batch.table, rolled.get(batch.table))
             return refused
         except duckdb.Error as cause:
             failure = cause
@@ -110,6 +116,36 @@ class DuckDB:
         )
         [(count,)] = connection.execute(f"SELECT count(*) FROM new{number}").fetchall()  # noqa: S608
         return batch.rows - int(count)
+
+    def add_rollup(self, table: str, by: Sequence[str]) -> None:
+        """Keep counts of codes by public columns beside a report table from now on, exact after every batch."""
+        with self._door:
+            connection = self._connection.cursor()
+            connection.execute("CREATE TABLE IF NOT EXISTS tacit_rollups (name TEXT, columns TEXT[], rows BIGINT)")
+            connection.execute(f'CREATE OR REPLACE TABLE "{rollup_of(table)}" AS {counted(table, by)}')
+            connection.execute("DELETE FROM tacit_rollups WHERE name = ?", [table])
+            size = f'(SELECT count(*) FROM "{rollup_of(table)}")'  # noqa: S608
+            connection.execute(f"INSERT INTO tacit_rollups VALUES (?, ?, {size})", [table, list(by)])  # noqa: S608
+            connection.close()
+
+    def rollups(self) -> dict[str, tuple[str, ...]]:
+        """Return the report tables that have a rollup, with its public columns."""
+        if not self.has_table("tacit_rollups"):
+            return {}
+        rows = self._connection.execute("SELECT name, columns FROM tacit_rollups").fetchall()
+        return {name: tuple(by) for name, by in rows}
+
+    def _compact(self, table: str, by: Sequence[str] | None) -> None:
+        """Roll a rollup up again if it has become long."""
+        if by is None:
+            return
+        name = rollup_of(table)
+        [(rows,)] = self._connection.execute(f'SELECT count(*) FROM "{name}"').fetchall()  # noqa: S608
+        [(least,)] = self._connection.execute("SELECT rows FROM tacit_rollups WHERE name = ?", [table]).fetchall()
+        if is_long(rows, least):
+            self._connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS {counted(name, by, again=True)}')
+            size = f'(SELECT count(*) FROM "{name}")'  # noqa: S608
+            self._connection.execute(f"UPDATE tacit_rollups SET rows = {size} WHERE name = ?", [table])  # noqa: S608
 
     def codes(self, table: str, channel: int) -> npt.NDArray[np.int64]:
         """Return the distinct codes of a channel."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 
-from tacit.engines.base import Batch, Upload, unfit, unrunnable
+from tacit.engines.base import Batch, Upload, counted, is_long, rollup_of, unfit, unrunnable
 from tacit.engines.dialect import in_postgres, short_name
 from tacit.errors import EngineError
 
@@ -49,6 +49,9 @@ class Postgres:
                 "CREATE TABLE IF NOT EXISTS tacit_collections (number BIGSERIAL, id TEXT UNIQUE, contract TEXT)"
             )
             connection.execute("CREATE TABLE IF NOT EXISTS tacit_dimensions (name TEXT PRIMARY KEY, key TEXT)")
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS tacit_rollups (name TEXT PRIMARY KEY, by TEXT[], rows BIGINT)"
+            )
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
@@ -109,12 +112,13 @@ class Postgres:
         """Add the reports of people who have not reported, all batches or none; return how many each refused."""
         try:
             with self._connection() as connection:
-                return [self._append(connection, batch) for batch in batches]
+                rolled = _rollups(connection)
+                return [self._append(connection, batch, rolled) for batch in batches]
         except psycopg.Error as cause:
             failure = cause
         raise unfit(failure)
 
-    def _append(self, connection: Connection, batch: Batch) -> int:
+    def _append(self, connection: Connection, batch: Batch, rolled: Mapping[str, Sequence[str]]) -> int:
         key, table = _quoted(batch.service.key), _quoted(batch.table)
         if not _exists(connection, batch.table):
             _create(connection, batch)
@@ -127,12 +131,44 @@ class Postgres:
         ]
         unknown = " AND ".join(f"NOT EXISTS (SELECT 1 FROM {name} o WHERE {same})" for name, same in known)  # noqa: S608
         names = ", ".join(_quoted(name) for name in batch.reports.column_names)
-        stored = connection.execute(
-            f"INSERT INTO {table} ({names}) SELECT DISTINCT ON ({key}, slot, channel) {names} FROM incoming n "  # noqa: S608
-            f"WHERE {unknown}"
-        ).rowcount
-        connection.execute("DROP TABLE incoming")
+        connection.execute(
+            f"CREATE TEMP TABLE accepted ON COMMIT DROP AS SELECT DISTINCT ON ({key}, slot, channel) {names} "  # noqa: S608
+            f"FROM incoming n WHERE {unknown}"
+        )
+        stored = connection.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM accepted").rowcount  # noqa: S608
+        if batch.table in rolled:
+            self._roll_up(connection, batch.table, rolled[batch.table])
+        connection.execute("DROP TABLE incoming, accepted")
         return batch.rows - stored
+
+    def _roll_up(self, connection: Connection, table: str, by: Sequence[str]) -> None:
+        """Add the accepted reports to a rollup, and roll it up again if it has become long."""
+        name = rollup_of(table)
+        connection.execute(in_postgres(f'INSERT INTO "{name}" {counted("accepted", by)}'))
+        [(rows,)] = connection.execute(f"SELECT count(*) FROM {_quoted(name)}").fetchall()  # noqa: S608
+        [(least,)] = connection.execute("SELECT rows FROM tacit_rollups WHERE name = $1", [table]).fetchall()
+        if is_long(rows, least):
+            self._replace_rollup(connection, table, by, counted(name, by, again=True))
+
+    def _replace_rollup(self, connection: Connection, table: str, by: Sequence[str], rows: str) -> None:
+        name = _quoted(rollup_of(table))
+        connection.execute(f"CREATE TEMP TABLE rolled ON COMMIT DROP AS {in_postgres(rows)}")
+        connection.execute(f"DROP TABLE IF EXISTS {name}")
+        size = connection.execute(f"CREATE TABLE {name} AS SELECT * FROM rolled").rowcount  # noqa: S608
+        connection.execute("DROP TABLE rolled")
+        insert = "INSERT INTO tacit_rollups VALUES ($1, $2, $3) ON CONFLICT (name) DO UPDATE SET by = $2, rows = $3"
+        connection.execute(insert, [table, list(by), size])
+
+    def add_rollup(self, table: str, by: Sequence[str]) -> None:
+        """Keep counts of codes by public columns beside a report table from now on, exact after every batch."""
+        with self._connection() as connection:
+            connection.execute(f"LOCK TABLE {_quoted(table)} IN SHARE ROW EXCLUSIVE MODE")
+            self._replace_rollup(connection, table, by, counted(table, by))
+
+    def rollups(self) -> dict[str, tuple[str, ...]]:
+        """Return the report tables that have a rollup, with its public columns."""
+        with self._connection() as connection:
+            return _rollups(connection)
 
     def codes(self, table: str, channel: int) -> npt.NDArray[np.int64]:
         """Return the distinct codes of a channel, in order."""
@@ -169,6 +205,11 @@ def _exists(connection: Connection, table: str) -> bool:
     query = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = $1"
     [(count,)] = connection.execute(query, [short_name(table)]).fetchall()
     return bool(count)
+
+
+def _rollups(connection: Connection) -> dict[str, tuple[str, ...]]:
+    rows = connection.execute("SELECT name, by FROM tacit_rollups").fetchall()
+    return {name: tuple(by) for name, by in rows}
 
 
 def _create(connection: Connection, batch: Batch) -> None:

@@ -164,6 +164,15 @@ class Spark:
         new.select(*batch.reports.column_names).write.parquet(place)
         return batch.rows - int(self._session.read.parquet(place).count())
 
+    def add_rollup(self, table: str, by: Sequence[str]) -> None:
+        """Refuse: a cluster is asked about people, and its files are only ever added to."""
+        problem = f"Spark keeps no rollups; {table.rpartition('_')[2]} by {', '.join(by) or 'code'} is read in full."
+        raise EngineError(problem, code="no-rollups")
+
+    def rollups(self) -> dict[str, tuple[str, ...]]:
+        """Return nothing."""
+        return {}
+
     def codes(self, table: str, channel: int) -> npt.NDArray[np.int64]:
         """Return the distinct codes of a channel, in order."""
         reports = self._reports(table)

@@ -72,6 +72,10 @@ def explain_plan(plan: Plan, totals: Sequence[Total]) -> str:
             f"service {service.service.name}: mechanism {service.layout}, decoder {stored.decoder.name}; "
             f"views read: {len(views)} of {count}; contributions: {len(plan.factors[number])} per code, {codes:,} codes"
         )
+    if plan.rollup:
+        lines.append(f"rollup: used, by {', '.join(('code', *plan.rollup.by))}")
+    else:
+        lines.append(f"rollup: not used, {plan.why_no_rollup}")
     lines += [f"total {i}: {describe(plan.scope, total)}" for i, total in enumerate(totals[:12])]
     if len(totals) > 12:
         lines.append(f"and {len(totals) - 12} more totals")

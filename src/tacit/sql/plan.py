@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,21 +22,30 @@ from tacit.decode.decoder import Decoded, Decoder
 from tacit.decode.functional import Functional, Vector
 from tacit.decode.reading import WHOLE_ALPHABET, Factor, contributions
 from tacit.errors import UnanswerableError, UnsupportedSqlError
-from tacit.sql.scope import Found, Scope
+from tacit.sql.scope import LABELS, Found, Scope
 from tacit.sql.totals import Piece, SqlPiece, Total
 
-__all__ = ["Plan", "Round", "Stored", "finite", "needs_codes_only"]
+__all__ = ["Plan", "Rollup", "Round", "Stored", "finite", "needs_codes_only"]
 
 SMALL_ALPHABET = 200_000
 """Codes up to which a histogram of codes is fetched instead of joining every report."""
 
 
+@dataclass(frozen=True)
+class Rollup:
+    """A table of how many people reported each code, by some public columns."""
+
+    table: str
+    by: tuple[str, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """A service's reports in one round: the table, and how its functionals are decoded."""
+    """A service's reports in one round: the table, how its functionals are decoded, and a rollup if there is one."""
 
     table: str
     decoder: Decoder
+    rollup: Rollup | None = None
 
     @property
     def service(self) -> ServiceContract:
@@ -88,10 +98,31 @@ class Plan:
         self.crossed: dict[tuple[int, int, int], None] = {}
         """Service and two of its factors whose products are added up over a person's reports."""
         self._known: dict[tuple[int, Hashable], list[tuple[float, list[int]]]] = {}
-        self.is_histogram = needs_codes_only(asked, totals)
         self.noisy: list[bool] = []
         self._decoded: list[list[tuple[int, float, list[int]]]] = []
         self.measures = [self._measure(total) for total in totals]
+        self.rollup, self.why_no_rollup = self._rolled_up()
+        self.is_histogram = needs_codes_only(asked, totals, rolled_up=self.rollup is not None)
+
+    def _rolled_up(self) -> tuple[Rollup | None, str]:
+        """Return the rollup that stands for the reports, or why there is none."""
+        [first, *others] = self.round.stored
+        if first.rollup is None or others:
+            return None, "joins need people" if others else "none was made"
+        missing = sorted(self.columns(0) - {*first.rollup.by, *LABELS})
+        if missing:
+            return None, f"it does not hold {', '.join(missing)}"
+        return first.rollup, ""
+
+    def columns(self, number: int) -> set[str]:
+        """Return the public columns and labels of a service that anything in this plan looks at."""
+        texts = [*(piece.text for piece in (*self.conditions, *self.guards)), *self.powers]
+        texts += [key.column for key in self.keys]
+        return {name for text in texts for name in re.findall(rf's{number}\."([^"]+)"', text)}
+
+    def table(self, number: int) -> str:
+        """Return the table that a service's codes are read from."""
+        return self.rollup.table if self.rollup else self.round.stored[number].table
 
     def _measure(self, total: Total) -> str:
         """Return a person's part of a total, as SQL over the columns of ``people``."""
@@ -214,11 +245,11 @@ class Plan:
         readings = [factor.readings.get(channel) for factor in self.factors[number]]
         return contributions(self.round.stored[number].service.channels[channel], readings, codes)
 
-    def measured(self, codes: npt.NDArray[np.int64]) -> Vector:
-        """Return a column for each measure with what each code adds, in a plan that a histogram answers."""
+    def measured(self, codes: npt.NDArray[np.int64] | None) -> Vector:
+        """Return a column for each measure with what each code adds, or all codes, where a histogram answers."""
         values = self._values(0, 0, codes)
         values += np.array([factor.constant for factor in self.factors[0]])
-        result = np.zeros((len(codes), len(self.measures)), order="F")
+        result = np.zeros((len(values), len(self.measures)), order="F")
         for column, products in enumerate(self._decoded):
             for _, coefficient, factors in products:
                 product = values[:, factors[0]] if len(factors) == 1 else np.prod(values[:, factors], axis=1)
@@ -226,8 +257,9 @@ class Plan:
         return result
 
 
-def needs_codes_only(asked: Round, totals: Sequence[Total]) -> bool:
+def needs_codes_only(asked: Round, totals: Sequence[Total], *, rolled_up: bool = False) -> bool:
     """Tell whether a histogram of codes answers: one report per person, few codes, nothing public in the totals."""
     [first, *others] = asked.stored
-    small = first.is_one_report and first.service.channels[0].alphabet <= SMALL_ALPHABET
+    most = WHOLE_ALPHABET if rolled_up else SMALL_ALPHABET
+    small = first.is_one_report and first.service.channels[0].alphabet <= most
     return not others and small and all(total.is_plain for total in totals)

@@ -19,7 +19,8 @@ Statement = tuple[str, list[object]]
 def histogram(plan: Plan) -> Statement:
     """Return the statement that counts codes, group by group."""
     keys = [f'{key.column} AS "0k{i}"' for i, key in enumerate(plan.keys)]
-    columns = [*keys, "s0.code AS code", "count(*) AS people"]
+    people = 'CAST(sum(s0."0n") AS BIGINT)' if plan.rollup else "count(*)"
+    columns = [*keys, "s0.code AS code", f"{people} AS people"]
     source, parameters = _source(plan, 0)
     names = ", ".join([f'"0k{i}"' for i in range(len(keys))] + ["code"])
     where, given = _where(plan)
@@ -36,11 +37,14 @@ def statement(plan: Plan) -> Statement:
     columns += [f'{column} AS "0p{i}"' for i, column in enumerate(plan.powers)]
     columns += [_factor(plan, number, index) for number, index in _read_factors(plan)]
     columns += [f's{number}."0q{number}_{i}_{j}"' for number, i, j in plan.crossed]
+    columns += ['s0."0n" AS "0n"'] if plan.rollup else []
     named = [f'"0m{index}"' for index in range(len(plan.measures))]
     terms = [f"{text} AS {name}" for text, name in zip(plan.measures, named, strict=True)]
-    sums = ["count(*)", *(f"sum({name})" for name in named)]
-    sums += [f"sum({named[i]} * {named[j]})" for i, j in plan.pairs]
-    sums += [f"sum({' * '.join([named[i]] * 4)})" for i in sorted({i for i, _ in plan.pairs})]
+    terms += ['"0n"'] if plan.rollup else []
+    often = '"0n" * ' if plan.rollup else ""
+    sums = ['CAST(sum("0n") AS BIGINT)' if plan.rollup else "count(*)", *(f"sum({often}{name})" for name in named)]
+    sums += [f"sum({often}{named[i]} * {named[j]})" for i, j in plan.pairs]
+    sums += [f"sum({often}{' * '.join([named[i]] * 4)})" for i in sorted({i for i, _ in plan.pairs})]
     shown = [f'{text} AS "0x{index}"' for index, text in enumerate(sums)]
     tail = f" GROUP BY {', '.join(keys)}" if keys else ""
     guards = [value for guard in plan.guards for value in guard.parameters]
@@ -92,9 +96,9 @@ def _source(plan: Plan, number: int) -> Statement:
     """Return a service's reports as a table of people, and its parameters; several reports are added up."""
     stored, alias = plan.round.stored[number], f"s{number}"
     public = [attribute.name for attribute in stored.service.service.public]
-    table = f'"{stored.table}"'
+    table = f'"{plan.table(number)}"'
     parameters: list[object] = []
-    labels = _labels(plan, number)
+    labels = [name for name in LABELS if name in plan.columns(number)]
     if labels:
         columns = ", ".join(f'CAST(? AS VARCHAR) AS "{name}"' for name in labels)
         table, parameters = f"(SELECT *, {columns} FROM {table})", [plan.round.labels[name] for name in labels]  # noqa: S608
@@ -117,13 +121,6 @@ def _source(plan: Plan, number: int) -> Statement:
     join = f" LEFT JOIN contributions{number} c ON r.channel = c.channel AND r.code = c.code" if read else ""
     people = f"SELECT {', '.join([*names, *sums])} FROM {table} r{join} GROUP BY {', '.join(names)}"  # noqa: S608
     return f"({people}) {alias}", parameters
-
-
-def _labels(plan: Plan, number: int) -> list[str]:
-    """Return the labels of the collection that anything in this plan looks at."""
-    texts = [*(piece.text for piece in (*plan.conditions, *plan.guards)), *plan.powers]
-    texts += [key.column for key in plan.keys]
-    return [name for name in LABELS if any(f's{number}."{name}"' in text for text in texts)]
 
 
 def _where(plan: Plan) -> Statement:
