@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 FILES := src tests bench docs
 
-.PHONY: demo test hostile bench lint docs lock clean
+.PHONY: demo test hostile engines bench lint docs lock clean
 
 demo: .venv/run.done
 	@$(BIN)/tacit demo
@@ -14,6 +14,9 @@ test: lint
 
 hostile: .venv/dev.done
 	TACIT_HOSTILE_TEXTS=100000 $(BIN)/python -m pytest -n 2 -q tests/sql/test_hostile_text.py
+
+engines: .venv/dev.done
+	TACIT_ALL_CASES=1 TACIT_REQUIRE_ALL=1 $(BIN)/python -m pytest -n 2 -q tests/engines
 
 lint: .venv/dev.done
 	$(BIN)/ruff check $(FILES)

@@ -253,7 +253,7 @@ class Collection:
         dict of pyarrow.Table
             For each service: key, slot, channel, code, then the public columns.
         """
-        self._refuse_unsafe()
+        self.refuse_unsafe()
         if rng is not None and not callable(getattr(rng, "draws", None)):
             message = f"rng is a {type(rng).__name__}. Leave it out, or pass tc.insecure_rng(seed) in tests."
             raise UsageError(message, code="bad-option")
@@ -299,7 +299,8 @@ class Collection:
                 reports[name] = self._encode(name, slots.table, taking_part, rng, progress, slots.extra)
         return reports
 
-    def _refuse_unsafe(self) -> None:
+    def refuse_unsafe(self) -> None:
+        """Raise if the audit fails: nothing is encoded then."""
         if not self._audit.ok:
             message = "The audit of this contract fails, so nothing is encoded with it. Run audit() to see where."
             raise PrivacyError(message, code="audit-failed")

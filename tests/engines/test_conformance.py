@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,13 +137,44 @@ def compare(database: tc.Database, judge: tc.Database, case: Case) -> bool:
     return True
 
 
+def agreed(name: str, judge: tc.Database, folder: Path, asked: list[Case]) -> str:
+    """Fill an engine, compare all cases, and say how many there were."""
+    with engine_named(name, folder) as database:
+        fill(database)
+        accepted = sum(compare(database, judge, case) for case in asked)
+        assert accepted >= 0.9 * len(asked)
+        exact = "SELECT COUNT(*) AS n FROM users WHERE os = 'i'"
+        assert database.sql(exact)["n"].value == judge.sql(exact)["n"].value
+    return f"{name}: {len(asked)} cases agree with duckdb, {accepted} of them answered; no holes"
+
+
 @pytest.mark.parametrize("name", ["postgres", "spark"])
 def test_engines_agree(name: str, judge: tc.Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with engine_named(name, tmp_path) as database:
-        fill(database)
-        accepted = sum(compare(database, judge, case) for case in cases())
-        with capsys.disabled():
-            print(f"\n{name}: {len(cases())} cases agree with duckdb, {accepted} of them answered; no holes")
-        assert accepted >= 0.9 * len(cases())
-        exact = database.sql("SELECT COUNT(*) AS n FROM users WHERE os = 'i'")["n"]
-        assert exact.value == judge.sql("SELECT COUNT(*) AS n FROM users WHERE os = 'i'")["n"].value
+    said = agreed(name, judge, tmp_path, cases())
+    with capsys.disabled():
+        print(f"\n{said}")
+
+
+def agree_through_connect(folder: Path) -> None:
+    """Compare some cases through Spark Connect, which needs a process of its own beside a classic session."""
+    with engine_named("duckdb", folder) as judge:
+        fill(judge)
+        print(agreed("spark connect", judge, folder, cases()[::4]))
+
+
+def test_spark_connect_agrees(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("grpc")
+    program = "import sys, pathlib; from engines.test_conformance import agree_through_connect as run; "
+    program += "run(pathlib.Path(sys.argv[1]))"
+    tests = Path(__file__).parents[1]
+    result = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, str(tmp_path)],
+        cwd=tests,
+        env=os.environ | {"PYTHONPATH": str(tests)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    with capsys.disabled():
+        print(f"\n{result.stdout.splitlines()[-1]}")

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import subprocess
+import tempfile
+import uuid
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
@@ -15,34 +22,49 @@ import tacit as tc
 ENGINES = ("duckdb", "postgres", "spark")
 
 
-@contextmanager
-def postgres_address(folder: Path) -> Iterator[str]:
-    """Lend an empty database: of the server that TACIT_TEST_POSTGRES names, else of one that is started here.
-
-    As root the packaged server adds a system user, which is nobody's wish unless everything is required.
-    """
-    given = os.environ.get("TACIT_TEST_POSTGRES")
-    psycopg = pytest.importorskip("psycopg")
-    if given:
-        import uuid
-
-        name = f"tacit_{uuid.uuid4().hex}"
-        with psycopg.connect(given, autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
-        yield psycopg.conninfo.make_conninfo(given, dbname=name)
-        with psycopg.connect(given, autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
-        return
-    if os.geteuid() == 0 and os.environ.get("TACIT_REQUIRE_ALL") != "1":
-        pytest.skip("as root the packaged PostgreSQL adds a system user: set TACIT_REQUIRE_ALL=1")
+@cache
+def _server() -> str:
+    """Start a PostgreSQL server of this process, with all the time it needs, and return its address."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pgserver = pytest.importorskip("pgserver")
-        server = pgserver.get_server(folder)
-    try:
-        yield server.get_uri()
-    finally:
-        server.cleanup()
+        from pgserver.utils import ensure_prefix_permissions, ensure_user_exists
+    folder, programs = Path(tempfile.mkdtemp(prefix="tacit-pg-")), Path(pgserver.postgres_server.POSTGRES_BIN_PATH)
+    user = None
+    if os.geteuid() == 0:  # the server refuses to run as root
+        user = "pgserver"
+        ensure_user_exists(user)
+        ensure_prefix_permissions(programs)
+        shutil.chown(folder, user)
+
+    def run(program: str, *arguments: str) -> None:
+        words = [str(programs / program), "-D", str(folder / "data"), *arguments]
+        subprocess.run(words, user=user, cwd=folder, stdout=subprocess.DEVNULL, check=True)
+
+    run("initdb", "--auth=trust", "--username=postgres", "--encoding=utf8")
+    options = f"-h '' -k {folder} -c fsync=on"
+    run("pg_ctl", "-w", "-t", "300", "-l", str(folder / "log"), "-o", options, "start")
+    atexit.register(run, "pg_ctl", "-m", "fast", "-t", "300", "stop")
+    return f"postgresql://postgres@/postgres?host={folder}"
+
+
+@contextmanager
+def postgres_address() -> Iterator[str]:
+    """Lend an empty database: of the server that TACIT_TEST_POSTGRES names, else of one that is started here.
+
+    As root the packaged server needs a system user, which it adds: nobody's wish unless everything is required.
+    """
+    psycopg = pytest.importorskip("psycopg")
+    given = os.environ.get("TACIT_TEST_POSTGRES")
+    if not given and os.geteuid() == 0 and os.environ.get("TACIT_REQUIRE_ALL") != "1":
+        pytest.skip("as root the packaged PostgreSQL adds a system user: set TACIT_REQUIRE_ALL=1")
+    server, name = given or _server(), f"tacit_{uuid.uuid4().hex}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    parts = urlsplit(server)
+    yield urlunsplit(parts._replace(path=f"/{name}"))
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @contextmanager
@@ -51,7 +73,7 @@ def engine_named(name: str, folder: Path) -> Iterator[tc.Database]:
     if name == "duckdb":
         yield tc.connect(folder / "reports.tacit")
     elif name == "postgres":
-        with postgres_address(folder) as address:
+        with postgres_address() as address:
             database = tc.connect(address)
             yield database
             database.close()

@@ -7,6 +7,11 @@ import json
 
 from tacit.cli.query import print_answer
 from tacit.collection import Collection
+from tacit.functions import POSTGRES, rewrite, sharing_statement
+from tacit.functions.rewriter import EngineName
+from tacit.functions.sharing import SharingDialect
+from tacit.sql.parse import parse
+from tacit.sql.tables import tables_of
 
 __all__ = ["configure", "run"]
 
@@ -21,12 +26,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     asked.add_argument("--relative", type=float, help="the same, with the error as a share of the value")
     parser.add_argument("--like", help="a sample table of the service, for the frequencies of values")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
+    parser.add_argument(
+        "--sql", action="store_true", help="instead: print the SQL that shares the tables and estimates the question"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the expected answer with its error, or the people that an error takes."""
     collection = Collection.from_file(options.file)
+    if options.sql:
+        texts = statements(collection, options.question)
+        print(json.dumps(texts) if options.json else "\n\n".join(f"-- {name}\n{text}" for name, text in texts.items()))
+        return 0
     if options.error is not None or options.relative is not None:
         people = collection.predict(options.question, error=options.error, relative=options.relative, like=options.like)
         print(json.dumps({"people": people}) if options.json else f"{people:,} people")
@@ -34,3 +46,21 @@ def run(options: argparse.Namespace) -> int:
     answer = collection.predict(options.question, users=options.users, like=options.like, confidence=options.confidence)
     print_answer(answer, as_json=options.json)
     return 0
+
+
+def statements(collection: Collection, question: str) -> dict[str, str]:
+    """Return what each engine is told: how tables are shared, and how a question is estimated from them."""
+    found: dict[str, str] = {}
+    service = tables_of(parse(question), question)[0].name
+    everybody = next((one.name for one in collection.schema.services if one.one_to_one), "people")
+    sharing: tuple[SharingDialect, ...] = ("duckdb", "spark")
+    for dialect in sharing:
+        for one in collection.schema.services:
+            people = "" if one.one_to_one else everybody
+            text = sharing_statement(collection, one.name, one.name, f"ldp_{one.name}", dialect=dialect, people=people)
+            found[f"{dialect}: share {one.name}"] = text + ";"
+    found["postgres: functions"] = POSTGRES.rstrip()
+    engines: tuple[EngineName, ...] = ("duckdb", "spark", "postgres")
+    for engine in engines:
+        found[f"{engine}: estimate"] = rewrite(collection, question, f"ldp_{service}", dialect=engine) + ";"
+    return found

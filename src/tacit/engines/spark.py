@@ -86,10 +86,10 @@ class Spark:
     def _rows(self, log: str) -> list[Any]:
         """Return what was noted, oldest first."""
         try:
-            stored = self._session.read.schema(LOGS[log]).parquet(self._path(log))
+            rows = self._session.read.schema(LOGS[log]).parquet(self._path(log)).collect()
         except AnalysisException:  # nothing yet
             return []
-        return sorted(stored.collect(), key=lambda row: row["number"])
+        return sorted(rows, key=lambda row: row["number"])
 
     def _note(self, log: str, **values: str) -> None:
         """Append one row, as one file."""
