@@ -24,9 +24,9 @@ lint: .venv/dev.done
 	$(BIN)/mypy
 
 bench: .venv/bench.done
-	$(BIN)/python bench/encode/run.py --slice
-	$(BIN)/python bench/speed/run.py --slice
-	@test -z "$(DATA)" || $(BIN)/python bench/mda/run.py --slice --data "$(DATA)"
+	$(BIN)/python -m bench.encode.run --slice
+	$(BIN)/python -m bench.speed.run --slice
+	@test -z "$(DATA)" || $(BIN)/python -m bench.mda.run --slice --data "$(DATA)"
 
 docs: .venv/dev.done
 	$(BIN)/python docs/generate.py

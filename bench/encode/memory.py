@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 
 import pyarrow as pa
-from subject import DENSE, SPARSE, pair_collection, pair_table
+
+from bench.encode.subject import DENSE, SPARSE, pair_collection, pair_table
 
 STATUS = Path("/proc/self/status")
 CLEAR = Path("/proc/self/clear_refs")

@@ -8,8 +8,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from bench.common import write_part
+
 HERE = Path(__file__).parent
-START, END = "<!-- from results.json -->", "<!-- end -->"
+START = "<!-- from results.json -->"
 COLOURS = {"tacit": "#1b6ca8", "local hashing": "#d9822b", "other": "#a0a0a0"}
 LABELS, BARS, ROW, TOP, BOTTOM = 350, 400, 24, 40, 30
 RATIOS = ("ratio", "ratio_best", "ratio_sparse_ids", "ratio_one_core")
@@ -82,10 +84,7 @@ def main() -> None:
     """Write the chart and the tables."""
     results = json.loads((HERE / "results.json").read_text(encoding="utf-8"))
     (HERE / "throughput.svg").write_text(chart(results["throughput"]), encoding="utf-8")
-    readme = HERE / "README.md"
-    before, rest = readme.read_text(encoding="utf-8").split(START)
-    after = rest.split(END)[1]
-    readme.write_text(f"{before}{START}\n{tables(results)}\n{END}{after}", encoding="utf-8")
+    write_part(HERE / "README.md", START, tables(results))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -18,17 +17,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from load import Meter, Patience
-from peers import HASHING, Peer, peers
-from subject import DENSE, SPARSE, flat_collection, flat_table, pair_collection, pair_table
 
 import tacit as tc
+from bench.common import ROOT, provenance, say
+from bench.encode.load import Meter, Patience
+from bench.encode.peers import HASHING, Peer, peers
+from bench.encode.subject import DENSE, SPARSE, flat_collection, flat_table, pair_collection, pair_table
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
@@ -124,11 +123,6 @@ class Cell:
         }
 
 
-def say(text: str) -> None:
-    """Print progress at once."""
-    print(text, flush=True)
-
-
 @contextmanager
 def one_core() -> Iterator[None]:
     """Confine this thread, and the threads it starts, to one core."""
@@ -217,7 +211,9 @@ def memory(sizes: Sizes, keys: Iterable[str]) -> list[dict[str, Any]]:
     for kind in keys:
         options = {"rows": sizes.memory_rows, "size": sizes.size, "epsilon": sizes.epsilon, "keys": kind, "seed": SEED}
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        done = subprocess.run([sys.executable, HERE / "memory.py", *words], check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "bench.encode.memory", *words], cwd=ROOT, check=True, capture_output=True, text=True
+        )
         found.append(json.loads(done.stdout))
         say(f"  {kind} ids: {found[-1]['overhead_bytes'] / 1024**3:.2f} GiB above input and output")
     return found
@@ -242,23 +238,6 @@ def judge(cells: list[dict[str, Any]], sizes_in_memory: list[dict[str, Any]], li
     }
 
 
-def git(*words: str) -> str:
-    """Return the output of a git command on this repository."""
-    return subprocess.run(["git", *words], cwd=HERE, check=True, capture_output=True, text=True).stdout.strip()
-
-
-def provenance(sizes: Sizes) -> dict[str, Any]:
-    """Return what was measured, and with which versions."""
-    return {
-        "commit": git("rev-parse", "HEAD"),
-        "source_as_committed": not git("status", "--porcelain", "--", ":/src"),
-        "python": platform.python_version(),
-        "packages": {name: version(name) for name in PACKAGES},
-        "cores": os.cpu_count(),
-        "parameters": {name: getattr(sizes, name) for name in Sizes.__slots__} | {"seed": SEED},
-    }
-
-
 def measure(sizes: Sizes, keys: Iterable[str], limit: int) -> dict[str, Any]:
     """Run both parts."""
     say(f"Throughput at {sizes.rows:,} rows, {sizes.repetitions} interleaved repetitions.")
@@ -266,7 +245,12 @@ def measure(sizes: Sizes, keys: Iterable[str], limit: int) -> dict[str, Any]:
     say(f"Memory at {sizes.memory_rows:,} rows.")
     sizes_in_memory = memory(sizes, keys)
     claims = judge(cells, sizes_in_memory, limit)
-    return provenance(sizes) | {"throughput": cells, "memory": sizes_in_memory, "claims": claims}
+    parameters = {name: getattr(sizes, name) for name in Sizes.__slots__} | {"seed": SEED}
+    return provenance(PACKAGES, parameters=parameters) | {
+        "throughput": cells,
+        "memory": sizes_in_memory,
+        "claims": claims,
+    }
 
 
 def show(results: dict[str, Any], committed: dict[str, Any] | None = None) -> None:

@@ -17,19 +17,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from figures import DecoderName
-from run import provenance, say
 
 import tacit as tc
+from bench.common import SAME, provenance, say
+from bench.mda.figures import DecoderName
+from bench.mda.run import PACKAGES
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "accuracy.json"
 SEED = 7
 AT_ONCE = 25
 """Questions in one statement: they share the join with the reports."""
-
-SAME = 1e-6
-"""Relative difference of repetitions with the same seeds: sums of floating-point numbers in another order."""
 
 Floats = npt.NDArray[np.float64]
 Ranges = list[list[tuple[int, int]]]
@@ -193,8 +191,7 @@ def main() -> int:
     parser.add_argument("--slice", action="store_true", help="repeat the first encoding of each case")
     if parser.parse_args().slice:
         return check_slice()
-    results = provenance()
-    del results["methods"]
+    results = provenance(PACKAGES)
     results["cases"] = {case.name: evaluate(case) for case in CASES}
     RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     holds = True

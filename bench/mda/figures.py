@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from populations import ACS, ADULT
+from bench.mda.populations import ACS, ADULT
 
 __all__ = ["QUERIES", "Campaign", "Curve", "DecoderName", "Method", "Panel", "Point", "Setting", "Workload", "panels"]
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
-from html import escape
 from pathlib import Path
 from typing import Any
 
-from claims import gains, judge
+from bench.chart import chart
+from bench.common import write_part
+from bench.mda.claims import gains, judge
 
 HERE = Path(__file__).parent
 MARKS = {"figures": "<!-- figures -->", "gains": "<!-- gains -->", "accuracy": "<!-- accuracy -->"}
-END = "<!-- end -->"
-COLOURS = ("#d9822b", "#a0a0a0", "#7b3294", "#1b6ca8", "#2a9d5c")
 NAMED = {
     "MG, OLH": "#e8b98a",
     "MG": "#d9822b",
@@ -24,88 +22,7 @@ NAMED = {
     "tacit": "#1b6ca8",
     "tacit pairs": "#56b4e9",
 }
-WIDTH, HEIGHT, LEFT, TOP, GAP = 250, 190, 62, 46, 40
-LEGEND = 16
-"""Height of a line of the legend, below the axis."""
-
-
-def text(x: float, y: float, words: str, anchor: str = "start", colour: str = "black") -> str:
-    """Return a line of text."""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{escape(words)}</text>'
-
-
-def line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float = 1.0) -> str:
-    """Return a straight line."""
-    ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
-    return f'<line {ends} stroke="{colour}" stroke-width="{width}"/>'
-
-
-class Plot:
-    """One panel: positions side by side, errors on a logarithmic axis."""
-
-    def __init__(self, panel: dict[str, Any], points: dict[str, Any], left: float) -> None:
-        self.panel, self.points, self.left = panel, points, left
-        self.positions = list(dict.fromkeys(at for curve in panel["curves"] for at, _ in curve["points"]))
-        values = [self.value(name)[0] for curve in panel["curves"] for _, name in curve["points"]]
-        self.low = math.floor(math.log10(min(values)))
-        self.high = max(self.low + 1, math.ceil(math.log10(max(values))))
-
-    def value(self, name: str) -> tuple[float, float, bool]:
-        """Return a point's error, its standard deviation, and whether it was measured."""
-        point, measure = self.points[name], self.panel["measure"]
-        if measure in point:
-            return point[measure], point[f"{measure}_std"], True
-        return point[f"{measure}_predicted"], 0.0, False
-
-    def across(self, at: str) -> float:
-        """Return where a position lies."""
-        return self.left + WIDTH * (self.positions.index(at) + 0.5) / len(self.positions)
-
-    def up(self, value: float) -> float:
-        """Return where an error lies, cut at the axis."""
-        share = (math.log10(max(value, 10**self.low)) - self.low) / (self.high - self.low)
-        return TOP + HEIGHT * (1 - min(1.0, share))
-
-    def draw(self) -> Iterable[str]:
-        """Yield axes and curves."""
-        foot = TOP + HEIGHT
-        yield text(self.left, TOP - 24, f"Figure {self.panel['figure']}: {self.panel['title']}")
-        shown = {"mnae": "MNAE", "mre_sum": "MRE of SUM", "mre_avg": "MRE of AVG"}[self.panel["measure"]]
-        yield text(self.left, TOP - 8, f"{shown} by {self.panel['axis']}")
-        for power in range(self.low, self.high + 1):
-            y = self.up(10.0**power)
-            yield line(self.left, y, self.left + WIDTH, y, "#dddddd")
-            yield text(self.left - 6, y + 4, f"{10.0**power:g}", "end")
-        for at in self.positions:
-            yield text(self.across(at), foot + 16, at, "middle")
-        for place, curve in enumerate(self.panel["curves"]):
-            yield from self.curve(curve, NAMED.get(curve["name"], COLOURS[place % len(COLOURS)]), place)
-
-    def curve(self, curve: dict[str, Any], colour: str, place: int) -> Iterable[str]:
-        """Yield one curve with its line of the legend."""
-        before: tuple[float, float] | None = None
-        for at, name in curve["points"]:
-            value, spread, measured = self.value(name)
-            x, y = self.across(at) + 3 * (place - 1), self.up(value)
-            if before:
-                yield line(*before, x, y, colour)
-            if measured:
-                yield line(x, self.up(value - spread), x, self.up(value + spread), colour, 0.5)
-            fill = colour if measured else "white"
-            yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" fill="{fill}" stroke="{colour}"/>'
-            before = x, y
-        row, column = divmod(place, 3)
-        yield text(self.left + 85 * column, TOP + HEIGHT + 34 + LEGEND * row, curve["name"], colour=colour)
-
-
-def chart(panels: list[dict[str, Any]], points: dict[str, Any]) -> str:
-    """Return the panels of a figure side by side."""
-    step = LEFT + WIDTH + GAP
-    plots = [Plot(panel, points, LEFT + step * place) for place, panel in enumerate(panels)]
-    size = f'width="{step * len(plots)}" height="{TOP + HEIGHT + 34 + 2 * LEGEND}"'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="11">'
-    body = [part for plot in plots for part in plot.draw()]
-    return "\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *body, "</svg>\n"])
+SHOWN = {"mnae": "MNAE", "mre_sum": "MRE of SUM", "mre_avg": "MRE of AVG"}
 
 
 def figure_table(results: dict[str, Any]) -> str:
@@ -179,16 +96,12 @@ def main() -> None:
     for panel in results["panels"]:
         figures.setdefault(panel["figure"].rstrip("abcd*"), []).append(panel)
     for number, panels in figures.items():
-        (HERE / f"figure{number}.svg").write_text(chart(panels, results["points"]), encoding="utf-8")
+        (HERE / f"figure{number}.svg").write_text(chart(panels, results["points"], NAMED, SHOWN), encoding="utf-8")
     tables = {"figures": figure_table(results), "gains": gain_table(results)}
     if (HERE / "accuracy.json").exists():  # the two benchmarks run one without the other
         tables["accuracy"] = accuracy_table(json.loads((HERE / "accuracy.json").read_text(encoding="utf-8")))
-    readme = HERE / "README.md"
-    page = readme.read_text(encoding="utf-8")
     for name, table in tables.items():
-        before, rest = page.split(MARKS[name])
-        page = f"{before}{MARKS[name]}\n{table}\n{END}{rest.split(END, 1)[1]}"
-    readme.write_text(page, encoding="utf-8")
+        write_part(HERE / "README.md", MARKS[name], table)
 
 
 if __name__ == "__main__":

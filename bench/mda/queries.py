@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-import zlib
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from figures import QUERIES, Setting, Workload
-from populations import MEASURE, Population
 
-__all__ = ["Question", "Sample", "draw", "seed_of"]
+from bench.common import seed_of
+from bench.mda.figures import QUERIES, Setting, Workload
+from bench.mda.populations import MEASURE, Population
+
+__all__ = ["Question", "Sample", "draw"]
 
 NEAR = 1.5
 """A question is "around" a selectivity if it is off by at most this factor."""
@@ -23,11 +24,6 @@ TRIAL_ROWS = 100_000
 """Rows on which selectivities are tried; the true answers come from all rows."""
 
 Ints = npt.NDArray[np.int64]
-
-
-def seed_of(*words: object) -> int:
-    """Return a seed that depends on names only, so that adding a point moves no other."""
-    return zlib.crc32(" | ".join(map(str, words)).encode())
 
 
 @dataclass(frozen=True)

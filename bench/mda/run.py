@@ -9,25 +9,22 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
-import platform
-import subprocess
 import sys
 import time
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from claims import judge
-from figures import Campaign, DecoderName, Panel, Point, Setting, Workload, panels
-from populations import MEASURE, load
-from queries import Question, Sample, draw, seed_of
 
 import tacit as tc
+from bench.common import figure, provenance, say, seed_of, verdict
+from bench.mda.claims import judge
+from bench.mda.figures import Campaign, DecoderName, Panel, Point, Setting, Workload, panels
+from bench.mda.populations import MEASURE, load
+from bench.mda.queries import Question, Sample, draw
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
@@ -38,16 +35,8 @@ MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
 TOLERANCE = 1.6
 """Factor within which two means of 30 absolute errors agree: four standard errors (each 0.76/sqrt(30) of the mean)."""
 
-SAME = 1e-6
-"""Relative difference of repetitions with the same seeds: sums of floating-point numbers in another order."""
-
 SLICED = (("4a", "HIO", "0.25"), ("5", "tacit", "1"), ("6b", "MG", "0.1"))
 """Figure, curve and position of the points that ``--slice`` recomputes."""
-
-
-def say(text: str) -> None:
-    """Print progress at once."""
-    print(text, flush=True)
 
 
 def collection_of(campaign: Campaign, folder: Path) -> tc.Collection:
@@ -155,11 +144,6 @@ def predict(campaign: Campaign, workload: Workload, folder: Path) -> dict[str, A
     return {"queries": 0, f"{name}_predicted": figure(np.mean(shares))}
 
 
-def figure(number: Any) -> float:
-    """Return a number with six significant digits."""
-    return float(f"{float(number):.6g}")
-
-
 def campaigns() -> dict[Campaign, list[Workload]]:
     """Return every campaign with the workloads of all panels, each once."""
     wanted: dict[Campaign, dict[Workload, None]] = {}
@@ -199,23 +183,6 @@ def methods() -> list[dict[str, Any]]:
     return [asdict(method) for method in dict.fromkeys(campaign.method for campaign in campaigns())]
 
 
-def git(*words: str) -> str:
-    """Return the output of a git command on this repository."""
-    return subprocess.run(["git", *words], cwd=HERE, check=True, capture_output=True, text=True).stdout.strip()
-
-
-def provenance() -> dict[str, Any]:
-    """Return what was measured, and with which versions."""
-    return {
-        "commit": git("rev-parse", "HEAD"),
-        "source_as_committed": not git("status", "--porcelain", "--", ":/src"),
-        "python": platform.python_version(),
-        "packages": {name: version(name) for name in PACKAGES},
-        "cores": len(os.sched_getaffinity(0)),
-        "methods": methods(),
-    }
-
-
 def check_slice(folder: Path) -> int:
     """Recompute three points; return 1 if one is off by more than the tolerance."""
     committed, failed = json.loads(RESULTS.read_text(encoding="utf-8"))["points"], False
@@ -229,9 +196,8 @@ def check_slice(folder: Path) -> int:
         point = chosen[key]
         now = measure(point.campaign, [point.workload], folder)[point.workload.name]["mnae"]
         before = committed[point.name]["mnae"]
-        same, near = abs(now / before - 1) <= SAME, 1 / TOLERANCE <= now / before <= TOLERANCE
-        verdict = "the same" if same else f"within {TOLERANCE} times" if near else "OFF"
-        say(f"figure {key[0]}, {key[1]} at {key[2]}: MNAE {now:.6g}, committed {before:.6g}: {verdict}.")
+        near, shown = verdict(now, before, TOLERANCE)
+        say(f"figure {key[0]}, {key[1]} at {key[2]}: MNAE {now:.6g}, committed {before:.6g}: {shown}.")
         failed |= not near
     return int(failed)
 
@@ -244,7 +210,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.slice:
         return check_slice(options.data)
-    results = provenance() | everything(options.data)
+    results = provenance(PACKAGES, methods=methods()) | everything(options.data)
     RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     for statement in judge(results):
         say(f"{'agrees' if statement['agrees'] else 'DIFFERS'}: {statement['paper']} Found: {statement['found']}")

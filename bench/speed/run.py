@@ -8,17 +8,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +21,7 @@ import duckdb
 import numpy as np
 
 import tacit as tc
+from bench.common import provenance, say, timed
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
@@ -56,18 +52,6 @@ class Sizes:
 
 FULL = Sizes(20_000_000, 7, 2_000_000, 50_000, 5, (0.5, 1.0))
 SLICE = Sizes(4_000_000, 3, 2_000_000, 20_000, 2, (1.0,))
-
-
-def say(text: str) -> None:
-    """Print progress at once."""
-    print(text, flush=True)
-
-
-def timed(work: Callable[[], object]) -> float:
-    """Return the seconds of one call."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def pair_reports(sizes: Sizes) -> tuple[tc.Collection, dict[str, Any]]:
@@ -139,7 +123,7 @@ def frequencies(sizes: Sizes) -> dict[str, Any]:
 
 
 def _frequencies(sizes: Sizes, epsilon: float) -> dict[str, Any]:
-    from peer import olh_variance, serve  # the join runs without the peer installed
+    from bench.speed.peer import olh_variance, serve  # the join runs without the peer installed
 
     attribute = tc.Categorical("v", values=list(range(sizes.values)))
     schema = tc.Schema([tc.Service("users", key="uid", attributes=[attribute])])
@@ -181,23 +165,6 @@ def _frequencies(sizes: Sizes, epsilon: float) -> dict[str, Any]:
 PARTS: dict[str, Callable[[Sizes], dict[str, Any]]] = {JOIN: join, FREQUENCIES: frequencies}
 
 
-def git(*words: str) -> str:
-    """Return the output of a git command on this repository."""
-    return subprocess.run(["git", *words], cwd=HERE, check=True, capture_output=True, text=True).stdout.strip()
-
-
-def provenance(sizes: Sizes) -> dict[str, Any]:
-    """Return what was measured, and with which versions."""
-    return {
-        "commit": git("rev-parse", "HEAD"),
-        "source_as_committed": not git("status", "--porcelain", "--", ":/src"),
-        "python": platform.python_version(),
-        "packages": {name: version(name) for name in PACKAGES},
-        "cores": len(os.sched_getaffinity(0)),
-        "parameters": asdict(sizes) | {"seed": SEED},
-    }
-
-
 def show(name: str, found: dict[str, Any]) -> None:
     """Print one part."""
     if name == JOIN:
@@ -225,7 +192,7 @@ def main() -> int:
     committed = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     holds = True
     for name in [options.part] if options.part else list(PARTS):
-        found = provenance(sizes) | PARTS[name](sizes)
+        found = provenance(PACKAGES, parameters=asdict(sizes) | {"seed": SEED}) | PARTS[name](sizes)
         show(name, found)
         holds &= found["holds"]
         if options.slice and name in committed:

@@ -7,8 +7,10 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from bench.common import write_part
+
 HERE = Path(__file__).parent
-START, END = "<!-- from results.json -->", "<!-- end -->"
+START = "<!-- from results.json -->"
 
 
 def measured_at(part: dict[str, Any]) -> str:
@@ -58,10 +60,7 @@ def main() -> None:
     """Write the tables."""
     results = json.loads((HERE / "results.json").read_text(encoding="utf-8"))
     lines = [*join_table(results["join"]), "", *frequency_table(results["frequencies"])]
-    readme = HERE / "README.md"
-    before, rest = readme.read_text(encoding="utf-8").split(START)
-    table = "\n".join(lines)
-    readme.write_text(f"{before}{START}\n{table}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    write_part(HERE / "README.md", START, "\n".join(lines))
 
 
 if __name__ == "__main__":
