@@ -60,7 +60,7 @@ def rewrite(collection: Collection, question: str, table: str, *, dialect: Engin
         if not _is_public(scope, node):
             raise _refusal(scope, node, "groups by public columns")
         outer = outer.group_by(_bare(node))
-    return outer.sql(dialect=dialect)
+    return outer.sql(dialect=dialect, normalize_functions=False)
 
 
 def _split(scope: Scope, statement: exp.Select) -> tuple[exp.Expr | None, exp.Expr | None]:

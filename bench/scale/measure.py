@@ -1,0 +1,195 @@
+"""One engine at one size, in a process of its own: load, ask, and say what it took, as one line of JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import psutil
+import pyarrow as pa
+
+import tacit as tc
+from bench.common import seed_of, timed
+
+SIDE = 125
+BATCH = 2_000_000
+"""Reports in one load."""
+
+ASKED = 7
+"""Questions timed; the first is not counted."""
+
+
+def collection_of() -> tc.Collection:
+    """Two attributes of 125 values: about 100,000 codes."""
+    attributes = [tc.Ordinal(name, low=0, high=SIDE - 1) for name in ("a", "b")]
+    schema = tc.Schema([tc.Service("users", key="uid", attributes=attributes)])
+    return tc.Collection(schema, 1.0, mechanism="hio", oracle="lh")
+
+
+def batches(collection: tc.Collection, reports: int) -> Iterator[pa.Table]:
+    """Yield reports with random 64-bit keys, none of them twice, and codes that are as frequent as uniform records'."""
+    rng = np.random.default_rng(seed_of("scale", reports))
+    [channel] = collection.contract["users"].channels
+    views = len(channel.views)
+    sizes = np.array([view.oracle.alphabet for view in channel.views])
+    offsets = np.array([view.offset for view in channel.views])
+    for start in range(0, reports, BATCH):
+        rows = min(BATCH, reports - start)
+        place = np.arange(start, start + rows, dtype=np.uint64)
+        key = (place * np.uint64(0x9E3779B97F4A7C15)).view(np.int64)  # odd: a permutation of 64-bit numbers
+        view = rng.integers(0, views, rows)
+        code = offsets[view] + (rng.random(rows) * sizes[view]).astype(np.int64)
+        columns = {
+            "uid": key,
+            "slot": np.zeros(rows, np.int16),
+            "channel": np.zeros(rows, np.int32),
+            "code": code,
+        }
+        yield pa.table(columns).replace_schema_metadata({"tacit.collection": collection.id, "tacit.service": "users"})
+
+
+def questions(seed: int) -> Iterator[str]:
+    """Yield counts over random ranges of both attributes, half of each domain wide."""
+    rng, width = np.random.default_rng(seed), SIDE // 2
+    while True:
+        a, b = rng.integers(0, SIDE - width, 2)
+        yield f"SELECT COUNT(*) AS n FROM users WHERE a BETWEEN {a} AND {a + width} AND b BETWEEN {b} AND {b + width}"
+
+
+class Memory:
+    """Peak resident memory of this process and those it started, sampled ten times a second."""
+
+    def __init__(self) -> None:
+        self.peak, self._over = 0, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        own = psutil.Process()
+        while not self._over.wait(0.1):
+            total = 0
+            for process in (own, *own.children(recursive=True)):
+                try:
+                    total += process.memory_info().rss
+                except psutil.Error:  # it has ended
+                    continue
+            self.peak = max(self.peak, total)
+
+    def stop(self) -> int:
+        """Return the peak in bytes."""
+        self._over.set()
+        self._thread.join()
+        return max(self.peak, 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+@contextmanager
+def opened(engine: str, folder: Path) -> Iterator[tuple[tc.Database, Callable[[], int]]]:
+    """Lend a database, and a function that says how large it is on disk."""
+    if engine == "duckdb":
+        path = folder / "reports.tacit"
+        yield tc.connect(path), lambda: path.stat().st_size
+    elif engine == "postgres":
+        import psycopg
+
+        with _postgres() as address:
+            database = tc.connect(address)
+
+            def size() -> int:
+                with psycopg.connect(address, autocommit=True) as connection:
+                    query = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relname LIKE 'reports_%'"
+                    [(found,)] = connection.execute(query).fetchall()
+                return int(found)
+
+            yield database, size
+            database.close()
+    else:
+        from tacit.engines.spark import local_session
+
+        path = folder / "reports"
+        session = local_session(int(engine[-1]))
+        yield tc.connect(str(path), engine=session), lambda: sum(f.stat().st_size for f in path.rglob("*.parquet"))
+        session.stop()
+
+
+@contextmanager
+def _postgres() -> Iterator[str]:
+    import pgserver
+
+    with tempfile.TemporaryDirectory() as folder:
+        server = pgserver.get_server(folder)
+        yield server.get_uri()
+        server.cleanup()
+
+
+def bare(folder: Path) -> Callable[[], float]:
+    """Return a timer of the scan and join that any question must do, in the same database."""
+    beside = duckdb.connect(str(folder / "reports.tacit"))
+    [(table,)] = beside.execute(
+        "SELECT table_name FROM information_schema.tables WHERE table_name LIKE 'reports%'"
+    ).fetchall()
+    [(codes,)] = beside.execute(f'SELECT max(code) + 1 FROM "{table}"').fetchall()
+    beside.execute(f"CREATE TEMP TABLE contributions AS SELECT range AS code, random() AS c FROM range({codes})")
+    text = f'SELECT sum(c) FROM "{table}" JOIN contributions USING (code)'
+    return lambda: timed(lambda: beside.execute(text).fetchall())
+
+
+def measure(engine: str, reports: int) -> dict[str, Any]:
+    """Load and ask."""
+    collection, memory = collection_of(), Memory()
+    with tempfile.TemporaryDirectory() as name, opened(engine, Path(name)) as (database, size):
+        folder = Path(name)
+        database.create(collection)
+        loads = [timed(partial(database.load, {"users": table})) for table in batches(collection, reports)]
+        text = questions(seed_of("scale", engine))
+        ours, theirs = [], []
+        other = bare(folder) if engine == "duckdb" else None
+        for _ in range(ASKED):
+            ours.append(timed(lambda: database.sql(next(text))))
+            if other:
+                theirs.append(other())
+        found = {
+            "engine": engine,
+            "reports": reports,
+            "codes": collection.contract["users"].channels[0].alphabet,
+            "load_seconds": round(sum(loads), 2),
+            "last_batch_seconds": round(loads[-1], 2),
+            "query_seconds": round(statistics.median(ours[1:]), 4),
+            "bare_seconds": round(statistics.median(theirs[1:]), 4) if theirs else None,
+        }
+        if not engine.startswith("spark"):
+            start = time.perf_counter()
+            database.rollup("users")
+            found["rollup_made_seconds"] = round(time.perf_counter() - start, 2)
+            rolled = [timed(lambda: database.sql(next(text))) for _ in range(ASKED)]
+            found["rollup_query_seconds"] = round(statistics.median(rolled[1:]), 4)
+        found["bytes_per_report"] = round(_size_without_rollup(database, size, engine, folder) / reports, 2)
+    return found | {"peak_memory_mib": memory.stop() >> 20}
+
+
+def _size_without_rollup(database: tc.Database, size: Callable[[], int], engine: str, folder: Path) -> int:
+    """Return the size on disk once everything is written there; the rollup is small beside it."""
+    database.close()
+    if engine == "duckdb":
+        with duckdb.connect(str(folder / "reports.tacit")) as connection:
+            connection.execute("CHECKPOINT")
+    return size()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("engine", choices=["duckdb", "postgres", "spark1", "spark2"])
+    parser.add_argument("reports", type=int)
+    options = parser.parse_args()
+    print(json.dumps(measure(options.engine, options.reports)))
