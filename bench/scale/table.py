@@ -55,8 +55,8 @@ def extrapolated(points: list[dict[str, Any]]) -> str:
             f"{rows:,} = {per_row * 1e9:.0f} ns; a question has a fixed part of {fixed:.1f} s.",
             f"- {TARGET:,} reports on {CLUSTER_CORES:,} cores: {TARGET / CLUSTER_CORES:,.0f} reports each, "
             f"{scanned:.1f} s + {fixed:.1f} s for a question.",
-            f"- Loading takes {load * 1e6:.1f} µs of a core for a report here, so {load * TARGET / CLUSTER_CORES:,.0f} s "
-            "on that cluster, shuffles not counted.",
+            f"- Loading takes {load * 1e6:.1f} µs of a core for a report here, so "
+            f"{load * TARGET / CLUSTER_CORES:,.0f} s on that cluster, shuffles not counted.",
             f"- {large['bytes_per_report']:g} bytes each are {disk:,.0f} GB of Parquet files.",
         ]
     )
