@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -75,6 +77,11 @@ class Answer:
                 columns[name] = cells
         return pa.table(columns)
 
+    def to_json(self) -> str:
+        """Return rows with the columns of `to_arrow`, and the notes; what is not a finite number is null."""
+        rows = [{name: _finite(value) for name, value in row.items()} for row in self.to_arrow().to_pylist()]
+        return json.dumps({"rows": rows, "notes": list(self.notes)}, indent=1, default=str)
+
     def to_pandas(self) -> Any:
         """Return a pandas frame with the columns of `to_arrow`."""
         return self.to_arrow().to_pandas()
@@ -145,6 +152,10 @@ class Answer:
         has_estimates = any(isinstance(cell, Estimate) for row in self.rows for cell in row)
         drawn = self.plot() if has_estimates else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{drawn}{notes}"
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _shown(cell: Any) -> str:

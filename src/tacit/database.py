@@ -82,6 +82,21 @@ class Database:
             self._engine.add_contract(collection.id, collection.to_json())
             self._collections[collection.id] = collection
 
+    @property
+    def collections(self) -> list[Collection]:
+        """The collections, in the order of their creation."""
+        return list(self._collections.values())
+
+    def forget(self, person: int | str) -> int:
+        """Delete all reports of a person, in all collections; return how many there were."""
+        tables = [
+            (_table(collection, service.name), service.key)
+            for collection in self._collections.values()
+            for service in collection.schema.services
+            if self._engine.has_table(_table(collection, service.name))
+        ]
+        return self._engine.forget(tables, person)
+
     def dimension(self, name: str, table: Any, *, key: str) -> None:
         """Add a public table (products, shops) that services are joined with on a sensitive attribute, its key.
 

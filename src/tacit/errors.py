@@ -15,7 +15,9 @@
     │   └─ UnanswerableError               it is clear, but the layout holds no unbiased answer to it
     ├─ PrivacyError                       would break or overspend a guarantee; nothing was released
     │   └─ RandomnessError                 the operating system's generator failed
+    ├─ AccessError                        a key is missing, unknown, or not good for what is asked
     ├─ EngineError                        the engine failed; never shows its words, which may quote values
+    │   └─ OverloadedError                 there is no room, on the disk or in the queue; try again later
     ├─ ReportError                        reports do not belong to a collection, or do not fit it
     ├─ ContractError                      a contract file is damaged or of another version
     └─ InternalError                      our bug
@@ -30,11 +32,13 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "AccessError",
     "BindError",
     "ContractError",
     "EngineError",
     "InternalError",
     "LayoutError",
+    "OverloadedError",
     "ParseError",
     "PrivacyError",
     "QueryError",
@@ -183,10 +187,22 @@ class RandomnessError(PrivacyError):
     default_code = "randomness"
 
 
+class AccessError(TacitError):
+    """A key is missing, unknown, or not good for what is asked."""
+
+    default_code = "unknown-key"
+
+
 class EngineError(TacitError):
     """The engine failed. Its own words may quote stored values and are left out."""
 
     default_code = "engine"
+
+
+class OverloadedError(EngineError):
+    """There is no room, on the disk or in the queue. Nothing was stored; try again later."""
+
+    default_code = "overloaded"
 
 
 class ReportError(TacitError):

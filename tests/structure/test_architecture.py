@@ -36,7 +36,7 @@ LAYERS: list[set[str]] = [
     {"query", "advisor"},
     {"collection"},
     {"database", "testing"},
-    {"functions"},
+    {"functions", "server"},
     {"cli"},
 ]
 """A module imports from earlier layers, or from its own package."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 import tacit
-from tacit.cli import audit, demo, encode, init, load, plan, query, shell
+from tacit.cli import audit, demo, encode, init, keys, load, plan, query, serve, shell
 from tacit.errors import InternalError, PrivacyError, TacitError
 
 __all__ = ["main", "parser"]
@@ -25,6 +25,8 @@ VERBS: dict[str, ModuleType] = {
     "load": load,
     "query": query,
     "shell": shell,
+    "serve": serve,
+    "keys": keys,
 }
 
 

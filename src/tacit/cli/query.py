@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
-import math
 from pathlib import Path
-from typing import Any
 
 from tacit.answer import Answer
 from tacit.database import Database, connect
@@ -65,12 +62,4 @@ def open_existing(path: str) -> Database:
 
 def print_answer(answer: Answer, *, as_json: bool) -> None:
     """Print an answer for people or for programs."""
-    if as_json:
-        rows = [{name: _plain(value) for name, value in row.items()} for row in answer.to_arrow().to_pylist()]
-        print(json.dumps({"rows": rows, "notes": list(answer.notes)}, indent=1, default=str))
-    else:
-        print(answer)
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    print(answer.to_json() if as_json else answer)

@@ -64,6 +64,9 @@ class Engine(Protocol):
     def append(self, batches: Sequence[Batch]) -> list[int]:
         """Add the reports of people who have not reported, all batches or none; return how many each refused."""
 
+    def forget(self, tables: Sequence[tuple[str, str]], person: int | str) -> int:
+        """Delete a person from tables, given with their keys, and from their rollups; return how many rows."""
+
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
         """Keep counts of codes by public columns beside a report table from now on, exact after every batch."""
 

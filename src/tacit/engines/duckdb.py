@@ -117,6 +117,20 @@ class DuckDB:
         [(count,)] = connection.execute(f"SELECT count(*) FROM new{number}").fetchall()  # noqa: S608
         return batch.rows - int(count)
 
+    def forget(self, tables: Sequence[tuple[str, str]], person: int | str) -> int:
+        """Delete a person from tables, given with their keys, and from their rollups; return how many rows."""
+        deleted, rolled = 0, self.rollups()
+        with self._door:
+            for table, key in tables:
+                column = f'CAST("{key}" AS VARCHAR)'  # a key of another type is nobody's
+                query = f'DELETE FROM "{table}" WHERE {column} = ?'  # noqa: S608
+                [(count,)] = self._connection.execute(query, [str(person)]).fetchall()
+                deleted += count
+                if count and table in rolled:
+                    rows = f'CREATE OR REPLACE TABLE "{rollup_of(table)}" AS {counted(table, rolled[table])}'
+                    self._connection.execute(rows)
+        return deleted
+
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
         """Keep counts of codes by public columns beside a report table from now on, exact after every batch."""
         with self._door:

@@ -159,6 +159,19 @@ class Postgres:
         insert = "INSERT INTO tacit_rollups VALUES ($1, $2, $3) ON CONFLICT (name) DO UPDATE SET by = $2, rows = $3"
         connection.execute(insert, [table, list(by), size])
 
+    def forget(self, tables: Sequence[tuple[str, str]], person: int | str) -> int:
+        """Delete a person from tables, given with their keys, and from their rollups; return how many rows."""
+        deleted = 0
+        with self._connection() as connection:
+            rolled = _rollups(connection)
+            for table, key in tables:
+                query = f"DELETE FROM {_quoted(table)} WHERE {_quoted(key)}::text = $1"  # noqa: S608
+                count = connection.execute(query, [str(person)]).rowcount
+                deleted += count
+                if count and table in rolled:
+                    self._replace_rollup(connection, table, rolled[table], counted(table, rolled[table]))
+        return deleted
+
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
         """Keep counts of codes by public columns beside a report table from now on, exact after every batch."""
         with self._connection() as connection:

@@ -164,6 +164,12 @@ class Spark:
         new.select(*batch.reports.column_names).write.parquet(place)
         return batch.rows - int(self._session.read.parquet(place).count())
 
+    def forget(self, tables: Sequence[tuple[str, str]], person: int | str) -> int:
+        """Refuse: files are only ever added to."""
+        del person  # never named in an error
+        problem = f"Spark's files are only added to; rewrite {len(tables)} tables without that person's rows."
+        raise EngineError(problem, code="cannot-forget")
+
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
         """Refuse: a cluster is asked about people, and its files are only ever added to."""
         problem = f"Spark keeps no rollups; {table.rpartition('_')[2]} by {', '.join(by) or 'code'} is read in full."

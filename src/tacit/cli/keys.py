@@ -1,0 +1,40 @@
+"""Make, list and revoke the keys of a collector."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from tacit.server.keys import Keys
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("folder", help="the folder of `tacit serve`")
+    parser.add_argument("action", choices=["create", "list", "revoke"])
+    parser.add_argument("name", nargs="?", default="", help="whose key to create, or the digest of the one to revoke")
+    parser.add_argument("--scope", action="append", default=[], help="ingest, query, admin or audit; may be repeated")
+    parser.add_argument("--origin", default="", help="the page a browser's key is bound to, as https://shop.example")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do it; a running collector must be started again to see it."""
+    folder = Path(options.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    keys = Keys(folder / "keys.json")
+    if options.action == "create":
+        made = keys.create(options.name, options.scope or ["ingest"], options.origin)
+        print(json.dumps({"key": made}) if options.json else f"{made}\nThis is shown once; only its hash is kept.")
+    elif options.action == "revoke":
+        revoked = keys.revoke(options.name)
+        print(json.dumps({"revoked": revoked}) if options.json else f"{revoked} revoked")
+    elif options.json:
+        print(json.dumps(keys.listed()))
+    else:
+        for key in keys.listed():
+            print(f"{key['digest']}  {key['name']}  {', '.join(key['scopes'])}  {key['origin']}")  # type: ignore[arg-type]
+    return 0

@@ -1,0 +1,78 @@
+"""Collect reports and answer questions over HTTP, from one folder."""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import socket
+from pathlib import Path
+
+import uvicorn
+
+from tacit.collection import Collection
+from tacit.errors import UsageError
+from tacit.server.app import make_app
+from tacit.server.collector import Collector
+from tacit.server.keys import Keys
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("folder", help="where everything is kept; it is made if it does not exist")
+    parser.add_argument("collections", nargs="*", help="collection files or contracts to publish")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8765, help="port (default 8765); 0 for any that is free")
+    parser.add_argument("--certificate", help="PEM file with the certificate, for TLS")
+    parser.add_argument("--private-key", help="PEM file with its key")
+    parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front of this does TLS")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until the process is told to end; what was acknowledged is on disk before that."""
+    _check_exposure(options)
+    folder = Path(options.folder)
+    read = [Collection.from_file(path) for path in options.collections]  # before anything is made
+    collector = Collector(folder)
+    keys = Keys(folder / "keys.json")
+    if not _is_loopback(options.host) and not keys.required:
+        collector.close()
+        message = "Beyond this machine a collector needs keys. Make some first: tacit keys create."
+        raise UsageError(message, code="no-keys")
+    for collection in read:
+        collector.publish(collection)
+    listening = socket.create_server((options.host, options.port))
+    host, port = listening.getsockname()[:2]
+    scheme = "https" if options.certificate else "http"
+    print(f"listening on {scheme}://{host}:{port}", flush=True)
+    for name in collector.collections:
+        print(f"collecting {name}", flush=True)
+    config = uvicorn.Config(
+        make_app(collector, keys),
+        log_level="warning",
+        access_log=False,  # it would hold addresses of people
+        ssl_certfile=options.certificate,
+        ssl_keyfile=options.private_key,
+        timeout_graceful_shutdown=4,
+        server_header=False,
+    )
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        collector.close()
+    return 0
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _check_exposure(options: argparse.Namespace) -> None:
+    """Refuse to send keys and reports over a network in the clear."""
+    if not _is_loopback(options.host) and not options.certificate and not options.behind_proxy:
+        message = "Beyond this machine give --certificate and --private-key, or --behind-proxy if a proxy does TLS."
+        raise UsageError(message, code="no-tls")

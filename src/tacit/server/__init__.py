@@ -1,0 +1,1 @@
+"""The collector: publishes contracts, takes reports, answers questions. One process, one folder."""

@@ -1,0 +1,184 @@
+"""The collector's parts together: contracts, the inbox, the analytical database, and what moves between them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tacit.answer import Answer
+from tacit.collection import Collection
+from tacit.contract import ServiceContract
+from tacit.database import Database, connect
+from tacit.errors import PrivacyError, TacitError, UnknownNameError
+from tacit.server.inbox import Inbox, Pending, Status
+from tacit.server.judge import Judge, Person, Refused, Report
+
+__all__ = ["Collector", "stored_key"]
+
+MOVED_AT_ONCE = 100_000
+"""People whose reports go to the analytical database in one batch."""
+
+IDLE_SECONDS = 1.0
+"""How long reports may wait in the inbox while nobody asks."""
+
+TYPES = {"text": pa.string(), "number": pa.float64(), "flag": pa.bool_()}
+LOG = logging.getLogger("tacit.server")
+
+
+class Collector:
+    """Takes reports and answers questions, in one folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Where everything is kept: ``inbox.db`` and ``reports.tacit``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.inbox = Inbox(folder / "inbox.db")
+        self.database: Database = connect(folder / "reports.tacit")
+        self._judges: dict[str, Judge] = {}
+        self._moving = threading.Lock()
+        self._stopped = threading.Event()
+        for collection in self.database.collections:
+            self._open(collection)
+        self._mover = threading.Thread(target=self._move_now_and_then, name="mover", daemon=True)
+        self._mover.start()
+
+    def publish(self, collection: Collection) -> None:
+        """Take reports of a collection from now on; publishing it again changes nothing."""
+        collection.refuse_unsafe()
+        self.database.create(collection)
+        self._open(collection)
+
+    def _open(self, collection: Collection) -> None:
+        contract = collection.contract
+        names = [service.name for service in collection.schema.services]
+        self.inbox.add_collection(collection.id, names, contract.round, contract.tier)
+        self._judges[collection.id] = Judge(contract)
+
+    @property
+    def collections(self) -> dict[str, Collection]:
+        """Published collections by their ids."""
+        return {collection.id: collection for collection in self.database.collections}
+
+    def collection(self, name: str) -> Collection:
+        """Return a published collection."""
+        found = self.collections.get(name)
+        if found is None:
+            raise UnknownNameError("collection", name[:64], (), code="unknown-collection")
+        return found
+
+    def accept(self, collection: str, reports: Sequence[Any]) -> Future[list[dict[str, str]]]:
+        """Judge and store reports; the statuses, one for each, come once what they acknowledge is on disk."""
+        self.collection(collection)
+        judged = [self._judges[collection](report) for report in reports]
+        good = [report for report in judged if isinstance(report, Report)]
+        answer: Future[list[dict[str, str]]] = Future()
+        if not good:
+            answer.set_result([_shown(report) for report in judged if isinstance(report, Refused)])
+            return answer
+        stored = self.inbox.put(collection, good)
+
+        def tell(done: Future[list[Status]]) -> None:
+            failure = done.exception()
+            if failure is not None:
+                answer.set_exception(failure)
+                return
+            statuses = iter(done.result())
+            answer.set_result([_shown(one if isinstance(one, Refused) else next(statuses)) for one in judged])
+
+        stored.add_done_callback(tell)
+        return answer
+
+    def query(self, text: str, **options: Any) -> Answer:
+        """Answer a question about everything that was acknowledged before it was asked."""
+        self.move()
+        return self.database.sql(text, **options)
+
+    def forget(self, person: Person) -> int:
+        """Delete a person's reports everywhere, and refuse later ones; return how many there were."""
+        with self._moving:  # nothing of her may be on its way
+            deleted = sum(self.inbox.forget(name, person) for name in self.collections)
+            self.database.forget(stored_key(person))
+        return deleted
+
+    def move(self) -> int:
+        """Bring all complete reports from the inbox to the analytical database; return how many."""
+        with self._moving:
+            return sum(
+                self._move(collection, compiled)
+                for collection in self.database.collections
+                for compiled in collection.contract.services
+            )
+
+    def _move(self, collection: Collection, compiled: ServiceContract) -> int:
+        name, moved = compiled.service.name, 0
+        while True:
+            waiting = self.inbox.pending(collection.id, name, compiled.service.sends, MOVED_AT_ONCE)
+            if not waiting:
+                return moved
+            kinds = self.inbox.kinds(collection.id, name, len(compiled.service.public))
+            self.database.load({name: _table(collection, compiled, waiting, kinds)})
+            self.inbox.moved([report.number for report in waiting])
+            moved += len(waiting)
+
+    def _move_now_and_then(self) -> None:
+        while not self._stopped.wait(IDLE_SECONDS):
+            try:
+                self.move()
+            except PrivacyError:
+                raise
+            except TacitError as error:  # they stay in the inbox; the next question says what is wrong
+                LOG.error("reports wait in the inbox: %s", error.code)
+
+    def close(self) -> None:
+        """Store what waits, bring it to the database, and close."""
+        self._stopped.set()
+        self._mover.join()
+        self.move()
+        self.inbox.close()
+        self.database.close()
+
+
+def stored_key(person: Person) -> str:
+    """Return a person as the analytical database knows her: text, in which numbers cannot be mistaken for text."""
+    return person if isinstance(person, str) else f"\x01{person}"
+
+
+def _shown(status: Refused | Status) -> dict[str, str]:
+    if isinstance(status, Refused):
+        return {"status": "refused", "code": status.code}
+    return {"status": status} if status in ("stored", "again") else {"status": "refused", "code": status}
+
+
+def _table(
+    collection: Collection, compiled: ServiceContract, reports: Sequence[Pending], kinds: Sequence[str]
+) -> pa.Table:
+    """Return reports as the encoder would have made them."""
+    service, channels = compiled.service, len(compiled.channels)
+    contents = [json.loads(report.content) for report in reports]
+    repeat = pa.array(np.repeat(np.arange(len(reports)), channels))
+    columns: dict[str, Any] = {
+        service.key: pa.array([stored_key(report.person) for report in reports], pa.string()).take(repeat),
+        "slot": pa.array([report.slot for report in reports], pa.int16()).take(repeat),
+        "channel": pa.array(np.tile(np.arange(channels, dtype=np.int32), len(reports))),
+        "code": pa.array([code for codes, _ in contents for code in codes], pa.int64()),
+    }
+    for number, (attribute, kind) in enumerate(zip(service.public, kinds, strict=True)):
+        values = [
+            float(public[number]) if kind == "number" and public[number] is not None else public[number]
+            for _, public in contents
+        ]
+        columns[attribute.name] = pa.array(values, TYPES[kind]).take(repeat)
+    metadata = {"tacit.collection": collection.id, "tacit.service": service.name}
+    return pa.table(columns).replace_schema_metadata(metadata)

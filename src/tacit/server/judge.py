@@ -1,0 +1,121 @@
+"""Whether a report may be stored: its form, service, slot, codes and public columns, against the contract."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeGuard
+
+from tacit.contract import Contract, ServiceContract
+
+__all__ = ["Judge", "Person", "Refused", "Report"]
+
+Person = int | str
+"""A key: 42 and "42" are different people."""
+
+LONGEST_PERSON = 200
+MOST_PUBLIC = 4_096
+"""Bytes of a report's public columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report that the contract knows: who, where, and its content as canonical bytes."""
+
+    person: Person
+    service: str
+    slot: int
+    content: bytes
+    kinds: tuple[str | None, ...] = ()
+    """Kinds of its public values: text, number, flag, or None for NULL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A report that is never acceptable."""
+
+    code: str
+
+
+class Judge:
+    """Judges reports of one collection."""
+
+    def __init__(self, contract: Contract) -> None:
+        self._services = {one.service.name: _Rules(one) for one in contract.services}
+
+    def __call__(self, data: Any) -> Report | Refused:
+        """Return the report, or why it is refused."""
+        if not isinstance(data, dict):
+            return Refused("bad-report")
+        person = data.get("person")
+        if not is_person(person):
+            return Refused("wrong-person")
+        service = data.get("service")
+        rules = self._services.get(service) if isinstance(service, str) else None
+        if rules is None:
+            return Refused("unknown-service")
+        slot = data.get("slot")
+        if type(slot) is not int or not 0 <= slot < rules.sends:
+            return Refused("unknown-slot")
+        codes = data.get("codes")
+        if not rules.knows(codes):
+            return Refused("unknown-code")
+        public = data.get("public")
+        if not rules.fits(public):
+            return Refused("wrong-public")
+        shown = [public[name] for name in rules.public] if public else []
+        content = json.dumps([codes, shown], separators=(",", ":"), ensure_ascii=False).encode()
+        if len(content) > MOST_PUBLIC:
+            return Refused("too-large")
+        return Report(person, rules.name, slot, content, tuple(map(_kind, shown)))
+
+
+def is_person(value: object) -> TypeGuard[Person]:
+    """Tell whether a value is a key: text of 1 to 200 letters, or a whole number of 64 bits."""
+    if isinstance(value, str):
+        return 0 < len(value) <= LONGEST_PERSON and value.isprintable()
+    return type(value) is int and -(2**63) <= value < 2**63
+
+
+class _Rules:
+    """What one service allows."""
+
+    def __init__(self, compiled: ServiceContract) -> None:
+        self.name, self.sends = compiled.service.name, compiled.service.sends
+        self.public = [attribute.name for attribute in compiled.service.public]
+        self._compiled = compiled
+
+    @cached_property
+    def _alphabets(self) -> list[int]:
+        return [channel.alphabet for channel in self._compiled.channels]
+
+    def knows(self, codes: Any) -> bool:
+        """Tell whether there is a code of its alphabet for each channel."""
+        if not isinstance(codes, list) or len(codes) != len(self._alphabets):
+            return False
+        return all(type(code) is int and 0 <= code < most for code, most in zip(codes, self._alphabets, strict=True))
+
+    def fits(self, public: Any) -> bool:
+        """Tell whether there is a plain value for each public column, and nothing else."""
+        if public is None:
+            return not self.public
+        if not isinstance(public, Mapping) or set(public) != set(self.public):
+            return False
+        return all(_is_plain(value) for value in public.values())
+
+
+def _kind(value: object) -> str | None:
+    if value is None:
+        return None
+    return "text" if isinstance(value, str) else "flag" if isinstance(value, bool) else "number"
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if type(value) is int:
+        return -(2**63) <= value < 2**63
+    return value is None or isinstance(value, str | bool)

@@ -1,0 +1,152 @@
+"""The collector over real sockets: contracts by hash, a status for each report, stable errors."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from support.collectors import COLLECTION, Serving, body_of, reports_of, serving
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    with serving(tmp_path_factory.mktemp("collector")) as running:
+        yield running
+
+
+@pytest.fixture
+def client(collector: Serving) -> Iterator[httpx.Client]:
+    with collector.client() as made:
+        yield made
+
+
+def statuses(response: httpx.Response) -> list[str]:
+    assert response.status_code == 200, response.text
+    return [one.get("code", one["status"]) for one in response.json()["statuses"]]
+
+
+def test_contracts_are_their_hash(client: httpx.Client) -> None:
+    response = client.get(f"/v1/collections/{COLLECTION.id}")
+    assert hashlib.sha256(response.content).hexdigest() == COLLECTION.id
+    assert response.content == COLLECTION.to_json().encode()
+    assert client.get("/v1/collections/" + "0" * 64).status_code == 404
+    [listed] = client.get("/v1/collections").json()["collections"]
+    assert listed["id"] == COLLECTION.id
+
+
+def test_first_one_wins_and_the_same_is_acknowledged_again(collector: Serving, client: httpx.Client) -> None:
+    reports = reports_of(0, 20)
+    assert set(statuses(client.post(collector.path, json=body_of(reports)))) == {"stored"}
+    assert set(statuses(client.post(collector.path, json=body_of(reports)))) == {"again"}
+    other = [report | {"public": {"os": "z"}} for report in reports if report["service"] == "users"]
+    assert set(statuses(client.post(collector.path, json=body_of(other)))) == {"report-differs"}
+    answer = client.post("/v1/query", json={"tacit": 1, "sql": "SELECT COUNT(*) AS n FROM users WHERE os = 'i'"})
+    assert answer.json()["rows"][0]["n"] == 10
+
+
+BAD: list[tuple[Any, str]] = [
+    (7, "bad-report"),
+    ({}, "wrong-person"),
+    ({"person": ""}, "wrong-person"),
+    ({"person": "x" * 201}, "wrong-person"),
+    ({"person": True}, "wrong-person"),
+    ({"person": 2**63}, "wrong-person"),
+    ({"person": "p", "service": "nobody"}, "unknown-service"),
+    ({"person": "p", "service": ["users"]}, "unknown-service"),
+    ({"person": "p", "service": "users", "slot": 1}, "unknown-slot"),
+    ({"person": "p", "service": "users", "slot": True}, "unknown-slot"),
+    ({"person": "p", "service": "users", "slot": 0, "codes": []}, "unknown-code"),
+    ({"person": "p", "service": "users", "slot": 0, "codes": [-1]}, "unknown-code"),
+    ({"person": "p", "service": "users", "slot": 0, "codes": [10**9]}, "unknown-code"),
+    ({"person": "p", "service": "users", "slot": 0, "codes": [1.0]}, "unknown-code"),
+    ({"person": "p", "service": "users", "slot": 0, "codes": [1]}, "wrong-public"),
+    ({"person": "p", "service": "users", "slot": 0, "codes": [1], "public": {"os": {}}}, "wrong-public"),
+    ({"person": "p", "service": "users", "slot": 0, "codes": [1], "public": {"os": 1, "x": 2}}, "wrong-public"),
+    ({"person": "p", "service": "users", "slot": 0, "codes": [1], "public": {"os": 3}}, "wrong-public"),
+    ({"person": "p", "service": "users", "slot": 0, "codes": [1], "public": {"os": "x" * 5000}}, "too-large"),
+    ({"person": "p", "service": "orders", "slot": 2, "codes": [1]}, "unknown-slot"),
+]
+
+
+def test_one_bad_report_never_sinks_its_batch(collector: Serving, client: httpx.Client) -> None:
+    good = reports_of(100, len(BAD) + 1)
+    users = [report for report in good if report["service"] == "users"]
+    mixed = [users[0]]
+    for (bad, _), fine in zip(BAD, users[1:], strict=True):
+        mixed += [bad, fine]
+    found = statuses(client.post(collector.path, json=body_of(mixed)))
+    assert found[::2] == ["stored"] * (len(BAD) + 1)
+    assert found[1::2] == [code for _, code in BAD]
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "code"),
+    [
+        (b"", 400, "bad-body"),
+        (b"[]", 400, "bad-body"),
+        (b"\xff", 400, "bad-body"),
+        (b"[" * 100_000, 400, "bad-body"),
+        (b"{}", 400, "protocol-version"),
+        (b'{"tacit": 2}', 400, "protocol-version"),
+        (b'{"tacit": 1}', 400, "bad-body"),
+        (b'{"tacit": 1, "reports": [' + b"1," * 1000 + b"1]}", 413, "too-large"),
+        (b" " * ((1 << 20) + 1), 413, "too-large"),
+    ],
+)
+def test_bad_bodies_are_named(collector: Serving, client: httpx.Client, content: bytes, status: int, code: str) -> None:
+    response = client.post(collector.path, content=content, headers={"Content-Type": "text/plain;charset=UTF-8"})
+    assert (response.status_code, response.json()["code"]) == (status, code)
+    assert response.headers["content-type"] == "application/problem+json"
+
+
+def test_questions_errors_and_numbers(collector: Serving, client: httpx.Client) -> None:
+    client.post(collector.path, json=body_of(reports_of(1000, 200)))
+    sql = "SELECT COUNT(*) AS n, AVG(pay) AS p FROM users JOIN orders USING (uid) WHERE age < 5"
+    row = client.post("/v1/query", json={"tacit": 1, "sql": sql, "confidence": 0.9}).json()["rows"][0]
+    assert row["n_low"] < row["n"] < row["n_high"]
+    bad = client.post("/v1/query", json={"tacit": 1, "sql": "SELECT COUNT(*) FROM nowhere"})
+    assert (bad.status_code, bad.json()["code"]) == (400, "unknown-table")
+    assert client.get("/healthz").json() == {"status": "ok"}
+    numbers = dict(line.split() for line in client.get("/metrics").text.splitlines())
+    assert int(numbers["tacit_stored_total"]) >= 400
+    assert int(numbers["tacit_reports_known"]) == int(numbers["tacit_stored_total"])
+
+
+def test_the_same_report_on_sixteen_connections_is_stored_once(collector: Serving) -> None:
+    reports = reports_of(5_000, 50)
+
+    def send(_: int) -> list[str]:
+        with collector.client() as client:
+            return statuses(client.post(collector.path, json=body_of(reports)))
+
+    with ThreadPoolExecutor(16) as pool:
+        found = list(pool.map(send, range(32)))
+    for each in zip(*found, strict=True):
+        assert sorted(each) == ["again"] * 31 + ["stored"]
+
+
+def test_forgotten_people_are_gone_and_stay_away(collector: Serving, client: httpx.Client) -> None:
+    reports = reports_of(9_000, 2)
+    client.post(collector.path, json=body_of(reports))
+    count = {"tacit": 1, "sql": "SELECT COUNT(*) AS n FROM users"}
+    before = client.post("/v1/query", json=count).json()["rows"][0]["n"]
+    mine = [report for report in reports if report["person"] == "u-9000"]
+    assert client.post("/v1/forget", json={"tacit": 1, "person": "u-9000"}).json() == {"deleted": len(mine)}
+    assert client.post("/v1/query", json=count).json()["rows"][0]["n"] == before - 1
+    assert set(statuses(client.post(collector.path, json=body_of(mine)))) == {"forgotten"}
+    assert client.post("/v1/forget", json={"tacit": 1, "person": "u-9000"}).json() == {"deleted": 0}
+
+
+def test_a_collector_beyond_this_machine_needs_tls_and_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tacit.cli import main
+
+    assert main(["serve", str(tmp_path), "--host", "0.0.0.0"]) == 2
+    assert "no-tls" in capsys.readouterr().err
+    assert main(["serve", str(tmp_path), "--host", "0.0.0.0", "--behind-proxy"]) == 2
+    assert "no-keys" in capsys.readouterr().err

@@ -1,0 +1,85 @@
+"""Real collectors: a process of `tacit serve` on loopback, and reports for it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+
+import tacit as tc
+
+USERS = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", 0, 9), tc.Public("os")])
+ORDERS = tc.Service("orders", key="uid", attributes=[tc.Ordinal("pay", 0, 4)], at_most=3, sends=2)
+COLLECTION = tc.Collection(tc.Schema([USERS, ORDERS]), 6.0)
+
+
+def reports_of(first: int, count: int, seed: int = 0) -> list[dict[str, Any]]:
+    """Return the reports of some people, as a client would send them."""
+    keys = np.arange(first, first + count)
+    raw = {"users": {"uid": keys, "age": keys % 10, "os": np.where(keys % 2, "i", "a")}}
+    raw |= {"orders": {"uid": keys[::2], "pay": keys[::2] % 5}}
+    made = []
+    for name, table in COLLECTION.encode(**raw, rng=tc.insecure_rng(seed)).items():
+        rows: dict[tuple[str, int], dict[str, Any]] = {}
+        for row in table.to_pylist():
+            identity = f"u-{row['uid']}", row["slot"]
+            report = {"person": identity[0], "service": name, "slot": row["slot"], "codes": []}
+            if name == "users":
+                report["public"] = {"os": row["os"]}
+            rows.setdefault(identity, report)["codes"].append(row["code"])
+        made += rows.values()
+    return made
+
+
+def body_of(reports: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    return {"tacit": 1, "reports": reports} | more
+
+
+class Serving:
+    """A collector in a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        contract = folder / "contract.json"
+        folder.mkdir(parents=True, exist_ok=True)
+        contract.write_text(COLLECTION.to_json(), encoding="utf-8")
+        words = [sys.executable, "-m", "tacit.cli", "serve", str(folder / "store"), str(contract), "--port", "0"]
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line.startswith("listening on "), (line, self.process.stderr and self.process.stderr.read())
+        self.address = line.split()[-1]
+
+    def client(self) -> httpx.Client:
+        return httpx.Client(base_url=self.address, timeout=60, trust_env=False)
+
+    @property
+    def path(self) -> str:
+        return f"/v1/collections/{COLLECTION.id}/reports"
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """End the process by its id and return its exit code."""
+        if self.process.poll() is None:
+            os.kill(self.process.pid, how)
+        code = self.process.wait(30)
+        for stream in (self.process.stdout, self.process.stderr):
+            assert stream is not None
+            stream.close()
+        return code
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[Serving]:
+    """Lend a running collector."""
+    started = Serving(folder)
+    try:
+        yield started
+    finally:
+        started.end()
