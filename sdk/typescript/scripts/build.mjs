@@ -1,0 +1,21 @@
+// Builds dist/: one minified bundle for browsers and Node, the durable store for Node, and type declarations.
+import { execFileSync } from "node:child_process";
+import { rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const out = process.argv[2] ?? join(root, "dist");
+const common = { bundle: true, format: "esm", target: "es2022", minify: true, charset: "utf8", absWorkingDir: root };
+
+rmSync(out, { recursive: true, force: true });
+await build({ ...common, entryPoints: ["src/index.ts"], outfile: join(out, "tacit.js"), platform: "neutral" });
+await build({
+  ...common, entryPoints: ["src/node.ts"], outfile: join(out, "node.js"), platform: "node",
+  external: ["@tacit/client"], // the package itself, so that errors are the same classes
+});
+const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
+const types = ["--emitDeclarationOnly", "--declaration", "--stripInternal", "--rootDir", "src", "--outDir", join(out, "types")];
+execFileSync(process.execPath, [tsc, "-p", "tsconfig.build.json", ...types], { cwd: root, stdio: "inherit" });

@@ -1,0 +1,54 @@
+/**
+ * The client's own audit, before anything is encoded: are the thresholds within the budgets that the contract claims?
+ *
+ * The worst likelihood ratio of each oracle follows from its integers (the Python package states the argument with
+ * each oracle and checks it by enumeration) and is compared, in whole numbers, with a bound below `e**epsilon`. Reports
+ * are drawn independently, so a person's losses add up: the channels' budgets must not exceed the contract's.
+ */
+import type { Oracle } from "./contract.js";
+import { PrivacyError } from "./errors.js";
+import { exact, expBelow, type Fraction, isAtMost, sum, times } from "./exact.js";
+import type { Interpreter, Service } from "./interpreter.js";
+import { BITS } from "./randomness.js";
+import { product } from "./whole.js";
+
+/** Return what a person's reports to a service spend together. */
+export function spending(service: Service): Fraction {
+  return times(sum(service.channels.map((channel) => exact(channel.epsilon))), service.sends);
+}
+
+/** Refuse a contract whose thresholds give away more than it says. */
+export function audit(interpreter: Interpreter, bits = BITS): void {
+  for (const service of interpreter.services.values()) {
+    for (const channel of service.channels) {
+      const bound = expBelow(exact(channel.epsilon));
+      const judged = new Map<Oracle, Set<number>>();
+      for (const { oracle, sizes } of channel.views) {
+        const domain = product(sizes);
+        const domains = judged.get(oracle) ?? new Set();
+        if (domains.has(domain)) continue; // the ratio depends on nothing else
+        judged.set(oracle, domains.add(domain));
+        if (domain === 1) continue; // there is nothing to tell
+        const [truth, lie] = weights(oracle, domain, 1n << BigInt(bits));
+        if (truth <= lie) refuse(`${service.name}, ${channel.name}: the truth is no more likely than a lie`);
+        const within = truth * bound.bottom <= bound.top * lie;
+        if (!within) refuse(`${service.name}, ${channel.name}: a code tells more than its budget of ${channel.epsilon}`);
+      }
+    }
+  }
+  const total = sum([...interpreter.services.values()].map(spending));
+  if (!isAtMost(total, exact(interpreter.contract.epsilon))) refuse("the reports together exceed the budget");
+}
+
+/** Return the weights of the best and the worst cell under the most telling code. */
+function weights({ oracle, flip, g, inside, outside, one, zero }: Oracle, domain: number, span: bigint): [bigint, bigint] {
+  switch (oracle) {
+    case "ss": return [BigInt(inside!), BigInt(outside!)];
+    case "oue": return [BigInt(one!) * (span - BigInt(zero!)), BigInt(zero!) * (span - BigInt(one!))];
+    default: return [span - BigInt((oracle === "grr" ? domain : g!) - 1) * BigInt(flip!), BigInt(flip!)];
+  }
+}
+
+function refuse(problem: string): never {
+  throw new PrivacyError(`The contract fails its audit: ${problem}. Nothing is encoded by it.`, "audit-failed");
+}

@@ -1,0 +1,73 @@
+/**
+ * Every error of the client.
+ *
+ *     TacitError
+ *     ├─ UsageError           an argument is wrong
+ *     │   ├─ UnknownNameError  a name that does not exist
+ *     │   └─ RecordError       a record cannot be encoded; never shows a value
+ *     ├─ PrivacyError         would break or overspend a guarantee; nothing was released
+ *     │   └─ RandomnessError   the platform's generator failed
+ *     ├─ ContractError        a contract is damaged, not the pinned one, or of another version
+ *     ├─ StoreError           the device's storage failed or is damaged
+ *     └─ CollectorError       the collector cannot be reached, or refused
+ *
+ * Names and codes are those of the Python package. `code` is stable across versions, the wording is not. No message
+ * contains a value of a record, a word of randomness, a person or a key: names, sizes and budgets only.
+ */
+export class TacitError extends Error {
+  constructor(message: string, readonly code: string) {
+    super(`[${code}] ${message}`);
+    this.name = "TacitError";
+  }
+}
+
+export class UsageError extends TacitError {
+  override name = "UsageError";
+}
+
+export class UnknownNameError extends UsageError {
+  override name = "UnknownNameError";
+  constructor(kind: string, readonly known: readonly string[]) {
+    const listed = known.slice(0, 8).join(", ") + (known.length > 8 ? ", …" : "");
+    super(`There is no such ${kind}. Known: ${listed || "none"}.`, "unknown-name");
+  }
+}
+
+export class RecordError extends UsageError {
+  override name = "RecordError";
+  constructor(problem: string, code: string, readonly service: string, readonly column?: string) {
+    super(`${service}${column === undefined ? "" : `.${column}`}: ${problem}`, code);
+  }
+}
+
+export class PrivacyError extends TacitError {
+  override name = "PrivacyError";
+}
+
+export class RandomnessError extends PrivacyError {
+  override name = "RandomnessError";
+  constructor(problem: string) {
+    super(`${problem} Nothing was encoded.`, "randomness");
+  }
+}
+
+export class ContractError extends TacitError {
+  override name = "ContractError";
+}
+
+export class StoreError extends TacitError {
+  override name = "StoreError";
+}
+
+/** `status` is the HTTP status, or 0 where no answer arrived. */
+export class CollectorError extends TacitError {
+  override name = "CollectorError";
+  constructor(message: string, code: string, readonly status = 0) {
+    super(message, code);
+  }
+}
+
+/** Refuse a contract whose settings do not follow from each other. */
+export function needContract(condition: unknown, what: string): asserts condition {
+  if (!condition) throw new ContractError(`The contract is damaged: ${what}. Fetch it again.`, "contract-damaged");
+}

@@ -1,0 +1,1 @@
+export { Interpreter } from "./interpreter.js";

@@ -1,0 +1,230 @@
+/**
+ * Follow a contract for one person: integers in, integers out. The same structure as `tacit.client.interpreter`.
+ *
+ * It knows no formula for a probability, and its codes equal those of the Python encoders for the same draws.
+ */
+import { alphabet, answer, answerCount } from "./answers.js";
+import { type ChannelData, type Contract, type Oracle, readContract, readViews, type ServiceData } from "./contract.js";
+import { needContract, RandomnessError, RecordError, UnknownNameError, UsageError } from "./errors.js";
+import { needSound } from "./flaws.js";
+import { BITS } from "./randomness.js";
+import { type Known, valueIndex } from "./record.js";
+import { power, product, quotient } from "./whole.js";
+
+/** Values by column name: numbers, text, dates as text like 2026-11-15, null where the contract declares it. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** Encodes people's rows by the thresholds of a contract. */
+export class Interpreter {
+  readonly contract: Contract;
+  readonly services: ReadonlyMap<string, Service>;
+
+  /** `bits` differs from 53 only in tests that exhaust all draws. */
+  constructor(text: string, bits = BITS) {
+    this.contract = readContract(text, bits);
+    this.services = new Map(this.contract.services.map((data) => [data.name, new Service(data, power(2, bits))]));
+    needContract(this.services.size === this.contract.services.length, "two services have one name");
+  }
+
+  service(name: string): Service {
+    const service = this.services.get(name);
+    if (!service) throw new UnknownNameError("service", [...this.services.keys()]);
+    return service;
+  }
+
+  /** Return how many draws a person's reports to a service consume, whatever she has to report. */
+  draws(service: string): number {
+    return this.service(service).draws;
+  }
+
+  /** Return the code of each channel, for a service with one row per person. */
+  encode(service: string, row: Row, draws: readonly number[]): number[] {
+    const rules = this.service(service);
+    rules.needOneToOne();
+    return rules.encode([row], draws)[0]!;
+  }
+
+  /** Return the codes of each slot, one for each channel: as many whatever the number of rows. */
+  encodeRows(service: string, rows: readonly Row[], draws: readonly number[]): number[][] {
+    const rules = this.service(service);
+    rules.check(rows);
+    return rules.encode(rows, draws);
+  }
+}
+
+/** One service's rules. */
+export class Service {
+  readonly name: string;
+  /** Sensitive attributes, then derived ones. */
+  readonly attributes: readonly Known[];
+  readonly channels: readonly Channel[];
+  /** Reports a person sends. */
+  readonly sends: number;
+  /** Draws that a person's reports consume. */
+  readonly draws: number;
+  /** Cells beside those of rows: none, and skip. */
+  readonly extras: number;
+  readonly publicColumns: readonly string[];
+  private readonly sensitive: readonly Known[];
+  private readonly many: boolean;
+  private readonly atMost: number;
+  private readonly ownDraws: number;
+  private readonly reportDraws: number;
+
+  constructor(private readonly data: ServiceData, private readonly span: number) {
+    this.name = data.name;
+    const sensitive = data.attributes.filter((attribute) => attribute.kind !== "public");
+    this.sensitive = sensitive.map((attribute, i) => ({ ...attribute, ...data.levels[i]! }));
+    this.publicColumns = data.attributes.filter(({ kind }) => kind === "public").map(({ name }) => name);
+    this.many = data.at_most !== undefined;
+    this.atMost = data.at_most ?? 1;
+    this.sends = data.sends ?? 1;
+    this.extras = this.many || data.optional ? Math.min(this.atMost, 2) : 0;
+    const derived = (data.derived ?? []).map(([source, kind]) => derivedLevels(this.sensitive[source]!, kind));
+    this.attributes = [...this.sensitive, ...derived];
+    this.channels = data.channels.map((channel) => new Channel(channel, this.attributes, this.extras, span));
+    this.ownDraws = this.sensitive.filter(isDithered).length + derived.length;
+    this.reportDraws = this.channels.reduce((total, channel) => total + channel.draws, this.ownDraws);
+    this.draws = this.sends * (this.reportDraws + (this.many ? 1 : 0));
+  }
+
+  needOneToOne(): void {
+    if (this.extras) {
+      throw new RecordError(
+        "people may have any number of rows. Use rows with a list of them, which may be empty.", "not-one-to-one",
+        this.name);
+    }
+  }
+
+  /** Refuse rows that cannot be reported; nothing is drawn for it. */
+  check(rows: readonly Row[]): void {
+    if (!Array.isArray(rows) || rows.some((row) => typeof row !== "object" || row === null)) {
+      throw new UsageError(`${this.name}: rows are objects with a value for each column.`, "not-rows");
+    }
+    if (!this.many && rows.length !== 1 && (rows.length || !this.extras)) {
+      throw new RecordError("there must be exactly one row, or at most one if the service is optional.",
+        "duplicate-key", this.name);
+    }
+    for (const row of rows) this.values(row, []);
+  }
+
+  encode(rows: readonly Row[], draws: readonly number[]): number[][] {
+    if (draws.length !== this.draws) {
+      throw new RecordError(`${draws.length} draws were given; a person's reports take ${this.draws}.`, "wrong-draws",
+        this.name);
+    }
+    if (!draws.every((draw) => Number.isInteger(draw) && 0 <= draw && draw < this.span)) {
+      throw new RandomnessError("A draw is not a whole number below 2**53.");
+    }
+    this.check(rows); // those that are not drawn must be right, too
+    const left = [...draws];
+    const places = this.many ? this.places(rows.length, left.splice(0, this.sends)) : [0];
+    return places.map((place) => {
+      const dither = left.splice(0, this.ownDraws);
+      const values = place < rows.length ? this.values(rows[place]!, dither) : null;
+      const extra = rows.length ? 1 : 0;
+      return this.channels.map((channel) => channel.encode(values, extra, left.splice(0, channel.draws)));
+    });
+  }
+
+  /** Return a different place for each slot: rows stand at the first ones. */
+  private places(rows: number, draws: readonly number[]): number[] {
+    const chosen: number[] = [];
+    draws.forEach((draw, slot) => {
+      let place = draw % (Math.max(rows, this.atMost) - slot);
+      for (const taken of [...chosen].sort((a, b) => a - b)) if (place >= taken) place++;
+      chosen.push(place);
+    });
+    return chosen;
+  }
+
+  /** Return a row's value indices; without draws they are rounded anyhow, which is enough to check the row. */
+  private values(row: Row, dither: readonly number[]): number[] {
+    let used = 0;
+    const next = (): number => dither[used++] ?? 0;
+    const values = this.sensitive.map((attribute) => {
+      const value = Object.hasOwn(row, attribute.name) ? row[attribute.name] : undefined;
+      return valueIndex(this.name, attribute, value, isDithered(attribute) ? next() : undefined);
+    });
+    for (const [source, kind] of this.data.derived ?? []) {
+      const [count, value] = [this.sensitive[source]!.count, values[source]!];
+      const up = next() % (count - 1) < value;
+      values.push(kind === "round" ? (up ? 1 : 0) : up ? count + value : count - 1 - value);
+    }
+    return values;
+  }
+}
+
+/** A view: its level of each attribute, the attributes it tells of, its oracle and the first of its codes. */
+export interface View {
+  readonly levels: readonly number[];
+  readonly active: readonly number[];
+  readonly sizes: readonly number[];
+  readonly oracle: Oracle;
+  readonly offset: number;
+}
+
+/** One channel's views. */
+export class Channel {
+  readonly name: string;
+  readonly epsilon: string;
+  readonly draws: number;
+  readonly views: readonly View[];
+
+  constructor(
+    data: ChannelData, private readonly attributes: readonly Known[], private readonly extras: number,
+    private readonly span: number,
+  ) {
+    ({ name: this.name, epsilon: this.epsilon, draws: this.draws } = data);
+    let offset = 0;
+    let answers = 0;
+    this.views = readViews(data.views, attributes.map(({ widths }) => widths.length)).map((levels) => {
+      const below = levels.flatMap((level, i) => level ? [i] : []);
+      const active = below.length ? below : [0];
+      const sizes = active.map((i) => cellCount(attributes[i]!, levels[i]!));
+      sizes[0]! += extras;
+      const oracle = data.by_domain[product(sizes)] ?? data.otherwise;
+      needContract(oracle, "a view has no oracle");
+      needSound(oracle, sizes, span);
+      const view = { levels, active, sizes, oracle, offset };
+      offset += alphabet(oracle, sizes);
+      answers = Math.max(answers, answerCount(oracle, sizes));
+      return view;
+    });
+    // With fewer draws than a view takes, or overlapping codes, a report would lose its noise or its meaning.
+    needContract(data.draws === 2 + answers, "a channel's draws do not fit its views");
+    needContract(data.codes === offset && offset <= 2 ** 53, "a channel's codes do not fit its views");
+  }
+
+  /** Return the code of a row's values or, without any, of an extra cell. */
+  encode(values: readonly number[] | null, extra: number, [pick, ...draws]: readonly number[]): number {
+    const { levels, active, sizes, oracle, offset } = this.views[pick! % this.views.length]!;
+    const cells = values
+      ? active.map((i) => cellOf(this.attributes[i]!, levels[i]!, values[i]!))
+      : sizes.map((size, i) => i ? 0 : size - this.extras + extra);
+    return offset + answer(oracle, sizes, cells, draws, this.span);
+  }
+}
+
+export function isDithered(attribute: Known): boolean {
+  return attribute.dither === true && attribute.count < attribute.ticks!;
+}
+
+/** Return the levels of a rounded attribute (two values) or of one in a doubled domain. */
+function derivedLevels(attribute: Known, kind: "round" | "embed"): Known {
+  const [count, fanout] = kind === "round" ? [2, 2] : [2 * attribute.count, attribute.fanout ?? 5];
+  const widths = [1];
+  while (widths[0]! * fanout < count) widths.unshift(widths[0]! * fanout);
+  return { name: `${kind}(${attribute.name})`, kind: "ordinal", count, widths };
+}
+
+/** Return the number of cells of a level; NULL is one of its own below the root. */
+export function cellCount(attribute: Known, level: number): number {
+  return level === 0 ? 1 : Math.ceil(attribute.count / attribute.widths[level - 1]!) + (attribute.null ? 1 : 0);
+}
+
+function cellOf(attribute: Known, level: number, value: number): number {
+  if (level === 0) return 0;
+  const isNull = attribute.null && value === attribute.count;
+  return isNull ? cellCount(attribute, level) - 1 : quotient(value, attribute.widths[level - 1]!);
+}

@@ -1,0 +1,32 @@
+/** Every committed vector is reproduced bit for bit, and every bad record refused by its code. */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { test } from "node:test";
+import { audit } from "../src/audit.js";
+import { RecordError } from "../src/errors.js";
+import { Interpreter, type Row } from "../src/interpreter.js";
+import { drawsOf, vectors } from "./vectors.js";
+
+for (const vector of vectors.filter(({ name }) => !name.startsWith("bad_"))) {
+  test(`vector ${vector.name}`, () => {
+    assert.equal(createHash("sha256").update(vector.contract).digest("hex"), vector.id);
+    const interpreter = new Interpreter(vector.contract);
+    audit(interpreter);
+    const [draws, count] = [drawsOf(vector.words), interpreter.draws("s")];
+    const own = (i: number): number[] => draws.slice(i * count, (i + 1) * count);
+    const codes = vector.people?.map((rows, i) => interpreter.encodeRows("s", rows, own(i)))
+      ?? vector.records!.map((row, i) => interpreter.encode("s", row, own(i)));
+    assert.deepEqual(codes, vector.codes);
+    assert.equal(draws.length, codes.length * count);
+  });
+}
+
+for (const { name, contract, record, error } of vectors.filter(({ name }) => name.startsWith("bad_"))) {
+  test(`vector ${name}`, () => {
+    const interpreter = new Interpreter(contract);
+    const encode = (): unknown => interpreter.encode("s", record as Row, new Array(interpreter.draws("s")).fill(0));
+    assert.throws(encode, (refusal) => refusal instanceof RecordError && refusal.code === error);
+  });
+}
+
+test("all vectors were found", () => assert.equal(vectors.length, 28));
