@@ -103,7 +103,7 @@ export function readContract(text: string, bits = BITS): Contract {
     needBudget(data.epsilon);
   } catch (cause) {
     if (cause instanceof ContractError) throw cause;
-    needContract(false, "a setting is missing or of another kind"); // never the parser's words
+    needContract(false, "services"); // never the parser's words
   }
   return data;
 }
@@ -111,29 +111,29 @@ export function readContract(text: string, bits = BITS): Contract {
 function checkService(service: ServiceData): void {
   const { at_most: most, sends = 1, attributes, levels, derived = [], channels } = service;
   const sensitive = attributes.filter((attribute) => attribute.kind !== "public");
-  needContract(sensitive.length && sensitive.length === levels.length, "attributes lack levels");
+  needContract(sensitive.length && sensitive.length === levels.length, "levels");
   sensitive.forEach((attribute, i) => checkAttribute(attribute, levels[i]!));
-  needContract(most === undefined || isWhole(most, 1, 1000), "at_most is not a number of rows");
-  needContract(isWhole(sends, 1, most ?? 1), "sends is not a number of reports");
+  needContract(most === undefined || isWhole(most, 1, 1000), "at_most");
+  needContract(isWhole(sends, 1, most ?? 1), "sends");
   const extras = most !== undefined || service.optional;
-  needContract(!extras || (sensitive.length === attributes.length && !derived.length), "public columns tell of rows");
+  needContract(!extras || (sensitive.length === attributes.length && !derived.length), "attributes");
   for (const [source, kind] of derived) {
     const known = sensitive[source];
     const possible = known && known.kind !== "categorical" && !known.null && levels[source]!.count > 1;
-    needContract(possible && (kind === "round" || kind === "embed"), "a derived attribute is not possible");
+    needContract(possible && (kind === "round" || kind === "embed"), "derived");
   }
-  needContract(channels.length, "a service has no channel");
+  needContract(channels.length, "channels");
   channels.forEach((channel) => needBudget(channel.epsilon));
 }
 
 /** A budget below 0 would hide what another one spends. */
 function needBudget(epsilon: unknown): void {
   const { top, bottom } = exact(epsilon);
-  needContract(top > 0n && top <= MAX_EPSILON * bottom, "a budget is not above 0 and at most 30");
+  needContract(top > 0n && top <= MAX_EPSILON * bottom, "epsilon");
 }
 
 function checkAttribute(attribute: Attribute, { count, widths, ticks }: Levels): void {
-  const what = `${attribute.name} has impossible values`;
+  const what = attribute.name;
   needContract(isWhole(count, 1, 1_000_000) && widths.every((width) => isWhole(width, 1, count)), what);
   if (attribute.kind === "categorical") {
     const values = attribute.values!;
@@ -170,23 +170,23 @@ export function dateOf(days: number): string {
 export function readViews(data: ChannelData["views"], tops: readonly number[]): number[][] {
   let views: number[][] = [];
   if (data.product) {
-    needContract(data.product.length === tops.length, "a view lacks an attribute");
+    needContract(data.product.length === tops.length, "views");
     const size = data.product.reduce((size, levels) => size * levels.length, 1);
-    needContract(size <= MAX_VIEWS, "there are too many views");
+    needContract(size <= MAX_VIEWS, "views");
     views = [[]];
     for (const levels of data.product) views = views.flatMap((view) => levels.map((level) => [...view, level]));
   } else {
-    needContract(data.list && data.list.length <= MAX_VIEWS, "there are too many views");
+    needContract(data.list && data.list.length <= MAX_VIEWS, "views");
     for (const sparse of data.list) {
       const view = tops.map(() => 0);
       for (let i = 0; i < sparse.length; i += 2) {
-        needContract(isWhole(sparse[i], 0, tops.length - 1), "a view names an unknown attribute");
+        needContract(isWhole(sparse[i], 0, tops.length - 1), "views");
         view[sparse[i]!] = sparse[i + 1]!;
       }
       views.push(view);
     }
   }
   const possible = views.every((view) => view.every((level, i) => isWhole(level, 0, tops[i]!)));
-  needContract(views.length && possible, "a view names a level that does not exist");
+  needContract(views.length && possible, "views");
   return views;
 }

@@ -67,7 +67,7 @@ export class CollectorError extends TacitError {
   }
 }
 
-/** Refuse a contract whose settings do not follow from each other. */
-export function needContract(condition: unknown, what: string): asserts condition {
-  if (!condition) throw new ContractError(`The contract is damaged: ${what}. Fetch it again.`, "contract-damaged");
+/** Refuse a contract for a setting that is missing, impossible, or does not follow from the others. */
+export function needContract(condition: unknown, setting: string): asserts condition {
+  if (!condition) throw new ContractError(`The contract is damaged: see ${setting}. Fetch it again.`, "contract-damaged");
 }

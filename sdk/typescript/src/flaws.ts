@@ -21,35 +21,35 @@ export function needSound(oracle: Oracle, sizes: readonly number[], span: number
       needFlip(oracle.flip, domain, span);
       break;
     case "ss": {
-      needContract(isWhole(w, 1, domain - 1) && choose(domain, w) <= MAX_SUBSETS, "w is no size of sets");
+      needContract(isWhole(w, 1, domain - 1) && choose(domain, w) <= MAX_SUBSETS, "w");
       const [withIt, without] = [choose(domain - 1, w - 1), choose(domain - 1, w)];
-      needContract(isWhole(inside, 0, span) && isWhole(outside, 0, span), "inside and outside are no weights");
-      needContract(withIt * inside + without * outside <= span, "inside and outside are no weights");
+      needContract(isWhole(inside, 0, span) && isWhole(outside, 0, span), "inside");
+      needContract(withIt * inside + without * outside <= span, "inside");
       break;
     }
     case "lh":
-      needContract(isWhole(g, 2, MAX_PRIME) && isPrime(g), "g is not a prime in range");
+      needContract(isWhole(g, 2, MAX_PRIME) && isPrime(g), "g");
       needFlip(oracle.flip, g, span);
-      needContract(seedCount(g, sizes) <= span, "there are more seeds than draws");
+      needContract(seedCount(g, sizes) <= span, "g");
       for (const size of sizes) {
         const digits = digitCount(size, g);
         const factor = multipliers?.[digits];
-        needContract(isWhole(factor, 1, power(g, digits)) && (!digits || factor % g), "a multiplier is not prime to g");
+        needContract(isWhole(factor, 1, power(g, digits)) && (!digits || factor % g), "multipliers");
       }
       break;
     case "olh":
-      needContract(isWhole(g, 2, MAX_HASHES - 1), "g is not in range");
+      needContract(isWhole(g, 2, MAX_HASHES - 1), "g");
       needFlip(oracle.flip, g, span);
       break;
     case "oue":
-      needContract(domain <= MAX_BITS, "there are more bits than a code holds");
-      needContract(isWhole(one, 0, span) && isWhole(zero, 0, span), "one and zero are no thresholds");
+      needContract(domain <= MAX_BITS, "oue");
+      needContract(isWhole(one, 0, span) && isWhole(zero, 0, span), "one");
   }
 }
 
 /** A rounded product above the span is still above it, so doubles decide this exactly. */
 function needFlip(flip: unknown, cells: number, span: number): void {
-  needContract(isWhole(flip, 0, span) && (cells - 1) * flip <= span, "flip is no weight");
+  needContract(isWhole(flip, 0, span) && (cells - 1) * flip <= span, "flip");
 }
 
 const primes = new Map<number, boolean>();

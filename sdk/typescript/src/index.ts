@@ -1,1 +1,14 @@
-export { Interpreter } from "./interpreter.js";
+/** The device's side of tacit: encode locally, spend at most a cap, deliver once. */
+export { audit } from "./audit.js";
+export type { Budget, Client, Delivery, Preview, Receipt } from "./client.js";
+export { connect, type Options } from "./connect.js";
+export {
+  CollectorError, ContractError, PrivacyError, RandomnessError, RecordError, StoreError, TacitError, UnknownNameError,
+  UsageError,
+} from "./errors.js";
+export { indexedDBStore } from "./indexeddb.js";
+export { Interpreter, type Row } from "./interpreter.js";
+export type { Meaning } from "./meaning.js";
+export type { Person } from "./person.js";
+export { drawOfWords } from "./randomness.js";
+export { memoryStore, type Store } from "./store.js";

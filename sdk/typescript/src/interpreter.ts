@@ -23,7 +23,7 @@ export class Interpreter {
   constructor(text: string, bits = BITS) {
     this.contract = readContract(text, bits);
     this.services = new Map(this.contract.services.map((data) => [data.name, new Service(data, power(2, bits))]));
-    needContract(this.services.size === this.contract.services.length, "two services have one name");
+    needContract(this.services.size === this.contract.services.length, "services");
   }
 
   service(name: string): Service {
@@ -65,27 +65,31 @@ export class Service {
   /** Cells beside those of rows: none, and skip. */
   readonly extras: number;
   readonly publicColumns: readonly string[];
-  private readonly sensitive: readonly Known[];
-  private readonly many: boolean;
-  private readonly atMost: number;
-  private readonly ownDraws: number;
-  private readonly reportDraws: number;
+  readonly #sensitive: readonly Known[];
+  readonly #many: boolean;
+  readonly #atMost: number;
+  readonly #ownDraws: number;
+  readonly #reportDraws: number;
+  readonly #data: ServiceData;
+  readonly #span: number;
 
-  constructor(private readonly data: ServiceData, private readonly span: number) {
+  constructor(data: ServiceData, span: number) {
+    this.#data = data;
+    this.#span = span;
     this.name = data.name;
     const sensitive = data.attributes.filter((attribute) => attribute.kind !== "public");
-    this.sensitive = sensitive.map((attribute, i) => ({ ...attribute, ...data.levels[i]! }));
+    this.#sensitive = sensitive.map((attribute, i) => ({ ...attribute, ...data.levels[i]! }));
     this.publicColumns = data.attributes.filter(({ kind }) => kind === "public").map(({ name }) => name);
-    this.many = data.at_most !== undefined;
-    this.atMost = data.at_most ?? 1;
+    this.#many = data.at_most !== undefined;
+    this.#atMost = data.at_most ?? 1;
     this.sends = data.sends ?? 1;
-    this.extras = this.many || data.optional ? Math.min(this.atMost, 2) : 0;
-    const derived = (data.derived ?? []).map(([source, kind]) => derivedLevels(this.sensitive[source]!, kind));
-    this.attributes = [...this.sensitive, ...derived];
+    this.extras = this.#many || data.optional ? Math.min(this.#atMost, 2) : 0;
+    const derived = (data.derived ?? []).map(([source, kind]) => derivedLevels(this.#sensitive[source]!, kind));
+    this.attributes = [...this.#sensitive, ...derived];
     this.channels = data.channels.map((channel) => new Channel(channel, this.attributes, this.extras, span));
-    this.ownDraws = this.sensitive.filter(isDithered).length + derived.length;
-    this.reportDraws = this.channels.reduce((total, channel) => total + channel.draws, this.ownDraws);
-    this.draws = this.sends * (this.reportDraws + (this.many ? 1 : 0));
+    this.#ownDraws = this.#sensitive.filter(isDithered).length + derived.length;
+    this.#reportDraws = this.channels.reduce((total, channel) => total + channel.draws, this.#ownDraws);
+    this.draws = this.sends * (this.#reportDraws + (this.#many ? 1 : 0));
   }
 
   needOneToOne(): void {
@@ -101,11 +105,11 @@ export class Service {
     if (!Array.isArray(rows) || rows.some((row) => typeof row !== "object" || row === null)) {
       throw new UsageError(`${this.name}: rows are objects with a value for each column.`, "not-rows");
     }
-    if (!this.many && rows.length !== 1 && (rows.length || !this.extras)) {
+    if (!this.#many && rows.length !== 1 && (rows.length || !this.extras)) {
       throw new RecordError("there must be exactly one row, or at most one if the service is optional.",
         "duplicate-key", this.name);
     }
-    for (const row of rows) this.values(row, []);
+    for (const row of rows) this.#values(row, []);
   }
 
   encode(rows: readonly Row[], draws: readonly number[]): number[][] {
@@ -113,25 +117,25 @@ export class Service {
       throw new RecordError(`${draws.length} draws were given; a person's reports take ${this.draws}.`, "wrong-draws",
         this.name);
     }
-    if (!draws.every((draw) => Number.isInteger(draw) && 0 <= draw && draw < this.span)) {
+    if (!draws.every((draw) => Number.isInteger(draw) && 0 <= draw && draw < this.#span)) {
       throw new RandomnessError("A draw is not a whole number below 2**53.");
     }
     this.check(rows); // those that are not drawn must be right, too
     const left = [...draws];
-    const places = this.many ? this.places(rows.length, left.splice(0, this.sends)) : [0];
+    const places = this.#many ? this.#places(rows.length, left.splice(0, this.sends)) : [0];
     return places.map((place) => {
-      const dither = left.splice(0, this.ownDraws);
-      const values = place < rows.length ? this.values(rows[place]!, dither) : null;
+      const dither = left.splice(0, this.#ownDraws);
+      const values = place < rows.length ? this.#values(rows[place]!, dither) : null;
       const extra = rows.length ? 1 : 0;
       return this.channels.map((channel) => channel.encode(values, extra, left.splice(0, channel.draws)));
     });
   }
 
   /** Return a different place for each slot: rows stand at the first ones. */
-  private places(rows: number, draws: readonly number[]): number[] {
+  #places(rows: number, draws: readonly number[]): number[] {
     const chosen: number[] = [];
     draws.forEach((draw, slot) => {
-      let place = draw % (Math.max(rows, this.atMost) - slot);
+      let place = draw % (Math.max(rows, this.#atMost) - slot);
       for (const taken of [...chosen].sort((a, b) => a - b)) if (place >= taken) place++;
       chosen.push(place);
     });
@@ -139,15 +143,15 @@ export class Service {
   }
 
   /** Return a row's value indices; without draws they are rounded anyhow, which is enough to check the row. */
-  private values(row: Row, dither: readonly number[]): number[] {
+  #values(row: Row, dither: readonly number[]): number[] {
     let used = 0;
     const next = (): number => dither[used++] ?? 0;
-    const values = this.sensitive.map((attribute) => {
+    const values = this.#sensitive.map((attribute) => {
       const value = Object.hasOwn(row, attribute.name) ? row[attribute.name] : undefined;
       return valueIndex(this.name, attribute, value, isDithered(attribute) ? next() : undefined);
     });
-    for (const [source, kind] of this.data.derived ?? []) {
-      const [count, value] = [this.sensitive[source]!.count, values[source]!];
+    for (const [source, kind] of this.#data.derived ?? []) {
+      const [count, value] = [this.#sensitive[source]!.count, values[source]!];
       const up = next() % (count - 1) < value;
       values.push(kind === "round" ? (up ? 1 : 0) : up ? count + value : count - 1 - value);
     }
@@ -170,11 +174,12 @@ export class Channel {
   readonly epsilon: string;
   readonly draws: number;
   readonly views: readonly View[];
+  readonly #attributes: readonly Known[];
+  readonly #extras: number;
+  readonly #span: number;
 
-  constructor(
-    data: ChannelData, private readonly attributes: readonly Known[], private readonly extras: number,
-    private readonly span: number,
-  ) {
+  constructor(data: ChannelData, attributes: readonly Known[], extras: number, span: number) {
+    [this.#attributes, this.#extras, this.#span] = [attributes, extras, span];
     ({ name: this.name, epsilon: this.epsilon, draws: this.draws } = data);
     let offset = 0;
     let answers = 0;
@@ -184,7 +189,7 @@ export class Channel {
       const sizes = active.map((i) => cellCount(attributes[i]!, levels[i]!));
       sizes[0]! += extras;
       const oracle = data.by_domain[product(sizes)] ?? data.otherwise;
-      needContract(oracle, "a view has no oracle");
+      needContract(oracle, "by_domain");
       needSound(oracle, sizes, span);
       const view = { levels, active, sizes, oracle, offset };
       offset += alphabet(oracle, sizes);
@@ -192,17 +197,17 @@ export class Channel {
       return view;
     });
     // With fewer draws than a view takes, or overlapping codes, a report would lose its noise or its meaning.
-    needContract(data.draws === 2 + answers, "a channel's draws do not fit its views");
-    needContract(data.codes === offset && offset <= 2 ** 53, "a channel's codes do not fit its views");
+    needContract(data.draws === 2 + answers, "draws");
+    needContract(data.codes === offset && offset <= 2 ** 53, "codes");
   }
 
   /** Return the code of a row's values or, without any, of an extra cell. */
   encode(values: readonly number[] | null, extra: number, [pick, ...draws]: readonly number[]): number {
     const { levels, active, sizes, oracle, offset } = this.views[pick! % this.views.length]!;
     const cells = values
-      ? active.map((i) => cellOf(this.attributes[i]!, levels[i]!, values[i]!))
-      : sizes.map((size, i) => i ? 0 : size - this.extras + extra);
-    return offset + answer(oracle, sizes, cells, draws, this.span);
+      ? active.map((i) => cellOf(this.#attributes[i]!, levels[i]!, values[i]!))
+      : sizes.map((size, i) => i ? 0 : size - this.#extras + extra);
+    return offset + answer(oracle, sizes, cells, draws, this.#span);
   }
 }
 

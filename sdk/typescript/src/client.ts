@@ -1,0 +1,221 @@
+/**
+ * The class apps hold: one person, one round. It draws a report once, keeps it, and sends it until it is acknowledged.
+ */
+import { spending } from "./audit.js";
+import type { TacitError } from "./errors.js";
+import { exact, toNumber } from "./exact.js";
+import type { Interpreter, Row } from "./interpreter.js";
+import { type Meaning, meaningOf } from "./meaning.js";
+import { type Address, type Attempt, batches, deliver, type Envelope, envelope, waiting } from "./outbox.js";
+import { publicText } from "./person.js";
+import type { Draws } from "./randomness.js";
+import { atTicks, backOff, type Clock, type Patience } from "./time.js";
+import { type Entry, spent, type Status, type Wallet } from "./wallet.js";
+
+/** What a client is made of; `connect` fills it in, tests use clocks and draws of their own. */
+export interface Parts {
+  readonly address: Address;
+  readonly interpreter: Interpreter;
+  readonly wallet: Wallet;
+  readonly draws: Draws;
+  readonly clock: Clock;
+  readonly patience: Patience;
+  /** Milliseconds between ticks; 0 sends on `flush` only. */
+  readonly period: number;
+  /** Milliseconds a request may take. */
+  readonly timeout: number;
+}
+
+/** One service's reports of a round: what they cost, and what became of them. */
+export interface Receipt {
+  readonly collection: string;
+  readonly round: string;
+  readonly service: string;
+  readonly epsilon: number;
+  readonly day: string;
+  readonly held: boolean;
+  /** By slot; empty once forgotten. */
+  readonly reports: readonly { readonly body: string; readonly status: Status; readonly code?: string }[];
+  /** Whether the reports had been drawn before; then what was handed over now was not looked at. */
+  readonly again: boolean;
+}
+
+/** What a flush achieved: acknowledged, still waiting, refused by the collector; and why something waits. */
+export interface Delivery {
+  readonly sent: number;
+  readonly pending: number;
+  readonly rejected: number;
+  readonly problem?: TacitError;
+}
+
+/** A row beside what leaves for it, and what anyone can learn from that. */
+export interface Preview {
+  readonly raw: unknown;
+  /** The exact text of each report. */
+  readonly leaves: readonly string[];
+  readonly epsilon: number;
+  /** What a certainty of one half about any fact can become at most. */
+  readonly certainty: number;
+  readonly sentence: string;
+  readonly meanings: readonly Meaning[];
+}
+
+export interface Budget {
+  readonly cap: number;
+  readonly spent: number;
+  readonly left: number;
+}
+
+const FLUSH_SECONDS = 10;
+
+export class Client {
+  readonly #parts: Parts;
+  #failures = 0;
+  #running: Promise<Attempt> | undefined;
+  readonly #stops: (() => void)[] = [];
+  #stopRetry = (): void => undefined;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    const { clock, period, draws } = parts;
+    if (period > 0) this.#stops.push(atTicks(clock, period, draws, () => void this.attemptAndRetry()));
+  }
+
+  /** Report a person's row in a service that has exactly one. The first call of a round counts, later ones are kept. */
+  async record(service: string, row: Row): Promise<Receipt> {
+    this.#parts.interpreter.service(service).needOneToOne();
+    return this.#take(service, [row], false);
+  }
+
+  /** Report a person's current rows, none or many, once a round: the number of reports is always the same. */
+  async rows(service: string, rows: readonly Row[]): Promise<Receipt> {
+    return this.#take(service, rows, false);
+  }
+
+  /**
+   * Show what will leave for a row (or rows), and what it tells. The report is drawn, charged and kept, but does not
+   * leave before `record` or `rows` is called: drawing again until one likes the result would give the row away.
+   */
+  async preview(service: string, raw: Row | readonly Row[]): Promise<Preview> {
+    const rules = this.#parts.interpreter.service(service);
+    const { reports, epsilon } = await this.#take(service, (Array.isArray(raw) ? raw : [raw]) as Row[], true);
+    const certainty = 1 / (1 + Math.exp(-epsilon));
+    const meanings = reports.flatMap(({ body }, slot) =>
+      (JSON.parse(body) as { codes: number[] }).codes.map((code, i) => meaningOf(rules, rules.channels[i]!, slot, code)));
+    return {
+      raw, epsilon, certainty, meanings, leaves: reports.map(({ body }) => body),
+      sentence: "Whoever sees this can raise a certainty of 50 % about anything in the row " +
+        `to at most ${Math.ceil(1000 * certainty) / 10} %.`,
+    };
+  }
+
+  /** Send what waits, with retries, for at most some seconds. */
+  async flush({ seconds = FLUSH_SECONDS }: { seconds?: number } = {}): Promise<Delivery> {
+    const { clock, wallet, address } = this.#parts;
+    const deadline = clock.now() + 1000 * seconds;
+    let [sent, rejected] = [0, 0];
+    for (;;) {
+      const attempt = await this.#attempt(deadline);
+      sent += attempt.sent;
+      rejected += attempt.rejected;
+      const pages = await wallet.read();
+      const pending = waiting(pages, address).length + pages.deletions.filter((url) => url === address.url).length;
+      const { problem } = attempt;
+      const wait = problem ? this.#waitAfter(attempt) : 0; // what came while another delivery ran is sent at once
+      if (!pending || wait === undefined || clock.now() + wait >= deadline) {
+        return { sent, rejected, pending, ...(problem && pending ? { problem } : {}) };
+      }
+      await new Promise<void>((resolve) => clock.after(wait, resolve));
+    }
+  }
+
+  /** Delete this person's reports here and at the collector. What was spent stays spent; the round cannot be rejoined. */
+  async forget(options: { seconds?: number } = {}): Promise<Delivery> {
+    await this.#parts.wallet.forget(this.#parts.address.url, this.#parts.address.collection);
+    await this.#running; // reports under way arrive first
+    return this.flush(options);
+  }
+
+  /** What this person may spend over all services, rounds and collectors of this store, and has. */
+  async budget(): Promise<Budget> {
+    const before = spent(await this.#parts.wallet.read());
+    const [cap, used] = [toNumber(this.#parts.wallet.cap), toNumber(before)];
+    return { cap, spent: used, left: Math.max(0, cap - used) };
+  }
+
+  /** All receipts of this person, oldest first. */
+  async history(): Promise<Receipt[]> {
+    return (await this.#parts.wallet.read()).entries.map((entry) => receiptOf(entry, true));
+  }
+
+  /** Stop sending. What waits is kept, and sent by the next client of this person. */
+  close(): void {
+    this.#stopRetry();
+    this.#stops.splice(0).forEach((stop) => stop());
+  }
+
+  /** @internal Have something called off with the client. */
+  onClose(stop: () => void): void {
+    this.#stops.push(stop);
+  }
+
+  /** @internal Return requests for what waits, from memory: a closing page cannot wait for its storage. */
+  lastWords(): Envelope[] {
+    const { wallet, address } = this.#parts;
+    return batches(waiting(wallet.latest, address)).map((batch) => envelope(address, batch));
+  }
+
+  /** @internal Try now, and again after failures. */
+  async attemptAndRetry(): Promise<void> {
+    this.#stopRetry();
+    const attempt = await this.#attempt().catch((): Attempt => ({ sent: 0, rejected: 0 })); // the next tick tries again
+    const wait = this.#waitAfter(attempt);
+    if (wait !== undefined && this.#stops.length) {
+      this.#stopRetry = this.#parts.clock.after(wait, () => void this.attemptAndRetry(), true);
+    }
+  }
+
+  async #take(service: string, rows: readonly Row[], held: boolean): Promise<Receipt> {
+    const { address, interpreter, wallet, draws, clock } = this.#parts;
+    const rules = interpreter.service(service);
+    const { round, tier = "" } = interpreter.contract;
+    const claim = {
+      ...pick(address), round, tier, service, held, epsilon: spending(rules),
+      day: new Date(clock.now()).toISOString().slice(0, 10),
+    };
+    const { entry, again } = await wallet.take(claim, () => {
+      rules.check(rows);
+      const shown = rows.map((row) => publicText(rules, row)); // only services with exactly one row have any
+      return rules.encode(rows, draws(rules.draws)).map((codes, slot) =>
+        `{"person":${address.person},"service":${JSON.stringify(service)},"slot":${slot},"codes":[${codes.join()}]` +
+        `${rules.publicColumns.length ? shown[0] : ""}}`);
+    });
+    return receiptOf(entry, again);
+  }
+
+  /** Two callers share one delivery, so nothing is sent twice at a time. */
+  #attempt(deadline = Infinity): Promise<Attempt> {
+    const { wallet, address, clock, timeout } = this.#parts;
+    this.#running ??= deliver(wallet, address, () => Math.max(1, Math.min(timeout, deadline - clock.now())))
+      .then((attempt) => {
+        this.#failures = attempt.problem ? this.#failures + 1 : 0;
+        return attempt;
+      })
+      .finally(() => this.#running = undefined);
+    return this.#running;
+  }
+
+  #waitAfter(attempt: Attempt): number | undefined {
+    if (attempt.wait === undefined) return undefined;
+    return Math.max(attempt.wait, backOff(this.#failures, this.#parts.patience, this.#parts.draws));
+  }
+}
+
+function pick({ url, collection }: Address): { url: string; collection: string } {
+  return { url, collection };
+}
+
+function receiptOf(entry: Entry, again: boolean): Receipt {
+  const { collection, round, service, day, held, reports } = entry;
+  return { collection, round, service, day, held, reports, again, epsilon: toNumber(exact(entry.epsilon)) };
+}

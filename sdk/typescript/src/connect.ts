@@ -1,0 +1,105 @@
+/**
+ * From an address and a pinned hash to a client: fetch the contract, compare, audit, and only then encode by it.
+ */
+import { audit } from "./audit.js";
+import { Client, type Parts } from "./client.js";
+import { MAX_BYTES } from "./contract.js";
+import { ContractError, UsageError } from "./errors.js";
+import { exact } from "./exact.js";
+import { indexedDBStore } from "./indexeddb.js";
+import { Interpreter } from "./interpreter.js";
+import { attachToPage } from "./page.js";
+import { type Person, personText } from "./person.js";
+import { secureDraws } from "./randomness.js";
+import type { Store } from "./store.js";
+import { PATIENCE, systemClock } from "./time.js";
+import { fetchBytes } from "./transport.js";
+import { Wallet } from "./wallet.js";
+
+export interface Options {
+  /** The id of the collection: the SHA-256 of its contract, in hexadecimal. */
+  readonly collection: string;
+  /** The person's key in all services. */
+  readonly person: Person;
+  /** The ingest key of the app. */
+  readonly key?: string;
+  /** A token by the app's own server that says who the person is. */
+  readonly token?: string;
+  /** Epsilon that the person spends at most, over all services and rounds; a number or an exact decimal text. */
+  readonly cap?: number | string;
+  /** Where the wallet is kept: IndexedDB in browsers; Node needs `directoryStore` of `@tacit/client/node`. */
+  readonly store?: Store;
+  /** Seconds between the moments at which reports leave; 0 sends on `flush` only. */
+  readonly every?: number;
+}
+
+const CAP = 4;
+const EVERY = 300;
+const TIMEOUT = 15_000;
+
+export async function connect(url: string, options: Options): Promise<Client> {
+  return connectWith(url, options, {});
+}
+
+/** @internal As `connect`, with parts replaced by tests. */
+export async function connectWith(url: string, options: Options, parts: Partial<Parts>): Promise<Client> {
+  const { collection, person, key, token, cap = CAP, every = EVERY } = options;
+  if (!/^[0-9a-f]{64}$/.test(collection)) {
+    throw new UsageError("collection is not a contract's id: 64 hexadecimal digits.", "bad-collection");
+  }
+  if (!(every >= 0)) throw new UsageError("every is not a number of seconds from 0.", "bad-option");
+  const limit = exact(cap);
+  const address = {
+    url: checkedUrl(url), collection, person: personText(person),
+    ...(key === undefined ? {} : { key }), ...(token === undefined ? {} : { token }),
+  };
+  const store = options.store ?? defaultStore();
+  const timeout = parts.timeout ?? TIMEOUT;
+  const interpreter = new Interpreter(await pinned(store, address.url, collection, timeout));
+  audit(interpreter);
+  const wallet = new Wallet(store, address.person, limit);
+  await wallet.read();
+  const client = new Client({
+    address, interpreter, wallet, timeout, draws: secureDraws, clock: systemClock, patience: PATIENCE,
+    period: 1000 * every, ...parts,
+  });
+  if (typeof document !== "undefined" && every > 0) attachToPage(client);
+  return client;
+}
+
+/** Return the contract's text: kept from an earlier visit, or fetched; in both cases its hash decides. */
+async function pinned(store: Store, url: string, collection: string, timeout: number): Promise<string> {
+  const name = `contract/${collection}`;
+  const kept = await store.read(name);
+  if (kept !== undefined && await hashOf(new TextEncoder().encode(kept)) === collection) return kept;
+  const bytes = await fetchBytes(`${url}/v1/collections/${collection}`, timeout);
+  if (bytes.length > MAX_BYTES || await hashOf(bytes) !== collection) {
+    throw new ContractError("The collector's contract is not the pinned one. Nothing is encoded by it.",
+      "contract-not-pinned");
+  }
+  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+  await store.update(name, () => text);
+  return text;
+}
+
+async function hashOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  if (!globalThis.crypto?.subtle) throw new UsageError("Contracts are checked on secure pages only: use https.", "insecure-page");
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Keys and tokens travel in the body, so beyond this machine only encrypted. */
+function checkedUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const local = /^(.+\.)?localhost$|^127(\.\d+){3}$|^\[::1\]$/.test(url?.hostname ?? "");
+  if (!url || !(url.protocol === "https:" || (url.protocol === "http:" && local)) || url.search || url.hash) {
+    throw new UsageError("The collector's address is not https (plain http works on this machine only).", "bad-url");
+  }
+  return url.href.replace(/\/+$/, "");
+}
+
+function defaultStore(): Store {
+  if (typeof indexedDB !== "undefined") return indexedDBStore();
+  throw new UsageError("There is no IndexedDB here. In Node pass store: directoryStore(\"…\") of @tacit/client/node.",
+    "no-store");
+}

@@ -1,0 +1,91 @@
+/**
+ * What a report could mean: the cells that would make its code most likely. Every code is possible for every row, so
+ * this is what anyone who sees the report would guess, not what the row was.
+ */
+import { supported, unflatten } from "./answers.js";
+import { type Attribute, dateOf, daysOf, type Oracle } from "./contract.js";
+import { cellCount, type Channel, isDithered, type Service, type View } from "./interpreter.js";
+import { BITS } from "./randomness.js";
+import type { Known } from "./record.js";
+import { choose, product } from "./whole.js";
+
+/** Cells up to which likely ones are listed, and how many of those. */
+const MOST_CELLS = 20_000;
+const LISTED = 8;
+
+/** One code of a report, explained. */
+export interface Meaning {
+  readonly slot: number;
+  readonly channel: string;
+  readonly code: number;
+  /** Attributes the code tells of at all. */
+  readonly about: readonly string[];
+  /** The first few of the guesses that fit the code best. */
+  readonly likely: readonly string[];
+  /** How many guesses fit it best, of how many; undefined where there are too many to count. */
+  readonly fitting?: number;
+  readonly cells: number;
+  /** Probability that the truth is among the guesses that fit best. */
+  readonly kept: number;
+}
+
+export function meaningOf(service: Service, channel: Channel, slot: number, code: number): Meaning {
+  const view = channel.views.filter((one) => one.offset <= code).at(-1)!;
+  const cells = product(view.sizes);
+  const fitting = cells <= MOST_CELLS ? supported(view.oracle, view.sizes, code - view.offset) : undefined;
+  const labels = (fitting ?? []).map((flat) => cellText(service, view, unflatten(flat, view.sizes)));
+  return {
+    slot, code, channel: channel.name, cells, kept: kept(view.oracle, cells),
+    about: view.active.map((i) => service.attributes[i]!.name),
+    likely: labels.filter((label) => label !== undefined).slice(0, LISTED),
+    ...(fitting ? { fitting: fitting.length } : {}),
+  };
+}
+
+/** Return the words for a cell; undefined for the combinations beside extra cells that no row has. */
+function cellText(service: Service, view: View, cells: readonly number[]): string | undefined {
+  const own = view.sizes[0]! - service.extras;
+  const extra = cells[0]! - own;
+  if (extra >= 0) return cells.some((cell, i) => i && cell) ? undefined : extra ? "no row drawn" : "no rows at all";
+  return cells.map((cell, i) => {
+    const place = view.active[i]!;
+    const attribute = service.attributes[place]!;
+    return `${attribute.name} ${levelText(attribute, view.levels[place]!, cell)}`;
+  }).join(", ");
+}
+
+function levelText(attribute: Known, level: number, cell: number): string {
+  if (level === 0) return "anything";
+  const { count, widths, values } = attribute;
+  if (attribute.null && cell === cellCount(attribute, level) - 1) return "missing";
+  const first = cell * widths[level - 1]!;
+  const last = Math.min(first + widths[level - 1]!, count) - 1;
+  if (values) return values.slice(first, last + 1).join(" or ");
+  const [low, high] = [valueText(attribute, first, 0), valueText(attribute, last, 1)];
+  return low === high ? low : `${low}..${high}`;
+}
+
+/** Return the value of an index: exact steps, the representative a dithered value is rounded to, or a bin's edge. */
+function valueText(attribute: Known, index: number, edge: 0 | 1): string {
+  const { kind, count, ticks } = attribute;
+  if (ticks === undefined) return `${index} of ${count}`; // made of another attribute at random
+  const low = bound(attribute, attribute.low);
+  const range = bound(attribute, attribute.high) - low;
+  const share = isDithered(attribute) || count === ticks ? index / Math.max(1, count - 1) : (index + edge) / count;
+  const value = low + range * share;
+  return kind === "date" ? dateOf(Math.round(value)) : String(Number(value.toPrecision(10)));
+}
+
+function bound(attribute: Attribute, value: unknown): number {
+  return attribute.kind === "date" ? daysOf(value) : Number(value);
+}
+
+function kept({ oracle, flip, g, w, inside, one }: Oracle, domain: number): number {
+  if (domain === 1) return 1;
+  const span = 2 ** BITS;
+  switch (oracle) {
+    case "ss": return choose(domain - 1, w! - 1) * inside! / span;
+    case "oue": return one! / span;
+    default: return 1 - ((oracle === "grr" ? domain : g!) - 1) * flip! / span;
+  }
+}
