@@ -118,7 +118,7 @@ export class Client {
       const attempt = await this.#attempt(deadline);
       sent += attempt.sent;
       rejected += attempt.rejected;
-      const pages = await wallet.read();
+      const pages = wallet.latest; // the attempt read it and wrote its results
       const pending = waiting(pages, address).length + pages.deletions.filter((url) => url === address.url).length;
       const { problem } = attempt;
       const wait = problem ? this.#waitAfter(attempt) : 0; // what came while another delivery ran is sent at once

@@ -1,0 +1,82 @@
+/** Apps that are killed at any moment, with SIGKILL: nothing is drawn twice, lost, overspent or left locked. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { exact, isAtMost } from "../src/exact.js";
+import { directoryStore } from "../src/node.js";
+import { spent, Wallet } from "../src/wallet.js";
+import { type Collector, unavailable } from "./collector.js";
+import { collector, client, folder } from "./setup.js";
+import { words } from "./vectors.js";
+
+const ROUNDS = 30;
+
+/** Run the app and kill it: at a random time, or while its k-th request of the round waits for an answer. */
+async function killOnce(to: Collector, directory: string, kind: string, word: number, first = 0): Promise<void> {
+  const script = join(process.cwd(), "build/test/crash-child.mjs");
+  const child = spawn(process.execPath, [script, to.url, directory, kind, `${first}`], { stdio: ["ignore", "ignore", "inherit"] });
+  const ended = new Promise<NodeJS.Signals | null>((resolve) => child.once("exit", (_code, signal) => resolve(signal)));
+  const kill = (): void => void process.kill(child.pid!, "SIGKILL");
+  const timer = setTimeout(kill, word % 2 ? 800 : 100 + (word >>> 1) % 400);
+  if (word % 2) {
+    let left = 1 + (word >>> 1) % 3;
+    to.always = (_request, response) => {
+      if (--left > 0) return false;
+      to.always = undefined;
+      kill();
+      response.destroy();
+      return true;
+    };
+  }
+  assert.equal(await ended, "SIGKILL", "the app runs until it is killed");
+  clearTimeout(timer);
+  to.always = undefined;
+}
+
+async function killMany(t: TestContext, kind: string, rounds: number): Promise<{ to: Collector; directory: string }> {
+  const [to, directory] = [await collector(t), folder(t)];
+  let first = 0; // each app has met five of its six people before, and one is new
+  for (const word of words(`kill ${kind}`, rounds)) await killOnce(to, directory, kind, word, kind === "mutant" ? 0 : first++);
+  return { to, directory };
+}
+
+test(`${ROUNDS} kills: one body for each report, no cap exceeded, everything delivered in the end`, async (t) => {
+  const { to, directory } = await killMany(t, "real", ROUNDS);
+  const store = directoryStore(directory);
+  const drawn = new Map<string, string>();
+  for (let i = 0; i < ROUNDS + 6; i++) {
+    const pages = await new Wallet(store, `"p-${i}"`, exact("1.5")).read();
+    assert.ok(isAtMost(spent(pages), exact("1.5")));
+    for (const { collection, service, reports } of pages.entries) {
+      reports.forEach(({ body }, slot) => drawn.set(JSON.stringify([collection, `p-${i}`, service, slot]), body));
+    }
+    assert.equal((await (await client(t, to, { store, person: `p-${i}`, cap: "1.5" })).flush()).pending, 0);
+  }
+  assert.ok(to.posts.length > ROUNDS, "the apps sent something");
+  for (const [id, bodies] of to.bodies) assert.deepEqual([...bodies], [drawn.get(id)], "what left is what the wallet holds");
+  assert.deepEqual([...to.stored.keys()].sort(), [...drawn.keys()].sort());
+  const left = readdirSync(directory).filter((name) => !/^[0-9a-f]{40}\.json$/.test(name));
+  assert.equal(left.filter((name) => name.startsWith("lock.")).length, 1);
+  assert.ok(left.every((name) => /^lock\.\d+$|\.json\.new$/.test(name)), left.join());
+  assert.equal(readFileSync(join(directory, left.find((name) => name.startsWith("lock."))!), "utf8"), "");
+});
+
+test("an app that sends before it has stored is caught by the same test", async (t) => {
+  const { to } = await killMany(t, "mutant", 4);
+  assert.ok([...to.bodies.values()].some((bodies) => bodies.size > 1));
+});
+
+test("processes that share a directory take turns", async (t) => {
+  const [to, directory] = [await collector(t), folder(t)];
+  to.always = unavailable; // so that all of them keep trying
+  const script = join(process.cwd(), "build/test/crash-child.mjs");
+  const apps = Array.from({ length: 3 }, () => spawn(process.execPath, [script, to.url, directory, "real", "0"]));
+  const heard = apps.map(({ stdout }) => new Promise((resolve) => stdout.once("data", resolve)));
+  await Promise.all(heard); // each has been through its first person
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  for (const { pid } of apps) process.kill(pid!, "SIGKILL");
+  assert.ok(to.bodies.size > 3);
+  for (const bodies of to.bodies.values()) assert.equal(bodies.size, 1);
+});
