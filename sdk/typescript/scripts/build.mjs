@@ -1,4 +1,4 @@
-// Builds dist/: one minified bundle for browsers and Node, the durable store for Node, and type declarations.
+// Builds dist/ (or the folder given): one minified bundle for browsers and Node, the store of Node, type declarations.
 import { execFileSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -16,6 +16,7 @@ await build({
   ...common, entryPoints: ["src/node.ts"], outfile: join(out, "node.js"), platform: "node",
   external: ["@tacit/client"], // the package itself, so that errors are the same classes
 });
+if (process.argv.includes("--no-types")) process.exit();
 const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
 const types = ["--emitDeclarationOnly", "--declaration", "--stripInternal", "--rootDir", "src", "--outDir", join(out, "types")];
 execFileSync(process.execPath, [tsc, "-p", "tsconfig.build.json", ...types], { cwd: root, stdio: "inherit" });

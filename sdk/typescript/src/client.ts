@@ -10,7 +10,7 @@ import { type Address, type Attempt, batches, deliver, type Envelope, envelope, 
 import { publicText } from "./person.js";
 import type { Draws } from "./randomness.js";
 import { atTicks, backOff, type Clock, type Patience } from "./time.js";
-import { type Entry, spent, type Status, type Wallet } from "./wallet.js";
+import { type Entry, spent, type Wallet } from "./wallet.js";
 
 /** What a client is made of; `connect` fills it in, tests use clocks and draws of their own. */
 export interface Parts {
@@ -27,15 +27,8 @@ export interface Parts {
 }
 
 /** One service's reports of a round: what they cost, and what became of them. */
-export interface Receipt {
-  readonly collection: string;
-  readonly round: string;
-  readonly service: string;
+export interface Receipt extends Omit<Entry, "epsilon"> {
   readonly epsilon: number;
-  readonly day: string;
-  readonly held: boolean;
-  /** By slot; empty once forgotten. */
-  readonly reports: readonly { readonly body: string; readonly status: Status; readonly code?: string }[];
   /** Whether the reports had been drawn before; then what was handed over now was not looked at. */
   readonly again: boolean;
 }
@@ -132,7 +125,7 @@ export class Client {
   /** Delete this person's reports here and at the collector. What was spent stays spent; the round cannot be rejoined. */
   async forget(options: { seconds?: number } = {}): Promise<Delivery> {
     await this.#parts.wallet.forget(this.#parts.address.url, this.#parts.address.collection);
-    await this.#running; // reports under way arrive first
+    await this.#running?.catch(() => undefined); // reports under way arrive first
     return this.flush(options);
   }
 
@@ -180,7 +173,7 @@ export class Client {
     const rules = interpreter.service(service);
     const { round, tier = "" } = interpreter.contract;
     const claim = {
-      ...pick(address), round, tier, service, held, epsilon: spending(rules),
+      url: address.url, collection: address.collection, round, tier, service, held, epsilon: spending(rules),
       day: new Date(clock.now()).toISOString().slice(0, 10),
     };
     const { entry, again } = await wallet.take(claim, () => {
@@ -211,11 +204,6 @@ export class Client {
   }
 }
 
-function pick({ url, collection }: Address): { url: string; collection: string } {
-  return { url, collection };
-}
-
 function receiptOf(entry: Entry, again: boolean): Receipt {
-  const { collection, round, service, day, held, reports } = entry;
-  return { collection, round, service, day, held, reports, again, epsilon: toNumber(exact(entry.epsilon)) };
+  return { ...entry, again, epsilon: toNumber(exact(entry.epsilon)) };
 }

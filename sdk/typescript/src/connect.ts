@@ -49,10 +49,7 @@ export async function connectWith(url: string, options: Options, parts: Partial<
   }
   if (!(every >= 0)) throw new UsageError("every is not a number of seconds from 0.", "bad-option");
   const limit = exact(cap);
-  const address = {
-    url: checkedUrl(url), collection, person: personText(person),
-    ...(key === undefined ? {} : { key }), ...(token === undefined ? {} : { token }),
-  };
+  const address = { url: checkedUrl(url), collection, person: personText(person), key, token };
   const store = options.store ?? defaultStore();
   const timeout = parts.timeout ?? TIMEOUT;
   const interpreter = new Interpreter(await pinned(store, address.url, collection, timeout));
@@ -90,7 +87,10 @@ async function hashOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
 
 /** Keys and tokens travel in the body, so beyond this machine only encrypted. */
 function checkedUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  let url: URL | undefined;
+  try {
+    url = new URL(text);
+  } catch { /* refused below */ }
   const local = /^(.+\.)?localhost$|^127(\.\d+){3}$|^\[::1\]$/.test(url?.hostname ?? "");
   if (!url || !(url.protocol === "https:" || (url.protocol === "http:" && local)) || url.search || url.hash) {
     throw new UsageError("The collector's address is not https (plain http works on this machine only).", "bad-url");

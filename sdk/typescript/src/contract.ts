@@ -4,7 +4,7 @@
  * A pinned hash says that the bytes are the ones somebody reviewed, not that they are sound; so nothing is trusted.
  */
 import { ContractError, needContract } from "./errors.js";
-import { exact } from "./exact.js";
+import { exact, type Fraction } from "./exact.js";
 import { BITS } from "./randomness.js";
 
 export const VERSION = 1;
@@ -143,7 +143,8 @@ function checkAttribute(attribute: Attribute, { count, widths, ticks }: Levels):
     needContract(attribute.other === undefined || values.includes(attribute.other), what);
     return;
   }
-  const [low, high, step] = [bound(attribute, attribute.low), bound(attribute, attribute.high), exact(attribute.step)];
+  const [low, high, step] = [attribute.low, attribute.high, attribute.step].map((one, i) =>
+    exact(i < 2 ? bound(attribute, one) : one)) as [Fraction, Fraction, Fraction];
   needContract(isWhole(ticks, 1, 2 ** 31) && step.top > 0n, what);
   const steps = { top: step.top * BigInt(ticks - 1), bottom: step.bottom };
   const range = { top: high.top * low.bottom - low.top * high.bottom, bottom: high.bottom * low.bottom };
@@ -151,8 +152,9 @@ function checkAttribute(attribute: Attribute, { count, widths, ticks }: Levels):
   needContract(count === (attribute.cells ?? ticks) && count <= ticks, what);
 }
 
-function bound(attribute: Attribute, value: unknown): { top: bigint; bottom: bigint } {
-  return exact(attribute.kind === "date" ? daysOf(value) : value);
+/** Return a declared bound; dates count as days. It is exact: bounds are below 2**53, and decimals are compared as such. */
+export function bound(attribute: Attribute, value: unknown): number | string {
+  return attribute.kind === "date" ? daysOf(value) : value as number | string;
 }
 
 /** Return the days from 1970-01-01 to a date such as 2026-11-15; NaN for anything else. */

@@ -17,55 +17,51 @@
 export class TacitError extends Error {
   constructor(message: string, readonly code: string) {
     super(`[${code}] ${message}`);
-    this.name = "TacitError";
   }
 }
 
-export class UsageError extends TacitError {
-  override name = "UsageError";
+export class UsageError extends TacitError {}
+
+/** Return the first eight of some public names. */
+export function listed(names: readonly unknown[]): string {
+  return names.slice(0, 8).join(", ") + (names.length > 8 ? ", …" : "");
 }
 
 export class UnknownNameError extends UsageError {
-  override name = "UnknownNameError";
   constructor(kind: string, readonly known: readonly string[]) {
-    const listed = known.slice(0, 8).join(", ") + (known.length > 8 ? ", …" : "");
-    super(`There is no such ${kind}. Known: ${listed || "none"}.`, "unknown-name");
+    super(`There is no such ${kind}. Known: ${listed(known)}.`, "unknown-name");
   }
 }
 
 export class RecordError extends UsageError {
-  override name = "RecordError";
   constructor(problem: string, code: string, readonly service: string, readonly column?: string) {
     super(`${service}${column === undefined ? "" : `.${column}`}: ${problem}`, code);
   }
 }
 
-export class PrivacyError extends TacitError {
-  override name = "PrivacyError";
-}
+export class PrivacyError extends TacitError {}
 
 export class RandomnessError extends PrivacyError {
-  override name = "RandomnessError";
   constructor(problem: string) {
     super(`${problem} Nothing was encoded.`, "randomness");
   }
 }
 
-export class ContractError extends TacitError {
-  override name = "ContractError";
-}
+export class ContractError extends TacitError {}
 
-export class StoreError extends TacitError {
-  override name = "StoreError";
-}
+export class StoreError extends TacitError {}
 
 /** `status` is the HTTP status, or 0 where no answer arrived. */
 export class CollectorError extends TacitError {
-  override name = "CollectorError";
   constructor(message: string, code: string, readonly status = 0) {
     super(message, code);
   }
 }
+
+const kinds = {
+  TacitError, UsageError, UnknownNameError, RecordError, PrivacyError, RandomnessError, ContractError, StoreError, CollectorError,
+};
+for (const [name, kind] of Object.entries(kinds)) kind.prototype.name = name; // minified classes have none of their own
 
 /** Refuse a contract for a setting that is missing, impossible, or does not follow from the others. */
 export function needContract(condition: unknown, setting: string): asserts condition {

@@ -49,12 +49,14 @@ export function indexedDBStore(database = "tacit"): Store {
         transaction.onabort = () => reject(refusal ?? failed()); // a full disk aborts, too
         const request = table.get(name);
         request.onsuccess = () => {
+          let next: string;
           try {
-            table.put(change(request.result as string | undefined), name);
+            next = change(request.result as string | undefined);
           } catch (cause) {
             refusal = cause;
-            transaction.abort();
+            return transaction.abort();
           }
+          table.put(next, name); // an exception here aborts, too
         };
       });
     },

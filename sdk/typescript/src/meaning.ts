@@ -3,7 +3,7 @@
  * this is what anyone who sees the report would guess, not what the row was.
  */
 import { supported, unflatten } from "./answers.js";
-import { type Attribute, dateOf, daysOf, type Oracle } from "./contract.js";
+import { bound, dateOf, type Oracle } from "./contract.js";
 import { cellCount, type Channel, isDithered, type Service, type View } from "./interpreter.js";
 import { BITS } from "./randomness.js";
 import type { Known } from "./record.js";
@@ -69,15 +69,11 @@ function levelText(attribute: Known, level: number, cell: number): string {
 function valueText(attribute: Known, index: number, edge: 0 | 1): string {
   const { kind, count, ticks } = attribute;
   if (ticks === undefined) return `${index} of ${count}`; // made of another attribute at random
-  const low = bound(attribute, attribute.low);
-  const range = bound(attribute, attribute.high) - low;
+  const low = Number(bound(attribute, attribute.low));
+  const range = Number(bound(attribute, attribute.high)) - low;
   const share = isDithered(attribute) || count === ticks ? index / Math.max(1, count - 1) : (index + edge) / count;
   const value = low + range * share;
   return kind === "date" ? dateOf(Math.round(value)) : String(Number(value.toPrecision(10)));
-}
-
-function bound(attribute: Attribute, value: unknown): number {
-  return attribute.kind === "date" ? daysOf(value) : Number(value);
 }
 
 function kept({ oracle, flip, g, w, inside, one }: Oracle, domain: number): number {

@@ -19,7 +19,11 @@ export function directoryStore(directory: string): Store {
     read: (name) => guarded(() => readIfThere(fileOf(name))),
     update: (name, change) => guarded(async () => {
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      await withLock(folder, async () => replace(folder, fileOf(name), change(await readIfThere(fileOf(name)))));
+      await withLock(folder, async () => {
+        const now = await readIfThere(fileOf(name));
+        const next = change(now);
+        if (next !== now) await replace(folder, fileOf(name), next); // what is there is durable already
+      });
     }),
   };
 }

@@ -14,8 +14,8 @@ export interface Address {
   readonly url: string;
   readonly collection: string;
   readonly person: string;
-  readonly key?: string;
-  readonly token?: string;
+  readonly key: string | undefined;
+  readonly token: string | undefined;
 }
 
 interface Letter {

@@ -1,8 +1,9 @@
 /**
  * Who reports, and a row's columns: what the client adds to the interpreter's rules.
  */
-import { RecordError, UsageError } from "./errors.js";
+import { listed, RecordError, UsageError } from "./errors.js";
 import type { Row, Service } from "./interpreter.js";
+import { isText } from "./record.js";
 
 /** A person's key: text, or a whole number of 64 bits, as in the collector's tables. */
 export type Person = string | number | bigint;
@@ -11,8 +12,7 @@ const MOST_LETTERS = 200;
 
 /** Return a person's key as JSON; errors do not show it. */
 export function personText(person: Person): string {
-  const text = typeof person === "string" && person.length > 0 && person.length <= MOST_LETTERS &&
-    !/[\ud800-\udfff]/u.test(person);
+  const text = isText(person) && person.length > 0 && person.length <= MOST_LETTERS;
   const whole = Number.isSafeInteger(person) ||
     (typeof person === "bigint" && BigInt.asIntN(64, person) === person);
   if (!text && !whole) {
@@ -27,7 +27,7 @@ export function publicText(service: Service, row: Row): string {
   const { name, attributes, publicColumns } = service;
   const known = [...attributes.map((attribute) => attribute.name), ...publicColumns];
   if (Object.keys(row).some((column) => !known.includes(column))) {
-    throw new RecordError(`a column is not declared. Pass these only: ${known.join(", ")}.`, "unknown-column", name);
+    throw new RecordError(`a column is not declared. Pass these only: ${listed(known)}.`, "unknown-column", name);
   }
   const shown = publicColumns.map((column) => {
     const value = row[column];

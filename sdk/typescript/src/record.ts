@@ -1,14 +1,12 @@
 /**
  * One raw value to its value index, by the rules a contract declares for the attribute. Errors never show the value.
  */
-import { type Attribute, daysOf, type Levels } from "./contract.js";
-import { RecordError } from "./errors.js";
+import { type Attribute, bound, daysOf, type Levels } from "./contract.js";
+import { listed, RecordError } from "./errors.js";
 import { quotient } from "./whole.js";
 
 /** How far from a step, in steps, a number may be and still count as on it. */
 const OFF_STEP = 1e-6;
-
-const LISTED = 8;
 
 /** A sensitive attribute with its levels. */
 export type Known = Attribute & Levels;
@@ -35,21 +33,21 @@ export function valueIndex(service: string, attribute: Known, value: unknown, dr
 }
 
 function category(attribute: Known, value: unknown, refuse: Refuse): number {
-  const listed = attribute.values!;
-  const text = typeof listed[0] === "string";
+  const values = attribute.values!;
+  const text = typeof values[0] === "string";
   if (text ? !isText(value) : !isWholeNumber(value)) {
     throw refuse(`the value is not ${text ? "text" : "a whole number"}, but the declared ones are.`, "wrong-type");
   }
-  const place = listed.indexOf(typeof value === "bigint" ? Number(value) : (value as string | number));
+  const place = values.indexOf(typeof value === "bigint" ? Number(value) : (value as string | number));
   if (place >= 0) return place;
   if (attribute.other === undefined) {
-    const allowed = listed.slice(0, LISTED).join(", ") + (listed.length > LISTED ? ", …" : "");
-    throw refuse(`the value is not in the declared list: ${allowed}.`, "unknown-category");
+    throw refuse(`the value is not in the declared list: ${listed(values)}.`, "unknown-category");
   }
-  return listed.indexOf(attribute.other);
+  return values.indexOf(attribute.other);
 }
 
-function isText(value: unknown): boolean {
+/** Lone surrogates have no bytes that all languages agree on. */
+export function isText(value: unknown): value is string {
   return typeof value === "string" && !/[\ud800-\udfff]/u.test(value); // with u, only lone surrogates match
 }
 
@@ -76,8 +74,7 @@ function numberOf(attribute: Known, value: unknown, refuse: Refuse): number {
 
 function tickOf(attribute: Known, value: unknown, refuse: Refuse): number {
   let number = numberOf(attribute, value, refuse);
-  const [low, high] = [attribute.low, attribute.high].map((bound) =>
-    attribute.kind === "date" ? daysOf(bound) : Number(bound)) as [number, number];
+  const [low, high] = [Number(bound(attribute, attribute.low)), Number(bound(attribute, attribute.high))];
   if (number < low || number > high) {
     if (attribute.outside !== "clamp") {
       throw refuse(`the value is outside ${attribute.low}..${attribute.high}.`, "outside-domain");

@@ -28,6 +28,7 @@ export interface Entry {
   readonly epsilon: string;
   readonly day: string;
   readonly held: boolean;
+  /** By slot; empty once forgotten. */
   readonly reports: readonly StoredReport[];
 }
 
@@ -75,14 +76,14 @@ export class Wallet {
     const isClaimed = (entry: Entry): boolean =>
       entry.collection === claim.collection && entry.service === claim.service;
     const pages = await this.#change((pages) => {
-      this.#refuseForgotten(pages, claim);
+      refuseForgotten(pages, claim);
       again = pages.entries.some(isClaimed);
       if (again) {
         const release = (entry: Entry): Entry => ({ ...entry, url: claim.url, held: entry.held && claim.held });
         return { ...pages, entries: pages.entries.map((entry) => isClaimed(entry) ? release(entry) : entry) };
       }
-      this.#refuseTier(pages, claim);
-      this.#refuseOverspending(pages, claim);
+      refuseTier(pages, claim);
+      refuseOverspending(pages, claim, this.cap);
       const reports = draw().map((body) => ({ body, status: "waiting" as const }));
       return { ...pages, entries: [...pages.entries, { ...claim, epsilon: fractionText(claim.epsilon), reports }] };
     });
@@ -126,29 +127,26 @@ export class Wallet {
     await this.#store.update(this.#name, (text) => JSON.stringify(next = step(parse(text))));
     return this.latest = next; // only now is it durable
   }
+}
 
-  #refuseForgotten(pages: Pages, { collection }: Claim): void {
-    if (pages.forgotten.includes(collection)) {
-      throw new PrivacyError("This person's reports of the round were forgotten. She can take part in the next round.",
-        "forgotten");
-    }
+function refuseForgotten(pages: Pages, { collection }: Claim): void {
+  if (pages.forgotten.includes(collection)) {
+    throw new PrivacyError("This person's reports of the round were forgotten. The next round is open.", "forgotten");
   }
+}
 
-  /** Tiers of a round are alternatives: reporting in two would spend both. */
-  #refuseTier(pages: Pages, { url, round, tier, service }: Claim): void {
-    const other = pages.entries.some((entry) =>
-      entry.url === url && entry.round === round && entry.service === service && entry.tier !== tier);
-    if (other) throw new PrivacyError(`${service} was reported in another tier of this round.`, "other-tier");
-  }
+/** Tiers of a round are alternatives: reporting in two would spend both. */
+function refuseTier(pages: Pages, { url, round, tier, service }: Claim): void {
+  const other = pages.entries.some((entry) =>
+    entry.url === url && entry.round === round && entry.service === service && entry.tier !== tier);
+  if (other) throw new PrivacyError(`${service} was reported in another tier of this round.`, "other-tier");
+}
 
-  #refuseOverspending(pages: Pages, { epsilon, service }: Claim): void {
-    const before = spent(pages);
-    if (!isAtMost(sum([before, epsilon]), this.cap)) {
-      throw new PrivacyError(
-        `${service} costs ${toNumber(epsilon)}; ${toNumber(before)} of the wallet's ${toNumber(this.cap)} is spent. ` +
-        "Nothing was encoded.", "over-cap");
-    }
-  }
+function refuseOverspending(pages: Pages, { epsilon, service }: Claim, cap: Fraction): void {
+  const before = spent(pages);
+  if (isAtMost(sum([before, epsilon]), cap)) return;
+  throw new PrivacyError(
+    `${service} costs ${toNumber(epsilon)}; ${toNumber(before)} of the wallet's ${toNumber(cap)} is spent.`, "over-cap");
 }
 
 export function spent(pages: Pages): Fraction {

@@ -103,7 +103,9 @@ test("reports of an earlier round leave with the next one, each to its own colle
   assert.deepEqual(to.posts.map(({ path }) => path.split("/")[3]), [collections.november.id, collections.december.id]);
 });
 
-test("ten thousand forced retries, with restarts between: one body for each report", async (t) => {
+const RETRIES = Number(process.env["TACIT_RETRIES"] ?? 3_000);
+
+test(`${RETRIES} forced retries, with restarts between: one body for each report`, async (t) => {
   const to = await collector(t);
   const store = directoryStore(folder(t));
   to.always = (_seen, response) => problem(response, 503, "overloaded");
@@ -111,7 +113,7 @@ test("ten thousand forced retries, with restarts between: one body for each repo
   const first = await client(t, to, { store }, parts);
   await first.record("users", USER);
   await first.rows("orders", ORDERS);
-  for (let restart = 0; to.posts.length < 10_000; restart++) {
+  for (let restart = 0; to.posts.length < RETRIES; restart++) {
     const me = await client(t, to, { store }, parts);
     await me.rows("orders", restart % 2 ? [] : ORDERS.slice(1)); // what changed meanwhile changes nothing
     await me.flush({ seconds: 0.5 });
