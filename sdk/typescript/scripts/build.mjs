@@ -18,5 +18,6 @@ await build({
 });
 if (process.argv.includes("--no-types")) process.exit();
 const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
-const types = ["--emitDeclarationOnly", "--declaration", "--stripInternal", "--rootDir", "src", "--outDir", join(out, "types")];
-execFileSync(process.execPath, [tsc, "-p", "tsconfig.build.json", ...types], { cwd: root, stdio: "inherit" });
+const types = ["--emitDeclarationOnly", "--declaration", "--stripInternal", "--rootDir", "src"];
+const args = [tsc, "-p", "tsconfig.build.json", ...types, "--outDir", join(out, "types")];
+execFileSync(process.execPath, args, { cwd: root, stdio: "inherit" });

@@ -15,13 +15,14 @@ const out = join(root, "build/test");
 rmSync(out, { recursive: true, force: true });
 await build({
   entryPoints: names.map((name) => join(root, "test", name)), outdir: out, bundle: true, splitting: true, format: "esm",
-  platform: "node", target: "es2022", outExtension: { ".js": ".mjs" }, sourcemap: "inline", external: ["playwright-core"],
+  platform: "node", target: "es2022", outExtension: { ".js": ".mjs" }, sourcemap: "inline",
+  external: ["playwright-core"],
   alias: { "@tacit/client": join(root, "src/index.ts") },
 });
 const wanted = process.argv.slice(2);
 const files = names.filter((name) => name.endsWith(".test.ts"))
   .filter((name) => !wanted.length || wanted.some((word) => name.includes(word)))
   .map((name) => join(out, name.replace(/\.ts$/, ".mjs")));
-const run = spawnSync(process.execPath, ["--enable-source-maps", "--test", "--test-reporter=spec", "--test-concurrency=1",
-  ...files], { cwd: root, stdio: "inherit" });
+const options = ["--enable-source-maps", "--test", "--test-reporter=spec", "--test-concurrency=1"];
+const run = spawnSync(process.execPath, [...options, ...files], { cwd: root, stdio: "inherit" });
 process.exit(run.status ?? 1);

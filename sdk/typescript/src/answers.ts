@@ -94,7 +94,9 @@ function subset(oracle: Oracle, domain: number, cell: number, draw: number): num
   const lower = without * oracle.outside!;
   if (draw >= lower + withIt * oracle.inside!) return 0;
   const isInside = draw >= lower;
-  const others = isInside ? members(domain - 1, w - 1, (draw - lower) % withIt) : members(domain - 1, w, draw % without);
+  const others = isInside
+    ? members(domain - 1, w - 1, (draw - lower) % withIt)
+    : members(domain - 1, w, draw % without);
   const set = others.map((place) => place >= cell ? place + 1 : place); // the others close up over the true cell
   if (isInside) set.push(cell);
   return 1 + set.sort((a, b) => a - b).reduce((rank, member, i) => rank + choose(member, i + 1), 0);

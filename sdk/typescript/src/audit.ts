@@ -30,9 +30,10 @@ export function audit(interpreter: Interpreter, bits = BITS): void {
         judged.set(oracle, domains.add(domain));
         if (domain === 1) continue; // there is nothing to tell
         const [truth, lie] = weights(oracle, domain, 1n << BigInt(bits));
-        if (truth <= lie) refuse(`${service.name}, ${channel.name}: the truth is no more likely than a lie`);
+        const where = `${service.name}, ${channel.name}`;
+        if (truth <= lie) refuse(`${where}: the truth is no more likely than a lie`);
         const within = truth * bound.bottom <= bound.top * lie;
-        if (!within) refuse(`${service.name}, ${channel.name}: a code tells more than its budget of ${channel.epsilon}`);
+        if (!within) refuse(`${where}: a code tells more than its budget of ${channel.epsilon}`);
       }
     }
   }
@@ -41,7 +42,9 @@ export function audit(interpreter: Interpreter, bits = BITS): void {
 }
 
 /** Return the weights of the best and the worst cell under the most telling code. */
-function weights({ oracle, flip, g, inside, outside, one, zero }: Oracle, domain: number, span: bigint): [bigint, bigint] {
+function weights(
+  { oracle, flip, g, inside, outside, one, zero }: Oracle, domain: number, span: bigint,
+): [bigint, bigint] {
   switch (oracle) {
     case "ss": return [BigInt(inside!), BigInt(outside!)];
     case "oue": return [BigInt(one!) * (span - BigInt(zero!)), BigInt(zero!) * (span - BigInt(one!))];
@@ -50,5 +53,5 @@ function weights({ oracle, flip, g, inside, outside, one, zero }: Oracle, domain
 }
 
 function refuse(problem: string): never {
-  throw new PrivacyError(`The contract fails its audit: ${problem}. Nothing is encoded by it.`, "audit-failed");
+  throw new PrivacyError(`The contract fails its audit: ${problem}.`, "audit-failed");
 }

@@ -93,8 +93,10 @@ export class Client {
     const rules = this.#parts.interpreter.service(service);
     const { reports, epsilon } = await this.#take(service, (Array.isArray(raw) ? raw : [raw]) as Row[], true);
     const certainty = 1 / (1 + Math.exp(-epsilon));
-    const meanings = reports.flatMap(({ body }, slot) =>
-      (JSON.parse(body) as { codes: number[] }).codes.map((code, i) => meaningOf(rules, rules.channels[i]!, slot, code)));
+    const meanings = reports.flatMap(({ body }, slot) => {
+      const { codes } = JSON.parse(body) as { codes: number[] };
+      return codes.map((code, i) => meaningOf(rules, rules.channels[i]!, slot, code));
+    });
     return {
       raw, epsilon, certainty, meanings, leaves: reports.map(({ body }) => body),
       sentence: "Whoever sees this can raise a certainty of 50 % about anything in the row " +
@@ -102,7 +104,7 @@ export class Client {
     };
   }
 
-  /** Send what waits, with retries, for at most some seconds. */
+  /** Send what waits, with retries, for some seconds; only a request that was under way may take longer. */
   async flush({ seconds = FLUSH_SECONDS }: { seconds?: number } = {}): Promise<Delivery> {
     const { clock, wallet, address } = this.#parts;
     const deadline = clock.now() + 1000 * seconds;
@@ -122,7 +124,7 @@ export class Client {
     }
   }
 
-  /** Delete this person's reports here and at the collector. What was spent stays spent; the round cannot be rejoined. */
+  /** Delete this person's reports here and at the collector. What was spent stays spent; the round is over for her. */
   async forget(options: { seconds?: number } = {}): Promise<Delivery> {
     await this.#parts.wallet.forget(this.#parts.address.url, this.#parts.address.collection);
     await this.#running?.catch(() => undefined); // reports under way arrive first
@@ -160,9 +162,9 @@ export class Client {
 
   /** @internal Try now, and again after failures. */
   async attemptAndRetry(): Promise<void> {
-    this.#stopRetry();
     const attempt = await this.#attempt().catch((): Attempt => ({ sent: 0, rejected: 0 })); // the next tick tries again
     const wait = this.#waitAfter(attempt);
+    this.#stopRetry(); // another call may have waited for the same attempt
     if (wait !== undefined && this.#stops.length) {
       this.#stopRetry = this.#parts.clock.after(wait, () => void this.attemptAndRetry(), true);
     }

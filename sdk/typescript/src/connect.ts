@@ -71,8 +71,7 @@ async function pinned(store: Store, url: string, collection: string, timeout: nu
   if (kept !== undefined && await hashOf(new TextEncoder().encode(kept)) === collection) return kept;
   const bytes = await fetchBytes(`${url}/v1/collections/${collection}`, timeout);
   if (bytes.length > MAX_BYTES || await hashOf(bytes) !== collection) {
-    throw new ContractError("The collector's contract is not the pinned one. Nothing is encoded by it.",
-      "contract-not-pinned");
+    throw new ContractError("The collector's contract is not the pinned one.", "contract-not-pinned");
   }
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   await store.update(name, () => text);
@@ -80,7 +79,9 @@ async function pinned(store: Store, url: string, collection: string, timeout: nu
 }
 
 async function hashOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  if (!globalThis.crypto?.subtle) throw new UsageError("Contracts are checked on secure pages only: use https.", "insecure-page");
+  if (!globalThis.crypto?.subtle) {
+    throw new UsageError("Contracts are checked on secure pages only: use https.", "insecure-page");
+  }
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
@@ -93,13 +94,12 @@ function checkedUrl(text: string): string {
   } catch { /* refused below */ }
   const local = /^(.+\.)?localhost$|^127(\.\d+){3}$|^\[::1\]$/.test(url?.hostname ?? "");
   if (!url || !(url.protocol === "https:" || (url.protocol === "http:" && local)) || url.search || url.hash) {
-    throw new UsageError("The collector's address is not https (plain http works on this machine only).", "bad-url");
+    throw new UsageError("The collector's address is not https, nor of this machine.", "bad-url");
   }
   return url.href.replace(/\/+$/, "");
 }
 
 function defaultStore(): Store {
   if (typeof indexedDB !== "undefined") return indexedDBStore();
-  throw new UsageError("There is no IndexedDB here. In Node pass store: directoryStore(\"…\") of @tacit/client/node.",
-    "no-store");
+  throw new UsageError("There is no IndexedDB here. In Node pass a directoryStore of @tacit/client/node.", "no-store");
 }

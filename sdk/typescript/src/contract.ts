@@ -36,7 +36,7 @@ export interface Attribute {
 export interface Levels {
   readonly count: number;
   readonly widths: readonly number[];
-  readonly ticks?: number;
+  readonly ticks?: number | undefined;
 }
 
 export interface Oracle {
@@ -86,7 +86,10 @@ export function isWhole(value: unknown, low: number, high: number): value is num
   return Number.isInteger(value) && low <= (value as number) && (value as number) <= high;
 }
 
-/** Return the contract of a JSON text. `bits` differs from 53 only in tests that exhaust all draws. */
+/**
+ * Return the contract of a JSON text; what is not of its shape may raise any error, which the caller replaces. `bits`
+ * differs from 53 only in tests that exhaust all draws.
+ */
 export function readContract(text: string, bits = BITS): Contract {
   if (text.length > MAX_BYTES) throw new ContractError("The contract is too large.", "contract-too-large");
   let data: Contract | null;
@@ -98,13 +101,8 @@ export function readContract(text: string, bits = BITS): Contract {
   if (data?.tacit !== VERSION || data.draw_bits !== bits) {
     throw new ContractError(`This is not a contract of version ${VERSION}. Update the client.`, "contract-version");
   }
-  try {
-    data.services.forEach(checkService);
-    needBudget(data.epsilon);
-  } catch (cause) {
-    if (cause instanceof ContractError) throw cause;
-    needContract(false, "services"); // never the parser's words
-  }
+  data.services.forEach(checkService);
+  needBudget(data.epsilon);
   return data;
 }
 
@@ -150,9 +148,10 @@ function checkAttribute(attribute: Attribute, { count, widths, ticks }: Levels):
   const range = { top: high.top * low.bottom - low.top * high.bottom, bottom: high.bottom * low.bottom };
   needContract(range.top * steps.bottom === steps.top * range.bottom, what);
   needContract(count === (attribute.cells ?? ticks) && count <= ticks, what);
+  needContract(isWhole(attribute.fanout ?? 2, 2, 64), what);
 }
 
-/** Return a declared bound; dates count as days. It is exact: bounds are below 2**53, and decimals are compared as such. */
+/** Return a declared bound as it is written; dates count as days. */
 export function bound(attribute: Attribute, value: unknown): number | string {
   return attribute.kind === "date" ? daysOf(value) : value as number | string;
 }
@@ -174,7 +173,7 @@ export function readViews(data: ChannelData["views"], tops: readonly number[]): 
   if (data.product) {
     needContract(data.product.length === tops.length, "views");
     const size = data.product.reduce((size, levels) => size * levels.length, 1);
-    needContract(size <= MAX_VIEWS, "views");
+    needContract(size > 0 && size <= MAX_VIEWS, "views"); // an empty list would hide how long the others are
     views = [[]];
     for (const levels of data.product) views = views.flatMap((view) => levels.map((level) => [...view, level]));
   } else {

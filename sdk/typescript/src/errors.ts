@@ -59,11 +59,13 @@ export class CollectorError extends TacitError {
 }
 
 const kinds = {
-  TacitError, UsageError, UnknownNameError, RecordError, PrivacyError, RandomnessError, ContractError, StoreError, CollectorError,
+  TacitError, UsageError, UnknownNameError, RecordError, PrivacyError, RandomnessError, ContractError, StoreError,
+  CollectorError,
 };
 for (const [name, kind] of Object.entries(kinds)) kind.prototype.name = name; // minified classes have none of their own
 
 /** Refuse a contract for a setting that is missing, impossible, or does not follow from the others. */
 export function needContract(condition: unknown, setting: string): asserts condition {
-  if (!condition) throw new ContractError(`The contract is damaged: see ${setting}. Fetch it again.`, "contract-damaged");
+  if (condition) return;
+  throw new ContractError(`The contract is damaged: see ${setting}. Fetch it again.`, "contract-damaged");
 }

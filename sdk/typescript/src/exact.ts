@@ -15,7 +15,7 @@ const PLAIN = /^-?\d{1,40}(\.\d{1,40})?$|^\d{1,400}\/[1-9]\d{0,399}$/;
 export function exact(value: unknown): Fraction {
   const text = String(value);
   if ((typeof value !== "number" && typeof value !== "string") || !PLAIN.test(text)) {
-    throw new UsageError("A number is not a plain decimal such as 0.5. Write it without an exponent.", "not-a-number");
+    throw new UsageError("A number is not a plain decimal such as 0.5.", "not-a-number");
   }
   const [over, under] = text.split("/");
   if (under !== undefined) return { top: BigInt(over!), bottom: BigInt(under) };

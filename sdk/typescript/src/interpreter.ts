@@ -5,7 +5,7 @@
  */
 import { alphabet, answer, answerCount } from "./answers.js";
 import { type ChannelData, type Contract, type Oracle, readContract, readViews, type ServiceData } from "./contract.js";
-import { needContract, RandomnessError, RecordError, UnknownNameError, UsageError } from "./errors.js";
+import { ContractError, needContract, RandomnessError, RecordError, UnknownNameError, UsageError } from "./errors.js";
 import { needSound } from "./flaws.js";
 import { BITS } from "./randomness.js";
 import { type Known, valueIndex } from "./record.js";
@@ -21,9 +21,14 @@ export class Interpreter {
 
   /** `bits` differs from 53 only in tests that exhaust all draws. */
   constructor(text: string, bits = BITS) {
-    this.contract = readContract(text, bits);
-    this.services = new Map(this.contract.services.map((data) => [data.name, new Service(data, power(2, bits))]));
-    needContract(this.services.size === this.contract.services.length, "services");
+    try {
+      this.contract = readContract(text, bits);
+      this.services = new Map(this.contract.services.map((data) => [data.name, new Service(data, power(2, bits))]));
+      needContract(this.services.size && this.services.size === this.contract.services.length, "services");
+    } catch (cause) {
+      if (cause instanceof ContractError) throw cause;
+      throw needContract(false, "services"); // never the words of a parser
+    }
   }
 
   service(name: string): Service {
@@ -78,7 +83,10 @@ export class Service {
     this.#span = span;
     this.name = data.name;
     const sensitive = data.attributes.filter((attribute) => attribute.kind !== "public");
-    this.#sensitive = sensitive.map((attribute, i) => ({ ...attribute, ...data.levels[i]! }));
+    this.#sensitive = sensitive.map((attribute, i) => {
+      const { count, widths, ticks } = data.levels[i]!; // and nothing else that could replace what was checked
+      return { ...attribute, count, widths, ticks };
+    });
     this.publicColumns = data.attributes.filter(({ kind }) => kind === "public").map(({ name }) => name);
     this.#many = data.at_most !== undefined;
     this.#atMost = data.at_most ?? 1;

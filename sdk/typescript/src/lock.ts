@@ -1,8 +1,8 @@
 /**
  * One process at a time, without a daemon or a native module, and without waiting for a process that was killed.
  *
- * Locks are numbered files `lock.1`, `lock.2`, …; the highest one counts. It is held while its text names a process that
- * lives, and free once its text is empty. To take it one links a file of the next number, which fails if somebody
+ * Locks are numbered files `lock.1`, `lock.2`, …; the highest one counts. It is held while its text names a living
+ * process, and free once its text is empty. To take it one links a file of the next number, which fails if somebody
  * else was faster. Old numbers are removed, so a slow rival may still link one; it then sees a higher one and gives up.
  * The highest is never removed, so numbers never start again.
  */

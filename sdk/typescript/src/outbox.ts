@@ -119,8 +119,8 @@ function settle(batch: readonly Letter[], outcome: Outcome): Settled[] {
 
 function failure(outcome: Outcome): Pick<Attempt, "problem" | "wait"> {
   if (outcome.kind === "done") {
-    const message = "The collector's answer is not about the reports that were sent. They are kept and sent again.";
-    return { problem: new CollectorError(message, "bad-answer", 200), wait: 0 };
+    const problem = new CollectorError("The collector's answer is not about this batch.", "bad-answer", 200);
+    return { problem, wait: 0 };
   }
   return { problem: outcome.problem, ...(outcome.kind === "later" ? { wait: outcome.wait } : {}) };
 }

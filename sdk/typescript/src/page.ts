@@ -7,8 +7,8 @@ import type { Client } from "./client.js";
 /** Attach a client to its page: beacons when it is hidden, an attempt when the network is back. */
 export function attachToPage(client: Client): void {
   const sent = new Set<string>(); // a page is hidden many times; each beacon leaves once
-  const beacon = (): void => {
-    if (document.visibilityState !== "hidden") return;
+  const beacon = ({ type }: Event): void => {
+    if (type !== "pagehide" && document.visibilityState !== "hidden") return;
     for (const { url, body } of client.lastWords()) {
       if (!sent.has(body) && navigator.sendBeacon(url, body)) sent.add(body); // a text's beacon is text/plain
     }

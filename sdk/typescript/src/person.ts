@@ -22,7 +22,7 @@ export function personText(person: Person): string {
   return text ? JSON.stringify(person) : String(person);
 }
 
-/** Return a row's public columns as JSON, or nothing if there are none; refuse columns that the contract does not have. */
+/** Return a row's public columns as JSON, or nothing if there are none; refuse columns that are not declared. */
 export function publicText(service: Service, row: Row): string {
   const { name, attributes, publicColumns } = service;
   const known = [...attributes.map((attribute) => attribute.name), ...publicColumns];
@@ -32,8 +32,8 @@ export function publicText(service: Service, row: Row): string {
   const shown = publicColumns.map((column) => {
     const value = row[column];
     if (value === undefined) throw new RecordError("the column is missing.", "missing-column", name, column);
-    const plain = value === null || typeof value === "boolean" || typeof value === "string" || Number.isFinite(value);
-    if (!plain) throw new RecordError("a public value is text, a number, true, false or null.", "wrong-type", name, column);
+    const plain = value === null || typeof value === "boolean" || isText(value) || Number.isFinite(value);
+    if (!plain) throw new RecordError("the value is no text, number, true, false or null.", "wrong-type", name, column);
     return `${JSON.stringify(column)}:${JSON.stringify(value)}`;
   });
   return shown.length ? `,"public":{${shown.join()}}` : "";

@@ -12,7 +12,7 @@ const LONGEST_WAIT = 3_600_000;
 
 const WORD = /^[a-z0-9-]{1,64}$/;
 
-/** What to do after a request: take its results, or try later, in smaller parts, never again, or once things changed. */
+/** What to do after a request: take its results; try later, in smaller parts, or never; or wait for a change. */
 export type Outcome =
   | { readonly kind: "done"; readonly answer: unknown }
   | { readonly kind: "later"; readonly problem: CollectorError; readonly wait: number }
@@ -63,7 +63,7 @@ async function problemOf(response: Response): Promise<CollectorError> {
 }
 
 function unreachable(): CollectorError {
-  return new CollectorError("The collector did not answer. Reports are kept and sent again.", "unreachable");
+  return new CollectorError("The collector did not answer. Reports are kept.", "unreachable");
 }
 
 /** Return the statuses of a batch in its order, or undefined if the answer is not about this batch. */

@@ -145,8 +145,8 @@ function refuseTier(pages: Pages, { url, round, tier, service }: Claim): void {
 function refuseOverspending(pages: Pages, { epsilon, service }: Claim, cap: Fraction): void {
   const before = spent(pages);
   if (isAtMost(sum([before, epsilon]), cap)) return;
-  throw new PrivacyError(
-    `${service} costs ${toNumber(epsilon)}; ${toNumber(before)} of the wallet's ${toNumber(cap)} is spent.`, "over-cap");
+  const [cost, used, most] = [epsilon, before, cap].map(toNumber);
+  throw new PrivacyError(`${service} costs ${cost}; ${used} of the wallet's ${most} is spent.`, "over-cap");
 }
 
 export function spent(pages: Pages): Fraction {
@@ -162,5 +162,5 @@ function parse(text: string | undefined): Pages {
       return pages;
     }
   } catch { /* the same error as below, without the parser's words */ }
-  throw new StoreError("The wallet is damaged or of a newer version. Nothing is encoded with it.", "wallet-damaged");
+  throw new StoreError("The wallet is damaged or of a newer version. Nothing was encoded.", "wallet-damaged");
 }

@@ -55,7 +55,7 @@ test("bad records are refused by name, nothing is drawn, charged or shown", asyn
     [{ ...USER, age: 100 }, "outside-domain"], [{ ...USER, age: 1.5 }, "between-steps"], [{ ...USER, age: secret }, "wrong-type"],
     [{ ...USER, state: secret }, "unknown-category"], [{ ...USER, age: NaN }, "not-finite"], [{ ...USER, age: null }, "missing-value"],
     [{ age: 3, os: "x" }, "missing-column"], [{ ...USER, [secret]: 1 }, "unknown-column"], [{ age: 3, state: canaries[0] }, "missing-column"],
-    [{ ...USER, os: { secret } }, "wrong-type"], [{ ...USER, age: true }, "wrong-type"], [{ ...USER, state: "\ud800" }, "wrong-type"],
+    [{ ...USER, os: { secret } }, "wrong-type"], [{ ...USER, os: "\udfff" }, "wrong-type"], [{ ...USER, age: true }, "wrong-type"], [{ ...USER, state: "\ud800" }, "wrong-type"],
     [{ ...USER, age: 2n ** 63n }, "wrong-type"], [{ ...USER, age: Infinity }, "not-finite"],
   ];
   for (const [row, wanted] of refusals) {
