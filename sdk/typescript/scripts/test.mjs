@@ -23,6 +23,6 @@ const wanted = process.argv.slice(2);
 const files = names.filter((name) => name.endsWith(".test.ts"))
   .filter((name) => !wanted.length || wanted.some((word) => name.includes(word)))
   .map((name) => join(out, name.replace(/\.ts$/, ".mjs")));
-const options = ["--enable-source-maps", "--test", "--test-reporter=spec", "--test-concurrency=1"];
+const options = ["--enable-source-maps", "--test", "--test-reporter=spec", "--test-concurrency=1", "--test-timeout=150000"];
 const run = spawnSync(process.execPath, [...options, ...files], { cwd: root, stdio: "inherit" });
 process.exit(run.status ?? 1);

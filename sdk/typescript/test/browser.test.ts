@@ -1,6 +1,7 @@
 /** A real Chromium: IndexedDB over restarts and tabs, offline, and the beacon of a closing page. */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { type BrowserContext, chromium, type Page } from "playwright-core";
@@ -8,7 +9,7 @@ import type { Client, Store } from "../src/index.js";
 import { type Collector, dropped } from "./collector.js";
 import { canaries, collections } from "./fixtures.js";
 import { PAGE } from "./page.js";
-import { collector, folder, ORDERS, USER } from "./setup.js";
+import { collector, ORDERS, USER } from "./setup.js";
 
 declare global {
   interface Window {
@@ -22,12 +23,21 @@ const places = (process.env["PATH"] ?? "").split(delimiter).flatMap((place) => n
 const found = process.env["CHROMIUM"] ?? places.find((path) => existsSync(path));
 const skip = found || process.env["TACIT_REQUIRE_ALL"] === "1" ? false : "no Chromium: install Debian's chromium, or set CHROMIUM";
 
-async function browse(t: TestContext, profile: string): Promise<BrowserContext> {
+/** Return a way to start a browser on one profile, again and again; all are closed before the profile is removed. */
+function browser(t: TestContext): () => Promise<BrowserContext> {
   assert.ok(found, "Chromium is required under TACIT_REQUIRE_ALL=1: install Debian's chromium, or set CHROMIUM");
-  const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
-  const context = await chromium.launchPersistentContext(profile, { executablePath: found, headless: true, args });
-  t.after(() => context.close());
-  return context;
+  const profile = mkdtempSync(join(tmpdir(), "tacit-browser-"));
+  const started: BrowserContext[] = [];
+  t.after(async () => {
+    for (const context of started) await context.close();
+    rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  });
+  return async () => {
+    const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
+    const context = await chromium.launchPersistentContext(profile, { executablePath: found, headless: true, args });
+    started.push(context);
+    return context;
+  };
 }
 
 async function serve(t: TestContext): Promise<Collector> {
@@ -53,8 +63,8 @@ async function eventually(condition: () => boolean): Promise<void> {
 }
 
 test("offline, close, reopen, online: everything is delivered, once, as the same bytes", { skip }, async (t) => {
-  const [to, profile] = [await serve(t), folder(t)];
-  const first = await browse(t, profile);
+  const [to, start] = [await serve(t), browser(t)];
+  const first = await start();
   const page = await open(first, to);
   await first.setOffline(true);
   to.always = dropped; // Chromium's own switch does not stop the beacons of a closing page
@@ -67,7 +77,7 @@ test("offline, close, reopen, online: everything is delivered, once, as the same
   await first.close();
   assert.equal(to.stored.size, 0);
   to.always = undefined;
-  const second = await browse(t, profile);
+  const second = await start();
   const again = await open(second, to);
   const sent = await again.evaluate(async (user) => {
     const { again } = await window.client.record("users", user);
@@ -80,7 +90,7 @@ test("offline, close, reopen, online: everything is delivered, once, as the same
 
 test("a closing page's beacon arrives as text/plain, and the next visit changes nothing", { skip }, async (t) => {
   const to = await serve(t);
-  const context = await browse(t, folder(t));
+  const context = await browser(t)();
   const page = await open(context, to);
   await page.evaluate((user) => window.client.record("users", user), USER);
   assert.equal(to.posts.length, 0);
@@ -101,7 +111,7 @@ test("a closing page's beacon arrives as text/plain, and the next visit changes 
 
 test("more than a beacon holds: what fits leaves, the rest on the next visit", { skip }, async (t) => {
   const to = await serve(t);
-  const context = await browse(t, folder(t));
+  const context = await browser(t)();
   const large = "o".repeat(40_000);
   const rounds = [collections.november.id, collections.december.id];
   for (const collection of rounds) {
@@ -119,7 +129,7 @@ test("more than a beacon holds: what fits leaves, the rest on the next visit", {
 
 test("three tabs at once agree on one report, and nothing is counted twice", { skip }, async (t) => {
   const to = await serve(t);
-  const context = await browse(t, folder(t));
+  const context = await browser(t)();
   const tabs = [await open(context, to), await open(context, to), await open(context, to)];
   const bodies = await Promise.all(tabs.map((tab, i) => tab.evaluate(async (user) => {
     const { reports } = await window.client.record("users", user);
@@ -133,7 +143,7 @@ test("three tabs at once agree on one report, and nothing is counted twice", { s
 
 test("a full or blocked storage encodes nothing, and says so", { skip }, async (t) => {
   const to = await serve(t);
-  const context = await browse(t, folder(t));
+  const context = await browser(t)();
   const page = await open(context, to);
   const code = await page.evaluate(async (user) => {
     IDBObjectStore.prototype.put = () => { throw new DOMException("full", "QuotaExceededError"); };
@@ -154,7 +164,7 @@ test("a full or blocked storage encodes nothing, and says so", { skip }, async (
 
 test("no canary is in the browser's storage or in a request", { skip }, async (t) => {
   const to = await serve(t);
-  const page = await open(await browse(t, folder(t)), to);
+  const page = await open(await browser(t)(), to);
   const kept = await page.evaluate(async ([user, orders]) => {
     await window.client.preview("users", user);
     await window.client.record("users", user);

@@ -13,6 +13,7 @@ function forgetful(): Store {
 }
 
 const store = kind === "mutant" ? forgetful() : directoryStore(folder);
+console.log("started");
 for (let i = 0; ; i++) {
   const person = `p-${Number(first) + 5 - i % 6}`;
   const options = { collection: collections.november.id, person, store, every: 0, cap: "1.5" };

@@ -34,7 +34,7 @@ export async function client(
 
 export function folder(t: TestContext): string {
   const made = mkdtempSync(join(tmpdir(), "tacit-"));
-  t.after(() => rmSync(made, { recursive: true, force: true }));
+  t.after(() => rmSync(made, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
   return made;
 }
 
