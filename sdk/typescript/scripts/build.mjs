@@ -7,16 +7,17 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
-const out = process.argv[2] ?? join(root, "dist");
+const out = process.argv.slice(2).find((word) => !word.startsWith("--")) ?? join(root, "dist");
 const common = { bundle: true, format: "esm", target: "es2022", minify: true, charset: "utf8", absWorkingDir: root };
 
-rmSync(out, { recursive: true, force: true });
+const withTypes = !process.argv.includes("--no-types");
+if (withTypes) rmSync(out, { recursive: true, force: true });
 await build({ ...common, entryPoints: ["src/index.ts"], outfile: join(out, "tacit.js"), platform: "neutral" });
 await build({
   ...common, entryPoints: ["src/node.ts"], outfile: join(out, "node.js"), platform: "node",
   external: ["@tacit/client"], // the package itself, so that errors are the same classes
 });
-if (process.argv.includes("--no-types")) process.exit();
+if (!withTypes) process.exit();
 const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
 const types = ["--emitDeclarationOnly", "--declaration", "--stripInternal", "--rootDir", "src"];
 const args = [tsc, "-p", "tsconfig.build.json", ...types, "--outDir", join(out, "types")];

@@ -113,13 +113,14 @@ function checkService(service: ServiceData): void {
   sensitive.forEach((attribute, i) => checkAttribute(attribute, levels[i]!));
   needContract(most === undefined || isWhole(most, 1, 1000), "at_most");
   needContract(isWhole(sends, 1, most ?? 1), "sends");
-  const extras = most !== undefined || service.optional;
-  needContract(!extras || (sensitive.length === attributes.length && !derived.length), "attributes");
   for (const [source, kind] of derived) {
+    if ((kind as string) === "pair") throw new ContractError("Clients do not offer double rounding.", "not-for-clients");
     const known = sensitive[source];
     const possible = known && known.kind !== "categorical" && !known.null && levels[source]!.count > 1;
     needContract(possible && (kind === "round" || kind === "embed"), "derived");
   }
+  const extras = most !== undefined || service.optional;
+  needContract(!extras || (sensitive.length === attributes.length && !derived.length), "attributes");
   needContract(channels.length, "channels");
   channels.forEach((channel) => needBudget(channel.epsilon));
 }

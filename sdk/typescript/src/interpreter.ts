@@ -102,9 +102,7 @@ export class Service {
 
   needOneToOne(): void {
     if (this.extras) {
-      throw new RecordError(
-        "people may have any number of rows. Use rows with a list of them, which may be empty.", "not-one-to-one",
-        this.name);
+      throw new RecordError("people may have any number of rows. Use rows with a list.", "not-one-to-one", this.name);
     }
   }
 
@@ -114,16 +112,14 @@ export class Service {
       throw new UsageError(`${this.name}: rows are objects with a value for each column.`, "not-rows");
     }
     if (!this.#many && rows.length !== 1 && (rows.length || !this.extras)) {
-      throw new RecordError("there must be exactly one row, or at most one if the service is optional.",
-        "duplicate-key", this.name);
+      throw new RecordError("there must be one row, or at most one if it is optional.", "duplicate-key", this.name);
     }
     for (const row of rows) this.#values(row, []);
   }
 
   encode(rows: readonly Row[], draws: readonly number[]): number[][] {
     if (draws.length !== this.draws) {
-      throw new RecordError(`${draws.length} draws were given; a person's reports take ${this.draws}.`, "wrong-draws",
-        this.name);
+      throw new RecordError(`a person's reports take ${this.draws} draws.`, "wrong-draws", this.name);
     }
     if (!draws.every((draw) => Number.isInteger(draw) && 0 <= draw && draw < this.#span)) {
       throw new RandomnessError("A draw is not a whole number below 2**53.");

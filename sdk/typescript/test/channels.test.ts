@@ -55,6 +55,12 @@ test("derived attributes follow the contract", () => {
   assert.equal(interpreter.encode("s", { x: 3, y: 50 }, draws).length, interpreter.service("s").channels.length);
 });
 
+test("double rounding, a baseline, is not for clients", () => {
+  const contract = collections.derived.contract.replaceAll('"round"]', '"pair"]');
+  assert.notEqual(contract, collections.derived.contract);
+  assert.throws(() => new Interpreter(contract), (error) => error instanceof ContractError && error.code === "not-for-clients");
+});
+
 /** Changes to contracts that would weaken the noise, and the error that stops them. */
 const MUTANTS: [string, string, (text: string) => string, typeof ContractError | typeof PrivacyError][] = [
   ["less flipping", "oracle_grr", (t) => t.replace(/"flip": (\d+)/, (_, n) => `"flip": ${Math.floor(n * 0.999)}`), PrivacyError],
