@@ -12,8 +12,11 @@ from tacit.errors import UsageError
 __all__ = ["open_engine"]
 
 
-def open_engine(path: Any, engine: Any) -> Engine:
-    """Return the engine that a path or an engine names; heavy ones are imported only then."""
+def open_engine(path: Any, engine: Any, *, read_only: bool = False) -> Engine:
+    """Return the engine that a path or an engine names; heavy ones are imported only then.
+
+    ``read_only`` opens a file so that other processes can read it, too; the other engines look after that themselves.
+    """
     if _is_session(path):
         path, engine = None, path
     address = next((x for x in (path, engine) if isinstance(x, str) and x.startswith(("postgresql:", "postgres:"))), "")
@@ -28,7 +31,7 @@ def open_engine(path: Any, engine: Any) -> Engine:
     if engine != "duckdb" or not isinstance(path, str | Path | None):
         message = "Name a file, or engine='duckdb', 'postgresql://…', 'spark' or a SparkSession."
         raise UsageError(message, code="bad-option")
-    return DuckDB(path)
+    return DuckDB(path, read_only=read_only)
 
 
 def _is_session(value: Any) -> bool:

@@ -26,19 +26,29 @@ class DuckDB:
 
     whole_alphabet = 4_000_000
 
-    def __init__(self, path: str | Path | None = None) -> None:
+    def __init__(self, path: str | Path | None = None, *, read_only: bool = False) -> None:
         self._door = threading.Lock()
         try:
-            self._connection = duckdb.connect(str(path) if path is not None else ":memory:")
-            self._connection.execute("CREATE TABLE IF NOT EXISTS tacit_collections (id TEXT, contract TEXT)")
+            self._connection = _open(str(path) if path is not None else ":memory:", read_only=read_only)
+            if not read_only:
+                self._connection.execute("CREATE TABLE IF NOT EXISTS tacit_collections (id TEXT, contract TEXT)")
         except duckdb.Error as cause:
             message = f"The database cannot be opened ({type(cause).__name__}). Name a file of tacit, or a new one."
             raise EngineError(message, code="unreadable-database") from None
 
+    def _rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run a small query on a cursor of its own: one that threads share mixes up or refuses their results."""
+        cursor = self._connection.cursor()
+        try:
+            return cursor.execute(query, list(parameters)).fetchall()
+        finally:
+            cursor.close()
+
     def contracts(self) -> list[str]:
         """Return the texts of all contracts, in the order of their creation."""
-        rows = self._connection.execute("SELECT contract FROM tacit_collections ORDER BY rowid").fetchall()
-        return [text for (text,) in rows]
+        if not self.has_table("tacit_collections"):  # a file of somebody else, opened to be read only
+            return []
+        return [text for (text,) in self._rows("SELECT contract FROM tacit_collections ORDER BY rowid")]
 
     def add_contract(self, name: str, text: str) -> None:
         """Store a contract."""
@@ -58,16 +68,13 @@ class DuckDB:
         """Return all public tables with their names and keys."""
         if not self.has_table("tacit_dimensions"):
             return []
-        rows = self._connection.execute("SELECT name, key FROM tacit_dimensions ORDER BY name").fetchall()
-        return [
-            (name, key, self._connection.sql(f'SELECT * FROM "dimension_{name}"').to_arrow_table())  # noqa: S608
-            for name, key in rows
-        ]
+        rows = self._rows("SELECT name, key FROM tacit_dimensions ORDER BY name")
+        return [(name, key, self.fetch(f'SELECT * FROM "dimension_{name}"', [], {})) for name, key in rows]  # noqa: S608
 
     def has_table(self, table: str) -> bool:
         """Tell whether a report table exists."""
         query = "SELECT count(*) FROM information_schema.tables WHERE table_name = ?"
-        [(count,)] = self._connection.execute(query, [table]).fetchall()
+        [(count,)] = self._rows(query, [table])
         return bool(count)
 
     def append(self, batches: Sequence[Batch]) -> list[int]:
@@ -164,7 +171,7 @@ class DuckDB:
     def codes(self, table: str, channel: int) -> npt.NDArray[np.int64]:
         """Return the distinct codes of a channel."""
         query = f'SELECT DISTINCT code FROM "{table}" WHERE channel = ? ORDER BY code'  # noqa: S608
-        return np.asarray(self._connection.execute(query, [channel]).fetchnumpy()["code"], dtype=np.int64)
+        return np.asarray(self.fetch(query, [channel], {}).column("code"), dtype=np.int64)
 
     def fetch(self, statement: str, parameters: Sequence[Any], uploads: Upload) -> pa.Table:
         """Run one statement over the reports and the uploaded tables."""
@@ -183,3 +190,13 @@ class DuckDB:
     def close(self) -> None:
         """Close the database."""
         self._connection.close()
+
+
+def _open(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    """Open a file; one that this process writes to already can only be opened in the same way."""
+    if read_only:
+        try:
+            return duckdb.connect(path, read_only=True)
+        except duckdb.ConnectionException:
+            pass
+    return duckdb.connect(path)
