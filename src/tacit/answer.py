@@ -48,9 +48,18 @@ class Answer:
         *,
         notes: Sequence[str] = (),
         plan: Callable[[], str] | None = None,
+        estimates: Sequence[str] | None = None,
     ) -> None:
         self.columns, self.rows, self.notes = tuple(columns), [tuple(row) for row in rows], tuple(notes)
         self._plan = plan
+        self._estimates = estimates
+
+    @property
+    def estimates(self) -> tuple[str, ...]:
+        """Names of the columns of estimates; known even where there are no rows."""
+        if self._estimates is not None:
+            return tuple(self._estimates)
+        return tuple(n for i, n in enumerate(self.columns) if any(isinstance(row[i], Estimate) for row in self.rows))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -67,12 +76,12 @@ class Answer:
 
     def to_arrow(self) -> pa.Table:
         """Return a table; an estimate ``x`` becomes ``x``, ``x_error``, ``x_low`` and ``x_high``."""
-        columns: dict[str, list[Any]] = {}
+        columns: dict[str, Any] = {}
         for index, name in enumerate(self.columns):
             cells = [row[index] for row in self.rows]
-            if any(isinstance(cell, Estimate) for cell in cells):
+            if name in self.estimates:
                 for suffix, attribute in (("", "value"), ("_error", "error"), ("_low", "low"), ("_high", "high")):
-                    columns[name + suffix] = [getattr(cell, attribute) for cell in cells]
+                    columns[name + suffix] = pa.array([getattr(cell, attribute) for cell in cells], pa.float64())
             else:
                 columns[name] = cells
         return pa.table(columns)
@@ -110,9 +119,7 @@ class Answer:
 
         ``column`` is an output column of estimates, by default the first.
         """
-        estimated = [
-            name for i, name in enumerate(self.columns) if any(isinstance(row[i], Estimate) for row in self.rows)
-        ]
+        estimated = self.estimates if self.rows else ()
         if not estimated:
             message = "There are no estimates to draw."
             raise UsageError(message, code="nothing-to-draw")

@@ -20,6 +20,7 @@ from tacit.engines.base import Batch, Engine, rollup_of
 from tacit.errors import ReportError, TacitError, UnknownNameError, UnsupportedSqlError, UsageError
 from tacit.query import People, run
 from tacit.reports import check_reports
+from tacit.schema import Service
 from tacit.sql.bind import bind
 from tacit.sql.lookup import Dimension
 from tacit.sql.parse import parse, without_explain
@@ -204,6 +205,7 @@ class Database:
     def sql(
         self,
         text: str,
+        parameters: Sequence[Any] = (),
         *,
         confidence: float = 0.95,
         decoder: DecoderName = "blue",
@@ -216,6 +218,8 @@ class Database:
         ----------
         text : str
             One SELECT; after EXPLAIN, how it would be answered instead of the answer.
+        parameters : sequence
+            Constants for the ``?`` of the question, in order: numbers, texts, dates, booleans or None.
         confidence : float
             Level of the intervals.
         decoder : {"blue", "cover", "rdc"}
@@ -227,7 +231,7 @@ class Database:
         """
         options = Options(confidence, decoder, simultaneous=simultaneous, superpopulation=superpopulation)
         question, explain = without_explain(text)
-        statement = parse(question)
+        statement = parse(question, parameters)
         tables = tables_of(statement, question)
         services = [table for table in tables if table.name.lower() not in self._dimensions]
         newest = self.find([table.name for table in services or tables])
@@ -240,7 +244,8 @@ class Database:
             _check_rounds(statement, question, options)
         people = self._people_of(scope, rounds, decoder)
         if explain:
-            return self._explained(newest, question, people, run(bound, people, options), options)
+            plain = statement.sql(dialect="duckdb") if parameters else question
+            return self._explained(newest, plain, people, run(bound, people, options), options)
         return run(bound, people, options)
 
     def _people_of(self, scope: Scope, rounds: list[Collection], decoder: DecoderName) -> People:
@@ -286,6 +291,27 @@ class Database:
     def _has_reports(self, collection: Collection, tables: list[Named]) -> bool:
         names = {collection.contract[table.name].service.name for table in tables}
         return all(self._engine.has_table(_table(collection, name)) for name in names)
+
+    def services(self) -> list[Service]:
+        """Return the services with reports, by name, each as the newest collection that has some defines it."""
+        found = {}
+        for collection in self._collections.values():
+            for service in collection.schema.services:
+                if self._has_reports(collection, [Named(service.name, service.name, None)]):
+                    found[service.name.lower()] = service
+        return [service for _, service in sorted(found.items())]
+
+    def stored_types(self, service: str) -> dict[str, pa.DataType]:
+        """Return the types of the columns that are stored as they are: a service's key and its public columns."""
+        collection = self.find([service])
+        found = collection.contract[service].service
+        names = ", ".join(f'"{name}"' for name in (found.key, *(column.name for column in found.public)))
+        query = f'SELECT {names} FROM "{_table(collection, found.name)}" LIMIT 1'  # noqa: S608  names of a contract
+        return {field.name: field.type for field in self._engine.fetch(query, [], {}).schema}
+
+    def dimensions(self) -> list[Dimension]:
+        """Return the public tables, by name."""
+        return [dimension for _, dimension in sorted(self._dimensions.items())]
 
     def find(self, names: list[str]) -> Collection:
         """Return the newest collection with reports of these services; refuse unknown ones, and those without any."""

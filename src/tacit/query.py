@@ -160,6 +160,7 @@ def run(bound: Bound, people: People, options: Options) -> Answer:
         shown,
         notes=[*_weak(shown), *_meaning(bound, people, options), *_shares(question.tiers)],
         plan=question.explain,
+        estimates=[name for place, name in enumerate(bound.names) if not bound.is_key(place)],
     )
 
 

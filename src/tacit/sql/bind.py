@@ -125,7 +125,10 @@ def bind(statement: exp.Select, scope: Scope) -> Bound:
     for node in _grouped(scope, statement):
         if not any(key.is_the(scope, node) for key in keys):
             keys.append(_key(scope, node))
-    outputs = [_output(scope, node, keys) for node in statement.expressions]
+    outputs = [
+        (name, _output(scope, node.unalias(), keys))
+        for name, node in zip(_names(statement), statement.expressions, strict=True)
+    ]
     _check_names(scope, outputs)
     selection = Selection.of(scope, statement, [name for name, _ in outputs], _expressions(outputs))
     for node in selection.hidden:
@@ -181,16 +184,29 @@ def _key(scope: Scope, node: exp.Expr) -> Key:
     return Key(node, None, classes_of_group(scope, node))
 
 
-def _output(scope: Scope, node: exp.Expr, keys: list[Key]) -> tuple[str, Key | exp.Expr]:
-    """Return an output column's name, and the key it shows or the expression it computes."""
-    inner = node.unalias()
-    name = node.alias if isinstance(node, exp.Alias) else inner.sql(dialect="duckdb")
+def _names(statement: exp.Select) -> list[str]:
+    """Return the names of output columns; a column without AS has its own, with its table if another has it, too."""
+    plain = [node.name for node in statement.expressions if isinstance(node, exp.Column)]
+    names = []
+    for node in statement.expressions:
+        if isinstance(node, exp.Alias):
+            names.append(node.alias)
+        elif isinstance(node, exp.Column):
+            alone = plain.count(node.name) == 1 or not node.table
+            names.append(node.name if alone else f"{node.table}.{node.name}")
+        else:
+            names.append(node.sql(dialect="duckdb"))
+    return names
+
+
+def _output(scope: Scope, inner: exp.Expr, keys: list[Key]) -> Key | exp.Expr:
+    """Return the key that an output column shows, or the expression it computes."""
     for key in keys:
         if key.is_the(scope, inner):
-            return name, key
+            return key
     if isinstance(inner, exp.Column):
         attribute = scope.find(inner).attribute
         message = f"{attribute.name} is neither in GROUP BY nor in an aggregate. Add it to GROUP BY."
         raise BindError(message, code="not-grouped", text=scope.text, span=span_of(inner))
     formula(scope, inner, scope.rows)  # refuse what cannot be before anything runs
-    return name, inner
+    return inner

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
-import sqlglot
 from sqlglot import exp
+from sqlglot.dialects import Dialect
 from sqlglot.errors import SqlglotError
 
 from tacit.errors import ParseError, UnsupportedSqlError
+from tacit.sql.parameters import fill, numbered
 
 __all__ = ["parse", "span_of", "without_explain"]
 
@@ -36,8 +39,8 @@ def without_explain(text: str) -> tuple[str, bool]:
     return (text[found.end() :], True) if found else (text, False)
 
 
-def parse(text: str) -> exp.Select:
-    """Return the statement; refuse what is too long, too deep, not alone, or not a SELECT."""
+def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
+    """Return the statement with its parameters; refuse what is too long, too deep, not alone, or not a SELECT."""
     if not isinstance(text, str) or len(text) > MAX_LENGTH:
         message = f"A question is text of at most {MAX_LENGTH} characters. Shorten it."
         raise ParseError(message, code="too-long")
@@ -51,7 +54,8 @@ def parse(text: str) -> exp.Select:
     statements: list[exp.Expr | None] = []
     failed = False
     try:
-        statements = list(sqlglot.parse(text, read="duckdb"))
+        dialect = Dialect.get_or_raise("duckdb")
+        statements = list(dialect.parser().parse(numbered(dialect.tokenize(text)), text))
     except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, KeyError, IndexError):
         failed = True
     if failed or any(statement is None for statement in statements) or not statements:
@@ -70,4 +74,4 @@ def parse(text: str) -> exp.Select:
             known = "SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY and LIMIT"
             message = f"{name} is not supported. Questions have {known}."
             raise UnsupportedSqlError(message, text=text)
-    return statement
+    return fill(statement, parameters)

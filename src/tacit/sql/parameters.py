@@ -1,0 +1,120 @@
+"""Parameters of a question: ``?`` in the text, filled with constants in the tree, never in the text.
+
+A value becomes a literal of the syntax tree, where a literal may stand and nowhere else: it is no name, no keyword and
+no piece of SQL, whatever is in it. Everything after parsing sees the same tree as if the constant had been written.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from sqlglot import Token, TokenType, exp
+
+from tacit.errors import ParseError, UsageError
+
+__all__ = ["fill", "numbered"]
+
+MAX_TEXT = 16 * 1024
+"""Characters of a text: as many as a question may have."""
+
+MAX_NUMBER = 1e100
+"""Numbers in questions are below this."""
+
+PLACES = (
+    exp.Alias,
+    exp.Between,
+    exp.Binary,
+    exp.Case,
+    exp.Cast,
+    exp.Func,
+    exp.Group,
+    exp.If,
+    exp.In,
+    exp.Limit,
+    exp.Ordered,
+    exp.Paren,
+    exp.Select,
+    exp.Unary,
+)
+"""Nodes that a constant may be a part of; names of tables and columns are made of others."""
+
+
+def numbered(tokens: Sequence[Token]) -> list[Token]:
+    """Return tokens in which the first ``?`` is ``$1``, and so on: the tree keeps numbers, but not the text's order."""
+    found: list[Token] = []
+    count = 0
+    for token in tokens:
+        if token.token_type == TokenType.PARAMETER:
+            message = "Parameters are written ?, without names or numbers."
+            raise ParseError(message, code="wrong-parameters")
+        if token.token_type != TokenType.PLACEHOLDER:
+            found.append(token)
+            continue
+        count += 1
+        place = token.line, token.col, token.start, token.end
+        found += [Token(TokenType.PARAMETER, "$", *place), Token(TokenType.NUMBER, str(count), *place)]
+    return found
+
+
+def fill(statement: exp.Select, values: Sequence[Any]) -> exp.Select:
+    """Put constants into a statement whose tokens were numbered."""
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+        message = "Parameters are a list or a tuple, one value for each ? of the question."
+        raise UsageError(message, code="wrong-parameters")
+    places = list(statement.find_all(exp.Placeholder))
+    if len(places) != len(values):
+        message = f"The question has {len(places)} parameters (?), and {len(values)} values were given."
+        raise ParseError(message, code="wrong-parameters")
+    for place in places:
+        if not isinstance(place.parent, PLACES) or place.arg_key == "alias":
+            message = "A parameter stands where a name is expected. Parameters are constants."
+            raise ParseError(message, code="wrong-parameters")
+        number = int(place.name)
+        place.replace(_constant(values[number - 1], number))
+    return statement
+
+
+def _constant(value: Any, number: int) -> exp.Expr:
+    """Return a value as a literal; its kind is named in refusals, never the value."""
+    if value is None:
+        return exp.Null()
+    if isinstance(value, bool | np.bool_):
+        return exp.Boolean(this=bool(value))
+    if isinstance(value, int | np.integer | float | np.floating | Decimal):
+        return _number(value, number)
+    if isinstance(value, datetime.datetime):  # before dates: it is one
+        return exp.Literal.string(value.isoformat(sep=" "))
+    if isinstance(value, datetime.date):
+        return exp.Literal.string(value.isoformat())
+    if isinstance(value, str):
+        return exp.Literal.string(_text(value, number))
+    message = f"Parameter {number} is a {type(value).__name__}. Give numbers, texts, dates, booleans or None."
+    raise UsageError(message, code="bad-parameter")
+
+
+def _number(value: Any, number: int) -> exp.Expr:
+    if not abs(value) < MAX_NUMBER:  # neither NaN
+        message = f"Parameter {number} is not a number below {MAX_NUMBER:g}."
+        raise UsageError(message, code="bad-parameter")
+    if isinstance(value, Decimal):
+        text = f"{abs(value):f}"
+    elif isinstance(value, float | np.floating):
+        text = repr(abs(float(value)))
+    else:
+        text = str(abs(int(value)))
+    literal = exp.Literal.number(text)
+    return exp.Neg(this=literal) if math.copysign(1, value) < 0 and value else literal
+
+
+def _text(value: str, number: int) -> str:
+    """Return a plain text; engines store no NUL and no half of a character."""
+    plain = str.__str__(value)  # of an enumeration's member, what it equals
+    if len(plain) > MAX_TEXT or "\0" in plain or any("\ud800" <= letter <= "\udfff" for letter in plain):
+        message = f"Parameter {number} is text of more than {MAX_TEXT} characters, or with characters that are none."
+        raise UsageError(message, code="bad-parameter")
+    return plain
