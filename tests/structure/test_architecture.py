@@ -36,7 +36,8 @@ LAYERS: list[set[str]] = [
     {"query", "advisor"},
     {"collection"},
     {"database", "testing"},
-    {"functions", "server"},
+    {"functions", "server", "dbapi"},
+    {"sqlalchemy"},
     {"cli"},
 ]
 """A module imports from earlier layers, or from its own package."""

@@ -32,6 +32,9 @@ class DuckDB:
             self._connection = _open(str(path) if path is not None else ":memory:", read_only=read_only)
             if not read_only:
                 self._connection.execute("CREATE TABLE IF NOT EXISTS tacit_collections (id TEXT, contract TEXT)")
+        except duckdb.ConnectionException:
+            message = "This program reads the file already, through tacit.dbapi or SQLAlchemy. Close that first."
+            raise EngineError(message, code="open-to-read") from None
         except duckdb.Error as cause:
             message = f"The database cannot be opened ({type(cause).__name__}). Name a file of tacit, or a new one."
             raise EngineError(message, code="unreadable-database") from None

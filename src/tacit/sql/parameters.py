@@ -7,7 +7,6 @@ no piece of SQL, whatever is in it. Everything after parsing sees the same tree 
 from __future__ import annotations
 
 import datetime
-import math
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -33,6 +32,7 @@ PLACES = (
     exp.Cast,
     exp.Func,
     exp.Group,
+    exp.Having,
     exp.If,
     exp.In,
     exp.Limit,
@@ -40,6 +40,7 @@ PLACES = (
     exp.Paren,
     exp.Select,
     exp.Unary,
+    exp.Where,
 )
 """Nodes that a constant may be a part of; names of tables and columns are made of others."""
 
@@ -85,7 +86,11 @@ def _constant(value: Any, number: int) -> exp.Expr:
         return exp.Null()
     if isinstance(value, bool | np.bool_):
         return exp.Boolean(this=bool(value))
-    if isinstance(value, int | np.integer | float | np.floating | Decimal):
+    if isinstance(value, int | np.integer):
+        return _number(int(value), number)
+    if isinstance(value, float | np.floating):
+        return _number(float(value), number)
+    if isinstance(value, Decimal):
         return _number(value, number)
     if isinstance(value, datetime.datetime):  # before dates: it is one
         return exp.Literal.string(value.isoformat(sep=" "))
@@ -97,18 +102,13 @@ def _constant(value: Any, number: int) -> exp.Expr:
     raise UsageError(message, code="bad-parameter")
 
 
-def _number(value: Any, number: int) -> exp.Expr:
-    if not abs(value) < MAX_NUMBER:  # neither NaN
+def _number(value: float | Decimal, number: int) -> exp.Expr:
+    undefined = isinstance(value, Decimal) and value.is_nan()  # which cannot be compared; other NaNs are below nothing
+    if undefined or not -MAX_NUMBER < value < MAX_NUMBER:
         message = f"Parameter {number} is not a number below {MAX_NUMBER:g}."
         raise UsageError(message, code="bad-parameter")
-    if isinstance(value, Decimal):
-        text = f"{abs(value):f}"
-    elif isinstance(value, float | np.floating):
-        text = repr(abs(float(value)))
-    else:
-        text = str(abs(int(value)))
-    literal = exp.Literal.number(text)
-    return exp.Neg(this=literal) if math.copysign(1, value) < 0 and value else literal
+    text = f"{abs(value):f}" if isinstance(value, Decimal) else repr(abs(value))
+    return exp.Neg(this=exp.Literal.number(text)) if value < 0 else exp.Literal.number(text)
 
 
 def _text(value: str, number: int) -> str:

@@ -1,0 +1,103 @@
+"""The exceptions of PEP 249, made of the package's own.
+
+::
+
+    Error
+    ├─ InterfaceError          a closed connection or cursor
+    └─ DatabaseError           of the database: damaged contracts, anything without a better name
+        ├─ DataError             never raised here
+        ├─ OperationalError      the engine failed, there is no database, no reports are loaded
+        ├─ IntegrityError        never raised here
+        ├─ InternalError         our bug
+        ├─ ProgrammingError      the question cannot be read, or names what does not exist; a wrong argument
+        └─ NotSupportedError     it cannot be estimated, was not collected for that, or would write
+
+Each carries the stable ``code`` of the error it was made of, which is its cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import tacit.errors as own
+
+__all__ = [
+    "DataError",
+    "DatabaseError",
+    "Error",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "NotSupportedError",
+    "OperationalError",
+    "ProgrammingError",
+    "Warning",
+    "translated",
+]
+
+
+class Warning(Exception):  # noqa: A001, N818  PEP 249 names it so
+    """Something important; never raised here: what is worth knowing is in `Cursor.notes`."""
+
+
+class Error(Exception):
+    """Base of all errors; ``code`` is stable across versions, the wording is not."""
+
+    def __init__(self, message: str, *, code: str = "error") -> None:
+        super().__init__(f"[{code}] {message}")
+        self.code = code
+
+
+class InterfaceError(Error):
+    """The module is used wrongly: a connection or cursor is closed."""
+
+
+class DatabaseError(Error):
+    """Something is wrong with the database."""
+
+
+class DataError(DatabaseError):
+    """A value cannot be processed."""
+
+
+class OperationalError(DatabaseError):
+    """The database cannot be opened or asked."""
+
+
+class IntegrityError(DatabaseError):
+    """Relations of the database would break."""
+
+
+class InternalError(DatabaseError):
+    """A bug of this package."""
+
+
+class ProgrammingError(DatabaseError):
+    """The question or an argument is wrong."""
+
+
+class NotSupportedError(DatabaseError):
+    """The question has no estimate here, or is none."""
+
+
+MEANINGS: tuple[tuple[type[own.TacitError], type[Error]], ...] = (
+    (own.UnsupportedSqlError, NotSupportedError),
+    (own.UnanswerableError, NotSupportedError),
+    (own.QueryError, ProgrammingError),
+    (own.UsageError, ProgrammingError),
+    (own.EngineError, OperationalError),
+    (own.ReportError, OperationalError),
+    (own.InternalError, InternalError),
+)
+"""The first that fits applies; everything else is a DatabaseError."""
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raise the package's errors as those of PEP 249."""
+    try:
+        yield
+    except own.TacitError as cause:
+        kind = next((made for known, made in MEANINGS if isinstance(cause, known)), DatabaseError)
+        raise kind(str(cause).removeprefix(f"[{cause.code}] "), code=cause.code) from cause
