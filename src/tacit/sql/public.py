@@ -81,6 +81,8 @@ def _joined(scope: Scope, template: str, nodes: list[exp.Expr]) -> SqlPiece:
 def _operand(scope: Scope, node: exp.Expr) -> SqlPiece:
     if isinstance(node, exp.Column):
         return SqlPiece(scope.find(node).column)
+    if isinstance(node, exp.Boolean):
+        return SqlPiece("?", (bool(node.this),))
     literal = literal_of(node)
     if literal is None:
         message = "Conditions compare columns with constants."
