@@ -15,7 +15,7 @@ from tacit.datasets import town, town_schema
 
 @pytest.fixture(scope="session")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a file with reports of two services and a public dimension."""
+    """Return a file with reports of two services, a rollup and a public dimension."""
     found = tmp_path_factory.mktemp("dbapi") / "town.tacit"
     collection = tc.Collection(town_schema(), epsilon=4.0)
     database = tc.connect(found)
@@ -27,6 +27,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "sea": [True, False, True, True],
     }
     database.dimension("climate", pa.table(climate), key="region")
+    database.rollup("clinic")
     database.close()
     return found
 

@@ -156,16 +156,15 @@ class DuckDB:
         """Return the report tables that have a rollup, with its public columns."""
         if not self.has_table("tacit_rollups"):
             return {}
-        rows = self._connection.execute("SELECT name, columns FROM tacit_rollups").fetchall()
-        return {name: tuple(by) for name, by in rows}
+        return {name: tuple(by) for name, by in self._rows("SELECT name, columns FROM tacit_rollups")}
 
     def _compact(self, table: str, by: Sequence[str] | None) -> None:
         """Roll a rollup up again if it has become long."""
         if by is None:
             return
         name = rollup_of(table)
-        [(rows,)] = self._connection.execute(f'SELECT count(*) FROM "{name}"').fetchall()  # noqa: S608
-        [(least,)] = self._connection.execute("SELECT rows FROM tacit_rollups WHERE name = ?", [table]).fetchall()
+        [(rows,)] = self._rows(f'SELECT count(*) FROM "{name}"')  # noqa: S608
+        [(least,)] = self._rows("SELECT rows FROM tacit_rollups WHERE name = ?", [table])
         if is_long(rows, least):
             self._connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS {counted(name, by, again=True)}')
             size = f'(SELECT count(*) FROM "{name}")'  # noqa: S608
