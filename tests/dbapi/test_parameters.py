@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 import tacit as tc
+from sql.test_hostile_text import Spy
 from tacit import dbapi
-from tacit.engines.duckdb import DuckDB
 from tacit.sql.parse import parse
 
 CANARY = "canary7391"
@@ -35,19 +35,6 @@ SCHEMA = tc.Schema(
         )
     ]
 )
-
-
-class Spy(DuckDB):
-    """An engine that keeps its statements."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.statements: list[str] = []
-
-    def fetch(self, statement, parameters, uploads):  # type: ignore[no-untyped-def]
-        """Record and run."""
-        self.statements.append(statement)
-        return super().fetch(statement, parameters, uploads)
 
 
 @pytest.fixture(scope="module")

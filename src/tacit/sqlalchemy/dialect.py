@@ -27,12 +27,8 @@ if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import (
         ConnectArgsType,
         DBAPIConnection,
-        ReflectedCheckConstraint,
         ReflectedColumn,
-        ReflectedForeignKeyConstraint,
-        ReflectedIndex,
         ReflectedPrimaryKeyConstraint,
-        ReflectedUniqueConstraint,
     )
 
 __all__ = ["TacitDialect"]
@@ -145,33 +141,12 @@ class TacitDialect(default.DefaultDialect):
         self.get_columns(connection, table_name, schema)
         return {"constrained_columns": [], "name": None}
 
-    def get_foreign_keys(
-        self, connection: Connection, table_name: str, schema: str | None = None, **_: Any
-    ) -> list[ReflectedForeignKeyConstraint]:
-        """Return none."""
+    def _none_of(self, connection: Connection, table_name: str, schema: str | None = None, **_: Any) -> list[Any]:
+        """Return nothing, of a table that exists."""
         self.get_columns(connection, table_name, schema)
         return []
 
-    def get_indexes(
-        self, connection: Connection, table_name: str, schema: str | None = None, **_: Any
-    ) -> list[ReflectedIndex]:
-        """Return none."""
-        self.get_columns(connection, table_name, schema)
-        return []
-
-    def get_unique_constraints(
-        self, connection: Connection, table_name: str, schema: str | None = None, **_: Any
-    ) -> list[ReflectedUniqueConstraint]:
-        """Return none."""
-        self.get_columns(connection, table_name, schema)
-        return []
-
-    def get_check_constraints(
-        self, connection: Connection, table_name: str, schema: str | None = None, **_: Any
-    ) -> list[ReflectedCheckConstraint]:
-        """Return none."""
-        self.get_columns(connection, table_name, schema)
-        return []
+    get_foreign_keys = get_indexes = get_unique_constraints = get_check_constraints = _none_of
 
 
 def _confidence(text: str) -> float:
