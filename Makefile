@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 FILES := src tests bench docs
 
-.PHONY: demo test hostile engines bench lint docs lock clean
+.PHONY: demo test hostile engines crashes bench lint docs lock clean
 
 demo: .venv/run.done
 	@$(BIN)/tacit demo
@@ -17,6 +17,9 @@ hostile: .venv/dev.done
 
 engines: .venv/dev.done
 	TACIT_ALL_CASES=1 TACIT_REQUIRE_ALL=1 $(BIN)/python -m pytest -n 2 -q tests/engines
+
+crashes: .venv/dev.done
+	TACIT_CRASH_ROUNDS=200 $(BIN)/python -m pytest -q tests/server/test_crashes.py
 
 lint: .venv/dev.done
 	$(BIN)/ruff check $(FILES)

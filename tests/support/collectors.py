@@ -46,11 +46,12 @@ def body_of(reports: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
 class Serving:
     """A collector in a process of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, program: str = "") -> None:
         contract = folder / "contract.json"
         folder.mkdir(parents=True, exist_ok=True)
         contract.write_text(COLLECTION.to_json(), encoding="utf-8")
-        words = [sys.executable, "-m", "tacit.cli", "serve", str(folder / "store"), str(contract), "--port", "0"]
+        start = [program] if program else ["-m", "tacit.cli"]
+        words = [sys.executable, *start, "serve", str(folder / "store"), str(contract), "--port", "0"]
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
+import signal
 import socket
 from pathlib import Path
 
@@ -57,6 +58,8 @@ def run(options: argparse.Namespace) -> int:
         timeout_graceful_shutdown=4,
         server_header=False,
     )
+    for how in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends by them, and raises them once more when it has
+        signal.signal(how, lambda *_: None)
     try:
         uvicorn.Server(config).run(sockets=[listening])
     finally:

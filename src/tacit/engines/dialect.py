@@ -8,6 +8,9 @@ from functools import lru_cache
 import sqlglot
 from sqlglot import exp
 
+from tacit.errors import InternalError
+from tacit.sql.parameters import numbered
+
 __all__ = ["in_postgres", "in_spark", "short_name"]
 
 LONGEST_NAME = 63
@@ -33,9 +36,13 @@ def short_name(name: str) -> str:
 @lru_cache(maxsize=64)
 def in_postgres(statement: str) -> str:
     """Return a statement with numbered parameters and names that are not too long."""
-    tree = sqlglot.parse_one(statement, read="duckdb")
-    for number, placeholder in enumerate(list(tree.find_all(exp.Placeholder, bfs=False)), 1):
-        placeholder.replace(exp.Parameter(this=exp.Literal.number(number)))
+    dialect = sqlglot.Dialect.get_or_raise("duckdb")
+    [tree] = dialect.parser().parse(numbered(dialect.tokenize(statement)), statement)
+    if tree is None:
+        message = "An empty statement."
+        raise InternalError(message)
+    for placeholder in list(tree.find_all(exp.Placeholder)):
+        placeholder.replace(exp.Parameter(this=exp.Literal.number(placeholder.name)))
     for identifier in tree.find_all(exp.Identifier):
         identifier.set("this", short_name(identifier.this))
     return tree.sql(dialect="postgres")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tacit.errors import OverloadedError
+from tacit.errors import InternalError, OverloadedError
 from tacit.server.judge import Person, Report
 
 __all__ = ["Inbox", "Pending", "Status"]
@@ -134,6 +134,11 @@ class Inbox:
             message = f"Reports cannot be stored ({type(cause).__name__}). Make room on the disk; nothing was lost."
             for request in group:
                 request.answer.set_exception(OverloadedError(message, code="disk-full"))
+            return
+        except Exception as cause:  # a mistake of ours: nobody may wait for ever because of it
+            message = f"Reports cannot be stored ({type(cause).__name__}). Nothing was."
+            for request in group:
+                request.answer.set_exception(InternalError(message))
             return
         for request, statuses in zip(group, found, strict=True):
             request.answer.set_result(statuses)
