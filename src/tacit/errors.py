@@ -14,6 +14,7 @@
     │   ├─ UnsupportedSqlError             it is SQL, but not of the kind that can be estimated
     │   └─ UnanswerableError               it is clear, but the layout holds no unbiased answer to it
     ├─ PrivacyError                       would break or overspend a guarantee; nothing was released
+    │   ├─ BudgetError                     a ledger has too little left; nothing was spent
     │   └─ RandomnessError                 the operating system's generator failed
     ├─ AccessError                        a key is missing, unknown, or not good for what is asked
     ├─ EngineError                        the engine failed; never shows its words, which may quote values
@@ -34,6 +35,7 @@ from collections.abc import Iterable
 __all__ = [
     "AccessError",
     "BindError",
+    "BudgetError",
     "ContractError",
     "EngineError",
     "InternalError",
@@ -179,6 +181,12 @@ class PrivacyError(TacitError):
     """Going on would break or overspend a guarantee. Nothing was released."""
 
     default_code = "privacy"
+
+
+class BudgetError(PrivacyError):
+    """A ledger has less left than is asked for. Nothing was spent."""
+
+    default_code = "budget"
 
 
 class RandomnessError(PrivacyError):

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import tacit
 from tacit.cli import audit, demo, encode, init, keys, load, plan, query, serve, shell
-from tacit.errors import InternalError, PrivacyError, TacitError
+from tacit.errors import BudgetError, InternalError, PrivacyError, TacitError
 
 __all__ = ["main", "parser"]
 
@@ -49,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(VERBS[options.verb].run(options))
     except TacitError as error:
         print(f"tacit {options.verb}: {type(error).__name__} {error}", file=sys.stderr)
-        return 1 if isinstance(error, PrivacyError | InternalError) else 2
+        ours = isinstance(error, PrivacyError | InternalError) and not isinstance(error, BudgetError)
+        return 1 if ours else 2
     except BrokenPipeError:
         sys.stderr.close()  # the reader has left; there is nobody to tell
         return 0

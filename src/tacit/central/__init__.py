@@ -1,0 +1,14 @@
+"""The trusted curator: an organisation that holds the data publishes noisy answers, or a release, once.
+
+Neighbouring tables differ by one record, and a person has one record. Noise comes from OpenDP; what is spent is kept in
+a `Ledger`.
+"""
+
+from __future__ import annotations
+
+from tacit.central.charges import Charge, Event
+from tacit.central.data import Data, Partition
+from tacit.central.ledger import Ledger
+from tacit.errors import BudgetError
+
+__all__ = ["BudgetError", "Charge", "Data", "Event", "Ledger", "Partition"]

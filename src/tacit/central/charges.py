@@ -1,0 +1,60 @@
+"""Charges, and what they cost together.
+
+Sequential composition: charges at one place add up. Parallel composition: the parts of a partition hold different
+people, so a partition costs as much as the most expensive of its parts. Charges are data; this is their one reading.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tacit.privacy import decimal_text
+
+__all__ = ["Charge", "Event", "Place", "Spending"]
+
+Place = tuple[tuple[str, int], ...]
+"""Where a charge belongs: the partitions it is inside of, outermost first, each with the number of the part."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What is to be spent: a budget, where, and on what."""
+
+    epsilon: Fraction
+    what: str
+    place: Place = ()
+
+
+@dataclass(frozen=True)
+class Event:
+    """A charge that was made."""
+
+    number: int
+    time: str
+    charge: Charge
+
+    def __str__(self) -> str:
+        inside = "".join(f" in part {part} of {name}" for name, part in self.charge.place)
+        return f"{self.number}  {self.time}  {decimal_text(self.charge.epsilon)}  {self.charge.what}{inside}"
+
+
+@dataclass
+class Spending:
+    """Cost of everything below a place, kept up to date charge by charge."""
+
+    cost: Fraction = Fraction(0)
+    parts: dict[str, dict[int, Spending]] = field(default_factory=dict)
+    worst: dict[str, Fraction] = field(default_factory=dict)
+
+    def add(self, place: Place, epsilon: Fraction) -> None:
+        """Add a charge at a place below this node."""
+        if not place:
+            self.cost += epsilon
+            return
+        (name, part), *rest = place
+        child = self.parts.setdefault(name, {}).setdefault(part, Spending())
+        child.add(tuple(rest), epsilon)
+        before = self.worst.get(name, Fraction(0))
+        self.worst[name] = max(before, child.cost)
+        self.cost += self.worst[name] - before

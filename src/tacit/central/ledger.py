@@ -1,0 +1,239 @@
+"""A ledger: one budget for the people of one table, and everything that was ever spent of it.
+
+Charges are events in an SQLite file. A charge is written, with all its parts or not at all, and synced to the disk
+*before* any noise is drawn: a crash can lose an answer, never a charge. What was spent is computed from the events
+alone (`tacit.central.charges`).
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from tacit.central.charges import Charge, Event, Spending
+from tacit.central.data import Data
+from tacit.central.noise import OpenDp, Source
+from tacit.central.records import Records
+from tacit.errors import BudgetError, PrivacyError, UsageError
+from tacit.privacy import BudgetLike, decimal_text, parse_epsilon
+from tacit.schema import Service
+
+__all__ = ["Ledger"]
+
+VERSION = 1
+"""Version of the file's tables."""
+
+WAIT = 30.0
+"""Seconds to wait for another process that is charging."""
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+class Ledger:
+    """A budget on disk that cannot be overspent.
+
+    Parameters
+    ----------
+    path : path or None
+        The file; it is made if it does not exist. None keeps the ledger in memory, for trials.
+    epsilon : number, optional
+        The whole budget of a person. It is needed for a new file; for an existing one it must be the same.
+    clock : callable, optional
+        Returns the time that events are stamped with.
+
+    Examples
+    --------
+    >>> from tacit.central.charges import Charge
+    >>> ledger = Ledger(None, "0.5")
+    >>> ledger.charge([Charge(Fraction(1, 10), "a count")])
+    >>> ledger.spent, ledger.remaining
+    (Fraction(1, 10), Fraction(2, 5))
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None,
+        epsilon: BudgetLike | None = None,
+        *,
+        clock: Callable[[], datetime.datetime] = _now,
+    ) -> None:
+        wanted = None if epsilon is None else parse_epsilon(epsilon)
+        self._name = "ledger in memory" if path is None else Path(path).name
+        if wanted is None and (path is None or not Path(path).exists()):
+            message = f"There is no ledger {self._name!r} yet, and a new one needs a budget. Pass epsilon=."
+            raise UsageError(message, code="no-ledger")
+        self._clock, self._lock = clock, threading.RLock()
+        self._root, self._seen = Spending(), 0
+        with self._guarded():
+            self._file = sqlite3.connect(
+                ":memory:" if path is None else path, timeout=WAIT, isolation_level=None, check_same_thread=False
+            )
+            self._file.execute("PRAGMA synchronous = EXTRA")
+            self.epsilon = self._prepare(wanted)
+            self._read()
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Turn the file's errors into one of ours, and let one thread at a time in."""
+        with self._lock:
+            try:
+                yield
+                return
+            except sqlite3.Error as cause:
+                failure = cause
+            busy = isinstance(failure, sqlite3.OperationalError) and "locked" in str(failure)
+            why = "is in use by another process" if busy else f"cannot be used ({type(failure).__name__})"
+            message = f"The ledger {self._name!r} {why}. Nothing was spent or released."
+            raise PrivacyError(message, code="ledger-busy" if busy else "ledger-damaged") from None
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Write all or nothing, with nobody else writing in between."""
+        self._file.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._file.execute("COMMIT")
+        except BaseException:
+            if self._file.in_transaction:
+                self._file.execute("ROLLBACK")
+            raise
+
+    def _prepare(self, wanted: Fraction | None) -> Fraction:
+        """Make the tables of a new file; return the budget."""
+        with self._transaction():
+            tables = {row[0] for row in self._file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if not tables and wanted is not None:
+                self._file.execute("CREATE TABLE ledger (version INTEGER NOT NULL, epsilon TEXT NOT NULL)")
+                self._file.execute(
+                    "CREATE TABLE events (number INTEGER PRIMARY KEY, time TEXT NOT NULL, place TEXT NOT NULL, "
+                    "epsilon TEXT NOT NULL, what TEXT NOT NULL)"
+                )
+                self._file.execute("INSERT INTO ledger VALUES (?, ?)", (VERSION, decimal_text(wanted)))
+            found = self._file.execute("SELECT version, epsilon FROM ledger").fetchall()
+        if len(found) != 1 or found[0][0] != VERSION:
+            raise self._damaged()
+        kept = self._number(found[0][1])
+        if wanted is not None and kept != wanted:
+            message = (
+                f"The ledger {self._name!r} has a budget of {decimal_text(kept)}, not {decimal_text(wanted)}: a budget "
+                "is a promise and does not change. Leave epsilon out, or use another file for other people."
+            )
+            raise UsageError(message, code="ledger-budget")
+        return kept
+
+    def _damaged(self) -> PrivacyError:
+        message = f"The ledger {self._name!r} is damaged or of another version. Nothing was spent or released."
+        return PrivacyError(message, code="ledger-damaged")
+
+    def _number(self, text: Any) -> Fraction:
+        try:
+            return parse_epsilon(text)
+        except UsageError:
+            raise self._damaged() from None
+
+    def _events(self, after: int) -> list[Event]:
+        rows = self._file.execute(
+            "SELECT number, time, place, epsilon, what FROM events WHERE number > ? ORDER BY number", (after,)
+        )
+        found: list[Event] = []
+        for number, time, place, epsilon, what in rows:
+            if number != after + len(found) + 1:
+                raise self._damaged()  # an event is missing
+            try:
+                inside = tuple((str(name), int(part)) for name, part in json.loads(place))
+            except (ValueError, TypeError):
+                raise self._damaged() from None
+            found.append(Event(number, time, Charge(self._number(epsilon), what, inside)))
+        return found
+
+    def _read(self) -> None:
+        """Take account of events that were written since, by whomever."""
+        for event in self._events(self._seen):
+            self._root.add(event.charge.place, event.charge.epsilon)
+            self._seen = event.number
+
+    def charge(self, charges: Sequence[Charge]) -> None:
+        """Spend all of these or none: on return they are on the disk.
+
+        Raises
+        ------
+        BudgetError
+            The ledger has less left. Nothing was spent.
+        """
+        for one in charges:
+            if parse_epsilon(decimal_text(one.epsilon)) != one.epsilon:
+                message = "A charge has more digits than a ledger keeps. Round it."
+                raise UsageError(message, code="epsilon-out-of-range")
+        stamp = self._clock().isoformat(timespec="seconds")
+        with self._guarded():
+            try:
+                with self._transaction():
+                    self._read()
+                    before = self._root.cost
+                    for one in charges:
+                        self._seen += 1
+                        row = (self._seen, stamp, json.dumps(one.place), decimal_text(one.epsilon), one.what)
+                        self._file.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?)", row)
+                        self._root.add(one.place, one.epsilon)
+                    if self._root.cost > self.epsilon:
+                        raise self._too_much(self._root.cost - before, self.epsilon - before)
+            except BaseException:
+                self._root, self._seen = Spending(), 0  # forget what was not written
+                self._read()
+                raise
+
+    def _too_much(self, asked: Fraction, left: Fraction) -> BudgetError:
+        message = (
+            f"This would spend {decimal_text(asked)}, and {decimal_text(left)} of {decimal_text(self.epsilon)} is left "
+            f"in {self._name!r}. Nothing was spent. Ask for less."
+        )
+        return BudgetError(message, code="budget-spent")
+
+    @property
+    def spent(self) -> Fraction:
+        """What has been spent, exactly."""
+        with self._guarded():
+            self._read()
+            return self._root.cost
+
+    @property
+    def remaining(self) -> Fraction:
+        """What is left, exactly."""
+        return self.epsilon - self.spent
+
+    @property
+    def events(self) -> list[Event]:
+        """Everything that was ever charged, oldest first."""
+        with self._guarded():
+            return self._events(0)
+
+    def open(self, table: Any, service: Service, *, source: Source | None = None) -> Data:
+        """Return a table behind this ledger: it can be counted and summed, and every answer is charged.
+
+        Parameters
+        ----------
+        table : table or path
+            One row for each person.
+        service : Service
+            What its columns may hold: declared, never taken from the data.
+        source : Source, optional
+            Where noise comes from; for audits.
+        """
+        return Data(Records.read(table, service), self.charge, source or OpenDp())
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __str__(self) -> str:
+        lines = [f"{decimal_text(self.spent)} of {decimal_text(self.epsilon)} spent"]
+        return "\n".join([*lines, *map(str, self.events)])
