@@ -116,15 +116,9 @@ class Database:
         ):
             message = f"{name!r} is the name of a service. Choose another one."
             raise UsageError(message, code="bad-option")
-        rows = as_arrow(name, table)
-        if key not in rows.column_names:
-            raise UnknownNameError("column", key, rows.column_names)
-        keys = rows.column(key)
-        if keys.null_count or len(keys.unique()) != len(keys):
-            message = f"{name}: {key} must have a value of its own in every row."
-            raise UsageError(message, code="duplicate-key")
-        self._engine.store_dimension(name, key, rows)
-        self._dimensions[name.lower()] = Dimension(name, key, rows)
+        made = Dimension.of(name, as_arrow(name, table), key)
+        self._engine.store_dimension(name, key, made.table)
+        self._dimensions[name.lower()] = made
 
     def rollup(self, service: str, *, by: Sequence[str] = ()) -> None:
         """Keep counts of codes beside a service's reports, so that questions take no longer as people report.

@@ -16,6 +16,8 @@ from tacit.decode.variance import expected_variance
 from tacit.engines.base import Engine
 from tacit.errors import UnanswerableError, UsageError
 from tacit.estimate import Estimate, t_quantile
+from tacit.intervals import uneven_interval
+from tacit.rows import Row, finished
 from tacit.sql.bind import Bound
 from tacit.sql.explain import explain_plan
 from tacit.sql.formula import Formula
@@ -35,10 +37,6 @@ TABLE_CELLS = 2**23
 FEW_REPORTS = 30
 """Effective reports below which an answer warns, and the planned error is a floor."""
 
-WEAK = 0.05
-"""Squared relative margin of a denominator above which intervals of ratios are Fieller's, which need not be even."""
-
-Row = tuple[tuple[Any, ...], list[Any]]
 Terms = tuple[tuple[float, Total], ...]
 
 
@@ -147,14 +145,7 @@ def run(bound: Bound, people: People, options: Options) -> Answer:
     step = max(GROUPS_AT_ONCE, TABLE_CELLS // question.alphabet) if question.counts_codes else GROUPS_AT_ONCE
     for start in range(0, len(groups), step):
         rows += question.fetch(groups[start : start + step])
-    rows.sort(key=lambda row: tuple((value is None, str(type(value)), value) for value in row[0]))
-    level, width = options.confidence, len(bound.names)
-    if options.simultaneous:
-        count = sum(isinstance(cell, _Pending) for _, row in rows for cell in row[:width])
-        level = 1 - (1 - options.confidence) / max(1, count)
-    cells = [[cell.at(level) if isinstance(cell, _Pending) else cell for cell in row] for _, row in rows]
-    chosen = bound.selection.apply(cells) if bound.selection.selects else cells
-    shown = [row[: len(bound.names)] for row in chosen]
+    shown = finished(bound, rows, options)
     return Answer(
         bound.names,
         shown,
@@ -281,26 +272,11 @@ class _Question:
     ) -> tuple[float, float] | None:
         """Return an interval where the delta method will not do: of a root, Fieller's, or none that is finite."""
         given = made.at([float(sums.totals[index]) for index in place])
-        quantile = t_quantile(0.5 + level / 2, freedom)
-        interval = None
-        for denominator in made.denominators:
-            below = denominator(given)
-            above = made.numerator(given) if made.numerator else below
-            rows = np.stack([above.gradient, below.gradient])
-            matrix = sums.covariance(rows, place, superpopulation=self.options.superpopulation)
-            weakness = quantile**2 * matrix[1, 1] / below.value**2 if below.value else math.inf
-            if math.isnan(weakness) or weakness >= 1:
-                return -math.inf, math.inf
-            if weakness > WEAK and made.numerator:
-                interval = fieller(above.value, below.value, matrix, quantile)
-        if made.square:
-            square = made.square(given)
-            variance = sums.covariance(square.gradient[None, :], place, superpopulation=self.options.superpopulation)
-            if math.isnan(variance.item()):
-                return 0.0, math.inf
-            margin = quantile * math.sqrt(max(0.0, variance.item()))
-            return math.sqrt(max(0.0, square.value - margin)), math.sqrt(max(0.0, square.value + margin))
-        return interval
+
+        def covariance(rows: Vector) -> Vector:
+            return sums.covariance(rows, place, superpopulation=self.options.superpopulation)
+
+        return uneven_interval(made, given, covariance, t_quantile(0.5 + level / 2, freedom))
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,23 +292,6 @@ class _Pending:
     def at(self, level: float) -> Estimate:
         """Return the estimate."""
         return self.question.estimate(self.made, self.place, self.sums, self.guards, level)
-
-
-def fieller(above: float, below: float, covariance: Vector, quantile: float) -> tuple[float, float] | None:
-    """Return the ratios r for which ``above - r below`` is within its margin of zero.
-
-    Examples
-    --------
-    >>> low, high = fieller(10.0, 5.0, np.array([[1.0, 0.0], [0.0, 1.0]]), 1.0)
-    >>> round(low, 3), round(high, 3)
-    (1.619, 2.547)
-    """
-    first, mixed, second = (quantile**2 * float(covariance[place]) for place in ((0, 0), (0, 1), (1, 1)))
-    a, b, c = below**2 - second, above * below - mixed, above**2 - first
-    root = b**2 - a * c
-    if a <= 0 or not root >= 0:
-        return None
-    return (b - math.sqrt(root)) / a, (b + math.sqrt(root)) / a
 
 
 def _equal_to(bound: Bound, values: tuple[Any, ...]) -> list[SqlPiece]:

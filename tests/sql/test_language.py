@@ -13,7 +13,7 @@ import tacit as tc
 from support.adult import SCHEMA, adult_table
 from tacit.errors import UsageError
 from tacit.estimate import Estimate
-from tacit.query import fieller
+from tacit.intervals import fieller
 from tacit.randomness import insecure_rng
 from tacit.testing import identity_collection, reveal
 

@@ -31,6 +31,7 @@ LAYERS: list[set[str]] = [
     {"picture"},
     {"answer"},
     {"sql"},
+    {"intervals", "rows"},
     {"engines"},
     {"sums"},
     {"query", "advisor"},

@@ -79,8 +79,8 @@ class Laplace:
 
 
 def variance_of(scale: float) -> float:
-    """Return the variance of discrete Laplace noise: 2a/(1 - a)**2, written so that large scales lose no digits."""
-    return 0.5 / math.sinh(0.5 / scale) ** 2
+    """Return the variance of discrete Laplace noise, 2a/(1 - a)**2 with a = exp(-1/scale)."""
+    return 2 * math.exp(-1 / scale) / math.expm1(-1 / scale) ** 2
 
 
 class Source(Protocol):

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from tacit.decode.functional import Vector
-from tacit.errors import BindError
+from tacit.errors import BindError, UnknownNameError, UsageError
 from tacit.sql.vectors import OPERATORS, Sensitive, kind_of, shown_value
 
 __all__ = ["Dimension", "Lookup"]
@@ -63,6 +63,17 @@ class Dimension:
     name: str
     key: str
     table: pa.Table
+
+    @classmethod
+    def of(cls, name: str, rows: pa.Table, key: str) -> Dimension:
+        """Return the dimension of a table; refuse one whose rows the key does not tell apart."""
+        if key not in rows.column_names:
+            raise UnknownNameError("column", key, rows.column_names)
+        keys = rows.column(key)
+        if keys.null_count or len(keys.unique()) != len(keys):
+            message = f"{name}: {key} must have a value of its own in every row."
+            raise UsageError(message, code="duplicate-key")
+        return cls(name, key, rows)
 
     def lookups(self, attribute: Sensitive) -> tuple[Vector, dict[str, Lookup]]:
         """Return which values of a foreign key the dimension knows, and each column as a function of it."""
