@@ -9,6 +9,8 @@ from __future__ import annotations
 from tacit.central.charges import Charge, Event
 from tacit.central.data import Data, Partition
 from tacit.central.ledger import Ledger
+from tacit.central.methods import METHODS, Method
+from tacit.central.release import Release, release
 from tacit.errors import BudgetError
 
-__all__ = ["BudgetError", "Charge", "Data", "Event", "Ledger", "Partition"]
+__all__ = ["METHODS", "BudgetError", "Charge", "Data", "Event", "Ledger", "Method", "Partition", "Release", "release"]

@@ -1,0 +1,157 @@
+"""Ours for few people and many cells: a coarse grid, and inside each of its boxes as fine a grid as its people bear.
+
+Steps       1. The number of people, with a fiftieth of the budget. 2. Noisy counts of a grid of about n epsilon/160
+            boxes, at least 100. 3. Each box is cut into about (its noisy count) epsilon_3/5 even parts, counted with
+            noise. Steps 2 and 3 share the rest evenly; boxes and parts are then fitted to each other (blue on two
+            levels, `tacit.central.boxes`).
+Guarantee   epsilon: parts of a step hold different people, steps add up; what is cut depends on noisy counts only.
+Error       Noise, and unevenness inside parts that a question cuts; both shrink as n epsilon grows.
+Reference   The numbers 160 and 5 are those of the adaptive grid of Qardaji, Yang and Li 2013, made for any number of
+            attributes of any size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from tacit.central.body import Body
+from tacit.central.boxes import Boxes, Parents
+from tacit.central.charges import Charge
+from tacit.central.noise import Ints, Laplace, Source
+from tacit.central.records import Records
+from tacit.central.sparse import unravelled
+from tacit.schema import Service
+
+__all__ = ["TOTAL_SHARE", "Adaptive", "even_parts", "noisy_total"]
+
+TOTAL_SHARE = Fraction(1, 50)
+"""Part of the budget that the number of people gets."""
+
+COARSE, FEWEST, FINE = 160.0, 100, 5.0
+"""People times epsilon per coarse box and per part, and the fewest coarse boxes."""
+
+SURE = 4.0
+"""Standard errors above 0 from which a box's people say something of how they are spread."""
+
+MOST = 2**20
+"""Boxes of a grid at most, whatever noise says."""
+
+
+def noisy_total(records: Records, epsilon: Fraction, source: Source) -> int:
+    """Return the number of rows with noise for `TOTAL_SHARE` of a budget."""
+    [found] = source.noisy(np.array([len(records)], dtype=np.int64), Laplace(epsilon * TOTAL_SHARE))
+    return max(1, int(found))
+
+
+def even_parts(sizes: Ints, wanted: np.typing.NDArray[np.float64]) -> Ints:
+    """Return into how many parts each attribute is cut, so that there are about as many boxes as wanted.
+
+    Rows of ``sizes`` are boxes to be cut. All attributes get the same number of parts, m, except that none gets more
+    than it has values: m is the largest with ``prod_i min(size_i, m)`` at most what is wanted, rounded up.
+    """
+    low, high = np.ones(len(sizes)), np.maximum(1.0, sizes.max(axis=1).astype(np.float64))
+    for _ in range(40):
+        middle = (low + high) / 2
+        fits = np.prod(np.minimum(sizes, middle[:, None]), axis=1) <= wanted
+        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+    return np.minimum(sizes, np.ceil(low - 1e-9).astype(np.int64)[:, None])
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """The method."""
+
+    def charges(self, service: Service, epsilon: Fraction) -> list[Charge]:  # noqa: ARG002
+        """Return what it spends."""
+        rest = (1 - TOTAL_SHARE) * epsilon / 2
+        return [
+            Charge(epsilon * TOTAL_SHARE, "release: number of people"),
+            Charge(rest, "release: coarse boxes"),
+            Charge(rest, "release: their parts"),
+        ]
+
+    def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
+        """Return the noisy parts."""
+        return self.with_total(records, epsilon, source, noisy_total(records, epsilon, source))
+
+    def with_total(self, records: Records, epsilon: Fraction, source: Source, people: int) -> Body:
+        """Return the noisy parts, given the noisy number of people."""
+        law = Laplace((1 - TOTAL_SHARE) * epsilon / 2)
+        cells, counts = records.occupied
+        places = unravelled(cells, records.sizes)
+        wanted = min(MOST, max(FEWEST, people * float(epsilon) / COARSE))
+        coarse = _Cuts.of(np.array([records.sizes], dtype=np.int64), np.array([wanted]))
+        box = coarse.number(np.zeros(len(places), dtype=np.int64), places)
+        coarse_counts = source.noisy(np.bincount(box, counts, minlength=coarse.boxes).astype(np.int64), law)
+        low, high = coarse.bounds()
+        fine = _Cuts.of(high - low + 1, np.clip(coarse_counts * float(law.epsilon) / FINE, 1, MOST))
+        part = fine.number(box, places - low[box])
+        noisy = source.noisy(np.bincount(part, counts, minlength=fine.boxes).astype(np.int64), law)
+        inner_low, inner_high = fine.bounds()
+        parents = Parents(fine.owner, coarse_counts, law)
+        base = low[fine.owner]
+        body = Boxes(records.sizes, base + inner_low, base + inner_high, noisy, law, parents=parents)
+        body.unevenness = _unevenness(body, parents)
+        return body
+
+
+@dataclass(frozen=True, eq=False)
+class _Cuts:
+    """Boxes of given sizes, each cut evenly along every attribute: value v of w is in part v * k // w of k."""
+
+    sizes: Ints
+    parts: Ints
+    starts: Ints
+
+    @classmethod
+    def of(cls, sizes: Ints, wanted: np.typing.NDArray[np.float64]) -> _Cuts:
+        parts = even_parts(sizes, wanted)
+        return cls(sizes, parts, np.concatenate([[0], np.cumsum(np.prod(parts, axis=1))]))
+
+    @property
+    def boxes(self) -> int:
+        """Number of all parts."""
+        return int(self.starts[-1])
+
+    @property
+    def owner(self) -> Ints:
+        """Box of each part."""
+        return np.repeat(np.arange(len(self.sizes)), np.diff(self.starts))
+
+    def number(self, box: Ints, places: Ints) -> Ints:
+        """Return the part of each cell, given its box and its place inside."""
+        number = np.zeros(len(box), dtype=np.int64)
+        for i in range(self.sizes.shape[1]):
+            k = self.parts[box, i]
+            number = number * k + places[:, i] * k // self.sizes[box, i]
+        return self.starts[box] + number
+
+    def bounds(self) -> tuple[Ints, Ints]:
+        """Return the first and last place of each part inside its box."""
+        owner = self.owner
+        number = np.arange(self.boxes) - self.starts[owner]
+        low, high = (np.empty((self.boxes, self.sizes.shape[1]), dtype=np.int64) for _ in range(2))
+        for i in range(self.sizes.shape[1] - 1, -1, -1):
+            k, w = self.parts[owner, i], self.sizes[owner, i]
+            number, place = np.divmod(number, k)
+            low[:, i], high[:, i] = -(-place * w // k), -(-(place + 1) * w // k) - 1
+        return low, high
+
+
+def _unevenness(body: Boxes, parents: Parents) -> float:
+    """Return how unevenly the parts share their boxes' people, less what the noise explains: so it goes on inside.
+
+    Boxes with few people are more uneven, boxes with many matter more: the larger of both means is taken.
+    """
+    counts, cells = body.counts, body.cells
+    total, error = parents.summed(counts), np.sqrt(parents.variance(body.law.variance))
+    known = (parents.children > 1) & (total > SURE * error)
+    if not known.any():
+        return 1.0
+    share = cells / parents.summed(cells)[parents.of]
+    off = parents.summed((counts - share * total[parents.of]) ** 2) - (parents.children - 1) * body.law.variance
+    found = (off / (total**2 * parents.summed(share * (1 - share)) + ~known))[known]
+    return float(min(1.0, max(0.0, found.mean(), np.average(found, weights=total[known]))))

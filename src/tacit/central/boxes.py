@@ -1,0 +1,193 @@
+"""Noisy counts of boxes: ranges of every attribute that do not overlap, with people spread evenly inside.
+
+A functional is worth its mean over a box, times the box's count. Two errors add up: the noise of the counts, and the
+unevenness inside boxes that a functional cuts. The second is a model, not a guarantee. The shares of a box's cells vary
+like Dirichlet variables around even ones: a part with a share w of the cells holds w count people, with variance
+``count w (1 - w)`` (people fall where they fall) plus ``unevenness count**2 w (1 - w)``. Boxes that a range cuts lie
+on the same side of the same slopes, so deviations of the second kind are added up, not their squares. The
+unevenness is estimated from noisy numbers.
+
+Boxes may have parents with noisy counts of their own. Then the counts are those of least variance given both:
+``t = (y/v1 + s/(k v2)) / (1/v1 + 1/(k v2))`` for a parent's y and the sum s of its k boxes, and every box gets an equal
+part of t - s.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tacit.central.body import summed
+from tacit.central.noise import Ints, Laplace
+from tacit.central.sparse import Background
+from tacit.decode.functional import Functional, Vector
+
+__all__ = ["Boxes", "Parents"]
+
+
+class Parents:
+    """Larger boxes that hold the boxes: which one holds each, their noisy counts, and the law of those."""
+
+    def __init__(self, of: Ints, counts: Ints, law: Laplace) -> None:
+        self.of, self.counts, self.law = of, counts, law
+        self.children = np.bincount(of, minlength=len(counts)).astype(np.float64)
+
+    def summed(self, weights: Vector) -> Vector:
+        """Add up numbers of boxes by parent."""
+        return np.asarray(np.bincount(self.of, weights=weights, minlength=len(self.counts)), dtype=np.float64)
+
+    def variance(self, box: float) -> Vector:
+        """Return the variance of each parent's total, given both kinds of counts."""
+        return np.asarray(1 / (1 / self.law.variance + 1 / (self.children * box)))
+
+
+class Boxes:
+    """Noisy counts of disjoint boxes."""
+
+    kind, unbiased = "boxes", False
+
+    def __init__(
+        self,
+        sizes: tuple[int, ...],
+        low: Ints,
+        high: Ints,
+        noisy: Ints,
+        law: Laplace,
+        *,
+        parents: Parents | None = None,
+        unevenness: float = 0.0,
+        threshold: int = 0,
+    ) -> None:
+        self.sizes, self.low, self.high, self.noisy, self.law = sizes, low, high, noisy, law
+        self.parents, self.unevenness, self.threshold = parents, unevenness, threshold
+        self.background = Background.of(law.scale, threshold) if threshold else None
+
+    @cached_property
+    def counts(self) -> Vector:
+        """Best count of each box."""
+        found = self.noisy.astype(np.float64)
+        if self.parents is None:
+            return found
+        sums, box = self.parents.summed(found), self.law.variance
+        total = self.parents.variance(box) * (
+            self.parents.counts / self.parents.law.variance + sums / (self.parents.children * box)
+        )
+        return np.asarray(found + ((total - sums) / self.parents.children)[self.parents.of])
+
+    @cached_property
+    def cells(self) -> Vector:
+        """Number of cells of each box."""
+        return np.asarray(np.prod((self.high - self.low + 1).astype(np.float64), axis=1))
+
+    def weights(self, functional: Functional) -> Vector:
+        """Return the mean of a functional over each box."""
+        total = np.zeros(len(self.noisy))
+        for term in functional.terms:
+            product = np.full(len(self.noisy), term.coefficient)
+            for i, vector in term.factors.items():
+                below = np.concatenate([[0.0], np.cumsum(vector)])
+                span = self.high[:, i] - self.low[:, i] + 1
+                product *= (below[self.high[:, i] + 1] - below[self.low[:, i]]) / span
+            total += product
+        return total
+
+    def _left_out(self, functional: Functional, weights: Vector) -> float:
+        """Return the sum of a functional over cells that are in no box."""
+        return summed(functional, self.sizes) - float(weights @ self.cells)
+
+    def value(self, functional: Functional) -> float:
+        """Return the estimate of a functional's total."""
+        weights = self.weights(functional)
+        found = float(weights @ self.counts)
+        return found + self.background.level * self._left_out(functional, weights) if self.background else found
+
+    def _noise(self, left: Vector, right: Vector) -> float:
+        box = self.law.variance
+        if self.parents is None:
+            return box * float(left @ right)
+        first, second, k = self.parents.summed(left), self.parents.summed(right), self.parents.children
+        shared = first * second / k
+        return box * float(left @ right - shared.sum()) + float((shared / k * self.parents.variance(box)).sum())
+
+    def _inside(self, left: Functional, right: Functional) -> float:
+        """Return the covariance of the model of people inside boxes."""
+        people, first, second = np.maximum(self.counts, 0), self.weights(left), self.weights(right)
+        cut = [np.maximum(0, self.weights(one * one) - weights**2) for one, weights in ((left, first), (right, second))]
+        shared = self.weights(left * right) - first * second
+        apart = math.sqrt(float(people**2 @ cut[0]) * float(people**2 @ cut[1]))
+        alike = float(people**2 @ shared) / apart if apart else 0.0
+        summed_up = float(people @ np.sqrt(cut[0])) * float(people @ np.sqrt(cut[1]))
+        return float(people @ shared) + self.unevenness * alike * summed_up
+
+    def covariance(self, left: Functional, right: Functional) -> float:
+        """Return the covariance of noise, and of the model of people inside boxes."""
+        found = self._noise(self.weights(left), self.weights(right))
+        if self.background:  # boxes are single cells
+            product = left * right
+            return found + self.background.variance * self._left_out(product, self.weights(product))
+        return found + self._inside(left, right)
+
+    def deviation(self, functional: Functional) -> tuple[float, float]:
+        """Return the standard error of an estimate, and how many equal draws its noise is like."""
+        weights = self.weights(functional)
+        second, fourth = float(weights @ weights), float((weights**2) @ (weights**2))
+        variance = max(0.0, self.covariance(functional, functional))
+        return math.sqrt(variance), second**2 / fourth if fourth else 1.0
+
+    def fitted(self) -> Vector:
+        """Return an estimate for every cell."""
+        table, each = np.zeros(self.sizes), self.counts / self.cells
+        for low, high, value in zip(self.low.tolist(), self.high.tolist(), each.tolist(), strict=True):
+            table[tuple(slice(a, b + 1) for a, b in zip(low, high, strict=True))] = value
+        return table
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a file says beside the numbers."""
+        found: dict[str, Any] = {"box_epsilon": str(self.law.epsilon), "unevenness": self.unevenness}
+        if self.threshold:
+            found["threshold"] = self.threshold
+        if self.parents is not None:
+            found["parent_epsilon"] = str(self.parents.law.epsilon)
+        return found
+
+    def columns(self) -> pa.Table:
+        """Return a row for each box: its ends, both included, and its noisy count."""
+        found: dict[str, npt.NDArray[Any]] = {}
+        for i in range(len(self.sizes)):
+            found[f"low{i}"], found[f"high{i}"] = self.low[:, i].astype(np.int32), self.high[:, i].astype(np.int32)
+        found["count"] = self.noisy
+        if self.parents is not None:
+            found["parent"] = self.parents.of.astype(np.int32)
+            found["parent_count"] = self.parents.counts[self.parents.of]
+        return pa.table(found)
+
+    @classmethod
+    def of_file(cls, sizes: tuple[int, ...], facts: Mapping[str, Any], table: pa.Table) -> Self:
+        """Return the body of what a file holds."""
+
+        def column(name: str) -> Ints:
+            return np.asarray(table.column(name), dtype=np.int64)
+
+        low, high = (np.stack([column(f"{end}{i}") for i in range(len(sizes))], axis=1) for end in ("low", "high"))
+        parents = None
+        if "parent_epsilon" in facts:
+            of = column("parent")
+            first = np.unique(of, return_index=True)[1]
+            parents = Parents(of, column("parent_count")[first], Laplace(Fraction(facts["parent_epsilon"])))
+        return cls(
+            sizes,
+            low,
+            high,
+            column("count"),
+            Laplace(Fraction(facts["box_epsilon"])),
+            parents=parents,
+            unevenness=float(facts["unevenness"]),
+            threshold=int(facts.get("threshold", 0)),
+        )

@@ -1,0 +1,95 @@
+"""Cell partitioning: a noisy count of every cell (DPCube, algorithm 1).
+
+Guarantee   epsilon: cells hold different people, so each may spend all of it.
+Error       Every cell has noise of its own: a range of k cells has k times the variance of one.
+Sparse      Above `DENSE` cells only the counts from a threshold on are kept, and empty cells that reach it by noise are
+            drawn without visiting the others (`tacit.central.sparse`). Every cell that is left out counts the same,
+            so that the sum over empty cells is unbiased; the few people in a cell that is left out are missed.
+Reference   Xiao, Xiong and Yuan 2010.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from tacit.central.body import Body, Table, summed
+from tacit.central.boxes import Boxes
+from tacit.central.charges import Charge
+from tacit.central.noise import Ints, Laplace, Source
+from tacit.central.records import Records
+from tacit.central.sparse import unravelled, visible_cells
+from tacit.decode.functional import Functional, Vector
+from tacit.schema import Service
+
+__all__ = ["DENSE", "Cells", "Grid"]
+
+DENSE = 2**18
+"""Cells up to which every one gets noise: two seconds on a core."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The method."""
+
+    def charges(self, service: Service, epsilon: Fraction) -> list[Charge]:  # noqa: ARG002
+        """Return what it spends."""
+        return [Charge(epsilon, "release: cells")]
+
+    def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
+        """Return the noisy counts."""
+        law = Laplace(epsilon)
+        if math.prod(records.sizes) <= DENSE:
+            return Grid(source.noisy(records.table(), law), law)
+        visible = visible_cells(records, law, source)
+        places = unravelled(visible.cells, records.sizes)
+        return Boxes(records.sizes, places, places, visible.counts, law, threshold=visible.threshold)
+
+
+class Grid:
+    """A noisy count of every cell."""
+
+    kind, unbiased = "cells", True
+
+    def __init__(self, counts: Ints, law: Laplace) -> None:
+        self.counts, self.law, self.sizes = counts, law, counts.shape
+        self._table = Table(counts)
+
+    def value(self, functional: Functional) -> float:
+        """Return the estimate of a functional's total."""
+        return self._table.value(functional)
+
+    def covariance(self, left: Functional, right: Functional) -> float:
+        """Return the variance of a cell times the sum of the functionals' product."""
+        return self.law.variance * summed(left * right, self.sizes)
+
+    def deviation(self, functional: Functional) -> tuple[float, float]:
+        """Return the standard error of an estimate, and how many equal draws its noise is like."""
+        square = functional * functional
+        second = summed(square, self.sizes)
+        fourth = summed(square * square, self.sizes) if len(square.terms) <= 20 else second**2
+        return math.sqrt(self.law.variance * second), second**2 / fourth if fourth else 1.0
+
+    def fitted(self) -> Vector:
+        """Return an estimate for every cell."""
+        return self.counts.astype(np.float64)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a file says beside the numbers."""
+        return {"cell_epsilon": str(self.law.epsilon)}
+
+    def columns(self) -> pa.Table:
+        """Return the counts, last attribute fastest."""
+        return pa.table({"count": self.counts.ravel()})
+
+    @classmethod
+    def of_file(cls, sizes: tuple[int, ...], facts: Mapping[str, Any], table: pa.Table) -> Self:
+        """Return the body of what a file holds."""
+        counts = np.asarray(table.column("count"), dtype=np.int64)
+        return cls(counts.reshape(sizes), Laplace(Fraction(facts["cell_epsilon"])))

@@ -1,0 +1,112 @@
+"""Questions to a release: the same SQL as to a collection, estimates from noisy counts instead of reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.answer import Answer, Options
+from tacit.central.body import Body
+from tacit.central.origin import Origin
+from tacit.decode.functional import Functional, Vector
+from tacit.errors import UnknownNameError, UnsupportedSqlError
+from tacit.estimate import Estimate, t_quantile
+from tacit.intervals import uneven_interval
+from tacit.rows import Row, finished
+from tacit.schema import Schema, Service
+from tacit.sql.bind import Bound, bind
+from tacit.sql.explain import describe
+from tacit.sql.formula import Formula
+from tacit.sql.lookup import Dimension
+from tacit.sql.parse import parse
+from tacit.sql.tables import scope_of, tables_of
+from tacit.sql.totals import Total
+
+__all__ = ["ask"]
+
+
+def ask(body: Body, service: Service, dimensions: Mapping[str, Dimension], text: str, options: Options) -> Answer:
+    """Answer a question from a release."""
+    statement = parse(text)
+    tables = tables_of(statement, text)
+    for table in tables:
+        if table.name.lower() not in (service.name.lower(), *dimensions):
+            known = [service.name, *(dimension.name for dimension in dimensions.values())]
+            raise UnknownNameError("table", table.name, known, code="unknown-table")
+    scope = scope_of(tables, Schema([service]), text, dimensions)
+    bound = bind(statement, scope)
+    if bound.public or bound.conditions:
+        raise _no_labels(text)
+    rows: list[Row] = []
+    for group in bound.groups():
+        cells = [None if made is None else _Pending(body, made, text, options) for made in bound.formulas(group)]
+        rows.append((group, bound.row(group, (), list(cells))))
+    shown = finished(bound, rows, options)
+    return Answer(bound.names, shown, notes=_notes(body, bound, options), plan=lambda: _explained(body, bound))
+
+
+def _no_labels(text: str) -> UnsupportedSqlError:
+    message = "A release has no rounds, tiers or public columns: ask about its attributes."
+    return UnsupportedSqlError(message, code="unsupported-condition", text=text)
+
+
+def _functional(total: Total, sizes: tuple[int, ...], text: str) -> Functional:
+    if not total.pieces:
+        return Functional(sizes, ())
+    if total.functional is None:
+        raise _no_labels(text)
+    return total.functional
+
+
+@dataclass(frozen=True, eq=False)
+class _Pending:
+    """A column of a row, to be estimated at a level."""
+
+    body: Body
+    made: Formula
+    text: str
+    options: Options
+
+    def at(self, level: float) -> Estimate:
+        """Return the estimate; nobody is told how many rows it is made of, so n is 0."""
+        asked = [_functional(total, self.body.sizes, self.text) for total in self.made.totals]
+        given = self.made.at([self.body.value(one) for one in asked])
+        result = self.made.evaluate(given)
+        if not asked:
+            return Estimate(result.value, 0.0, 0, level)
+        if not np.isfinite(result.gradient).all():
+            return Estimate(result.value, np.nan, 0, level)
+        combined = Functional(self.body.sizes, ())
+        for weight, one in zip(result.gradient, asked, strict=True):
+            combined = combined + one.scaled(float(weight))
+        origin = Origin(((self.body, combined),), level)
+        error, freedom = origin.error()
+        interval = None
+        if self.made.square or (self.made.denominators and error > 0):
+            matrix = np.array([[self.body.covariance(one, other) for other in asked] for one in asked])
+
+            def covariance(rows: Vector) -> Vector:
+                return np.asarray(rows @ matrix @ rows.T)
+
+            interval = uneven_interval(self.made, given, covariance, t_quantile(0.5 + level / 2, freedom))
+        return Estimate(result.value, error, 0, level, freedom, interval=interval, origin=origin)
+
+
+def _notes(body: Body, bound: Bound, options: Options) -> list[str]:
+    notes = bound.notes()
+    threshold = getattr(body, "threshold", 0)
+    if threshold:
+        notes.append(f"cells with noisy counts below {threshold} were left out; people in them are missed")
+    elif not body.unbiased:
+        notes.append("people are taken to be spread evenly inside boxes; errors hold an estimate of what that misses")
+    if options.simultaneous:
+        notes.append(f"all intervals hold together at {options.confidence:.4g} (Bonferroni)")
+    return notes
+
+
+def _explained(body: Body, bound: Bound) -> str:
+    lines = [f"release: {body.kind}, {'unbiased' if body.unbiased else 'people spread evenly inside boxes'}"]
+    totals = [total for group in bound.groups()[:12] for made in bound.formulas(group) if made for total in made.totals]
+    return "\n".join([*lines, *(f"total {i}: {describe(bound.scope, total)}" for i, total in enumerate(totals[:12]))])

@@ -1,0 +1,252 @@
+"""A release: a private histogram that is published once and answers any number of questions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from tacit.answer import Answer, Options
+from tacit.attributes import check_name
+from tacit.central.blue import Views
+from tacit.central.body import Body
+from tacit.central.boxes import Boxes
+from tacit.central.cells import Grid
+from tacit.central.ledger import Ledger
+from tacit.central.methods import method_of
+from tacit.central.noise import Ints, Laplace, OpenDp, Source
+from tacit.central.question import ask
+from tacit.central.records import Records, check_service
+from tacit.central.synthetic import synthetic_rows
+from tacit.encode.tables import as_arrow
+from tacit.errors import ContractError, InternalError, TacitError, UsageError
+from tacit.plain import read_service, service_data
+from tacit.privacy import BudgetLike, decimal_text, parse_epsilon
+from tacit.schema import Service
+from tacit.sql.lookup import Dimension
+
+__all__ = ["Release", "release"]
+
+VERSION = 1
+"""Version of the file."""
+
+KEY = b"tacit.release"
+"""Where the file's metadata has what is not a count."""
+
+BODIES: dict[str, type[Any]] = {body.kind: body for body in (Grid, Boxes, Views)}
+
+
+def release(
+    table: Any,
+    service: Service,
+    epsilon: BudgetLike,
+    *,
+    method: str = "auto",
+    ledger: Ledger | None = None,
+    source: Source | None = None,
+    **options: Any,
+) -> Release:
+    """Make a release of a table: charge the ledger, draw the noise, and return what may be published.
+
+    Parameters
+    ----------
+    table : table or path
+        One row for each person.
+    service : Service
+        What its columns may hold: declared, never taken from the data.
+    epsilon : number
+        What anyone may learn at most about a person.
+    method : str
+        "auto", "blue", "adaptive", "kdtree", "hierarchical" or "cells".
+    ledger : Ledger, optional
+        Where the charge is kept; without one, nothing stops the next release of the same people.
+    source : Source, optional
+        Where noise comes from; for audits.
+    **options
+        Of the method, such as ``count_threshold=`` and ``uneven_threshold=`` of "kdtree" or ``height=``.
+
+    Everything is validated before the ledger is charged, and the ledger is charged before any noise is drawn.
+    """
+    budget, chosen = parse_epsilon(epsilon), method_of(method, options)
+    check_service(service)
+    charges = chosen.charges(service, budget)
+    records = Records.read(table, service)
+    metered = _Metered(source or OpenDp())
+    Laplace(min(charge.epsilon for charge in charges))  # refuse budgets too small for any noise before they are spent
+    (ledger or Ledger(None, budget)).charge(charges)
+    body = chosen.run(records, budget, metered)
+    if not metered.spent == sum((charge.epsilon for charge in charges), Fraction(0)) == budget:
+        message = (
+            f"{method} drew noise for {decimal_text(metered.spent)} of {decimal_text(budget)}. Nothing was released."
+        )
+        raise InternalError(message)
+    return Release(service, budget, method, body, options)
+
+
+class _Metered:
+    """A source that adds up what is spent: every call asks disjoint parts for counts, so calls add up."""
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.spent = source, Fraction(0)
+
+    def noisy(self, numbers: Ints, law: Laplace) -> Ints:
+        """Return the numbers with noise."""
+        self.spent += law.epsilon * Fraction(1, law.sensitivity)
+        return self.source.noisy(numbers, law)
+
+    def draws(self, count: int, scale: float) -> Ints:
+        """Return noise alone."""
+        return self.source.draws(count, scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Noisy counts of one table, with everything that reading them takes; holds nothing else about anybody."""
+
+    service: Service
+    epsilon: Fraction
+    method: str
+    body: Body
+    options: Mapping[str, Any] = field(default_factory=dict)
+    dimensions: Mapping[str, Dimension] = field(default_factory=dict)
+
+    @property
+    def guarantee(self) -> str:
+        """What is promised to the people in the table."""
+        return (
+            f"{decimal_text(self.epsilon)}-differential privacy for one record per person, of whom one more or one "
+            f"less changes the probability of anything in this file by a factor of at most "
+            f"{math.exp(float(self.epsilon)):.4g}."
+        )
+
+    def sql(self, text: str, *, confidence: float = 0.95, simultaneous: bool = False) -> Answer:
+        """Answer a question: every aggregate is an estimate with an error; asking costs nothing.
+
+        Parameters
+        ----------
+        text : str
+            One SELECT over the service, perhaps joined with public tables (`with_table`).
+        confidence : float
+            Level of the intervals.
+        simultaneous : bool
+            Whether all intervals of the answer hold together at the confidence (Bonferroni).
+        """
+        options = Options(confidence, simultaneous=simultaneous)
+        return ask(self.body, self.service, self.dimensions, text, options)
+
+    def with_table(self, name: str, table: Any, *, key: str) -> Release:
+        """Return the release with a public table, which questions join on an attribute that holds its key."""
+        check_name("table", name)
+        if name.lower() == self.service.name.lower():
+            message = f"{name!r} is the name of the released table. Choose another one."
+            raise UsageError(message, code="bad-option")
+        made = Dimension.of(name, as_arrow(name, table), key)
+        dimensions = {**self.dimensions, name.lower(): made}
+        return Release(self.service, self.epsilon, self.method, self.body, self.options, dimensions)
+
+    def synthesize(self, rows: int | None = None, *, seed: int | None = None) -> pa.Table:
+        """Return synthetic rows with about the released distribution; by default as many as there are people, about.
+
+        Parameters
+        ----------
+        rows : int, optional
+            How many.
+        seed : int, optional
+            Makes the rows reproducible; sampling costs no privacy, so any source will do.
+        """
+        return synthetic_rows(self.body, self.service, rows, seed)
+
+    @cached_property
+    def _metadata(self) -> dict[str, Any]:
+        return {
+            "tacit": VERSION,
+            "guarantee": self.guarantee,
+            "epsilon": decimal_text(self.epsilon),
+            "neighbours": "one record more or less; one record per person",
+            "noise": f"discrete Laplace, OpenDP {_library()}",
+            "method": self.method,
+            "options": dict(self.options),
+            "service": service_data(self.service),
+            "shape": self.body.kind,
+            "reading": self.body.facts(),
+        }
+
+    @property
+    def id(self) -> str:
+        """SHA-256 of everything in the release."""
+        return _hash(self._metadata, self.body.columns())
+
+    def save(self, path: str | Path) -> None:
+        """Write the release as one Parquet file, whose metadata name the guarantee; never over another file."""
+        columns = self.body.columns()
+        text = json.dumps(self._metadata | {"id": self.id}, sort_keys=True)
+        try:
+            with Path(path).open("xb") as file:
+                pa.parquet.write_table(columns.replace_schema_metadata({KEY: text.encode()}), file, compression="zstd")
+        except OSError as cause:
+            why = (
+                "exists already"
+                if isinstance(cause, FileExistsError)
+                else f"cannot be written ({type(cause).__name__})"
+            )
+            message = f"{Path(path).name} {why}. A release is written once, to a new file."
+            raise UsageError(message, code="unwritable-file") from None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Release:
+        """Read a release; refuse a file that was changed."""
+        name = Path(path).name
+        try:
+            table = pa.parquet.read_table(path)
+            found = json.loads((table.schema.metadata or {}).get(KEY, b"null"))
+        except (OSError, ValueError, pa.ArrowException) as cause:
+            message = f"{name} cannot be read ({type(cause).__name__}). Name a file that a release was saved to."
+            raise ContractError(message, code="unreadable-file") from None
+        if not isinstance(found, dict) or found.get("tacit") != VERSION:
+            message = f"{name} is no release, or of another version."
+            raise ContractError(message, code="release-version")
+        kept = found.pop("id", None)
+        if kept != _hash(found, table):
+            message = f"{name} was changed after it was saved. Get it again from whoever published it."
+            raise ContractError(message, code="release-damaged")
+        try:
+            service = read_service(found["service"])
+            sizes = tuple(attribute.size for attribute in service.sensitive)
+            body = BODIES[found["shape"]].of_file(sizes, found["reading"], table)
+            made = cls(service, parse_epsilon(found["epsilon"]), found["method"], body, found["options"])
+        except (KeyError, ValueError, TypeError, TacitError):
+            message = f"{name} is inconsistent. Get it again from whoever published it."
+            raise ContractError(message, code="release-damaged") from None
+        object.__setattr__(made, "_metadata", found)  # as it was written, by whichever version of the noise library
+        return made
+
+    def __str__(self) -> str:
+        names = " × ".join(f"{attribute.name} ({attribute.size})" for attribute in self.service.sensitive)
+        return f"release of {self.service.name}: {names}\nmethod {self.method}, {self.guarantee}"
+
+
+def _library() -> str:
+    try:
+        return version("opendp")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+def _hash(metadata: Mapping[str, Any], columns: pa.Table) -> str:
+    """Return the SHA-256 of metadata and numbers, whatever the file's compression and chunks."""
+    digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
+    for name in columns.column_names:
+        column = columns.column(name)
+        digest.update(f"{name} {column.type} {len(column)} ".encode())
+        digest.update(column.to_numpy().tobytes())
+    return digest.hexdigest()

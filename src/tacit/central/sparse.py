@@ -1,0 +1,126 @@
+"""Noisy counts from a threshold on, without visiting empty cells.
+
+With noise on every cell and all counts below a threshold t >= 1 dropped, an empty cell appears with probability
+p = a**t/(1 + a) and then shows t plus a geometric number. So the empty cells that appear are found by drawing the gaps
+between them, which are geometric too: the output has the distribution of noise on every cell (Cormode, Procopiuc,
+Srivastava and Tran 2012).
+
+All draws are OpenDP's. A discrete Laplace variable that is kept only from 0 on is geometric; gaps come from the scale
+s' = -1/log(1 - p), lowered by `SLACK` because it is a double: empty cells then appear with p' slightly above p. For one
+record more in a cell, the chance of every output changes by a factor between a p'/p ... 1/a p/p', and that of not
+appearing by less, so the loss is at most that of the plain mechanism.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.central.noise import Ints, Laplace, Source
+from tacit.central.records import Records
+
+__all__ = ["Background", "Visible", "gap_scale", "unravelled", "visible_cells"]
+
+FALSE_CELLS = 50_000
+"""Empty cells that appear, about: the threshold is the lowest that keeps to it."""
+
+SLACK = 2.0**-40
+"""Relative margin of the scale of gaps: a thousand times all rounding of doubles in it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Visible:
+    """Cells with a noisy count from the threshold on, in order."""
+
+    cells: Ints
+    counts: Ints
+    threshold: int
+
+
+@dataclass(frozen=True)
+class Background:
+    """What a cell that is left out counts, so that empty cells are unbiased together, and its variance.
+
+    Examples
+    --------
+    >>> Background.of(2.0, 1).level == -1 / (math.exp(0.5) - 1)  # from 1 on, this makes every cell unbiased
+    True
+    """
+
+    level: float
+    variance: float
+
+    @classmethod
+    def of(cls, scale: float, threshold: int) -> Background:
+        """Return the background of a threshold."""
+        a = math.exp(-1 / scale)
+        chance = math.exp(-threshold / scale) / (1 + a)
+        above = 1 / math.expm1(1 / scale)  # mean height above the threshold
+        mean = threshold + above
+        squares = mean**2 + above * (1 + above)
+        level = -chance * mean / (1 - chance)
+        return cls(level, chance * squares + (1 - chance) * level**2)
+
+
+def visible_cells(records: Records, law: Laplace, source: Source) -> Visible:
+    """Return the cells whose noisy counts reach the threshold."""
+    occupied, counts = records.occupied
+    empty = math.prod(records.sizes) - len(occupied)
+    threshold = lowest_threshold(math.prod(records.sizes), law.scale)
+    noisy = source.noisy(counts, law)
+    kept = noisy >= threshold
+    ranks = _appearing(empty, gap_scale(law.scale, threshold), source)
+    false = ranks + np.searchsorted(occupied - np.arange(len(occupied)), ranks, side="right")
+    heights = threshold + _geometric(len(ranks), law.scale, source)
+    cells = np.concatenate([occupied[kept], false])
+    order = np.argsort(cells)
+    return Visible(cells[order], np.concatenate([noisy[kept], heights])[order], threshold)
+
+
+def lowest_threshold(cells: int, scale: float) -> int:
+    """Return the lowest threshold that about `FALSE_CELLS` empty cells reach at most; it depends on no data."""
+    allowed = FALSE_CELLS / cells * (1 + math.exp(-1 / scale))
+    return max(1, math.ceil(-scale * math.log(min(1.0, allowed))))
+
+
+def gap_scale(scale: float, threshold: int) -> float:
+    """Return the scale of the geometric gaps between empty cells that appear.
+
+    Examples
+    --------
+    >>> round(gap_scale(1.0, 3), 3)
+    26.971
+    """
+    chance = math.exp(-threshold / scale) / (1 + math.exp(-1 / scale))
+    return -1 / math.log1p(-chance) * (1 - SLACK)
+
+
+def _geometric(count: int, scale: float, source: Source) -> Ints:
+    """Return geometric numbers: discrete Laplace ones, kept from 0 on."""
+    found = np.zeros(0, dtype=np.int64)
+    while len(found) < count:
+        drawn = source.draws(2 * (count - len(found)) + 16, scale)
+        found = np.concatenate([found, drawn[drawn >= 0]])
+    return found[:count]
+
+
+def _appearing(empty: int, scale: float, source: Source) -> Ints:
+    """Return which of the empty cells appear, by their rank among all empty ones."""
+    ranks, last = [np.zeros(0, dtype=np.int64)], -1
+    while True:
+        wanted = int((empty - last) / scale * 1.1) + 16
+        found = last + np.cumsum(_geometric(wanted, scale, source) + 1)
+        ranks.append(found[found < empty])
+        if len(found) != len(ranks[-1]):
+            return np.concatenate(ranks)
+        last = int(found[-1])
+
+
+def unravelled(cells: Ints, sizes: tuple[int, ...]) -> Ints:
+    """Return the value index of each attribute for flat cells: a row for each cell."""
+    places = np.empty((len(cells), len(sizes)), dtype=np.int64)
+    for i in range(len(sizes) - 1, -1, -1):
+        cells, places[:, i] = np.divmod(cells, sizes[i])
+    return places
