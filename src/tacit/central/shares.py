@@ -8,6 +8,7 @@ for all levels in use, which a multiplicative step approaches. Budgets multiply 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -48,6 +49,8 @@ class Shares:
     shares: tuple[Fraction, ...]
     cost: float
     """Mean variance of the workload's questions, in units of a single count's with the whole budget."""
+    cells: float = math.nan
+    """The same if only single values were counted: how many a question adds up."""
 
     @property
     def weights(self) -> Vector:
@@ -99,7 +102,8 @@ def _best(levels: Levels, rows: Vector, weights: Vector) -> Shares:
     parts[-1] = PARTS - parts[:-1].sum()
     exact = tuple(Fraction(int(part), PARTS) for part in parts)
     kept = parts / PARTS
-    return Shares(levels, exact, float((kept**2 * _squares(levels, kept, rows, weights)).sum()))
+    cost = float((kept**2 * _squares(levels, kept, rows, weights)).sum())
+    return Shares(levels, exact, cost, float(weights @ rows.sum(axis=1)))
 
 
 def _squares(levels: Levels, shares: Vector, rows: Vector, weights: Vector) -> Vector:

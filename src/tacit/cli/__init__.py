@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 import tacit
-from tacit.cli import audit, demo, encode, init, keys, load, plan, query, serve, shell
+from tacit.cli import advise, audit, demo, encode, init, keys, load, plan, query, release, serve, shell
 from tacit.errors import BudgetError, InternalError, PrivacyError, TacitError
 
 __all__ = ["main", "parser"]
@@ -27,6 +27,8 @@ VERBS: dict[str, ModuleType] = {
     "shell": shell,
     "serve": serve,
     "keys": keys,
+    "release": release,
+    "advise": advise,
 }
 
 

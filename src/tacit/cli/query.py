@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from tacit.answer import Answer
+from tacit.central.release import Release
 from tacit.database import Database, connect
 from tacit.errors import UsageError
 
@@ -14,7 +15,7 @@ __all__ = ["configure", "open_existing", "print_answer", "run"]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("database", help="a database file that `tacit load` wrote")
+    parser.add_argument("database", help="a database file that `tacit load` wrote, or a release (.parquet)")
     parser.add_argument("question", help="SELECT … FROM service …")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
     parser.add_argument("--decoder", default="blue", help="blue (default), cover or rdc")
@@ -26,22 +27,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Answer one question."""
-    database = open_existing(options.database)
-    try:
-        answer = database.sql(
-            options.question,
-            confidence=options.confidence,
-            decoder=options.decoder,
-            simultaneous=options.simultaneous,
-        )
-    finally:
-        database.close()
+    answer = _answer(options)
     print_answer(answer, as_json=options.json)
     if options.plot:
         _draw(answer, options.plot)
     if options.explain and not options.json:
         print(answer.explain())
     return 0
+
+
+def _answer(options: argparse.Namespace) -> Answer:
+    """Ask a release, or the reports of a database."""
+    settings = {"confidence": options.confidence, "simultaneous": options.simultaneous}
+    if Path(options.database).suffix.lower() == ".parquet":
+        return Release.load(options.database).sql(options.question, **settings)
+    database = open_existing(options.database)
+    try:
+        return database.sql(options.question, decoder=options.decoder, **settings)
+    finally:
+        database.close()
 
 
 def _draw(answer: Answer, path: str) -> None:

@@ -1,0 +1,139 @@
+"""Which method to use: predicted errors from public numbers, or tried on a table that is like the real one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.central.auto import prefers_blue
+from tacit.central.blue import MAX_CELLS, view_cells
+from tacit.central.cells import DENSE
+from tacit.central.methods import METHODS
+from tacit.central.noise import Laplace
+from tacit.central.records import Records, check_service
+from tacit.central.release import release
+from tacit.central.shares import shares_of
+from tacit.decode.functional import Functional
+from tacit.errors import LayoutError, UsageError
+from tacit.privacy import BudgetLike, parse_epsilon
+from tacit.schema import Service
+
+__all__ = ["Advice", "Trial", "advise", "random_ranges", "try_methods"]
+
+RANGES = 200
+"""Random ranges that methods are tried on."""
+
+HIERARCHICAL_CELLS = 2**16
+"""Cells up to which the comparator, the hierarchical kd-tree, is tried too."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How a method did on a table: mean absolute and relative error of random ranges, and coverage of intervals."""
+
+    method: str
+    error: float
+    relative: float
+    covered: float
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to use, why, and the standard errors that can be foretold."""
+
+    method: str
+    why: str
+    expected: dict[str, float]
+    trials: tuple[Trial, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"use method={self.method!r}: {self.why}"]
+        lines += [
+            f"  {name}: standard error of a random range about {error:,.1f}" for name, error in self.expected.items()
+        ]
+        lines += [
+            f"  {trial.method}: mean error {trial.error:,.1f}, relative {trial.relative:.3f}, 95 % intervals held "
+            f"{trial.covered:.0%}"
+            for trial in self.trials
+        ]
+        return "\n".join(lines)
+
+
+def advise(service: Service, epsilon: BudgetLike, rows: int, *, like: Any = None) -> Advice:
+    """Say which method to use.
+
+    Parameters
+    ----------
+    service : Service
+        What the table may hold.
+    epsilon : number
+        The budget of the release.
+    rows : int
+        About how many people there are; a public guess is enough.
+    like : table or path, optional
+        A table that is like the real one and *not private* (last year's, public, or synthetic): every method is tried
+        on it. Do not pass the real table: the advice would tell about it without any noise.
+    """
+    check_service(service)
+    budget = parse_epsilon(epsilon)
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+        message = f"rows is {rows!r}; it must be a whole number above 0."
+        raise UsageError(message, code="bad-option")
+    cells = math.prod(attribute.size for attribute in service.sensitive)
+    expected = _expected(service, Laplace(budget).variance, cells)
+    if like is not None:
+        trials = tuple(try_methods(like, service, budget))
+        best = min(trials, key=lambda trial: trial.error)
+        return Advice(best.method, "it had the least error on the table that was given", expected, trials)
+    per_cell = rows * float(budget) / cells
+    if prefers_blue(service, float(budget), rows):
+        return Advice("blue", f"{per_cell:,.3g} people times epsilon per cell tell every cell apart", expected)
+    why = f"{per_cell:,.3g} people times epsilon per cell are too few to tell {cells:,} cells apart"
+    return Advice("adaptive", why, expected)
+
+
+def _expected(service: Service, variance: float, cells: int) -> dict[str, float]:
+    """Return the standard error of random ranges on all attributes where no data are needed to foretell it."""
+    found = {}
+    if cells <= DENSE:
+        found["cells"] = math.sqrt(variance * math.prod(shares_of(attribute).cells for attribute in service.sensitive))
+    if cells <= MAX_CELLS and view_cells(service) <= MAX_CELLS:
+        found["blue"] = math.sqrt(variance * math.prod(shares_of(attribute).cost for attribute in service.sensitive))
+    return found
+
+
+def random_ranges(sizes: tuple[int, ...], count: int, source: np.random.Generator) -> list[Functional]:
+    """Return conjunctions of a random range on every attribute."""
+    found = []
+    for _ in range(count):
+        functional = Functional.constant(sizes)
+        for i, size in enumerate(sizes):
+            low, high = np.sort(source.integers(0, size, 2))
+            marks = (np.arange(size) >= low) & (np.arange(size) <= high)
+            functional = functional * Functional.of(sizes, i, marks)
+        found.append(functional)
+    return found
+
+
+def try_methods(table: Any, service: Service, epsilon: BudgetLike) -> list[Trial]:
+    """Try every method on a table, which must not be private: the result has no noise of its own."""
+    records = Records.read(table, service)
+    asked = random_ranges(records.sizes, RANGES, np.random.default_rng(0))
+    truth = np.array([records.evaluated(functional).sum() for functional in asked])
+    floor = 0.001 * len(records)
+    found = []
+    for name in METHODS:
+        if name == "auto" or (name == "hierarchical" and math.prod(records.sizes) > HIERARCHICAL_CELLS):
+            continue
+        try:
+            body = release(table, service, epsilon, method=name).body
+        except LayoutError:
+            continue
+        off = np.abs(np.array([body.value(functional) for functional in asked]) - truth)
+        errors = np.array([body.deviation(functional)[0] for functional in asked])
+        held = float(np.mean(off <= 1.96 * errors))
+        found.append(Trial(name, float(off.mean()), float((off / np.maximum(truth, floor)).mean()), held))
+    return found

@@ -1,0 +1,89 @@
+"""Publish a private histogram of a table once: charge its ledger, draw the noise, write the release."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+
+from tacit.central.compare import compare
+from tacit.central.ledger import Ledger
+from tacit.central.methods import METHODS
+from tacit.central.release import release
+from tacit.collection import Collection
+from tacit.errors import TacitError, UsageError
+from tacit.privacy import decimal_text
+from tacit.schema import Service
+
+__all__ = ["configure", "declared_service", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("table", help="a Parquet or CSV file with one row for each person")
+    parser.add_argument("--epsilon", required=True, help="what anyone may learn at most from this release")
+    parser.add_argument("--method", default="auto", help=f"{', '.join(METHODS)} (default auto)")
+    parser.add_argument("--collection", help="collection file that declares the columns (default: TABLE.toml)")
+    parser.add_argument("--service", help="service of the collection file, if it has several")
+    parser.add_argument("--ledger", help="ledger of these people (default: TABLE.ledger); it is made if it is missing")
+    parser.add_argument("--budget", help="whole budget of a new ledger (default: the epsilon of this release)")
+    parser.add_argument("--out", help="file to write (default: TABLE.release.parquet); must not exist yet")
+    parser.add_argument("--count-threshold", type=float, help="kdtree: split boxes with more people than this")
+    parser.add_argument("--uneven-threshold", type=float, help="kdtree: split boxes that are more uneven than this")
+    parser.add_argument("--height", type=int, help="hierarchical: levels of the tree (default 13)")
+    parser.add_argument("--synthetic", metavar="FILE", help="also write synthetic rows (.parquet)")
+    parser.add_argument("--compare", metavar="COLUMN", help="also draw COLUMN beside the raw data, for you only")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def declared_service(collection: str, name: str | None) -> Service:
+    """Return a service of a collection file."""
+    schema = Collection.from_file(collection).schema
+    if name is not None:
+        return schema[name]
+    if len(schema.services) > 1:
+        known = ", ".join(service.name for service in schema.services)
+        message = f"{Path(collection).name} declares several services. Name one with --service: {known}."
+        raise UsageError(message, code="bad-option")
+    return schema.services[0]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make and write a release; nothing is spent unless everything is valid."""
+    table = Path(options.table)
+    service = declared_service(options.collection or str(table.with_suffix(".toml")), options.service)
+    out = Path(options.out) if options.out else table.with_suffix(".release.parquet")
+    for file in (out, *([Path(options.synthetic)] if options.synthetic else [])):
+        if file.exists():
+            message = f"{file.name} exists already. A release is written once: choose a new file."
+            raise UsageError(message, code="unwritable-file")
+    given = {"count_threshold": options.count_threshold, "uneven_threshold": options.uneven_threshold}
+    given["height"] = options.height
+    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    path = Path(options.ledger) if options.ledger else table.with_suffix(".ledger")
+    existed = path.exists()
+    ledger = Ledger(path, options.budget if existed else options.budget or options.epsilon)
+    try:
+        made = release(options.table, service, options.epsilon, method=options.method, ledger=ledger, **settings)
+        made.save(out)
+        if options.synthetic:
+            pyarrow.parquet.write_table(made.synthesize(), options.synthetic)
+        if options.compare:
+            compare(made, options.table, options.compare, path=out.with_suffix(f".{options.compare}.curator.svg"))
+        left = decimal_text(ledger.remaining)
+    except TacitError:
+        if not existed and not ledger.spent:  # a mistake must not fix the budget of the next try
+            path.unlink()
+        raise
+    finally:
+        ledger.close()
+    if options.json:
+        told = {"release": out.name, "id": made.id, "guarantee": made.guarantee, "remaining": left}
+        print(json.dumps(told | {"shape": made.body.kind, "numbers": made.body.columns().num_rows}))
+    else:
+        print(made)
+        print(f"written to {out.name}; {left} is left in {path.name}")
+    return 0
