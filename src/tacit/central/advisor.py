@@ -15,7 +15,7 @@ from tacit.central.methods import METHODS
 from tacit.central.noise import Laplace
 from tacit.central.records import Records, check_service
 from tacit.central.release import release
-from tacit.central.shares import shares_of
+from tacit.central.shares import service_shares
 from tacit.decode.functional import Functional
 from tacit.errors import LayoutError, UsageError
 from tacit.privacy import BudgetLike, parse_epsilon
@@ -99,9 +99,9 @@ def _expected(service: Service, variance: float, cells: int) -> dict[str, float]
     """Return the standard error of random ranges on all attributes where no data are needed to foretell it."""
     found = {}
     if cells <= DENSE:
-        found["cells"] = math.sqrt(variance * math.prod(shares_of(attribute).cells for attribute in service.sensitive))
+        found["cells"] = math.sqrt(variance * math.prod(one.cells for one in service_shares(service)))
     if cells <= MAX_CELLS and view_cells(service) <= MAX_CELLS:
-        found["blue"] = math.sqrt(variance * math.prod(shares_of(attribute).cost for attribute in service.sensitive))
+        found["blue"] = math.sqrt(variance * math.prod(one.cost for one in service_shares(service)))
     return found
 
 

@@ -26,7 +26,7 @@ from tacit.central.body import Body, Table
 from tacit.central.charges import Charge
 from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
-from tacit.central.shares import Shares, shares_of
+from tacit.central.shares import Shares, service_shares
 from tacit.decode.functional import Functional, Vector
 from tacit.decode.split import BlueTree
 from tacit.errors import LayoutError
@@ -43,7 +43,7 @@ def view_cells(service: Service) -> int:
     """Return how many cells all views of a service have."""
     return math.prod(
         sum(level.cells for level, share in zip(one.levels.levels, one.shares, strict=True) if share)
-        for one in map(shares_of, service.sensitive)
+        for one in service_shares(service)
     )
 
 
@@ -64,7 +64,7 @@ class Blue:
 
     def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
         """Return the noisy views."""
-        shares = [shares_of(attribute) for attribute in records.service.sensitive]
+        shares = service_shares(records.service)
         views = Views(records.sizes, epsilon, [(one.levels, one.shares) for one in shares])
         table = records.table()
         for depths, law in views.laws.items():

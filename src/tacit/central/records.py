@@ -25,6 +25,9 @@ __all__ = ["Records", "check_service"]
 MAX_DOMAIN = 2**62
 """Cells of the product of all attributes: a cell is a 64-bit number."""
 
+FEW_CELLS = 2**24
+"""Cells up to which all are counted at once, instead of sorting the rows."""
+
 
 def check_service(service: Service) -> None:
     """Refuse services that a curator cannot release: several rows per person, public columns, too many cells."""
@@ -109,6 +112,10 @@ class Records:
     @cached_property
     def occupied(self) -> tuple[Ints, Ints]:
         """Cells that hold rows, in order, and how many each holds."""
+        if math.prod(self.sizes) <= FEW_CELLS:
+            table = np.bincount(self.flat, minlength=1)
+            cells = np.flatnonzero(table)
+            return cells, table[cells]
         cells, counts = np.unique(self.flat, return_counts=True)
         return cells, counts.astype(np.int64)
 

@@ -18,11 +18,11 @@ import numpy as np
 from tacit.decode.functional import Vector
 from tacit.decode.split import BlueTree
 from tacit.layouts.levels import Levels
-from tacit.schema import Categorical, Ordinal
+from tacit.schema import Categorical, Ordinal, Service
 
-__all__ = ["Shares", "shares_of"]
+__all__ = ["Shares", "service_shares", "shares_of"]
 
-FANOUTS = (2, 3, 4, 5, 6, 8, 10, 12, 16)
+FANOUTS = (2, 4, 8, 16)
 """Fan-outs that are tried beside the declared one."""
 
 PARTS = 1_000
@@ -31,14 +31,14 @@ PARTS = 1_000
 SMALLEST = 20
 """Levels with a smaller share, in thousandths, are left out."""
 
-ROUNDS = 200
-"""Steps of the optimisation: far beyond the digits that are kept."""
+ROUNDS = 60
+"""Steps of the optimisation: beyond the digits that are kept."""
 
-UNASKED = Fraction(1, 5)
-"""Weight of questions that do not look at an attribute."""
+FEW, UNASKED = 2, Fraction(1, 5)
+"""Weight of questions that leave an attribute out, where there are more than a few attributes; else none does."""
 
-SAMPLE = 2_000_000
-"""Numbers in a workload: ranges times values."""
+SAMPLE = 20_000
+"""Numbers in a workload: ranges times values, within limits."""
 
 
 @dataclass(frozen=True)
@@ -58,36 +58,46 @@ class Shares:
         return np.array([float(share) ** 2 for share in self.shares])
 
 
+def service_shares(service: Service) -> list[Shares]:
+    """Return the levels and shares of all attributes of a service."""
+    unasked = UNASKED if len(service.sensitive) > FEW else Fraction(0)
+    return [shares_of(attribute, unasked) for attribute in service.sensitive]
+
+
 @lru_cache(maxsize=256)
-def shares_of(attribute: Ordinal | Categorical) -> Shares:
-    """Return the best levels and shares for an attribute, on random ranges (or sets of categories)."""
+def shares_of(attribute: Ordinal | Categorical, unasked: Fraction) -> Shares:
+    """Return the best levels and shares for an attribute, on random ranges (or sets of categories) and the whole."""
     if isinstance(attribute, Categorical):
-        return _best(Levels.of(attribute), *_sets(attribute.size))
-    ranges = _ranges(attribute.values, attribute.null)
+        return _best(Levels.of(attribute), *_with_whole(_sets(attribute.size), float(unasked)))
+    ranges = _with_whole(_ranges(attribute.values, attribute.null), float(unasked))
     fanouts = [b for b in dict.fromkeys((attribute.fanout, *FANOUTS)) if b < attribute.values] or [attribute.fanout]
     tried = [_best(Levels.build(attribute.values, fanout=b, null=attribute.null), *ranges) for b in fanouts]
     return min(tried, key=lambda one: one.cost)
 
 
-def _ranges(values: int, null: bool) -> tuple[Vector, Vector]:  # noqa: FBT001
-    """Return random ranges and the whole, as rows, and their weights."""
+def _count(values: int) -> int:
+    return max(16, min(200, SAMPLE // values))
+
+
+def _ranges(values: int, null: bool) -> Vector:  # noqa: FBT001
+    """Return random ranges as rows; NULL is in none."""
     source = np.random.default_rng(values)  # a workload, not noise: the same for everybody
-    ends = np.sort(source.integers(0, values, (max(16, min(200, SAMPLE // values)), 2)), axis=1)
+    ends = np.sort(source.integers(0, values, (_count(values), 2)), axis=1)
     place = np.arange(values)
     rows = ((place >= ends[:, :1]) & (place <= ends[:, 1:])).astype(np.float64)
-    return _with_whole(np.hstack([rows, np.zeros((len(rows), int(null)))]))
+    return np.hstack([rows, np.zeros((len(rows), int(null)))])
 
 
-def _sets(size: int) -> tuple[Vector, Vector]:
-    """Return random sets of categories and the whole, as rows, and their weights."""
+def _sets(size: int) -> Vector:
+    """Return random sets of categories as rows."""
     source = np.random.default_rng(size)
-    rows = source.random((max(16, min(200, SAMPLE // size)), size)) < source.random((1, 1))
-    return _with_whole(rows.astype(np.float64))
+    return (source.random((_count(size), size)) < source.random((_count(size), 1))).astype(np.float64)
 
 
-def _with_whole(rows: Vector) -> tuple[Vector, Vector]:
-    weights = np.full(len(rows), float(1 - UNASKED) / len(rows))
-    return np.vstack([rows, np.ones(rows.shape[1])]), np.append(weights, float(UNASKED))
+def _with_whole(rows: Vector, unasked: float) -> tuple[Vector, Vector]:
+    """Return rows and the whole, and how often each is asked for."""
+    weights = np.full(len(rows), (1 - unasked) / len(rows))
+    return np.vstack([rows, np.ones(rows.shape[1])]), np.append(weights, unasked)
 
 
 def _best(levels: Levels, rows: Vector, weights: Vector) -> Shares:
@@ -95,7 +105,7 @@ def _best(levels: Levels, rows: Vector, weights: Vector) -> Shares:
     shares = np.full(len(levels), 1 / len(levels))
     for _ in range(ROUNDS if len(levels) > 1 else 0):
         pull = shares * _squares(levels, shares, rows, weights)
-        shares = np.maximum(shares * (pull / pull.max()) ** 0.3, 1e-6)
+        shares = np.maximum(shares * (pull / pull.max()) ** 0.5, 1e-6)
         shares /= shares.sum()
     parts = np.floor(shares * PARTS).astype(np.int64)
     parts[:-1][parts[:-1] < SMALLEST] = 0

@@ -1,0 +1,171 @@
+"""The DPCube paper's figures on public census data, the histograms of DPBench, and the speed of a release.
+
+The full run writes results.json, in about ten minutes on one core. ``--slice`` measures a few points again, prints them
+next to the committed ones, and exits with 1 if one is off by more than the tolerance or a claim fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from figures import METHODS, one_dimension, several_alphas, several_heights, several_queries, several_thresholds
+from tables import ATTRIBUTES, acs, acs_columns, dpbench, dpbench_names
+from trials import measured
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results.json"
+DPBENCH_ALPHAS = ("0.05", "0.2", "1")
+TOLERANCE = 1.5
+"""Factor within which means over fresh releases agree: noise differs, the ranges are the same."""
+
+SPEED_SECONDS, SPEED_GIB = 10.0, 2.0
+
+
+def say(text: str) -> None:
+    """Print progress at once."""
+    print(text, flush=True)
+
+
+def histograms(folder: Path, dimensions: int) -> dict[str, Any]:
+    """Return all methods on all histograms of DPBench."""
+    found: dict[str, Any] = {}
+    for name in dpbench_names(folder, dimensions):
+        begun, records = time.perf_counter(), dpbench(folder, dimensions, name)
+        found[name] = {"rows": len(records)}
+        for alpha in DPBENCH_ALPHAS:
+            found[name][alpha] = {
+                method: measured(records, method, alpha, 1 if method == "hierarchical" else 2)
+                for method in (*METHODS, "blue", "adaptive")
+            }
+        say(f"{name}: {len(records):,} rows in {time.perf_counter() - begun:.1f} s")
+    return found
+
+
+def verdicts(found: dict[str, Any]) -> dict[str, Any]:
+    """Compare the default with the kd-tree, dataset by dataset, and the best method where it is behind."""
+    ratios = {
+        (name, alpha): one[alpha]["auto"]["absolute"] / one[alpha]["kdtree"]["absolute"]
+        for name, one in found.items()
+        for alpha in DPBENCH_ALPHAS
+    }
+    behind = {}
+    for (name, alpha), ratio in ratios.items():
+        if ratio > 1:
+            errors = {method: found[name][alpha][method]["absolute"] for method in found[name][alpha]}
+            behind[f"{name} at {alpha}"] = {"ratio": round(ratio, 2), "best": min(errors, key=errors.__getitem__)}
+    medians = {a: round(float(np.median([r for (_, at), r in ratios.items() if at == a])), 3) for a in DPBENCH_ALPHAS}
+    per_dataset = [np.exp(np.mean([np.log(ratios[name, a]) for a in DPBENCH_ALPHAS])) for name in found]
+    return {"median_ratio": medians, "median_dataset": round(float(np.median(per_dataset)), 3), "behind": behind}
+
+
+SPEED = """
+import json, resource, sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+import tacit as tc
+from tacit import central
+from tables import ATTRIBUTES, acs_columns
+columns = acs_columns(Path(sys.argv[1]))
+service = tc.Service("acs", key="uid", attributes=list(ATTRIBUTES.values()))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+begun = time.perf_counter()
+made = central.release(columns, service, 1, method=sys.argv[3])
+taken = time.perf_counter() - begun
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps({"seconds": round(taken, 2), "peak_mib": peak // 1024, "numbers": made.body.columns().num_rows}))
+"""
+
+
+def speed(folder: Path, method: str) -> dict[str, Any]:
+    """Time a release of a million rows with four attributes in a process of its own, import of the library included."""
+    words = [sys.executable, "-c", SPEED, str(folder), str(HERE), method]
+    found: dict[str, Any] = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+    return found
+
+
+def provenance() -> dict[str, Any]:
+    """Return what was measured, and with which versions."""
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=HERE, check=True, capture_output=True, text=True).stdout
+    return {
+        "commit": commit.strip(),
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in ("tacit", "opendp", "numpy")},
+        "cores": len(os.sched_getaffinity(0)),
+    }
+
+
+def everything(folder: Path) -> dict[str, Any]:
+    """Run it all."""
+    begun, found = time.perf_counter(), provenance()
+    found["speed"] = {method: speed(folder, method) for method in ("kdtree", "adaptive", "cells")}
+    say(f"speed: {found['speed']}")
+    parts = {
+        "one_dimension": one_dimension,
+        "heights": several_heights,
+        "thresholds": several_thresholds,
+        "alphas": several_alphas,
+        "queries": several_queries,
+    }
+    for name, part in parts.items():
+        found[name] = part(folder)
+        say(f"{name}: {time.perf_counter() - begun:.0f} s so far")
+    four = acs(folder, *ATTRIBUTES)
+    found["four"] = {
+        alpha: {method: measured(four, method, alpha, 1) for method in ("hierarchical", "kdtree", "adaptive", "auto")}
+        for alpha in ("0.1", "1")
+    }
+    say(f"four attributes: {time.perf_counter() - begun:.0f} s so far")
+    for dimensions in (1, 2):
+        found[f"dpbench{dimensions}"] = histograms(folder, dimensions)
+        found[f"verdicts{dimensions}"] = verdicts(found[f"dpbench{dimensions}"])
+    found["seconds"] = round(time.perf_counter() - begun)
+    return found
+
+
+def check_slice(folder: Path) -> int:
+    """Measure a few points again; return 1 if one is far off, or a release is too slow."""
+    committed, failed = json.loads(RESULTS.read_text(encoding="utf-8")), False
+    both = acs(folder, "age", "income")
+    for method in METHODS:
+        now = measured(both, method, "0.1", 5)["absolute"]
+        before = committed["alphas"][method]["0.1"]["absolute"]
+        near = 1 / TOLERANCE <= now / before <= TOLERANCE
+        say(f"figure 13, {method} at 0.1: error {now:.5g}, committed {before:.5g}: {'near' if near else 'OFF'}.")
+        failed |= not near
+    found = speed(folder, "kdtree")
+    fast = found["seconds"] < SPEED_SECONDS and found["peak_mib"] < SPEED_GIB * 1024
+    say(f"kdtree, four attributes, a million rows: {found}: {'within' if fast else 'NOT within'} 10 s and 2 GiB.")
+    return int(failed or not fast)
+
+
+def plain(value: Any) -> Any:
+    """Return numpy's numbers as JSON has them."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
+
+
+def main() -> int:
+    """Run in full or in part."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder with acs2024_person and dpbench_* (.parquet)")
+    parser.add_argument("--slice", action="store_true", help="measure a few points and compare with results.json")
+    options = parser.parse_args()
+    if options.slice:
+        return check_slice(options.data)
+    acs_columns(options.data)
+    results = everything(options.data)
+    RESULTS.write_text(json.dumps(results, indent=1, default=plain) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
