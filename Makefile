@@ -30,6 +30,7 @@ bench: .venv/bench.done
 	$(BIN)/python -m bench.encode.run --slice
 	$(BIN)/python -m bench.speed.run --slice
 	@test -z "$(DATA)" || $(BIN)/python -m bench.mda.run --slice --data "$(DATA)"
+	@test -z "$(DATA)" || $(BIN)/python -m bench.dpcube.run --slice --data "$(DATA)"
 
 docs: .venv/dev.done
 	$(BIN)/python docs/generate.py

@@ -13,13 +13,15 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from figures import METHODS, one_dimension, several_alphas, several_heights, several_queries, several_thresholds
-from tables import ATTRIBUTES, acs, acs_columns, dpbench, dpbench_names
+from tables import ATTRIBUTES, acs, dpbench, dpbench_names
 from trials import measured
 
 HERE = Path(__file__).parent
@@ -104,31 +106,42 @@ def provenance() -> dict[str, Any]:
     }
 
 
-def everything(folder: Path) -> dict[str, Any]:
-    """Run it all."""
-    begun, found = time.perf_counter(), provenance()
-    found["speed"] = {method: speed(folder, method) for method in ("kdtree", "adaptive", "cells")}
-    say(f"speed: {found['speed']}")
-    parts = {
-        "one_dimension": one_dimension,
-        "heights": several_heights,
-        "thresholds": several_thresholds,
-        "alphas": several_alphas,
-        "queries": several_queries,
-    }
-    for name, part in parts.items():
-        found[name] = part(folder)
-        say(f"{name}: {time.perf_counter() - begun:.0f} s so far")
+def speeds(folder: Path) -> dict[str, Any]:
+    """Time the methods that large domains allow."""
+    return {method: speed(folder, method) for method in ("kdtree", "adaptive", "cells")}
+
+
+def four_attributes(folder: Path) -> dict[str, Any]:
+    """Return errors on all four attributes."""
     four = acs(folder, *ATTRIBUTES)
-    found["four"] = {
+    return {
         alpha: {method: measured(four, method, alpha, 1) for method in ("hierarchical", "kdtree", "adaptive", "auto")}
         for alpha in ("0.1", "1")
     }
-    say(f"four attributes: {time.perf_counter() - begun:.0f} s so far")
+
+
+PARTS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "speed": speeds,
+    "one_dimension": one_dimension,
+    "heights": several_heights,
+    "thresholds": several_thresholds,
+    "alphas": several_alphas,
+    "queries": several_queries,
+    "four": four_attributes,
+    "dpbench1": partial(histograms, dimensions=1),
+    "dpbench2": partial(histograms, dimensions=2),
+}
+
+
+def measure(folder: Path, names: Sequence[str], found: dict[str, Any]) -> dict[str, Any]:
+    """Run some parts; keep what is known of the others."""
+    for name in names:
+        begun = time.perf_counter()
+        found[name] = PARTS[name](folder)
+        found.setdefault("measured", {})[name] = provenance() | {"seconds": round(time.perf_counter() - begun)}
+        say(f"{name}: {found['measured'][name]['seconds']} s")
     for dimensions in (1, 2):
-        found[f"dpbench{dimensions}"] = histograms(folder, dimensions)
         found[f"verdicts{dimensions}"] = verdicts(found[f"dpbench{dimensions}"])
-    found["seconds"] = round(time.perf_counter() - begun)
     return found
 
 
@@ -158,11 +171,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with acs2024_person and dpbench_* (.parquet)")
     parser.add_argument("--slice", action="store_true", help="measure a few points and compare with results.json")
+    parser.add_argument("--part", action="append", choices=list(PARTS), help="measure only this part again")
     options = parser.parse_args()
     if options.slice:
         return check_slice(options.data)
-    acs_columns(options.data)
-    results = everything(options.data)
+    known = json.loads(RESULTS.read_text(encoding="utf-8")) if options.part else {}
+    results = measure(options.data, options.part or list(PARTS), known)
     RESULTS.write_text(json.dumps(results, indent=1, default=plain) + "\n", encoding="utf-8")
     return 0
 
