@@ -7,6 +7,7 @@ import inspect
 from pathlib import Path
 
 from tacit import cli
+from tacit.central import METHODS
 from tacit.layouts import LAYOUTS, NUMBERED
 from tacit.oracles import ORACLES
 
@@ -15,7 +16,7 @@ MADE = "<!-- Made by docs/generate.py; run `make docs`. -->\n\n"
 
 
 def mechanisms() -> str:
-    """Return the cards of all oracles and layouts, as their modules state them."""
+    """Return the cards of all oracles, layouts and methods of release, as their modules state them."""
     parts = ["# Mechanisms\n", "## Oracles\n"]
     for name, kind in ORACLES.items():
         parts.append(f"### {name}\n\n```text\n{inspect.getdoc(inspect.getmodule(kind))}\n```\n")
@@ -24,6 +25,9 @@ def mechanisms() -> str:
     for module in {inspect.getmodule(layout): None for layout in layouts.values()}:
         names = [name for name, layout in layouts.items() if inspect.getmodule(layout) is module]
         parts.append(f"### {', '.join(names)}\n\n```text\n{inspect.getdoc(module)}\n```\n")
+    parts.append("## Releases by a trusted curator\n")
+    for name, method in METHODS.items():
+        parts.append(f"### {name}\n\n```text\n{inspect.getdoc(inspect.getmodule(method))}\n```\n")
     return MADE + "\n".join(parts)
 
 

@@ -139,6 +139,13 @@ def test_services_that_cannot_be_protected_are_refused() -> None:
         assert caught.value.code == code
 
 
+def test_a_schema_of_one_service_will_do() -> None:
+    assert central.Ledger(None, 1).open(TABLE, tc.Schema([SERVICE]), source=Tape()).noisy_count(1).value == 6
+    other = tc.Service("orders", key="uid", attributes=[tc.Ordinal("x", 0, 3)])
+    with pytest.raises(SchemaError):
+        central.Ledger(None, 1).open(TABLE, tc.Schema([SERVICE, other]))
+
+
 def test_what_is_printed_shows_nothing() -> None:
     _, data, _ = opened()
     for thing in (data, data.records, data.partition("state")):

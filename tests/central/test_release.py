@@ -276,6 +276,7 @@ def test_answers_say_what_they_assume() -> None:
     assert any("spread evenly" in note for note in notes)
     made = central.release(TABLE, SERVICE, 1, method="blue")
     assert not made.sql("SELECT COUNT(*) AS n FROM adult").notes
+    assert "total 0" in str(made.sql("EXPLAIN SELECT COUNT(*) AS n FROM adult WHERE age > 3"))
     assert "total 0" in made.sql("SELECT COUNT(*) AS n FROM adult WHERE age > 3").explain()
     wide = made.sql("SELECT edu, COUNT(*) AS n FROM adult GROUP BY edu", simultaneous=True)
     assert wide["n"][0].margin > made.sql("SELECT edu, COUNT(*) AS n FROM adult GROUP BY edu")["n"][0].margin

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import tacit
+from tacit.central import METHODS
 from tacit.errors import TacitError
 from tacit.oracles import ORACLES
 
@@ -121,6 +122,12 @@ def test_mechanisms_carry_their_card(name: str) -> None:
     places = [card.find(f"\n{heading} ") for heading in headings]
     assert all(place > 0 for place in places), f"{name} lacks a heading of {headings}"
     assert places == sorted(places)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_of_release_carry_their_card(name: str) -> None:
+    card = inspect.getdoc(inspect.getmodule(METHODS[name])) or ""
+    assert "\nGuarantee   epsilon: " in card, f"{name} does not say what it guarantees, and why"
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

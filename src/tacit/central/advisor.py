@@ -13,13 +13,13 @@ from tacit.central.blue import MAX_CELLS, view_cells
 from tacit.central.cells import DENSE
 from tacit.central.methods import METHODS
 from tacit.central.noise import Laplace
-from tacit.central.records import Records, check_service
+from tacit.central.records import Records, released_service
 from tacit.central.release import release
 from tacit.central.shares import service_shares
 from tacit.decode.functional import Functional
 from tacit.errors import LayoutError, UsageError
 from tacit.privacy import BudgetLike, parse_epsilon
-from tacit.schema import Service
+from tacit.schema import Schema, Service
 
 __all__ = ["Advice", "Trial", "advise", "random_ranges", "try_methods"]
 
@@ -62,12 +62,12 @@ class Advice:
         return "\n".join(lines)
 
 
-def advise(service: Service, epsilon: BudgetLike, rows: int, *, like: Any = None) -> Advice:
+def advise(service: Service | Schema, epsilon: BudgetLike, rows: int, *, like: Any = None) -> Advice:
     """Say which method to use.
 
     Parameters
     ----------
-    service : Service
+    service : Service or Schema
         What the table may hold.
     epsilon : number
         The budget of the release.
@@ -77,19 +77,19 @@ def advise(service: Service, epsilon: BudgetLike, rows: int, *, like: Any = None
         A table that is like the real one and *not private* (last year's, public, or synthetic): every method is tried
         on it. Do not pass the real table: the advice would tell about it without any noise.
     """
-    check_service(service)
+    declared = released_service(service)
     budget = parse_epsilon(epsilon)
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         message = f"rows is {rows!r}; it must be a whole number above 0."
         raise UsageError(message, code="bad-option")
-    cells = math.prod(attribute.size for attribute in service.sensitive)
-    expected = _expected(service, Laplace(budget).variance, cells)
+    cells = math.prod(attribute.size for attribute in declared.sensitive)
+    expected = _expected(declared, Laplace(budget).variance, cells)
     if like is not None:
-        trials = tuple(try_methods(like, service, budget))
+        trials = tuple(try_methods(like, declared, budget))
         best = min(trials, key=lambda trial: trial.error)
         return Advice(best.method, "it had the least error on the table that was given", expected, trials)
     per_cell = rows * float(budget) / cells
-    if prefers_blue(service, float(budget), rows):
+    if prefers_blue(declared, float(budget), rows):
         return Advice("blue", f"{per_cell:,.3g} people times epsilon per cell tell every cell apart", expected)
     why = f"{per_cell:,.3g} people times epsilon per cell are too few to tell {cells:,} cells apart"
     return Advice("adaptive", why, expected)

@@ -23,7 +23,7 @@ from tacit.central.noise import OpenDp, Source
 from tacit.central.records import Records
 from tacit.errors import BudgetError, PrivacyError, UsageError
 from tacit.privacy import BudgetLike, decimal_text, parse_epsilon
-from tacit.schema import Service
+from tacit.schema import Schema, Service
 
 __all__ = ["Ledger"]
 
@@ -216,15 +216,15 @@ class Ledger:
         with self._guarded():
             return self._events(0)
 
-    def open(self, table: Any, service: Service, *, source: Source | None = None) -> Data:
+    def open(self, table: Any, service: Service | Schema, *, source: Source | None = None) -> Data:
         """Return a table behind this ledger: it can be counted and summed, and every answer is charged.
 
         Parameters
         ----------
         table : table or path
             One row for each person.
-        service : Service
-            What its columns may hold: declared, never taken from the data.
+        service : Service or Schema
+            What its columns may hold, never taken from the data; a schema must be of one service.
         source : Source, optional
             Where noise comes from; for audits.
         """

@@ -20,7 +20,7 @@ from tacit.sql.bind import Bound, bind
 from tacit.sql.explain import describe
 from tacit.sql.formula import Formula
 from tacit.sql.lookup import Dimension
-from tacit.sql.parse import parse
+from tacit.sql.parse import parse, without_explain
 from tacit.sql.tables import scope_of, tables_of
 from tacit.sql.totals import Total
 
@@ -28,7 +28,8 @@ __all__ = ["ask"]
 
 
 def ask(body: Body, service: Service, dimensions: Mapping[str, Dimension], text: str, options: Options) -> Answer:
-    """Answer a question from a release."""
+    """Answer a question from a release; after EXPLAIN, say how it would be answered."""
+    text, explain = without_explain(text)
     statement = parse(text)
     tables = tables_of(statement, text)
     for table in tables:
@@ -39,6 +40,8 @@ def ask(body: Body, service: Service, dimensions: Mapping[str, Dimension], text:
     bound = bind(statement, scope)
     if bound.public or bound.conditions:
         raise _no_labels(text)
+    if explain:
+        return Answer(["explain"], [[line] for line in _explained(body, bound).splitlines()])
     rows: list[Row] = []
     for group in bound.groups():
         cells = [None if made is None else _Pending(body, made, text, options) for made in bound.formulas(group)]

@@ -18,9 +18,9 @@ from tacit.encode.tables import as_table
 from tacit.encode.values import reader_of
 from tacit.errors import LayoutError, SchemaError
 from tacit.randomness import SystemRng
-from tacit.schema import Ordinal, Service
+from tacit.schema import Ordinal, Schema, Service
 
-__all__ = ["Records", "check_service"]
+__all__ = ["Records", "released_service"]
 
 MAX_DOMAIN = 2**62
 """Cells of the product of all attributes: a cell is a 64-bit number."""
@@ -29,10 +29,14 @@ FEW_CELLS = 2**24
 """Cells up to which all are counted at once, instead of sorting the rows."""
 
 
-def check_service(service: Service) -> None:
-    """Refuse services that a curator cannot release: several rows per person, public columns, too many cells."""
+def released_service(declared: Service | Schema) -> Service:
+    """Return a service, or that of a schema of one; refuse what a curator cannot release.
+
+    That is several rows per person, public columns, or too many cells.
+    """
+    service = declared.services[0] if isinstance(declared, Schema) and len(declared.services) == 1 else declared
     if not isinstance(service, Service):
-        message = f"A {type(service).__name__} is not a Service. Declare the columns with tacit.Service."
+        message = f"A {type(service).__name__} is not a Service, nor a schema of one. Declare one table's columns."
         raise SchemaError(message, code="bad-option")
     if service.at_most is not None or service.optional:
         message = (
@@ -47,6 +51,7 @@ def check_service(service: Service) -> None:
     if math.prod(attribute.size for attribute in service.sensitive) > MAX_DOMAIN:
         message = f"{service.name}: the attributes together have more than 2**62 cells. Use fewer or coarser ones."
         raise LayoutError(message, code="domain-too-large")
+    return service
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +63,9 @@ class Records:
     ticks: tuple[tuple[Ints, npt.NDArray[np.bool_] | None], ...]
 
     @classmethod
-    def read(cls, table: Any, service: Service) -> Records:
+    def read(cls, table: Any, declared: Service | Schema) -> Records:
         """Read and validate a table: columns, types, ranges, one row per person; errors never show a value."""
-        check_service(service)
+        service = released_service(declared)
         rows = as_table(service, table)
         key_column(service, rows)
         values, ticks = [], []

@@ -26,13 +26,13 @@ from tacit.central.ledger import Ledger
 from tacit.central.methods import method_of
 from tacit.central.noise import Ints, Laplace, OpenDp, Source
 from tacit.central.question import ask
-from tacit.central.records import Records, check_service
+from tacit.central.records import Records, released_service
 from tacit.central.synthetic import synthetic_rows
 from tacit.encode.tables import as_arrow
 from tacit.errors import ContractError, InternalError, TacitError, UsageError
 from tacit.plain import read_service, service_data
 from tacit.privacy import BudgetLike, decimal_text, parse_epsilon
-from tacit.schema import Service
+from tacit.schema import Schema, Service
 from tacit.sql.lookup import Dimension
 
 __all__ = ["Release", "release"]
@@ -48,7 +48,7 @@ BODIES: dict[str, type[Any]] = {body.kind: body for body in (Grid, Boxes, Views)
 
 def release(
     table: Any,
-    service: Service,
+    service: Service | Schema,
     epsilon: BudgetLike,
     *,
     method: str = "auto",
@@ -62,8 +62,8 @@ def release(
     ----------
     table : table or path
         One row for each person.
-    service : Service
-        What its columns may hold: declared, never taken from the data.
+    service : Service or Schema
+        What its columns may hold, never taken from the data; a schema must be of one service.
     epsilon : number
         What anyone may learn at most about a person.
     method : str
@@ -78,9 +78,9 @@ def release(
     Everything is validated before the ledger is charged, and the ledger is charged before any noise is drawn.
     """
     budget, chosen = parse_epsilon(epsilon), method_of(method, options)
-    check_service(service)
-    charges = chosen.charges(service, budget)
-    records = Records.read(table, service)
+    declared = released_service(service)
+    charges = chosen.charges(declared, budget)
+    records = Records.read(table, declared)
     metered = _Metered(source or OpenDp())
     Laplace(min(charge.epsilon for charge in charges))  # refuse budgets too small for any noise before they are spent
     (ledger or Ledger(None, budget)).charge(charges)
@@ -90,7 +90,7 @@ def release(
             f"{method} drew noise for {decimal_text(metered.spent)} of {decimal_text(budget)}. Nothing was released."
         )
         raise InternalError(message)
-    return Release(service, budget, method, body, options)
+    return Release(declared, budget, method, body, options)
 
 
 class _Metered:
