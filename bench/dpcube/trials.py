@@ -108,13 +108,13 @@ class Ranges:
 def measured(records: Records, method: str, epsilon: str, releases: int, **options: Any) -> dict[str, float]:
     """Return the mean errors of a method over independent releases, with the standard deviation between releases."""
     ranges = Ranges(records)
-    absolute, relative, covered = [], [], 0.0
+    absolute, relative = [], []
     for _ in range(releases):
         body = released(records, method, epsilon, **options)
         off, share = ranges.errors(body)
         absolute.append(off.mean())
         relative.append(share.mean())
-        covered += ranges.covered(body) / releases
+    covered = ranges.covered(body)
     return {
         "absolute": figure(np.mean(absolute)),
         "absolute_std": figure(np.std(absolute)),
