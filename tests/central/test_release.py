@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from support.adult import adult_table
+from support.adult import SCHEMA, adult_table
 from support.chances import assert_mean
 from support.decoding import random_functional
 from support.tape import Tape
@@ -25,16 +25,7 @@ from tacit.central.records import Records
 from tacit.decode.functional import Functional
 from tacit.errors import ContractError, RecordError, TacitError, UsageError
 
-SERVICE = tc.Service(
-    "adult",
-    key="uid",
-    attributes=[
-        tc.Ordinal("age", 1, 9, fanout=3),
-        tc.Categorical("work", ["private", "public", "self"], null=True),
-        tc.Ordinal("edu", 0, 3, fanout=2),
-        tc.Ordinal("hours", 0, 2, fanout=3),
-    ],
-)
+SERVICE = tc.Service("adult", key="uid", attributes=SCHEMA["adult"].sensitive)
 TABLE = adult_table().select(["uid", "age", "work", "edu", "hours"])
 JOBS = pa.table({"work": ["private", "public", "self"], "sector": ["market", "state", "market"], "weight": [1, 2, 3]})
 QUESTIONS = [
