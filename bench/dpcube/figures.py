@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tables import acs
-from trials import Ranges, figure, measured, released
 
+from bench.common import figure
+from bench.dpcube.tables import acs
+from bench.dpcube.trials import Ranges, measured, released
 from tacit.central.guidance import useful_error
 from tacit.central.noise import Laplace, OpenDp
 from tacit.privacy import parse_epsilon

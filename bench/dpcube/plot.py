@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench.chart import line, text
+from bench.common import write_part
+
 HERE = Path(__file__).parent
-END = "<!-- end -->"
 COLOURS = {
     "cells": "#a0a0a0",
     "hierarchical": "#7b3294",
@@ -50,14 +51,14 @@ class Panel:
     def draw(self, left: float) -> list[str]:
         """Return the panel's elements."""
         foot = TOP + HEIGHT
-        parts = [_text(left, 16, self.title), _text(left + WIDTH / 2, foot + 32, self.axis, "middle")]
+        parts = [text(left, 16, self.title), text(left + WIDTH / 2, foot + 32, self.axis, "middle")]
         parts.append(f'<rect x="{left}" y="{TOP}" width="{WIDTH}" height="{HEIGHT}" fill="none" stroke="#cccccc"/>')
         for value in self._ticks("y"):
             y = foot - HEIGHT * self._at(value, "y")
-            parts.append(f'<line x1="{left}" y1="{y:.1f}" x2="{left + WIDTH}" y2="{y:.1f}" stroke="#eeeeee"/>')
-            parts.append(_text(left - 4, y + 4, f"{value:,.4g}", "end"))
+            parts.append(line(left, y, left + WIDTH, y, "#eeeeee"))
+            parts.append(text(left - 4, y + 4, f"{value:,.4g}", "end"))
         for value in self._ticks("x"):
-            parts.append(_text(left + WIDTH * self._at(value, "x"), foot + 16, f"{value:g}", "middle"))
+            parts.append(text(left + WIDTH * self._at(value, "x"), foot + 16, f"{value:g}", "middle"))
         for number, (name, points) in enumerate(self.curves):
             colour = COLOURS.get(name, SPARE[number % len(SPARE)])
             places = [
@@ -69,7 +70,7 @@ class Panel:
             parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.6"/>')
             if len(places) < 30:
                 parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6" fill="{colour}"/>' for x, y in places]
-            parts.append(_text(left + 8, TOP + 16 + 15 * number, name, colour=colour))
+            parts.append(text(left + 8, TOP + 16 + 15 * number, name, colour=colour))
         return parts
 
     def _ticks(self, name: str) -> list[float]:
@@ -79,10 +80,6 @@ class Panel:
         if name in self.log:
             return [10.0**power for power in range(math.ceil(low), math.floor(high) + 1)]
         return [float(f"{low + (high - low) * i / 4:.3g}") for i in range(5)]
-
-
-def _text(x: float, y: float, words: str, anchor: str = "start", colour: str = "#1f2933") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{escape(words)}</text>'
 
 
 def save(name: str, panels: Sequence[Panel]) -> None:
@@ -273,23 +270,19 @@ def _dpbench(found: dict[str, Any], verdict: dict[str, Any]) -> str:
             title = name.removesuffix("_256_256").removesuffix(".n4096")
             rows.append(f"| {title} | {one['rows']:,} | {alpha} | " + " | ".join(shown) + f" | {ratio:.2f} |")
     medians = ", ".join(f"{ratio} at {alpha}" for alpha, ratio in verdict["median_ratio"].items())
-    text = (
+    summary = (
         f"Error of the default over that of the kd-tree, median over datasets: {medians}; the median dataset, over all "
         f"alphas: {verdict['median_dataset']}. The default is behind in {len(verdict['behind'])} of {len(rows)} rows."
     )
-    return "\n".join([head, *rows, "", text])
+    return "\n".join([head, *rows, "", summary])
 
 
 def main() -> None:
     """Draw and write."""
     found = json.loads((HERE / "results.json").read_text(encoding="utf-8"))
     figures(found)
-    page = (HERE / "README.md").read_text(encoding="utf-8")
-    for name, text in tables(found).items():
-        mark = f"<!-- {name} -->"
-        before, _, rest = page.partition(mark)
-        page = f"{before}{mark}\n{text}\n{END}{rest.partition(END)[2]}"
-    (HERE / "README.md").write_text(page, encoding="utf-8")
+    for name, lines in tables(found).items():
+        write_part(HERE / "README.md", f"<!-- {name} -->", lines)
 
 
 if __name__ == "__main__":

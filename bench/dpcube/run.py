@@ -8,26 +8,32 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from figures import METHODS, one_dimension, several_alphas, several_heights, several_queries, several_thresholds
-from tables import ATTRIBUTES, acs, dpbench, dpbench_names
-from trials import measured
 
+from bench.common import ROOT, provenance, say, verdict
+from bench.dpcube.figures import (
+    METHODS,
+    one_dimension,
+    several_alphas,
+    several_heights,
+    several_queries,
+    several_thresholds,
+)
+from bench.dpcube.tables import ATTRIBUTES, acs, dpbench, dpbench_names
+from bench.dpcube.trials import measured
 from tacit.central.advisor import advise
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
+PACKAGES = ("tacit", "opendp", "numpy")
 DPBENCH_ALPHAS = ("0.05", "0.2", "1")
 RELEASES = {1: 8, 2: 4}
 """Releases of each method on histograms of one and two dimensions."""
@@ -36,11 +42,6 @@ TOLERANCE = 1.5
 """Factor within which means over fresh releases agree: noise differs, the ranges are the same."""
 
 SPEED_SECONDS, SPEED_GIB = 10.0, 2.0
-
-
-def say(text: str) -> None:
-    """Print progress at once."""
-    print(text, flush=True)
 
 
 def histograms(folder: Path, dimensions: int) -> dict[str, Any]:
@@ -78,15 +79,14 @@ def verdicts(found: dict[str, Any]) -> dict[str, Any]:
 SPEED = """
 import json, resource, sys, time
 from pathlib import Path
-sys.path.insert(0, sys.argv[2])
 import tacit as tc
 from tacit import central
-from tables import ATTRIBUTES, acs_columns
+from bench.dpcube.tables import ATTRIBUTES, acs_columns
 columns = acs_columns(Path(sys.argv[1]))
 service = tc.Service("acs", key="uid", attributes=list(ATTRIBUTES.values()))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 begun = time.perf_counter()
-made = central.release(columns, service, 1, method=sys.argv[3])
+made = central.release(columns, service, 1, method=sys.argv[2])
 taken = time.perf_counter() - begun
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(json.dumps({"seconds": round(taken, 2), "peak_mib": peak // 1024, "numbers": made.body.columns().num_rows}))
@@ -95,20 +95,10 @@ print(json.dumps({"seconds": round(taken, 2), "peak_mib": peak // 1024, "numbers
 
 def speed(folder: Path, method: str) -> dict[str, Any]:
     """Time a release of a million rows with four attributes in a process of its own, import of the library included."""
-    words = [sys.executable, "-c", SPEED, str(folder), str(HERE), method]
-    found: dict[str, Any] = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+    words = [sys.executable, "-c", SPEED, str(folder.resolve()), method]
+    result = subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True)
+    found: dict[str, Any] = json.loads(result.stdout)
     return found
-
-
-def provenance() -> dict[str, Any]:
-    """Return what was measured, and with which versions."""
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=HERE, check=True, capture_output=True, text=True).stdout
-    return {
-        "commit": commit.strip(),
-        "python": platform.python_version(),
-        "packages": {name: version(name) for name in ("tacit", "opendp", "numpy")},
-        "cores": len(os.sched_getaffinity(0)),
-    }
 
 
 def advice(folder: Path, found: dict[str, Any]) -> dict[str, Any]:
@@ -160,7 +150,7 @@ def measure(folder: Path, names: Sequence[str], found: dict[str, Any]) -> dict[s
     for name in names:
         begun = time.perf_counter()
         found[name] = PARTS[name](folder)
-        found.setdefault("measured", {})[name] = provenance() | {"seconds": round(time.perf_counter() - begun)}
+        found.setdefault("measured", {})[name] = provenance(PACKAGES) | {"seconds": round(time.perf_counter() - begun)}
         say(f"{name}: {found['measured'][name]['seconds']} s")
     for dimensions in (1, 2):
         found[f"verdicts{dimensions}"] = verdicts(found[f"dpbench{dimensions}"])
@@ -175,8 +165,8 @@ def check_slice(folder: Path) -> int:
     for method in METHODS:
         now = measured(both, method, "0.1", 5)["absolute"]
         before = committed["alphas"][method]["0.1"]["absolute"]
-        near = 1 / TOLERANCE <= now / before <= TOLERANCE
-        say(f"figure 13, {method} at 0.1: error {now:.5g}, committed {before:.5g}: {'near' if near else 'OFF'}.")
+        near, words = verdict(now, before, TOLERANCE)
+        say(f"figure 13, {method} at 0.1: error {now:.5g}, committed {before:.5g}: {words}.")
         failed |= not near
     found = speed(folder, "kdtree")
     fast = found["seconds"] < SPEED_SECONDS and found["peak_mib"] < SPEED_GIB * 1024

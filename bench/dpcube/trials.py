@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import zlib
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,13 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bench.common import figure, seed_of
 from tacit.central.body import Body
 from tacit.central.methods import method_of
 from tacit.central.noise import OpenDp
 from tacit.central.records import Records
 from tacit.decode.functional import Functional
 
-__all__ = ["Ranges", "figure", "measured", "released", "seed_of"]
+__all__ = ["Ranges", "measured", "released"]
 
 FLOOR = 0.001
 """Relative errors are to the truth, or to this share of all rows where that is more: empty ranges have no own."""
@@ -27,16 +27,6 @@ COVERED = 60
 """Ranges whose intervals are looked at."""
 
 Array = npt.NDArray[np.float64]
-
-
-def seed_of(*words: object) -> int:
-    """Return a seed that depends on names only."""
-    return zlib.crc32(" | ".join(map(str, words)).encode())
-
-
-def figure(number: Any) -> float:
-    """Return a number with five significant digits."""
-    return float(f"{float(number):.5g}")
 
 
 def released(records: Records, method: str, epsilon: str, **options: Any) -> Body:
