@@ -45,7 +45,7 @@ def one_dimension(folder: Path, releases: int = 100) -> dict[str, Any]:
         offs.append(ranges.errors(body)[0])
     raw = income.table()
     assert first is not None
-    edges = [0, 10, 20, 40, 60, 80, 120, 160, 200, 300, 400, 1e9]
+    edges = [*range(0, 620, 20), 1e9]
     by_alpha = {
         alpha: {
             "actual": figure(np.mean([ranges.errors(released(income, "cells", alpha))[0].mean() for _ in range(5)])),

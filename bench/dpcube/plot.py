@@ -70,7 +70,7 @@ class Panel:
             parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.6"/>')
             if len(places) < 30:
                 parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6" fill="{colour}"/>' for x, y in places]
-            parts.append(text(left + 8, TOP + 16 + 15 * number, name, colour=colour))
+            parts.append(text(left + WIDTH - 8, TOP + 16 + 15 * number, name, "end", colour))
         return parts
 
     def _ticks(self, name: str) -> list[float]:

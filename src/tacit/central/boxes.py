@@ -15,7 +15,7 @@ part of t - s.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
@@ -30,6 +30,9 @@ from tacit.central.sparse import Background
 from tacit.decode.functional import Functional, Vector
 
 __all__ = ["Boxes", "Parents"]
+
+KEPT = 16
+"""Functionals whose weights are kept."""
 
 
 class Parents:
@@ -68,6 +71,7 @@ class Boxes:
         self.sizes, self.low, self.high, self.noisy, self.law = sizes, low, high, noisy, law
         self.parents, self.unevenness, self.threshold = parents, unevenness, threshold
         self.background = Background.of(law.scale, threshold) if threshold else None
+        self._kept: dict[Hashable, Vector] = {}
 
     @cached_property
     def counts(self) -> Vector:
@@ -87,7 +91,15 @@ class Boxes:
         return np.asarray(np.prod((self.high - self.low + 1).astype(np.float64), axis=1))
 
     def weights(self, functional: Functional) -> Vector:
-        """Return the mean of a functional over each box."""
+        """Return the mean of a functional over each box; the last few are kept, as errors ask for them again."""
+        key = functional.key
+        if key not in self._kept:
+            while len(self._kept) >= KEPT:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[key] = self._means(functional)
+        return self._kept[key]
+
+    def _means(self, functional: Functional) -> Vector:
         total = np.zeros(len(self.noisy))
         for term in functional.terms:
             product = np.full(len(self.noisy), term.coefficient)
