@@ -12,7 +12,7 @@ import pyarrow as pa
 from tacit.central.noise import Ints
 from tacit.decode.functional import Functional, Vector
 
-__all__ = ["Body", "Table", "summed"]
+__all__ = ["Body", "Table", "dot", "summed"]
 
 
 class Body(Protocol):
@@ -87,3 +87,8 @@ def summed(functional: Functional, sizes: tuple[int, ...]) -> float:
         factors = (float(term.factors[i].sum()) if i in term.factors else size for i, size in enumerate(sizes))
         total += term.coefficient * math.prod(factors)
     return total
+
+
+def dot(left: Vector, right: Vector) -> float:
+    """Return the sum of products, on one thread: BLAS would start all, which wait for each other on a busy machine."""
+    return float(np.multiply(left, right).sum())

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.central.body import summed
+from tacit.central.body import dot, summed
 from tacit.central.noise import Ints, Laplace
 from tacit.central.sparse import Background
 from tacit.decode.functional import Functional, Vector
@@ -105,38 +105,47 @@ class Boxes:
             product = np.full(len(self.noisy), term.coefficient)
             for i, vector in term.factors.items():
                 below = np.concatenate([[0.0], np.cumsum(vector)])
-                span = self.high[:, i] - self.low[:, i] + 1
-                product *= (below[self.high[:, i] + 1] - below[self.low[:, i]]) / span
+                low, high, of = self._spans[i]
+                product *= ((below[high + 1] - below[low]) / (high - low + 1))[of]
             total += product
         return total
 
+    @cached_property
+    def _spans(self) -> list[tuple[Ints, Ints, Ints]]:
+        """Different ranges of each attribute, which are few, and the range of each box."""
+        found = []
+        for i, size in enumerate(self.sizes):
+            spans, of = np.unique(self.low[:, i] * size + self.high[:, i], return_inverse=True)
+            found.append((spans // size, spans % size, of))
+        return found
+
     def _left_out(self, functional: Functional, weights: Vector) -> float:
         """Return the sum of a functional over cells that are in no box."""
-        return summed(functional, self.sizes) - float(weights @ self.cells)
+        return summed(functional, self.sizes) - dot(weights, self.cells)
 
     def value(self, functional: Functional) -> float:
         """Return the estimate of a functional's total."""
         weights = self.weights(functional)
-        found = float(weights @ self.counts)
+        found = dot(weights, self.counts)
         return found + self.background.level * self._left_out(functional, weights) if self.background else found
 
     def _noise(self, left: Vector, right: Vector) -> float:
         box = self.law.variance
         if self.parents is None:
-            return box * float(left @ right)
+            return box * dot(left, right)
         first, second, k = self.parents.summed(left), self.parents.summed(right), self.parents.children
         shared = first * second / k
-        return box * float(left @ right - shared.sum()) + float((shared / k * self.parents.variance(box)).sum())
+        return box * (dot(left, right) - float(shared.sum())) + float((shared / k * self.parents.variance(box)).sum())
 
     def _inside(self, left: Functional, right: Functional) -> float:
         """Return the covariance of the model of people inside boxes."""
         people, first, second = np.maximum(self.counts, 0), self.weights(left), self.weights(right)
         cut = [np.maximum(0, self.weights(one * one) - weights**2) for one, weights in ((left, first), (right, second))]
         shared = self.weights(left * right) - first * second
-        apart = math.sqrt(float(people**2 @ cut[0]) * float(people**2 @ cut[1]))
-        alike = float(people**2 @ shared) / apart if apart else 0.0
-        summed_up = float(people @ np.sqrt(cut[0])) * float(people @ np.sqrt(cut[1]))
-        return float(people @ shared) + self.unevenness * alike * summed_up
+        apart = math.sqrt(dot(people**2, cut[0]) * dot(people**2, cut[1]))
+        alike = dot(people**2, shared) / apart if apart else 0.0
+        summed_up = dot(people, np.sqrt(cut[0])) * dot(people, np.sqrt(cut[1]))
+        return dot(people, shared) + self.unevenness * alike * summed_up
 
     def covariance(self, left: Functional, right: Functional) -> float:
         """Return the covariance of noise, and of the model of people inside boxes."""
@@ -149,7 +158,7 @@ class Boxes:
     def deviation(self, functional: Functional) -> tuple[float, float]:
         """Return the standard error of an estimate, and how many equal draws its noise is like."""
         weights = self.weights(functional)
-        second, fourth = float(weights @ weights), float((weights**2) @ (weights**2))
+        second, fourth = dot(weights, weights), dot(weights**2, weights**2)
         variance = max(0.0, self.covariance(functional, functional))
         return math.sqrt(variance), second**2 / fourth if fourth else 1.0
 
