@@ -149,7 +149,8 @@ def _joined(engine: Engine, plan: Plan, asked: Asked) -> dict[Values, Sums]:
         for number in range(len(plan.round.stored))
         for channel in plan.large_channels(number, engine.whole_alphabet)
     }
-    table = engine.fetch(*statement(plan), plan.uploads(occurring))
+    uploads = {"contributions0": plan.summands(occurring.get((0, 0)))} if plan.is_added_up else plan.uploads(occurring)
+    table = engine.fetch(*statement(plan), uploads)
     keys = _rows_of(table, len(plan.keys))
     numbers = np.array(
         [np.asarray(table.column(i).cast(pa.float64()).fill_null(0)) for i in range(len(plan.keys), table.num_columns)]

@@ -29,6 +29,26 @@ def histogram(plan: Plan) -> Statement:
 
 def statement(plan: Plan) -> Statement:
     """Return the statement that joins reports with contributions and adds up."""
+    return _of_codes(plan) if plan.is_added_up else _of_people(plan)
+
+
+def _of_codes(plan: Plan) -> Statement:
+    """Return the sums of what codes add, where that is all there is to a person."""
+    source, parameters = _source(plan, 0)
+    where, given = _where(plan)
+    keys = [f'"0k{i}"' for i in range(len(plan.keys))]
+    columns = [f"{key.column} AS {name}" for key, name in zip(plan.keys, keys, strict=True)]
+    often = 's0."0n" * ' if plan.rollup else ""
+    count = 'CAST(sum(s0."0n") AS BIGINT)' if plan.rollup else "count(*)"
+    sums = len(plan.measures) + len(plan.pairs) + len({i for i, _ in plan.pairs})
+    shown = [f'{count} AS "0x0"', *(f'sum({often}c0."0x{i}") AS "0x{i}"' for i in range(1, 1 + sums))]
+    join = " JOIN contributions0 c0 ON s0.code = c0.code"
+    tail = f" GROUP BY {', '.join(keys)}" if keys else ""
+    return f"SELECT {', '.join([*columns, *shown])} FROM {source}{join}{where}{tail}", [*parameters, *given]  # noqa: S608
+
+
+def _of_people(plan: Plan) -> Statement:
+    """Return the sums of what people add, each with all her reports."""
     joined, parameters = _joined(plan)
     where, given = _where(plan)
     keys = [f'"0k{i}"' for i in range(len(plan.keys))]
