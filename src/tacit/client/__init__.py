@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tacit.client.client import Client, Delivery, PersonClient, Preview, connect
 from tacit.client.interpreter import Interpreter
 
-__all__ = ["Interpreter"]
+__all__ = ["Client", "Delivery", "Interpreter", "PersonClient", "Preview", "connect"]

@@ -1,0 +1,304 @@
+"""The client of an app: takes people's rows, perturbs them here, and delivers the reports.
+
+Reports leave at ticks of a clock with a random phase, and on `flush`: never earlier or later because of a value. Hand
+rows over at moments that do not depend on them, such as once a round.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from tacit.client.interpreter import Interpreter, draw_of_words
+from tacit.client.transport import Answered, Transport
+from tacit.client.wallet import Entry, Person, Waiting, Wallet
+from tacit.errors import ContractError, EngineError, RandomnessError, RecordError, UnknownNameError, UsageError
+
+__all__ = ["Client", "Delivery", "PersonClient", "Preview", "connect"]
+
+VERSION = 1
+BATCH = 100
+"""Reports in one request."""
+
+FIRST_WAIT, LONGEST_WAIT = 1.0, 300.0
+"""Seconds between tries: doubled each time, times a random number from a half to 1."""
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What became of the reports that waited."""
+
+    sent: int
+    rejected: int
+    pending: int
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What was handed over, the very reports that will leave, and what anyone can learn from them."""
+
+    raw: Any
+    leaves: tuple[Any, ...]
+    epsilon: float
+
+    @property
+    def sentence(self) -> str:
+        """The guarantee in words."""
+        most = 1 / (1 + 2.718281828459045**-self.epsilon)
+        return (
+            f"Whoever sees these reports can raise a certainty of 50 % about you to at most {100 * most:.0f} %, "
+            "whatever else they know."
+        )
+
+
+def connect(
+    url: str,
+    *,
+    collection: str,
+    store: str | Path,
+    key: str = "",
+    cap: float | str | Fraction = 4,
+    every: float = 300.0,
+) -> Client:
+    """Return a client of one collection.
+
+    Parameters
+    ----------
+    url : str
+        The collector's address.
+    collection : str
+        The contract's SHA-256, as it was reviewed: anything else is refused.
+    store : str or Path
+        A file for the wallet. One person needs one wallet: two of them are two budgets.
+    key : str
+        The service's key, if the collector has any.
+    cap : number
+        What each person may spend, over all services and rounds in this wallet.
+    every : float
+        Seconds between deliveries in the background; 0 for none but `flush`.
+    """
+    if not isinstance(collection, str) or len(collection) != 64 or set(collection) - set("0123456789abcdef"):
+        message = "collection is the SHA-256 of a contract: 64 hexadecimal digits in lower case."
+        raise UsageError(message, code="bad-option")
+    transport, wallet = Transport(url), Wallet(store)
+    text = wallet.contract(collection)
+    if text is None:
+        text = _fetched(transport, collection)
+        wallet.keep_contract(collection, text)
+    return Client(transport, wallet, collection, text, key, Fraction(str(cap)), every)
+
+
+def _fetched(transport: Transport, collection: str) -> str:
+    answered = transport.get(f"/v1/collections/{collection}")
+    if answered.status != 200:
+        message = f"The contract cannot be fetched ({answered.status or 'no answer'}). Try again when you are online."
+        raise EngineError(message, code=answered.code or "no-answer")
+    if hashlib.sha256(answered.content).hexdigest() != collection:
+        message = "The contract is not the one that was reviewed: its hash differs. Nothing is encoded with it."
+        raise ContractError(message, code="contract-differs")
+    return answered.content.decode()
+
+
+class Client:
+    """Delivers reports of any number of people to one collection."""
+
+    def __init__(
+        self, transport: Transport, wallet: Wallet, collection: str, text: str, key: str, cap: Fraction, every: float
+    ) -> None:
+        self._transport, self._wallet, self._key, self.cap = transport, wallet, key, cap
+        self.collection = collection
+        self._interpreter = Interpreter(text)
+        data = json.loads(text)
+        self._round = str(data.get("round", ""))
+        self._services = {service["name"]: service for service in data["services"]}
+        self._sending = threading.Lock()
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._tick, args=(every,), name="tacit-client", daemon=True)
+        if every > 0:
+            self._thread.start()
+
+    def __repr__(self) -> str:
+        return f"Client({self.collection[:12]}…, services: {', '.join(self._services)})"
+
+    def person(self, person: Person) -> PersonClient:
+        """Return the client of one person."""
+        return PersonClient(self, person)
+
+    def claim(self, person: Person, service: str, rows: Sequence[Mapping[str, Any]]) -> Entry:
+        """Return a person's reports of a service: drawn now, charged and stored, or found."""
+        if service not in self._services:
+            raise UnknownNameError("service", service, self._services)
+        rules = self._services[service]
+        reports = rules.get("sends", 1)
+        cost = reports * sum((Fraction(channel["epsilon"]) for channel in rules["channels"]), Fraction(0))
+        public = _public(rules, rows)
+
+        def draw() -> list[str]:
+            codes = self._interpreter.encode_rows(service, rows, _draws(self._interpreter.draws(service)))
+            return [_body(person, service, slot, own, public) for slot, own in enumerate(codes)]
+
+        return self._wallet.claim(self.collection, person, service, self._round, cost, self.cap, draw)
+
+    def release(self, person: Person, service: str) -> None:
+        """Let a person's reports leave."""
+        self._wallet.release(self.collection, person, service)
+
+    @property
+    def wallet(self) -> Wallet:
+        """What was drawn and spent."""
+        return self._wallet
+
+    def flush(self, seconds: float = 10.0) -> Delivery:
+        """Send what waits, trying again for some seconds, and say what became of it."""
+        before, deadline, wait, problem = (
+            self._wallet.counts(self.collection),
+            time.monotonic() + seconds,
+            FIRST_WAIT,
+            "",
+        )
+        while True:
+            answered = self._send()
+            if answered is None:
+                problem = ""
+                break
+            problem = answered.code or "no-answer"
+            pause = max(answered.retry_after, wait * random.uniform(0.5, 1.0))  # noqa: S311  when to knock is no secret
+            if answered.is_final or time.monotonic() + pause > deadline or self._closed.wait(pause):
+                break
+            wait = min(2 * wait, LONGEST_WAIT)
+        after = self._wallet.counts(self.collection)
+        stored, refused = (after.get(word, 0) - before.get(word, 0) for word in ("stored", "refused"))
+        return Delivery(stored, refused, after.get("waiting", 0), problem)
+
+    def _send(self) -> Answered | None:
+        """Send everything that waits; return the answer that stopped it, None if nothing did."""
+        with self._sending:
+            for person in self._wallet.untold(self.collection):
+                answered = self._transport.post("/v1/forget", self._request(person=person))
+                if answered.status != 200:
+                    return answered
+                self._wallet.told(self.collection, person)
+            most = BATCH
+            while waiting := self._wallet.waiting(self.collection, most):
+                answered = self._transport.post(f"/v1/collections/{self.collection}/reports", self._batch(waiting))
+                if answered.status == 413 and len(waiting) > 1:
+                    most = len(waiting) // 2
+                elif not self._settled(waiting, answered):
+                    return answered
+            return None
+
+    def _request(self, **members: Any) -> str:
+        key = {"key": self._key} if self._key else {}
+        return json.dumps({"tacit": VERSION, **key, **members}, separators=(",", ":"))
+
+    def _batch(self, waiting: Sequence[Waiting]) -> str:
+        """Return a request around the very bytes that were drawn."""
+        reports = ",".join(report.body for report in waiting)
+        return f'{self._request()[:-1]},"reports":[{reports}]}}'
+
+    def _settled(self, waiting: Sequence[Waiting], answered: Answered) -> bool:
+        """Note what became of a batch; tell whether anything was decided."""
+        if answered.status in (410, 413):
+            code = answered.code or "collection-closed"
+            self._wallet.settle([(report.number, "refused", code) for report in waiting])
+            return True
+        data = answered.data if answered.status == 200 else None
+        statuses = data.get("statuses") if isinstance(data, dict) else None
+        if not isinstance(statuses, list) or len(statuses) != len(waiting):
+            return False
+        outcomes = []
+        for report, one in zip(waiting, statuses, strict=True):
+            word = one.get("status") if isinstance(one, dict) else None
+            if word in ("stored", "again"):
+                outcomes.append((report.number, "stored", ""))
+            elif word == "refused":
+                outcomes.append((report.number, "refused", str(one.get("code", ""))[:64]))
+        self._wallet.settle(outcomes)
+        return bool(outcomes)
+
+    def _tick(self, every: float) -> None:
+        """Deliver now and then, at a phase that nothing depends on."""
+        wait = every * random.random()  # noqa: S311  when to knock is no secret
+        while not self._closed.wait(wait):
+            self._send()
+            wait = every
+
+    def close(self) -> None:
+        """Stop; what waits is kept for the next start."""
+        self._closed.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=60)
+        self._wallet.close()
+
+
+class PersonClient:
+    """What one person hands over, and what she has spent."""
+
+    def __init__(self, client: Client, person: Person) -> None:
+        self._client, self._person = client, person
+
+    def record(self, service: str, record: Mapping[str, Any]) -> Entry:
+        """Hand over the one row of a service; in a round, only the first one counts."""
+        return self.rows(service, [record])
+
+    def rows(self, service: str, rows: Sequence[Mapping[str, Any]]) -> Entry:
+        """Hand over all rows of a service, once a round: none or many looks the same."""
+        entry = self._client.claim(self._person, service, rows)
+        self._client.release(self._person, service)
+        return entry
+
+    def preview(self, service: str, rows: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Preview:
+        """Draw and charge, but send nothing yet; `record` or `rows` lets these very reports leave."""
+        given = [rows] if isinstance(rows, Mapping) else list(rows)
+        entry = self._client.claim(self._person, service, given)
+        return Preview(rows, tuple(map(json.loads, entry.bodies)), float(entry.epsilon))
+
+    def budget(self) -> dict[str, float]:
+        """Return what is spent, and the cap."""
+        return {"spent": float(self._client.wallet.spent(self._person)), "cap": float(self._client.cap)}
+
+    def history(self) -> list[Entry]:
+        """Return everything that was drawn."""
+        return self._client.wallet.history(self._person)
+
+    def forget(self) -> None:
+        """Delete the reports here and, with the next delivery, at the collector; what was spent stays spent."""
+        self._client.wallet.forget(self._client.collection, self._person)
+
+
+def _draws(count: int) -> list[int]:
+    """Return draws from the operating system, or raise; there is no fallback."""
+    try:
+        words = os.urandom(8 * count)
+    except (OSError, NotImplementedError) as cause:
+        message = "The operating system's random generator failed. Nothing was encoded."
+        raise RandomnessError(message) from cause
+    whole = [int.from_bytes(words[place : place + 4], "little") for place in range(0, len(words), 4)]
+    return [draw_of_words(first, second) for first, second in zip(whole[::2], whole[1::2], strict=True)]
+
+
+def _public(rules: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the public columns of a service's one row, as they are: that is what public means."""
+    names = [attribute["name"] for attribute in rules["attributes"] if attribute["kind"] == "public"]
+    missing = [name for name in names if not rows or name not in rows[0]]
+    if missing:
+        problem = "the column is missing."
+        raise RecordError(problem, code="missing-column", service=rules["name"], column=missing[0])
+    return {name: rows[0][name] for name in names}
+
+
+def _body(person: Person, service: str, slot: int, codes: Sequence[int], public: Mapping[str, Any]) -> str:
+    report: dict[str, Any] = {"person": person, "service": service, "slot": slot, "codes": list(codes)}
+    if public:
+        report["public"] = dict(public)
+    return json.dumps(report, separators=(",", ":"))

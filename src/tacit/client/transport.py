@@ -1,0 +1,91 @@
+"""Requests to a collector: JSON over HTTP, without redirects, and what an answer means for what was sent."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from tacit.errors import UsageError
+
+__all__ = ["Answered", "Transport"]
+
+MOST_BYTES = 1 << 20
+"""Bytes of an answer: contracts are below 256 KiB."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An answer: its status (0 if there was none), its bytes, and seconds to wait before the next try."""
+
+    status: int
+    content: bytes = b""
+    retry_after: float = 0.0
+
+    @property
+    def data(self) -> Any:
+        """The answer as JSON, or None."""
+        try:
+            return json.loads(self.content)
+        except ValueError:
+            return None
+
+    @property
+    def code(self) -> str:
+        """The stable code of an error."""
+        data = self.data
+        code = data.get("code") if isinstance(data, dict) else None
+        return code if isinstance(code, str) and len(code) <= 64 else ""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether trying again would bring the same."""
+        return 400 <= self.status < 500 and self.status not in (408, 429)
+
+
+class Transport:
+    """Talks to one collector."""
+
+    def __init__(self, url: str, timeout: float = 30.0) -> None:
+        parts = urlsplit(url)
+        local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            message = "A collector's address starts with https:// (or http:// on this machine)."
+            raise UsageError(message, code="bad-option")
+        if parts.scheme == "http" and not local:
+            message = "Reports and keys leave this machine over https only."
+            raise UsageError(message, code="no-tls")
+        self._parts, self._timeout = parts, timeout
+
+    def _connection(self) -> http.client.HTTPConnection:
+        host, port = str(self._parts.hostname), self._parts.port
+        if self._parts.scheme == "https":
+            context = ssl.create_default_context()
+            return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
+        return http.client.HTTPConnection(host, port, timeout=self._timeout)
+
+    def get(self, path: str) -> Answered:
+        """Fetch something."""
+        return self._ask("GET", path, None)
+
+    def post(self, path: str, body: str) -> Answered:
+        """Send something."""
+        return self._ask("POST", path, body.encode())
+
+    def _ask(self, method: str, path: str, body: bytes | None) -> Answered:
+        connection = self._connection()
+        try:
+            headers = {"Content-Type": "text/plain;charset=UTF-8"} if body is not None else {}
+            connection.request(method, self._parts.path.rstrip("/") + path, body, headers)
+            response = connection.getresponse()
+            content = response.read(MOST_BYTES)
+            after = response.getheader("Retry-After", "")
+            seconds = min(3600.0, float(after)) if after.isdigit() else 0.0
+            return Answered(response.status, content, seconds)
+        except (OSError, http.client.HTTPException):
+            return Answered(0)
+        finally:
+            connection.close()
