@@ -18,7 +18,7 @@ import pyarrow as pa
 from tacit.errors import EngineError, ReportError
 from tacit.schema import Service
 
-__all__ = ["Batch", "Engine", "Upload", "counted", "is_long", "rollup_of", "unfit", "unrunnable"]
+__all__ = ["Batch", "Engine", "Upload", "counted", "is_long", "rollup_of", "uncounted", "unfit", "unrunnable"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +93,13 @@ def counted(table: str, by: Sequence[str], *, again: bool = False) -> str:
     columns = ", ".join(["channel", "code", *(f'"{name}"' for name in by)])
     people = 'sum("0n")' if again else "count(*)"
     return f'SELECT {columns}, CAST({people} AS BIGINT) AS "0n" FROM "{table}" GROUP BY {columns}'  # noqa: S608
+
+
+def uncounted(table: str, key: str, by: Sequence[str]) -> str:
+    """Return the SELECT that takes a person, the parameter, out of a rollup: rows that count her reports below zero."""
+    columns = ", ".join(["channel", "code", *(f'"{name}"' for name in by)])
+    hers = f'CAST("{key}" AS VARCHAR) = ?'
+    return f'SELECT {columns}, CAST(-count(*) AS BIGINT) AS "0n" FROM "{table}" WHERE {hers} GROUP BY {columns}'  # noqa: S608
 
 
 def is_long(rows: int, least: int) -> bool:

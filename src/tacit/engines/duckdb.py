@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.engines.base import Batch, Upload, counted, is_long, rollup_of, unfit, unrunnable
+from tacit.engines.base import Batch, Upload, counted, is_long, rollup_of, uncounted, unfit, unrunnable
 from tacit.errors import EngineError
 
 __all__ = ["DuckDB"]
@@ -55,7 +55,7 @@ class DuckDB:
 
     def add_contract(self, name: str, text: str) -> None:
         """Store a contract."""
-        self._connection.execute("INSERT INTO tacit_collections VALUES (?, ?)", [name, text])
+        self._rows("INSERT INTO tacit_collections VALUES (?, ?)", [name, text])
 
     def store_dimension(self, name: str, key: str, table: pa.Table) -> None:
         """Keep a public table; one of the same name is replaced."""
@@ -129,16 +129,18 @@ class DuckDB:
 
     def forget(self, tables: Sequence[tuple[str, str]], person: int | str) -> int:
         """Delete a person from tables, given with their keys, and from their rollups; return how many rows."""
-        deleted, rolled = 0, self.rollups()
+        deleted, rolled, connection = 0, self.rollups(), self._connection.cursor()
         with self._door:
+            connection.begin()
             for table, key in tables:
-                column = f'CAST("{key}" AS VARCHAR)'  # a key of another type is nobody's
-                query = f'DELETE FROM "{table}" WHERE {column} = ?'  # noqa: S608
-                [(count,)] = self._connection.execute(query, [str(person)]).fetchall()
+                if table in rolled:
+                    fewer = uncounted(table, key, rolled[table])
+                    connection.execute(f'INSERT INTO "{rollup_of(table)}" {fewer}', [str(person)])
+                query = f'DELETE FROM "{table}" WHERE CAST("{key}" AS VARCHAR) = ?'  # noqa: S608
+                [(count,)] = connection.execute(query, [str(person)]).fetchall()
                 deleted += count
-                if count and table in rolled:
-                    rows = f'CREATE OR REPLACE TABLE "{rollup_of(table)}" AS {counted(table, rolled[table])}'
-                    self._connection.execute(rows)
+            connection.commit()
+            connection.close()
         return deleted
 
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
@@ -146,10 +148,12 @@ class DuckDB:
         with self._door:
             connection = self._connection.cursor()
             connection.execute("CREATE TABLE IF NOT EXISTS tacit_rollups (name TEXT, columns TEXT[], rows BIGINT)")
+            connection.begin()
             connection.execute(f'CREATE OR REPLACE TABLE "{rollup_of(table)}" AS {counted(table, by)}')
             connection.execute("DELETE FROM tacit_rollups WHERE name = ?", [table])
             size = f'(SELECT count(*) FROM "{rollup_of(table)}")'  # noqa: S608
             connection.execute(f"INSERT INTO tacit_rollups VALUES (?, ?, {size})", [table, list(by)])  # noqa: S608
+            connection.commit()
             connection.close()
 
     def rollups(self) -> dict[str, tuple[str, ...]]:
@@ -166,9 +170,9 @@ class DuckDB:
         [(rows,)] = self._rows(f'SELECT count(*) FROM "{name}"')  # noqa: S608
         [(least,)] = self._rows("SELECT rows FROM tacit_rollups WHERE name = ?", [table])
         if is_long(rows, least):
-            self._connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS {counted(name, by, again=True)}')
+            self._rows(f'CREATE OR REPLACE TABLE "{name}" AS {counted(name, by, again=True)}')
             size = f'(SELECT count(*) FROM "{name}")'  # noqa: S608
-            self._connection.execute(f"UPDATE tacit_rollups SET rows = {size} WHERE name = ?", [table])  # noqa: S608
+            self._rows(f"UPDATE tacit_rollups SET rows = {size} WHERE name = ?", [table])  # noqa: S608
 
     def codes(self, table: str, channel: int) -> npt.NDArray[np.int64]:
         """Return the distinct codes of a channel."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 
-from tacit.engines.base import Batch, Upload, counted, is_long, rollup_of, unfit, unrunnable
+from tacit.engines.base import Batch, Upload, counted, is_long, rollup_of, uncounted, unfit, unrunnable
 from tacit.engines.dialect import in_postgres, short_name
 from tacit.errors import EngineError
 
@@ -165,11 +165,11 @@ class Postgres:
         with self._connection() as connection:
             rolled = _rollups(connection)
             for table, key in tables:
+                if table in rolled:
+                    fewer = f'INSERT INTO "{rollup_of(table)}" {uncounted(table, key, rolled[table])}'
+                    connection.execute(in_postgres(fewer), [str(person)])
                 query = f"DELETE FROM {_quoted(table)} WHERE {_quoted(key)}::text = $1"  # noqa: S608
-                count = connection.execute(query, [str(person)]).rowcount
-                deleted += count
-                if count and table in rolled:
-                    self._replace_rollup(connection, table, rolled[table], counted(table, rolled[table]))
+                deleted += connection.execute(query, [str(person)]).rowcount
         return deleted
 
     def add_rollup(self, table: str, by: Sequence[str]) -> None:

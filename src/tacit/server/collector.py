@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import threading
@@ -63,7 +64,8 @@ class Collector:
     def _open(self, collection: Collection) -> None:
         contract = collection.contract
         names = [service.name for service in collection.schema.services]
-        self.inbox.add_collection(collection.id, names, contract.round, contract.tier)
+        schema = hashlib.sha256(repr(collection.schema).encode()).hexdigest()[:16]
+        self.inbox.add_collection(collection.id, names, f"{contract.round} {schema}", contract.tier)
         self._judges[collection.id] = Judge(contract)
 
     @property
