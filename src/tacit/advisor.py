@@ -165,11 +165,15 @@ class _Expectation:
     def _product(self, number: int, left: Functional, right: Functional) -> tuple[float, float]:
         """Return the mean products of two estimates and of two truths of a service; decoding is linear."""
         decoder, population = self._decoders[number], self._populations[number]
+
+        def squares(functional: Functional) -> tuple[float, float]:
+            found = moments(decoder, functional, population)
+            return found.estimate + rounding_variance(functional, population), found.truth
+
         if left is right:
-            same = moments(decoder, left, population)
-            return same.estimate, same.truth
-        both, first, second = (moments(decoder, f, population) for f in (left + right, left, right))
-        return (both.estimate - first.estimate - second.estimate) / 2, (both.truth - first.truth - second.truth) / 2
+            return squares(left)
+        both, first, second = (squares(functional) for functional in (left + right, left, right))
+        return (both[0] - first[0] - second[0]) / 2, (both[1] - first[1] - second[1]) / 2
 
     def _functional(self, total: Total) -> Functional:
         if total.functional is None and total.pieces:

@@ -210,3 +210,13 @@ def test_the_client_needs_nothing_heavy() -> None:
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ)
     assert result.stdout.strip() == "[]"
+
+
+def test_what_no_collector_takes_is_refused_before_it_is_charged(client: Client) -> None:
+    for person in ("", "a\u00a0b", "x" * 201, 2**70, True):
+        with pytest.raises(UsageError):
+            client.person(person).record("users", ROW)
+    for value in ("\ud800", float("nan"), 2**70, {}):
+        with pytest.raises(TacitError):
+            client.person("fine").record("users", {"age": 1, "os": value})
+    assert client.person("fine").budget()["spent"] == 0.0

@@ -25,13 +25,11 @@ from tacit.functions import (
     sharing_statement,
 )
 
-USERS = tc.Service(
-    "users",
-    key="uid",
-    attributes=[tc.Ordinal("age", 0, 9), tc.Categorical("kind", ["x", "y"], null=True), tc.Public("os")],
-)
+KIND, SCORE = tc.Categorical("kind", ["x", "y"], null=True), tc.Ordinal("score", 0, 4, null=True)
+PUBLIC = [tc.Public("os"), tc.Public("fee")]
+USERS = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", 0, 9), KIND, SCORE, *PUBLIC])
 ORDERS = tc.Service("orders", key="uid", attributes=[tc.Ordinal("pay", 0, 4)], at_most=3, sends=2)
-COLLECTION = tc.Collection(tc.Schema([USERS, ORDERS]), 6.0)
+COLLECTION = tc.Collection(tc.Schema([USERS, ORDERS]), 12.0)
 N = 3_000
 INNER = "SELECT COUNT(*) FROM users WHERE age < 4"
 QUESTIONS = [
@@ -39,6 +37,8 @@ QUESTIONS = [
     "SELECT COUNT(*) AS x FROM users WHERE age < 4 AND os = 'i'",
     "SELECT os, SUM(age) AS x FROM users WHERE kind = 'x' GROUP BY os",
     "SELECT AVG(age) AS x FROM users WHERE os <> 'z'",
+    "SELECT AVG(score) AS x FROM users u WHERE u.os <> 'z' AND u.age > 2",
+    "SELECT AVG(fee) AS x FROM users WHERE age > 2",
 ]
 
 
@@ -49,7 +49,9 @@ def raw() -> dict[str, pa.Table]:
         "uid": np.arange(N),
         "age": source.integers(0, 10, N),
         "kind": pa.array(source.choice(["x", "y"], N), mask=source.random(N) < 0.1),
+        "score": pa.array(source.integers(0, 5, N), mask=source.random(N) < 0.4),
         "os": source.choice(["i", "a"], N),
+        "fee": pa.array(source.random(N), mask=source.random(N) < 0.5),
     }
     return {"users": pa.table(users), "orders": pa.table({"uid": owner, "pay": source.integers(0, 5, len(owner))})}
 
@@ -58,7 +60,9 @@ def reports_of(connection: duckdb.DuckDBPyConnection) -> dict[str, pa.Table]:
     """Share both tables by SQL and return what was written."""
     for name, table in raw().items():
         connection.register(name, table)
-    connection.execute("CREATE TABLE ldp_users (uid BIGINT, slot SMALLINT, channel INTEGER, code BIGINT, os VARCHAR)")
+    connection.execute(
+        "CREATE TABLE ldp_users (uid BIGINT, slot SMALLINT, channel INTEGER, code BIGINT, os VARCHAR, fee DOUBLE)"
+    )
     connection.execute("CREATE TABLE ldp_orders (uid BIGINT, slot SMALLINT, channel INTEGER, code BIGINT)")
     assert share(connection, sharing_statement(COLLECTION, "users", "users", "ldp_users")) == N
     assert share(connection, sharing_statement(COLLECTION, "orders", "orders", "ldp_orders", people="users")) == 2 * N
@@ -105,6 +109,13 @@ def test_sharing_and_rewriting_in_duckdb() -> None:
         rewrite(COLLECTION, "SELECT kind, COUNT(*) FROM users GROUP BY kind", "ldp_users")
     with pytest.raises(TacitError):
         sharing_statement(COLLECTION, "orders", "orders", "ldp_orders")
+    connection.execute("CREATE TABLE twice AS SELECT * FROM users UNION ALL (SELECT * FROM users LIMIT 1)")
+    with pytest.raises(duckdb.Error, match="would report twice"):
+        share(connection, sharing_statement(COLLECTION, "users", "twice", "ldp_users"))
+    [(count,)] = connection.execute("SELECT count(*) FROM ldp_users").fetchall()
+    assert count == N, "nothing was written"
+    everybody_twice = sharing_statement(COLLECTION, "orders", "orders", "ldp_orders", people="twice")
+    assert share(connection, everybody_twice) == 2 * N
 
 
 def test_buffers_merge_over_any_partition() -> None:

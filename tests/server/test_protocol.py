@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +13,12 @@ from typing import Any
 import httpx
 import pytest
 
+import tacit as tc
 from support.collectors import COLLECTION, Serving, body_of, reports_of, serving
+from tacit.errors import OverloadedError
+from tacit.server.collector import Collector
+from tacit.server.inbox import Inbox
+from tacit.server.keys import Keys
 
 
 @pytest.fixture(scope="module")
@@ -150,3 +157,85 @@ def test_a_collector_beyond_this_machine_needs_tls_and_keys(tmp_path: Path, caps
     assert "no-tls" in capsys.readouterr().err
     assert main(["serve", str(tmp_path), "--host", "0.0.0.0", "--behind-proxy"]) == 2
     assert "no-keys" in capsys.readouterr().err
+
+
+def test_half_a_letter_is_refused_and_sinks_nothing(collector: Serving, client: httpx.Client) -> None:
+    [good] = [report for report in reports_of(20_000, 1) if report["service"] == "users"]
+    text = '{"tacit":1,"reports":[' + json.dumps(good) + ',{"person":"p","service":"users","slot":0,"codes":[1],'
+    text += '"public":{"os":"\\ud800"}}]}'
+    assert statuses(client.post(collector.path, content=text.encode())) == ["stored", "wrong-public"]
+
+
+def test_without_keys_pages_of_others_may_not_borrow_it(collector: Serving, client: httpx.Client) -> None:
+    body = {"tacit": 1, "person": "u-1"}
+    for headers in ({"Origin": "https://evil.example"}, {"Host": "stats.example.org"}):
+        response = client.post("/v1/forget", json=body, headers=headers)
+        assert (response.status_code, response.json()["code"]) == (403, "wrong-origin")
+    assert client.post("/v1/forget", json=body, headers={"Origin": "http://localhost:3000"}).status_code == 200
+
+
+def test_keys_are_for_scopes_origins_and_services(tmp_path: Path) -> None:
+    keys = Keys(tmp_path / "one" / "store" / "keys.json")
+    (tmp_path / "one" / "store").mkdir(parents=True)
+    page = keys.create("shop", ["ingest"], "https://shop.example/", ["users"])
+    analyst = keys.create("analyst", ["query"])
+    with serving(tmp_path / "one") as running, running.client() as client:
+        reports = reports_of(0, 2)
+        at_home = {"Origin": "https://shop.example"}
+        found = client.post(running.path, json=body_of(reports, key=page), headers=at_home)
+        expected = {"users": "stored", "orders": "wrong-service"}
+        assert statuses(found) == [expected[report["service"]] for report in reports]
+        assert found.headers["access-control-allow-origin"] == "https://shop.example"
+        forget = {"tacit": 1, "person": "u-1", "key": page}
+        query = {"tacit": 1, "sql": "SELECT COUNT(*) AS n FROM users"}
+        cases: list[tuple[str, dict[str, Any], dict[str, str], int, str]] = [
+            (running.path, body_of(reports), {}, 401, "unknown-key"),
+            (running.path, body_of(reports, key="\ud800"), {}, 401, "unknown-key"),
+            (running.path, body_of(reports, key=analyst), {}, 403, "wrong-scope"),
+            (running.path, body_of(reports, key=page), {"Origin": "https://evil.example"}, 403, "wrong-origin"),
+            (running.path, body_of(reports, key=page), {}, 403, "wrong-origin"),
+            ("/v1/forget", forget, at_home, 403, "token-needed"),
+            ("/v1/query", query | {"key": page}, at_home, 403, "wrong-scope"),
+            ("/v1/query", query, {}, 401, "unknown-key"),
+        ]
+        for path, body, headers, status, code in cases:
+            response = client.post(path, content=json.dumps(body).encode(), headers=headers)
+            assert (response.status_code, response.json()["code"]) == (status, code), (path, code)
+        assert client.post("/v1/query", json=query | {"key": analyst}).json()["rows"][0]["n"] == 2
+    assert page.encode() not in (tmp_path / "one" / "store" / "keys.json").read_bytes()
+
+
+def test_a_person_is_in_one_tier_of_a_round(tmp_path: Path) -> None:
+    schema = tc.Schema([tc.Service("s", key="uid", attributes=[tc.Ordinal("a", 0, 3)])])
+    tiers = [tc.Collection(schema, epsilon, tier=tier) for tier, epsilon in (("", 1.0), ("high", 2.0))]
+    collector = Collector(tmp_path)
+    for tier in tiers:
+        collector.publish(tier)
+    report = {"person": "p", "service": "s", "slot": 0, "codes": [0]}
+    assert collector.accept(tiers[0].id, [report]).result() == [{"status": "stored"}]
+    assert collector.accept(tiers[1].id, [report]).result() == [{"status": "refused", "code": "wrong-tier"}]
+    collector.close()
+
+
+def test_a_commit_that_fails_leaves_no_kinds_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = tc.Schema([tc.Service("s", key="uid", attributes=[tc.Ordinal("a", 0, 3), tc.Public("fee")])])
+    collection = tc.Collection(schema, 1.0)
+    collector = Collector(tmp_path)
+    collector.publish(collection)
+    report = {"person": "p", "service": "s", "slot": 0, "codes": [0], "public": {"fee": 3}}
+    original = Inbox._store
+
+    def full(self: Inbox, request: Any) -> Any:
+        original(self, request)
+        message = "disk full"
+        raise sqlite3.OperationalError(message)
+
+    monkeypatch.setattr(Inbox, "_store", full)
+    with pytest.raises(OverloadedError):
+        collector.accept(collection.id, [report]).result()
+    monkeypatch.setattr(Inbox, "_store", original)
+    assert collector.accept(collection.id, [report]).result() == [{"status": "stored"}]
+    collector.close()
+    again = Collector(tmp_path)
+    assert again.query("SELECT SUM(fee) AS s FROM s")["s"].value == 3.0
+    again.close()

@@ -18,6 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", default="", help="whose key to create, or the digest of the one to revoke")
     parser.add_argument("--scope", action="append", default=[], help="ingest, query, admin or audit; may be repeated")
     parser.add_argument("--origin", default="", help="the page a browser's key is bound to, as https://shop.example")
+    parser.add_argument("--service", action="append", default=[], help="a service it may report to; may be repeated")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -27,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     keys = Keys(folder / "keys.json")
     if options.action == "create":
-        made = keys.create(options.name, options.scope or ["ingest"], options.origin)
+        made = keys.create(options.name, options.scope or ["ingest"], options.origin, options.service)
         print(json.dumps({"key": made}) if options.json else f"{made}\nThis is shown once; only its hash is kept.")
     elif options.action == "revoke":
         revoked = keys.revoke(options.name)

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     read = [Collection.from_file(path) for path in options.collections]  # before anything is made
     collector = Collector(folder)
     keys = Keys(folder / "keys.json")
-    if not _is_loopback(options.host) and not keys.required:
+    if (options.behind_proxy or not _is_loopback(options.host)) and not keys.required:
         collector.close()
         message = "Beyond this machine a collector needs keys. Make some first: tacit keys create."
         raise UsageError(message, code="no-keys")

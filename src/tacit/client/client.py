@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.client.interpreter import Interpreter, draw_of_words
+from tacit.client.record import check_person, is_plain
 from tacit.client.transport import Answered, Transport
 from tacit.client.wallet import Entry, Person, Waiting, Wallet
 from tacit.errors import ContractError, EngineError, RandomnessError, RecordError, UnknownNameError, UsageError
@@ -138,6 +139,7 @@ class Client:
         """Return a person's reports of a service: drawn now, charged and stored, or found."""
         if service not in self._services:
             raise UnknownNameError("service", service, self._services)
+        check_person(person)
         rules = self._services[service]
         reports = rules.get("sends", 1)
         cost = reports * sum((Fraction(channel["epsilon"]) for channel in rules["channels"]), Fraction(0))
@@ -188,14 +190,16 @@ class Client:
                 if answered.status != 200:
                     return answered
                 self._wallet.told(self.collection, person)
-            most = BATCH
-            while waiting := self._wallet.waiting(self.collection, most):
+            most, after, failed = BATCH, 0, None
+            while waiting := self._wallet.waiting(self.collection, most, after):
                 answered = self._transport.post(f"/v1/collections/{self.collection}/reports", self._batch(waiting))
-                if answered.status == 413 and len(waiting) > 1:
-                    most = len(waiting) // 2
+                if answered.status in (413, 500) and len(waiting) > 1:
+                    most = len(waiting) // 2  # one report that cannot be taken must not keep others waiting
+                elif answered.status == 500:
+                    after, failed = waiting[0].number, answered
                 elif not self._settled(waiting, answered):
                     return answered
-            return None
+            return failed
 
     def _request(self, **members: Any) -> str:
         key = {"key": self._key} if self._key else {}
@@ -272,8 +276,13 @@ class PersonClient:
         return self._client.wallet.history(self._person)
 
     def forget(self) -> None:
-        """Delete the reports here and, with the next delivery, at the collector; what was spent stays spent."""
-        self._client.wallet.forget(self._client.collection, self._person)
+        """Delete all reports here and, with the next delivery, at the collector; what was spent stays spent.
+
+        A collector forgets a person in everything it collects, so no open round takes reports of hers again.
+        """
+        rounds = {entry.collection for entry in self._client.wallet.history(self._person)}
+        for collection in rounds | {self._client.collection}:
+            self._client.wallet.forget(collection, self._person)
 
 
 def _draws(count: int) -> list[int]:
@@ -294,6 +303,10 @@ def _public(rules: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict
     if missing:
         problem = "the column is missing."
         raise RecordError(problem, code="missing-column", service=rules["name"], column=missing[0])
+    for name in names:
+        if not is_plain(rows[0][name]):
+            problem = "a public value is text, a number of 64 bits, true, false or null."
+            raise RecordError(problem, code="wrong-public", service=rules["name"], column=name)
     return {name: rows[0][name] for name in names}
 
 

@@ -172,11 +172,14 @@ class Wallet:
             found = [self._entry(collection, who, service) for collection, service in rows]
         return [entry for entry in found if entry is not None]
 
-    def waiting(self, collection: str, most: int) -> list[Waiting]:
-        """Return reports that may leave and were not acknowledged, oldest first."""
-        query = "SELECT number, body FROM reports WHERE collection = ? AND status = 'waiting' ORDER BY number LIMIT ?"
+    def waiting(self, collection: str, most: int, after: int = 0) -> list[Waiting]:
+        """Return reports that may leave and were not acknowledged, oldest first, from a number on."""
+        query = (
+            "SELECT number, body FROM reports "
+            "WHERE collection = ? AND status = 'waiting' AND number > ? ORDER BY number LIMIT ?"
+        )
         with self._lock:
-            return [Waiting(*row) for row in self._file.execute(query, (collection, most))]
+            return [Waiting(*row) for row in self._file.execute(query, (collection, after, most))]
 
     def settle(self, outcomes: Sequence[tuple[int, str, str]]) -> None:
         """Note what became of reports: numbers, statuses and codes."""

@@ -63,12 +63,15 @@ def moments(decoder: Decoder, functional: Functional, population: Population) ->
 
 
 def rounding_variance(functional: Functional, population: Population) -> float:
-    """Return the mean variance that dithering adds to a functional, ticks being even between representatives.
+    """Return the mean variance that dithering adds to a person's total, ticks being even between representatives.
 
     A tick at the share r of the way to the next representative is rounded up with probability r, which moves the
-    functional by its difference d: a variance of r (1 - r) d**2. Attributes are taken one by one.
+    functional by its difference d: a variance of r (1 - r) d**2. Attributes are taken one by one; each of a person's
+    reports is of a row as often as places have one, and rounds anew.
     """
     total, service = 0.0, population.service
+    plain = len(service.service.sensitive)
+    reported = service.service.sends * (population.row_share if service.service.extras else 1.0)
     for i in service.dithered:
         attribute = service.service.sensitive[i]
         assert isinstance(attribute, Ordinal)  # noqa: S101  nothing else is dithered
@@ -77,12 +80,13 @@ def rounding_variance(functional: Functional, population: Population) -> float:
         between = list(population.frequencies)
         halves = own[: count - 1] + own[1:count]
         between[i] = halves / max(float(halves.sum()), 1e-300) * own[:count].sum()
-        terms: Terms = [
-            (term.coefficient, {**term.factors, i: np.diff(term.factors[i][:count])})
-            for term in functional.terms
-            if i in term.factors
-        ]
-        total += (1 - 1 / gap**2) / 6 * mean_square(terms, between)
+        terms: Terms = []
+        for term in functional.terms:
+            if i in term.factors:
+                own_factors = {k: vector for k, vector in term.factors.items() if k < plain}
+                presence = float(term.factors[plain][0]) if plain in term.factors else 1.0
+                terms.append((term.coefficient * presence, {**own_factors, i: np.diff(term.factors[i][:count])}))
+        total += reported * (1 - 1 / gap**2) / 6 * mean_square(terms, between)
     return total
 
 

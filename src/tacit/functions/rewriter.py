@@ -68,7 +68,9 @@ def _split(scope: Scope, statement: exp.Select) -> tuple[exp.Expr | None, exp.Ex
     where = statement.args.get("where")
     parts = list(where.this.flatten()) if where and isinstance(where.this, exp.And) else [where.this] if where else []
     outside = [_bare(part) for part in parts if _is_public(scope, part)]
-    inside = [part for part in parts if not any(_is_public(scope, column) for column in part.find_all(exp.Column))]
+    inside = [
+        _bare(part) for part in parts if not any(_is_public(scope, column) for column in part.find_all(exp.Column))
+    ]
     if len(outside) + len(inside) < len(parts):
         raise _refusal(scope, where or statement, "conditions that are public or sensitive, joined by AND")
     return exp.and_(*outside) if outside else None, exp.and_(*inside) if inside else None
@@ -86,12 +88,20 @@ def _column(scope: Scope, node: exp.Expr, inner: str) -> exp.Expr:
         if _is_public(scope, value):
             made = exp.Sum(this=exp.Mul(this=exp.paren(_bare(value)), expression=_contribution("COUNT(*)", inner)))
         else:
-            made = _summed(f"SUM({value.sql(dialect='duckdb')})", inner)
+            made = _summed(f"SUM({_bare(value).sql(dialect='duckdb')})", inner)
         if isinstance(aggregate, exp.Avg):
-            made = exp.Div(this=made, expression=_summed("COUNT(*)", inner), typed=False, safe=False)
+            made = exp.Div(this=made, expression=_present(scope, value, inner), typed=False, safe=False)
     else:
         raise _refusal(scope, node, "public columns, COUNT(*), SUM(…) and AVG(…)")
     return exp.alias_(made, name) if name else made
+
+
+def _present(scope: Scope, value: exp.Expr, inner: str) -> exp.Expr:
+    """Return how many rows have a value: what an average is divided by."""
+    if not _is_public(scope, value):
+        return _summed(f"COUNT({_bare(value).sql(dialect='duckdb')})", inner)
+    known = exp.Not(this=exp.Is(this=exp.paren(_bare(value)), expression=exp.Null()))
+    return exp.Sum(this=exp.Case().when(known, _contribution("COUNT(*)", inner)))
 
 
 def _contribution(aggregate: str, inner: str) -> exp.Expr:

@@ -113,7 +113,11 @@ def sharing_statement(
     kept = "".join(f", {quote}{attribute.name}{quote}" for attribute in own.public)
     attributes = [f"{quote}{attribute.name}{quote}" for attribute in own.sensitive]
     if own.one_to_one:
-        arguments, rows = ", ".join(attributes), source
+        refuse = "error" if dialect == "duckdb" else "raise_error"
+        twice = f"(SELECT count(*) - count(DISTINCT {key}) FROM {source})"  # noqa: S608
+        problem = f"{own.name}: a person has two rows, and would report twice. Nothing was written."
+        once = f"CASE WHEN {twice} = 0 THEN TRUE ELSE CAST({refuse}('{problem}') AS BOOLEAN) END"
+        arguments, rows = ", ".join(attributes), f"{source} WHERE {once}"
     elif not people:
         raise _nobody(own)
     else:
@@ -122,7 +126,7 @@ def sharing_statement(
         everybody = f"{quote}{people}{quote}"
         grouped = f"SELECT {key}, {gather} AS rows_ FROM {source} GROUP BY {key}"  # noqa: S608
         arguments = "rows_"
-        rows = f"(SELECT {key} FROM {everybody}) LEFT JOIN ({grouped}) USING ({key})"  # noqa: S608
+        rows = f"(SELECT DISTINCT {key} FROM {everybody}) LEFT JOIN ({grouped}) USING ({key})"  # noqa: S608
     encoded = f"SELECT {key}{kept}, ldp_encode('{own.name}', {arguments}) AS codes FROM {rows}"  # noqa: S608
     channels = len(compiled.channels)
     divided = f"place // {channels}" if dialect == "duckdb" else f"place DIV {channels}"
@@ -148,13 +152,16 @@ def sharing_rows(collection: Collection, service: str, frame: Any, people: Any) 
     own = collection.contract[service].service
     names = [attribute.name for attribute in own.sensitive]
     if own.one_to_one:
+        if not frame.groupBy(own.key).count().where("count > 1").isEmpty():
+            problem = "a person has two rows, and would report twice. Nothing was encoded."
+            raise RecordError(problem, code="duplicate-key", service=own.name)
         return frame.select(own.key, *names, *(attribute.name for attribute in own.public))
     if people is None:
         raise _nobody(own)
     from pyspark.sql.functions import collect_list, struct
 
     grouped = frame.groupBy(own.key).agg(collect_list(struct(*names)).alias("rows_"))
-    return people.select(own.key).join(grouped, [own.key], "left")
+    return people.select(own.key).distinct().join(grouped, [own.key], "left")
 
 
 def _nobody(service: Service) -> UsageError:

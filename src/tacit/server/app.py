@@ -10,6 +10,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -19,7 +20,7 @@ from starlette.routing import Route
 from tacit.errors import AccessError, OverloadedError, QueryError, TacitError, UsageError
 from tacit.server.collector import Collector
 from tacit.server.judge import is_person
-from tacit.server.keys import Keys, Scope
+from tacit.server.keys import Key, Keys, Scope
 
 __all__ = ["make_app"]
 
@@ -31,6 +32,7 @@ QUERY_SECONDS = 30.0
 STATUS = {
     "unknown-key": 401,
     "wrong-scope": 403,
+    "token-needed": 403,
     "wrong-origin": 403,
     "unknown-collection": 404,
     "too-large": 413,
@@ -76,7 +78,7 @@ class _Server:
 
     async def reports(self, request: Request) -> Response:
         """Judge and store reports."""
-        body = await self._body(request, "ingest")
+        body, key = await self._body(request, "ingest")
         reports = body.get("reports")
         if not isinstance(reports, list):
             message = "reports must be a list."
@@ -84,7 +86,7 @@ class _Server:
         if len(reports) > MOST_REPORTS:
             message = f"{len(reports)} reports in one request; at most {MOST_REPORTS}."
             raise _BodyError(message, code="too-large")
-        accepted = self.collector.accept(request.path_params["id"], reports)
+        accepted = self.collector.accept(request.path_params["id"], reports, key.services if key else ())
         statuses = await asyncio.wrap_future(accepted)
         for status in statuses:
             self.counts[status["status"]] += 1
@@ -92,7 +94,10 @@ class _Server:
 
     async def forget(self, request: Request) -> Response:
         """Delete a person."""
-        body = await self._body(request, "ingest")
+        body, key = await self._body(request, "ingest")
+        if key is not None and key.origin:
+            message = "A browser's key is public: who deletes somebody must prove to be her, which needs a token."
+            raise AccessError(message, code="token-needed")
         person = body.get("person")
         if not is_person(person):
             message = "person must be text or a whole number."
@@ -103,7 +108,7 @@ class _Server:
 
     async def query(self, request: Request) -> Response:
         """Answer a question."""
-        body = await self._body(request, "query")
+        body, _ = await self._body(request, "query")
         text, confidence = body.get("sql"), body.get("confidence", 0.95)
         if not isinstance(text, str):
             message = "sql must be text."
@@ -127,7 +132,7 @@ class _Server:
         numbers |= {"tacit_reports_known": kept["known"], "tacit_reports_pending": kept["pending"]}
         return PlainTextResponse("".join(f"{name} {value}\n" for name, value in numbers.items()))
 
-    async def _body(self, request: Request, scope: Scope) -> dict[str, Any]:
+    async def _body(self, request: Request, scope: Scope) -> tuple[dict[str, Any], Key | None]:
         """Read a body and check its version and key."""
         received = bytearray()
         async for chunk in request.stream():
@@ -146,8 +151,17 @@ class _Server:
             message = f"This collector speaks version {VERSION}: send it as the member tacit."
             raise _BodyError(message, code="protocol-version")
         if self.keys.required:
-            self.keys.check(body.get("key"), scope, request.headers.get("origin"))
-        return body
+            return body, self.keys.check(body.get("key"), scope, request.headers.get("origin"))
+        if not _is_local(request):
+            message = "Without keys this collector serves this machine alone. Make some: tacit keys create."
+            raise AccessError(message, code="wrong-origin")
+        return body, None
+
+
+def _is_local(request: Request) -> bool:
+    """Tell whether a request is of this machine, also by the names it uses: pages of others may not borrow it."""
+    named = [request.headers.get("host", ""), urlsplit(request.headers.get("origin", "")).netloc or "localhost"]
+    return all(urlsplit(f"//{name}").hostname in ("localhost", "127.0.0.1", "::1") for name in named)
 
 
 def _problem(error: TacitError) -> Response:

@@ -18,7 +18,8 @@ from tacit.answer import Answer
 from tacit.collection import Collection
 from tacit.contract import ServiceContract
 from tacit.database import Database, connect
-from tacit.errors import PrivacyError, TacitError, UnknownNameError
+from tacit.errors import UnknownNameError
+from tacit.plain import service_data
 from tacit.server.inbox import Inbox, Pending, Status
 from tacit.server.judge import Judge, Person, Refused, Report
 
@@ -44,7 +45,7 @@ class Collector:
     """
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # keys of people are in it
         self.inbox = Inbox(folder / "inbox.db")
         self.database: Database = connect(folder / "reports.tacit")
         self._judges: dict[str, Judge] = {}
@@ -64,8 +65,9 @@ class Collector:
     def _open(self, collection: Collection) -> None:
         contract = collection.contract
         names = [service.name for service in collection.schema.services]
-        schema = hashlib.sha256(repr(collection.schema).encode()).hexdigest()[:16]
-        self.inbox.add_collection(collection.id, names, f"{contract.round} {schema}", contract.tier)
+        data = json.dumps([service_data(service) for service in collection.schema.services])
+        schema = hashlib.sha256(data.encode()).hexdigest()[:16]
+        self.inbox.add_collection(collection.id, names, f"{contract.round} {schema}")
         self._judges[collection.id] = Judge(contract)
 
     @property
@@ -80,10 +82,20 @@ class Collector:
             raise UnknownNameError("collection", name[:64], (), code="unknown-collection")
         return found
 
-    def accept(self, collection: str, reports: Sequence[Any]) -> Future[list[dict[str, str]]]:
-        """Judge and store reports; the statuses, one for each, come once what they acknowledge is on disk."""
+    def accept(
+        self, collection: str, reports: Sequence[Any], services: Sequence[str] = ()
+    ) -> Future[list[dict[str, str]]]:
+        """Judge and store reports; the statuses, one for each, come once what they acknowledge is on disk.
+
+        ``services`` are those that the sender may report to, if not all.
+        """
         self.collection(collection)
         judged = [self._judges[collection](report) for report in reports]
+        if services:
+            judged = [
+                Refused("wrong-service") if isinstance(one, Report) and one.service not in services else one
+                for one in judged
+            ]
         good = [report for report in judged if isinstance(report, Report)]
         answer: Future[list[dict[str, str]]] = Future()
         if not good:
@@ -118,10 +130,18 @@ class Collector:
         """Bring all complete reports from the inbox to the analytical database; return how many."""
         with self._moving:
             return sum(
-                self._move(collection, compiled)
+                self._moved(collection, compiled)
                 for collection in self.database.collections
                 for compiled in collection.contract.services
             )
+
+    def _moved(self, collection: Collection, compiled: ServiceContract) -> int:
+        """Move one service; what cannot be moved stays in the inbox, and keeps no other service waiting."""
+        try:
+            return self._move(collection, compiled)
+        except Exception as cause:  # whatever it is, reports are safe where they are
+            LOG.error("reports of %s wait in the inbox: %s", compiled.service.name, type(cause).__name__)
+            return 0
 
     def _move(self, collection: Collection, compiled: ServiceContract) -> int:
         name, moved = compiled.service.name, 0
@@ -136,20 +156,16 @@ class Collector:
 
     def _move_now_and_then(self) -> None:
         while not self._stopped.wait(IDLE_SECONDS):
-            try:
-                self.move()
-            except PrivacyError:
-                raise
-            except TacitError as error:  # they stay in the inbox; the next question says what is wrong
-                LOG.error("reports wait in the inbox: %s", error.code)
+            self.move()
 
     def close(self) -> None:
-        """Store what waits, bring it to the database, and close."""
+        """Store what waits, and close; what is in the inbox is brought to the database at the next start."""
         self._stopped.set()
         self._mover.join()
-        self.move()
-        self.inbox.close()
-        self.database.close()
+        try:
+            self.inbox.close()
+        finally:
+            self.database.close()
 
 
 def stored_key(person: Person) -> str:

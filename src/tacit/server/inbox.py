@@ -32,13 +32,13 @@ WAITING = 2_000
 """Requests that may wait; more are turned away while there is nothing better to do with them."""
 
 TABLES = """
-CREATE TABLE IF NOT EXISTS places (place INTEGER PRIMARY KEY, collection TEXT, service TEXT, round TEXT, tier TEXT,
+CREATE TABLE IF NOT EXISTS places (place INTEGER PRIMARY KEY, collection TEXT, service TEXT, round TEXT,
   UNIQUE (collection, service));
 CREATE TABLE IF NOT EXISTS known (place INTEGER, person, slot INTEGER, digest BLOB,
   PRIMARY KEY (place, person, slot)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS members (round TEXT, person, collection TEXT, PRIMARY KEY (round, person)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pending (number INTEGER PRIMARY KEY AUTOINCREMENT, place INTEGER, person, slot INTEGER,
   content BLOB);
+CREATE INDEX IF NOT EXISTS whole ON pending (place, person);
 CREATE TABLE IF NOT EXISTS kinds (place INTEGER, number INTEGER, kind TEXT, PRIMARY KEY (place, number));
 CREATE TABLE IF NOT EXISTS forgotten (collection TEXT, digest BLOB, PRIMARY KEY (collection, digest)) WITHOUT ROWID;
 """
@@ -71,32 +71,32 @@ class Inbox:
         self._writer.executescript(TABLES)
         self._lock = threading.Lock()  # between the writer thread and everything else that writes
         self._places = {
-            (collection, service): (place, round_, tier)
-            for place, collection, service, round_, tier in self._writer.execute("SELECT * FROM places")
+            (collection, service): (place, round_)
+            for place, collection, service, round_ in self._writer.execute("SELECT * FROM places")
         }
-        self._kinds: dict[tuple[int, int], str] = {
-            (place, number): kind for place, number, kind in self._writer.execute("SELECT * FROM kinds")
-        }
+        self._kinds = self._read_kinds()
         self._thread = threading.Thread(target=self._serve, name="inbox", daemon=True)
         self._thread.start()
+
+    def _read_kinds(self) -> dict[tuple[int, int], str]:
+        return {(place, number): kind for place, number, kind in self._writer.execute("SELECT * FROM kinds")}
 
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")  # forgotten people leave no traces in free pages
         return connection
 
-    def add_collection(self, collection: str, services: Sequence[str], round_: str, tier: str) -> None:
-        """Make places for the services of a collection; a person reports to one tier of a round."""
+    def add_collection(self, collection: str, services: Sequence[str], round_: str) -> None:
+        """Make places for the services of a collection; a person reports to one collection of a round."""
         with self._lock:
             for service in services:
                 if (collection, service) in self._places:
                     continue
-                values = (collection, service, round_, tier)
-                cursor = self._writer.execute(
-                    "INSERT INTO places (collection, service, round, tier) VALUES (?, ?, ?, ?)", values
-                )
-                self._places[collection, service] = (int(cursor.lastrowid or 0), round_, tier)
+                insert = "INSERT INTO places (collection, service, round) VALUES (?, ?, ?)"
+                cursor = self._writer.execute(insert, (collection, service, round_))
+                self._places[collection, service] = (int(cursor.lastrowid or 0), round_)
 
     def put(self, collection: str, reports: Sequence[Report]) -> Future[list[Status]]:
         """Store reports that a judge has passed; the statuses come once they are on disk."""
@@ -152,21 +152,22 @@ class Inbox:
         except BaseException:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
+            self._kinds = self._read_kinds()  # those of this transaction were never stored
             raise
 
     def _store(self, request: _Request) -> list[Status]:
         statuses: list[Status] = []
         for report in request.reports:
-            place, round_, tier = self._places[request.collection, report.service]
+            place, round_ = self._places[request.collection, report.service]
             digest = _digest(report.content)
             if self._is_forgotten(request.collection, report.person):
                 statuses.append("forgotten")
             elif (status := self._known(place, report, digest)) is not None:
                 statuses.append(status)
+            elif self._is_elsewhere(round_, report.person, request.collection):
+                statuses.append("wrong-tier")
             elif not self._fits(place, report.kinds):
                 statuses.append("wrong-public")
-            elif tier and not self._joins(round_, report.person, request.collection):
-                statuses.append("wrong-tier")
             else:
                 identity = (place, report.person, report.slot)
                 self._writer.execute("INSERT INTO known VALUES (?, ?, ?, ?)", (*identity, digest))
@@ -190,7 +191,7 @@ class Inbox:
 
     def kinds(self, collection: str, service: str, count: int) -> list[str]:
         """Return the kinds of a service's public columns; one without a value yet counts as text."""
-        place, _, _ = self._places[collection, service]
+        place, _ = self._places[collection, service]
         return [self._kinds.get((place, number), "text") for number in range(count)]
 
     def _known(self, place: int, report: Report, digest: bytes) -> Status | None:
@@ -200,12 +201,11 @@ class Inbox:
             return None
         return "again" if row[0] == digest else "report-differs"
 
-    def _joins(self, round_: str, person: Person, collection: str) -> bool:
-        """Note the tier that a person's first report chooses; tell whether this is it."""
-        self._writer.execute("INSERT OR IGNORE INTO members VALUES (?, ?, ?)", (round_, person, collection))
-        query = "SELECT collection FROM members WHERE round = ? AND person = ?"
-        [(chosen,)] = self._writer.execute(query, (round_, person)).fetchall()
-        return bool(chosen == collection)
+    def _is_elsewhere(self, round_: str, person: Person, collection: str) -> bool:
+        """Tell whether a person has reported to another tier of the round."""
+        query = "SELECT 1 FROM known WHERE place = ? AND person = ? LIMIT 1"
+        others = [p for (owner, _), (p, own) in self._places.items() if own == round_ and owner != collection]
+        return any(self._writer.execute(query, (place, person)).fetchone() is not None for place in others)
 
     def _is_forgotten(self, collection: str, person: Person) -> bool:
         query = "SELECT 1 FROM forgotten WHERE collection = ? AND digest = ?"
@@ -216,7 +216,7 @@ class Inbox:
 
         A person's reports belong together; who has sent a part of them waits, and keeps nobody else waiting.
         """
-        place, _, _ = self._places[collection, service]
+        place, _ = self._places[collection, service]
         whole = "SELECT person FROM pending WHERE place = ? GROUP BY person HAVING count(*) = ? ORDER BY min(number)"
         query = (
             "SELECT number, person, slot, content FROM pending "  # noqa: S608
@@ -232,7 +232,7 @@ class Inbox:
 
     def forget(self, collection: str, person: Person) -> int:
         """Delete a person's reports of a collection and refuse later ones; return how many there were."""
-        places = [place for (owner, _), (place, _, _) in self._places.items() if owner == collection]
+        places = [place for (owner, _), (place, _) in self._places.items() if owner == collection]
         deleted = 0
         with self._lock, self._transaction():
             row = (collection, _tombstone(collection, person))

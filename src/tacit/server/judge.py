@@ -116,6 +116,8 @@ def _kind(value: object) -> str | None:
 def _is_plain(value: object) -> bool:
     if isinstance(value, float):
         return math.isfinite(value)
+    if isinstance(value, str):
+        return not any("\ud800" <= letter <= "\udfff" for letter in value)  # half a letter has no bytes
     if type(value) is int:
         return -(2**63) <= value < 2**63
-    return value is None or isinstance(value, str | bool)
+    return value is None or isinstance(value, bool)

@@ -19,18 +19,21 @@ __all__ = ["Key", "Keys", "Scope"]
 
 Scope = Literal["ingest", "query", "admin", "audit"]
 
+SHORTEST_DIGEST = 8
 LIVE_KEYS = 2
 """Keys of one name and scopes at a time: the old one and the new one, while they are exchanged."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """What a key may do: its name, its scopes, and the pages it is bound to, if it is for browsers."""
+    """What a key may do: its name, its scopes, the page it is bound to, if it is for browsers, and its services."""
 
     name: str
     scopes: tuple[Scope, ...]
     origin: str
     digest: str
+    services: tuple[str, ...] = ()
+    """Services it may send reports of; all of them if there is none."""
 
 
 class Keys:
@@ -39,14 +42,16 @@ class Keys:
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()
         rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-        self._keys = [Key(row["name"], tuple(row["scopes"]), row["origin"], row["digest"]) for row in rows]
+        self._keys = [
+            Key(row["name"], tuple(row["scopes"]), row["origin"], row["digest"], tuple(row["services"])) for row in rows
+        ]
 
     @property
     def required(self) -> bool:
         """Whether there is any key: without one, a collector on loopback is open to this machine."""
         return bool(self._keys)
 
-    def create(self, name: str, scopes: Sequence[str], origin: str = "") -> str:
+    def create(self, name: str, scopes: Sequence[str], origin: str = "", services: Sequence[str] = ()) -> str:
         """Make a key and return it, this once; keys with an origin are for browsers, and may only send."""
         if not scopes or any(scope not in get_args(Scope) for scope in scopes):
             message = f"Scopes are {', '.join(get_args(Scope))}."
@@ -61,14 +66,17 @@ class Keys:
                 message = f"{name} has {LIVE_KEYS} such keys. Revoke the old one first."
                 raise UsageError(message, code="too-many-keys")
             made = f"tacit_live_{secrets.token_urlsafe(32)}"
-            self._keys.append(Key(name, wanted, origin, _digest(made)))  # type: ignore[arg-type]
+            self._keys.append(Key(name, wanted, origin.rstrip("/"), _digest(made), tuple(services)))  # type: ignore[arg-type]
             self._save()
         return made
 
     def revoke(self, start: str) -> int:
         """Revoke keys by the first letters of their digests, as `listed` shows them; return how many."""
+        if len(start) < SHORTEST_DIGEST:
+            message = f"Give at least {SHORTEST_DIGEST} letters of the digest, as `tacit keys list` shows it."
+            raise UsageError(message, code="bad-option")
         with self._lock:
-            kept = [key for key in self._keys if len(start) < 8 or not key.digest.startswith(start)]
+            kept = [key for key in self._keys if not key.digest.startswith(start)]
             revoked = len(self._keys) - len(kept)
             self._keys = kept
             self._save()
@@ -112,4 +120,4 @@ class Keys:
 
 
 def _digest(key: str) -> str:
-    return hashlib.sha256(key.encode()).hexdigest()
+    return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
