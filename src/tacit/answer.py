@@ -17,7 +17,7 @@ from tacit.picture import picture
 
 __all__ = ["DECODERS", "Answer", "Options"]
 
-DECODERS = ("blue", "cover", "rdc")
+DECODERS = ("blue", "cover", "rdc", "rdc(1)", "rdc(4)", "rdc(8)", "rdc(16)")
 
 
 @dataclass(frozen=True)

@@ -216,8 +216,9 @@ class Database:
             Constants for the ``?`` of the question, in order: numbers, texts, dates, booleans or None.
         confidence : float
             Level of the intervals.
-        decoder : {"blue", "cover", "rdc"}
-            How codes are read: least squares, or as in the papers.
+        decoder : {"blue", "cover", "rdc", "rdc(1)", "rdc(4)", "rdc(8)", "rdc(16)"}
+            How codes are read: least squares, or as in the papers; rdc averages two signed covers of each attribute,
+            or as many as it says.
         simultaneous : bool
             Whether all intervals of the answer hold together at the confidence (Bonferroni).
         superpopulation : bool

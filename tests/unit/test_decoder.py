@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
 import tacit as tc
 from support.channels import all_records
 from support.decoding import Exact, random_functional, range_functional
+from tacit.answer import DECODERS
 from tacit.choice import mean_variance
 from tacit.contract import ServiceContract
-from tacit.decode.decoder import Decoder, DecoderName
+from tacit.decode.decoder import COVERS, Decoder, DecoderName
 from tacit.decode.functional import Functional
 from tacit.decode.population import Population
 from tacit.decode.variance import expected_variance
@@ -30,7 +33,7 @@ def service_of(attributes: list[object], mechanism: str, epsilon: float = 2.0, o
 
 @pytest.mark.parametrize("count", ATTRIBUTES)
 @pytest.mark.parametrize("mechanism", ["hio", "hi", "sc", "fc", "am(1)"])
-@pytest.mark.parametrize("name", ["blue", "cover", "rdc"])
+@pytest.mark.parametrize("name", ["blue", "cover", "rdc", "rdc(1)", "rdc(4)"])
 def test_the_mean_contribution_is_the_functional(
     count: int, mechanism: str, name: DecoderName, source: np.random.Generator
 ) -> None:
@@ -49,6 +52,22 @@ def test_the_mean_contribution_is_the_functional(
         for record in all_records(service)[:: 1 + count]:
             assert exact.mean(decoded, record) == pytest.approx(functional(record), abs=1e-9)
     assert answered or mechanism == "am(1)"
+
+
+def test_decoders_have_the_same_names_everywhere() -> None:
+    assert get_args(DecoderName) == DECODERS
+    assert set(COVERS) == {name for name in DECODERS if name.startswith("rdc")}
+
+
+def test_one_signed_cover_of_each_attribute_is_the_best_decomposition() -> None:
+    """On [1, 2] of 5 values, two leaves; the second best is the root minus three: together 4/3 of a cell's noise."""
+    service = service_of([tc.Ordinal("a", 0, 4), tc.Ordinal("b", 0, 4)], "hio", oracle="olh")
+    middle = [Functional.of((5, 5), i, [0.0, 1.0, 1.0, 0.0, 0.0]) for i in (0, 1)]
+    functional = middle[0] * middle[1]
+    names: list[DecoderName] = ["cover", "rdc(1)", "rdc"]
+    cover, best, both = (expected_variance(Decoder(service, n), functional, Population.of(service)) for n in names)
+    assert best == pytest.approx(cover)
+    assert (2 / 3) ** 2 * cover <= both <= 1.3 * (2 / 3) ** 2 * cover  # sampling views adds to the paper's formula (11)
 
 
 @pytest.mark.parametrize("oracle", ["lh", "oue"])

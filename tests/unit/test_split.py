@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ def test_covers_and_signed_covers_add_up(
         vectors.append((np.arange(levels.size) >= min(low, high)) & (np.arange(levels.size) <= max(low, high)))
     vectors.append(source.normal(size=levels.size))
     for vector in np.array(vectors, dtype=float):
-        for split in (cover_split, rdc_split):
+        for split in (cover_split, rdc_split, partial(rdc_split, count=1), partial(rdc_split, count=16)):
             found = split(levels, vector, with_root=with_root)
             np.testing.assert_allclose(added_up(levels, found), vector, atol=1e-12)
             assert with_root or found[0] is None

@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -32,9 +32,12 @@ from tacit.decode.rounding import rewritten
 from tacit.decode.split import BlueTree, Split, cover_split, rdc_split
 from tacit.errors import UnanswerableError
 
-__all__ = ["Decoded", "Decoder", "DecoderName"]
+__all__ = ["COVERS", "Decoded", "Decoder", "DecoderName"]
 
-DecoderName = Literal["blue", "cover", "rdc"]
+DecoderName = Literal["blue", "cover", "rdc", "rdc(1)", "rdc(4)", "rdc(8)", "rdc(16)"]
+
+COVERS: dict[str, int] = {"rdc": 2, "rdc(1)": 1, "rdc(4)": 4, "rdc(8)": 8, "rdc(16)": 16}
+"""Signed covers of each attribute that are averaged; with d attributes asked for, the paper's k is this to the d."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +251,8 @@ class Decoder:
     def _splits(self, grid: _Grid, vectors: list[Vector]) -> list[Split]:
         if self.name == "blue":
             return [tree.split(vector) for tree, vector in zip(grid.trees, vectors, strict=True)]
-        split = cover_split if self.name == "cover" else rdc_split
+        covers = COVERS.get(self.name)
+        split = cover_split if covers is None else partial(rdc_split, count=covers)
         found = []
         for i, depths, vector in zip(grid.attributes, grid.depths, vectors, strict=True):
             levels = self.service.levels[i]
