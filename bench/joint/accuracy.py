@@ -132,8 +132,9 @@ def predictions(case: Case) -> dict[tuple[str, str, str], float]:
     return {
         (reader.name, workload.name, aggregate): value
         for campaign, wanted in case.wanted.items()
-        for reader, workload in wanted
-        for aggregate, value in predicted(campaign, reader, workload, None).items()
+        for reader in dict.fromkeys(reader for reader, _ in wanted)
+        for workload, found in predicted(campaign, reader, [w for r, w in wanted if r == reader], None).items()
+        for aggregate, value in found.items()
     }
 
 

@@ -15,9 +15,23 @@ import tacit as tc
 from bench.common import figure, seed_of
 from bench.joint.worlds import MEASURE, Kind, World, world_of
 
-__all__ = ["Campaign", "Errors", "Reader", "Workload", "campaign_errors", "point_of", "predicted"]
+__all__ = [
+    "AVG",
+    "COUNT",
+    "SUM",
+    "Campaign",
+    "Errors",
+    "Reader",
+    "Workload",
+    "campaign_errors",
+    "point_of",
+    "predicted",
+]
 
 COUNT, SUM, AVG = "count", "sum", "avg"
+
+AT_ONCE = 25
+"""Conditions in one statement."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,15 +45,18 @@ class Workload:
     conditions: tuple[str, ...]
     asked: tuple[str, ...] = (COUNT, SUM, AVG)
 
-    def text(self, source: str, asked: Sequence[str]) -> str:
-        """Return all questions as one statement; columns are named by aggregate and number."""
+    def columns(self, asked: Sequence[str], label: str = "") -> list[str]:
+        """Return the selected columns, named by aggregate, label and number."""
         written = {COUNT: "COUNT(*)", SUM: f"SUM({self.summed})", AVG: f"AVG({self.summed})"}
-        columns = [
-            f"{written[one]} FILTER (WHERE {condition}) AS {one}{i}"
+        return [
+            f"{written[one]} FILTER (WHERE {condition}) AS {one}{label}{i}"
             for i, condition in enumerate(self.conditions)
             for one in asked
         ]
-        return f"SELECT {', '.join(columns)} FROM {source}"
+
+    def text(self, source: str, asked: Sequence[str]) -> str:
+        """Return all questions as one statement."""
+        return f"SELECT {', '.join(self.columns(asked))} FROM {source}"
 
 
 @dataclass(frozen=True)
@@ -86,11 +103,40 @@ class Errors:
         return np.asarray(np.mean((self.values[aggregate] - self.truth[aggregate]) ** 2, axis=1))
 
 
-def _truths(world: World, workload: Workload) -> tuple[dict[str, Floats], dict[str, float]]:
+def truths(world: World, workload: Workload) -> tuple[dict[str, Floats], dict[str, float]]:
     row = np.array(world.plain(workload.text(world.source, (COUNT, SUM, AVG))), dtype=np.float64)
     truth = {name: row[place::3] for place, name in enumerate((COUNT, SUM, AVG))}
+    truth[SUM] = np.nan_to_num(truth[SUM])  # of no rows
     [rows, whole] = world.plain(f"SELECT COUNT(*), SUM(ABS({workload.summed})) FROM {world.source}")
     return truth, {COUNT: float(rows), SUM: float(whole)}
+
+
+def _together(workloads: Sequence[Workload]) -> Iterator[list[Workload]]:
+    """Yield workloads that share a statement: they share the join with the reports."""
+    some: list[Workload] = []
+    for workload in workloads:
+        if some and sum(len(each.conditions) for each in [*some, workload]) > AT_ONCE:
+            yield some
+            some = []
+        some.append(workload)
+    yield some
+
+
+def _ask(
+    db: tc.Database, world: World, reader: Reader, some: list[Workload], found: dict[tuple[Reader, Workload], Errors]
+) -> dict[tuple[Workload, str], list[Any]]:
+    """Ask several workloads in one statement; its seconds are shared by the number of questions."""
+    asked = {workload: [one for one in workload.asked if one in reader.asked] for workload in some}
+    columns = [column for k, each in enumerate(some) for column in each.columns(asked[each], f"_{k}_")]
+    start = time.perf_counter()
+    answer = db.sql(f"SELECT {', '.join(columns)} FROM {world.source}", decoder=reader.decoder)
+    spent = (time.perf_counter() - start) / sum(len(each.conditions) for each in some)
+    cells = {}
+    for k, workload in enumerate(some):
+        numbers = range(len(workload.conditions))
+        found[reader, workload].seconds += spent * len(numbers)
+        cells |= {(workload, one): [answer[f"{one}_{k}_{i}"] for i in numbers] for one in asked[workload]}
+    return cells
 
 
 def campaign_errors(
@@ -99,20 +145,16 @@ def campaign_errors(
     """Encode, load and ask; yield what every reader found of its workload."""
     world = world_of(campaign.kind, folder)
     collection = world.collection(campaign.epsilon, campaign.mechanism, campaign.oracle, campaign.sends)
-    found = {pair: Errors(*_truths(world, pair[1]), values={}, stated={}) for pair in wanted}
+    found = {pair: Errors(*truths(world, pair[1]), values={}, stated={}) for pair in wanted}
     rows: dict[tuple[Reader, Workload, str], list[list[Any]]] = {}
     for encoding in range(encodings):
         db = tc.connect()
         db.create(collection)
         db.load(collection.encode(**world.tables, rng=tc.insecure_rng(seed_of(campaign.name, encoding))))
-        for reader, workload in wanted:
-            asked = [one for one in workload.asked if one in reader.asked]
-            start = time.perf_counter()
-            answer = db.sql(workload.text(world.source, asked), decoder=reader.decoder)
-            found[reader, workload].seconds += time.perf_counter() - start
-            for one in asked:
-                cells = [answer[f"{one}{i}"] for i in range(len(workload.conditions))]
-                rows.setdefault((reader, workload, one), []).append(cells)
+        for reader in dict.fromkeys(reader for reader, _ in wanted):
+            for some in _together([workload for other, workload in wanted if other == reader]):
+                for (workload, one), cells in _ask(db, world, reader, some, found).items():
+                    rows.setdefault((reader, workload, one), []).append(cells)
         db.close()
     for (reader, workload, one), answers in rows.items():
         errors = found[reader, workload]
@@ -123,27 +165,35 @@ def campaign_errors(
 
 
 def predicted(
-    campaign: Campaign, reader: Reader, workload: Workload, folder: Path | None, people: int | None = None
-) -> dict[str, float]:
+    campaign: Campaign, reader: Reader, workloads: Sequence[Workload], folder: Path | None
+) -> dict[Workload, dict[str, float]]:
     """Return the predicted mean squared errors of COUNT and SUM, from the population's frequencies.
 
     A public measure is not known before collecting: its root mean square stands for every person's.
     """
     world = world_of(campaign.kind, folder)
     collection = world.collection(campaign.epsilon, campaign.mechanism, campaign.oracle, campaign.sends)
-    public = workload.summed == MEASURE
-    asked = [
-        one for one in (COUNT, SUM) if one in reader.asked and one in workload.asked and not (public and one == SUM)
-    ]
     like = world.tables if len(world.tables) > 1 else next(iter(world.tables.values()))
-    text = workload.text(world.source, asked)
-    answer = collection.predict(text, users=people or world.people, like=like, decoder=reader.decoder)
-    found = {
-        one: float(np.mean([answer[f"{one}{i}"].error ** 2 for i in range(len(workload.conditions))])) for one in asked
+    asked = {
+        each: [
+            one
+            for one in ((COUNT,) if each.summed == MEASURE else (COUNT, SUM))
+            if one in reader.asked and one in each.asked
+        ]
+        for each in workloads
     }
-    if public:
-        [square] = world.plain(f"SELECT AVG({MEASURE} * {MEASURE}) FROM {world.source}")
-        found[SUM] = found[COUNT] * float(square)
+    columns = [column for k, each in enumerate(workloads) for column in each.columns(asked[each], f"_{k}_")]
+    text = f"SELECT {', '.join(columns)} FROM {world.source}"
+    answer = collection.predict(text, users=world.people, like=like, decoder=reader.decoder)
+    found: dict[Workload, dict[str, float]] = {}
+    for k, each in enumerate(workloads):
+        numbers = range(len(each.conditions))
+        found[each] = {
+            one: float(np.mean([answer[f"{one}_{k}_{i}"].error ** 2 for i in numbers])) for one in asked[each]
+        }
+        if each.summed == MEASURE:
+            [square] = world.plain(f"SELECT AVG({MEASURE} * {MEASURE}) FROM {world.source}")
+            found[each][SUM] = found[each][COUNT] * float(square)
     return found
 
 
@@ -153,7 +203,10 @@ def point_of(errors: Errors, expected: dict[str, float]) -> dict[str, Any]:
     for one in errors.values:
         point["encodings"], point["questions"] = errors.values[one].shape
         if one == AVG:
-            off = np.abs((errors.values[AVG] - errors.truth[AVG]) / errors.truth[AVG])
+            known = np.isfinite(errors.truth[AVG])
+            if not known.any():  # of no rows
+                continue
+            off = np.abs(errors.values[AVG] / errors.truth[AVG] - 1)[:, known]
             point["mre_avg"], point["mre_avg_std"] = figure(np.mean(off)), figure(np.std(np.mean(off, axis=1)))
             point["mre_avg_median"] = figure(np.median(off))
             continue

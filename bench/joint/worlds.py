@@ -8,7 +8,7 @@ SYN-2   two tables, each with an ordinal (125 values, made as in SYN-1) and a un
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -83,24 +83,28 @@ def _clipped(values: npt.NDArray[np.float64], size: int) -> Ints:
 
 @dataclass(frozen=True)
 class Syn1:
-    """SYN-1 with d attributes a0, a1, …; ``size`` is the domain of a0, the one that is summed up."""
+    """SYN-1 with d attributes a0, a1, …; ``size`` is the domain of a0, the one that is summed up.
+
+    ``room`` multiplies the declared domain of a1 (see README, "Marginals by a linear hash").
+    """
 
     d: int = 2
     size: int = SIZE
     rows: int = 1_000_000
+    room: int = 1
 
     @property
     def name(self) -> str:
         """Short text for keys."""
-        return f"SYN-1 d={self.d} m={self.size} n={self.rows}"
+        return f"SYN-1 d={self.d} m={self.size} n={self.rows}" + (" with room" if self.room > 1 else "")
 
     def build(self, folder: Path | None) -> World:  # noqa: ARG002 (synthetic)
         """Draw the table."""
-        rng = np.random.default_rng(seed_of(self.name))
+        rng = np.random.default_rng(seed_of(replace(self, room=1).name))
         first = rng.normal(SIZE / 2, SIZE / 4, self.rows)
         columns = {"a0": _clipped(first * self.size / SIZE, self.size)}
         columns |= {f"a{i}": _clipped(first + rng.normal(0, NOISE, self.rows), SIZE) for i in range(1, self.d)}
-        sizes = [self.size, *[SIZE] * (self.d - 1)]
+        sizes = [self.size, SIZE * self.room, *[SIZE] * (self.d - 2)]
         attributes = [tc.Ordinal(name, low=1, high=m) for name, m in zip(columns, sizes, strict=True)]
         table = pa.table({KEY: np.arange(self.rows), **columns, MEASURE: columns["a0"]})
         return World({"t": [*attributes, tc.Public(MEASURE)]}, {"t": table}, "t", self.rows)
