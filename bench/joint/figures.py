@@ -98,7 +98,7 @@ def _single(name: str, volume: float, size: int, d: int) -> Point | None:
     if name == "HIO-PUB":
         return point(kind, HIO, volume_questions(volume, questions, public=True), encodings)
     reader = {each.name: each for each in (HIO, AHIO, EHIO, AMG, OURS)}[name]
-    if reader in (AHIO, EHIO) and d == 5:
+    if reader is AHIO and d == 5:
         return None
     if reader is AMG:
         kind, encodings = replace(kind, room=5), encodings if d == 2 else 0
