@@ -31,6 +31,8 @@ bench: .venv/bench.done
 	$(BIN)/python -m bench.speed.run --slice
 	@test -z "$(DATA)" || $(BIN)/python -m bench.mda.run --slice --data "$(DATA)"
 	@test -z "$(DATA)" || $(BIN)/python -m bench.dpcube.run --slice --data "$(DATA)"
+	$(BIN)/python -m bench.joint.run --slice
+	$(BIN)/python -m bench.joint.speed --slice
 
 docs: .venv/dev.done
 	$(BIN)/python docs/generate.py
