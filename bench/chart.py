@@ -14,6 +14,9 @@ WIDTH, HEIGHT, LEFT, TOP, GAP = 250, 190, 62, 46, 40
 LEGEND = 16
 """Height of a line of the legend, below the axis."""
 
+SHORT = 12
+"""Letters up to which three names fit beside each other."""
+
 Looks = tuple[dict[str, str], dict[str, str]]
 """Colours of curves, and what measures are called."""
 
@@ -84,8 +87,14 @@ class Plot:
             fill = colour if measured else "white"
             yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" fill="{fill}" stroke="{colour}"/>'
             before = x, y
-        row, column = divmod(place, 3)
-        yield text(self.left + 85 * column, TOP + HEIGHT + 34 + LEGEND * row, curve["name"], colour=colour)
+        row, column = divmod(place, columns_of(self.panel))
+        x = self.left + (WIDTH + 5) / columns_of(self.panel) * column
+        yield text(x, TOP + HEIGHT + 34 + LEGEND * row, curve["name"], colour=colour)
+
+
+def columns_of(panel: dict[str, Any]) -> int:
+    """Return the number of columns of a panel's legend."""
+    return 3 if max(len(curve["name"]) for curve in panel["curves"]) <= SHORT else 2
 
 
 def chart(
@@ -94,7 +103,8 @@ def chart(
     """Return the panels of a figure side by side, given the colours of curves and the names of measures."""
     step = LEFT + WIDTH + GAP
     plots = [Plot(panel, points, LEFT + step * place, (colours, measures)) for place, panel in enumerate(panels)]
-    size = f'width="{step * len(plots)}" height="{TOP + HEIGHT + 34 + 2 * LEGEND}"'
+    rows = max(2, *(-(-len(panel["curves"]) // columns_of(panel)) for panel in panels))
+    size = f'width="{step * len(plots)}" height="{TOP + HEIGHT + 34 + rows * LEGEND}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="11">'
     body = [part for plot in plots for part in plot.draw()]
     return "\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *body, "</svg>\n"])

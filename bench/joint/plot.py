@@ -25,6 +25,18 @@ NAMED = {
     "HIO-JOIN": "#d9822b",
     "HIO-JOIN-RDC": "#7b3294",
     "tacit": "#1b6ca8",
+    "AHIO-RDC, k = 2^dq": "#7b3294",
+    "AHIO-RDC, k = 4^dq": "#b07cc6",
+    "AHIO-RDC, k = 16": "#d8bfe0",
+    "HIO-RDC, k = 2^dq": "#d9822b",
+    "HIO-RDC, k = 4^dq": "#e8b98a",
+    "HIO-RDC, k = 16": "#a0a0a0",
+    "HIO-JOIN, 2": "#e8b98a",
+    "HIO-JOIN, 5": "#d9822b",
+    "HIO-JOIN-RDC, 2": "#c2a5cf",
+    "HIO-JOIN-RDC, 5": "#7b3294",
+    "tacit, 2": "#7fb2d9",
+    "tacit, 5": "#1b6ca8",
 }
 MEASURES = {"nmse_count": "NMSE of COUNT", "nmse_sum": "NMSE of SUM", "mre_avg": "MRE of AVG"}
 
