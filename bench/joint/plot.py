@@ -38,27 +38,33 @@ NAMED = {
     "tacit, 2": "#7fb2d9",
     "tacit, 5": "#1b6ca8",
 }
-MEASURES = {"nmse_count": "NMSE of COUNT", "nmse_sum": "NMSE of SUM", "mre_avg": "MRE of AVG"}
+MEASURES = {"nmse_count": "NMSE of COUNT", "nmse_sum": "NMSE of SUM", "mre_avg": "relative error of AVG, median,"}
+
+
+def _with_medians(point: dict[str, Any]) -> dict[str, Any]:
+    """Return a point whose MRE is the median: the mean of a ratio says nothing where its denominator may be zero."""
+    return point | {"mre_avg": point["mre_avg_median"], "mre_avg_std": 0.0} if "mre_avg" in point else point
 
 
 def draw(figures: Figures) -> None:
     """Write the charts, three panels beside each other; points that were not run are left out."""
+    points = {name: _with_medians(point) for name, point in figures.points.items()}
     rows: dict[str, list[dict[str, Any]]] = {}
     for panel in figures.panels.values():
         measure, kept = panel["measure"], []
         for curve in panel["curves"]:
-            points = [
+            shown = [
                 [at, name]
                 for at, name in curve["points"]
                 if {measure, f"{measure}_predicted"} & figures.points.get(name, {}).keys()
             ]
-            kept += [curve | {"points": points}] if points else []
+            kept += [curve | {"points": shown}] if shown else []
         if kept:
             rows.setdefault(panel["figure"].rstrip("abcdefghi*"), []).append(panel | {"curves": kept})
     for number, panels in rows.items():
         for place, some in enumerate(panels[k : k + 3] for k in range(0, len(panels), 3)):
             name = f"figure{number}-{place + 1}.svg" if len(panels) > 3 else f"figure{number}.svg"
-            (HERE / name).write_text(chart(some, figures.points, NAMED, MEASURES), encoding="utf-8")
+            (HERE / name).write_text(chart(some, points, NAMED, MEASURES), encoding="utf-8")
     for one in ("count", "sum"):
         labels, cells = [], []
         for row in sorted(figures.groups, key=lambda each: -each[one]["truth"]):

@@ -87,7 +87,7 @@ def population(kind: Kind, wanted: dict[Campaign, list[Point]], folder: Path) ->
             found = errors.get(point.name) or Errors(*truths(world_of(kind, folder), point.workload), {}, {})
             points[point.name] = point_of(found, expected[point.name])
             if point in TABLE:
-                table[point.name] = table_row(point) | means(found)
+                table[point.name] = table_row(point, folder) | means(found)
             if any(point in row for row in GROUPED):
                 groups[point.name] = {"method": point.reader.name, "race": point.workload.name} | release(found)
         done = f"{between - begun:.1f} s measured, {time.perf_counter() - between:.1f} s predicted"
@@ -111,9 +111,17 @@ def renew(folder: Path, part: str) -> dict[str, Any]:
     return json.loads(RESULTS.read_text(encoding="utf-8"))
 
 
-def table_row(point: Point) -> dict[str, Any]:
-    """Return what a row of table 2 is about."""
-    return {"method": point.reader.name, "epsilon": point.campaign.epsilon, "questions": list(QUESTIONS)}
+def table_row(point: Point, folder: Path) -> dict[str, Any]:
+    """Return what a row of table 2 is about, with the predicted standard errors of its means."""
+    campaign = point.campaign
+    world = world_of(campaign.kind, folder)
+    [like] = world.tables.values()
+    collection = world.collection(campaign.epsilon, campaign.mechanism, campaign.oracle, campaign.sends)
+    text = point.workload.text(world.source, [AVG])
+    answer = collection.predict(text, users=world.people, like=like, decoder=point.reader.decoder)
+    predicted_errors = [figure(answer[f"{AVG}{i}"].error) for i in range(len(QUESTIONS))]
+    about = {"method": point.reader.name, "epsilon": campaign.epsilon, "questions": list(QUESTIONS)}
+    return about | {"predicted": predicted_errors}
 
 
 def means(found: Errors) -> dict[str, Any]:

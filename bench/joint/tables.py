@@ -77,8 +77,8 @@ def table(figures: Figures) -> str:
 
 def _mean(row: dict[str, Any], q: int) -> str:
     if row["deviation"] is None:
-        return f"{row['mean'][q]:.2f} (± {row['stated'][q]:.2f})"
-    few = "" if row["releases"] > 5 else f" ({row['stated'][q]:.2f})"
+        return f"{row['mean'][q]:.2f} (± {row['predicted'][q]:.2f})"
+    few = "" if row["releases"] > 5 else f" ({row['predicted'][q]:.2f})"
     return f"{row['mean'][q]:.2f} ± {row['deviation'][q]:.2f}{few}"
 
 
