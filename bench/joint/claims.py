@@ -56,12 +56,12 @@ class Figures:
         curves = self.curves(figure)
         return {at: value / curves[under][at] for at, value in curves[over].items() if at in curves[under]}
 
-    def deviations(self, method: str, question: int) -> Row:
-        """Return, by epsilon, the predicted error of a mean in table 2: few releases have uncertain deviations."""
+    def deviations(self, method: str, question: int, kind: str = "predicted") -> Row:
+        """Return, by epsilon, the predicted error of a mean in table 2, or the measured deviation over releases."""
         rows = [row for row in self.table if row["method"] == method]
         if not rows:
             raise KeyError(method)
-        return {f"{row['epsilon']:g}": row["predicted"][question] for row in rows}
+        return {f"{row['epsilon']:g}": row[kind][question] for row in rows}
 
 
 def _shown(row: Row) -> str:
@@ -156,7 +156,13 @@ def _table(over: str, under: str, least: float, most: float) -> Check:
         }
         every = [value for row in ratios.values() for value in row.values()]
         shown = "; ".join(f"{question} {_shown(row)}" for question, row in ratios.items())
-        return least <= min(every) and max(every) <= most, f"{over}/{under} {shown}"
+        seen = [
+            least <= value / found.deviations(under, q, "deviation")[at] <= most
+            for q in range(3)
+            for at, value in found.deviations(over, q, "deviation").items()
+        ]
+        measured = f"so do {sum(seen)} of {len(seen)} measured deviations"
+        return least <= min(every) and max(every) <= most, f"{over}/{under} predicted {shown}; {measured}"
 
     return check
 

@@ -212,14 +212,8 @@ QUESTIONS = {
     "Q3": "marst = 5 AND age BETWEEN 31 AND 50",
 }
 TABLE = tuple(
-    point(Persons(), reader, Workload("Q1 to Q3", "uhrswork", tuple(QUESTIONS.values())), releases, epsilon=epsilon)
-    for reader, releases in (
-        (HIO, RELEASES),
-        (AHIO, RELEASES),
-        (EHIO, RELEASES),
-        (AHIO_RDC, RELEASES),
-        (OURS, RELEASES),
-    )
+    point(Persons(), reader, Workload("Q1 to Q3", "uhrswork", tuple(QUESTIONS.values())), RELEASES, epsilon=epsilon)
+    for reader in (HIO, AHIO, EHIO, AHIO_RDC, OURS)
     for epsilon in (0.5, 1.0, 2.0, 5.0)
 )
 """Table 2: ten releases of each; tacit at epsilon 5 has three (see `run`)."""

@@ -30,7 +30,7 @@ TOLERANCE = 3.0
 """Factor within which two means of squared errors agree if the encoder's randomness changed: few, and far from even."""
 
 SLOW = 5.0
-"""Epsilon from which tacit's linear hash over three attributes takes minutes a statement: table 2 has three releases."""
+"""Epsilon from which tacit's linear hash over three attributes is slow: a minute a statement, three releases."""
 
 SLICED = (("6d", "AHIO", "0.15"), ("8d", "HIO-JOIN-RDC", "1"), ("8d", "tacit", "2"))
 """Figure, curve and position of the points that ``--slice`` recomputes."""
