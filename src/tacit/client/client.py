@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import random
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -174,7 +173,7 @@ class Client:
                 problem = ""
                 break
             problem = answered.code or "no-answer"
-            pause = max(answered.retry_after, wait * random.uniform(0.5, 1.0))  # noqa: S311  when to knock is no secret
+            pause = max(answered.retry_after, wait * (1 + _fraction()) / 2)
             if answered.is_final or time.monotonic() + pause > deadline or self._closed.wait(pause):
                 break
             wait = min(2 * wait, LONGEST_WAIT)
@@ -232,7 +231,7 @@ class Client:
 
     def _tick(self, every: float) -> None:
         """Deliver now and then, at a phase that nothing depends on."""
-        wait = every * random.random()  # noqa: S311  when to knock is no secret
+        wait = every * _fraction()
         while not self._closed.wait(wait):
             self._send()
             wait = every
@@ -283,6 +282,11 @@ class PersonClient:
         rounds = {entry.collection for entry in self._client.wallet.history(self._person)}
         for collection in rounds | {self._client.collection}:
             self._client.wallet.forget(collection, self._person)
+
+
+def _fraction() -> float:
+    """Return a number from 0 to 1, to wait by."""
+    return int.from_bytes(os.urandom(4), "little") / 2**32
 
 
 def _draws(count: int) -> list[int]:
