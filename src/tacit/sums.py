@@ -23,6 +23,9 @@ __all__ = ["Asked", "Sums", "fetch_sums"]
 
 Values = tuple[Any, ...]
 
+RESIDUE = 1e-12
+"""Share of the numbers that were added up below which a difference is rounding: engines add in other orders."""
+
 DENSE = 4
 """Codes per row of a histogram up to which all codes are looked at: finding those that occur costs a sort."""
 
@@ -103,7 +106,7 @@ class Sums:
             if self.asked.squares:
                 exact[a, b] = self.products[pair] - self.totals[self.asked.pairs[pair]]
             safe[a, b] = self.products[pair] - self.totals[place[a]] * self.totals[place[b]] / max(1, self.count)
-        found: Vector = gradients @ exact @ gradients.T
+        found = _combined(gradients, exact)
         noisy = (gradients != 0) @ np.array([self.noisy[index] for index in place])
         if (
             not superpopulation
@@ -113,7 +116,7 @@ class Sums:
             return np.where(noisy[:, None] & noisy, found, 0.0)  # what reads no code is known
         if self.count < 2:
             return np.full(found.shape, math.nan if self.count else 0.0)
-        spread: Vector = gradients @ safe @ gradients.T * self.count / (self.count - 1)
+        spread = _combined(gradients, safe) * self.count / (self.count - 1)
         if self.count >= MANY_REPORTS:  # so many equal contributions are no chance: the total is known
             return np.where(np.diag(noisy) & (spread <= 0), 0.0, spread)
         return np.where(np.diag(noisy) & (spread <= 0), math.nan, spread)
@@ -121,6 +124,13 @@ class Sums:
     def effective(self, place: list[int]) -> float:
         """Return how many reports the totals really rest on."""
         return min((self.products[i, i] ** 2 / self.fourths[i] for i in place if self.fourths[i]), default=math.inf)
+
+
+def _combined(gradients: Vector, covariance: Vector) -> Vector:
+    """Return the covariance of combinations; what is left of numbers that cancel, by rounding alone, is zero."""
+    found: Vector = gradients @ covariance @ gradients.T
+    size: Vector = np.abs(gradients) @ np.abs(covariance) @ np.abs(gradients).T
+    return np.where(np.abs(found) <= RESIDUE * size, 0.0, found)
 
 
 def fetch_sums(
