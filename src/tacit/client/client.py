@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import threading
 import time
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.client.interpreter import Interpreter, draw_of_words
-from tacit.client.record import check_person, is_plain
+from tacit.client.record import is_plain
 from tacit.client.transport import Answered, Transport
 from tacit.client.wallet import Entry, Person, Waiting, Wallet
 from tacit.errors import ContractError, EngineError, RandomnessError, RecordError, UnknownNameError, UsageError
@@ -54,7 +55,7 @@ class Preview:
     @property
     def sentence(self) -> str:
         """The guarantee in words."""
-        most = 1 / (1 + 2.718281828459045**-self.epsilon)
+        most = 1 / (1 + math.exp(-self.epsilon))
         return (
             f"Whoever sees these reports can raise a certainty of 50 % about you to at most {100 * most:.0f} %, "
             "whatever else they know."
@@ -138,7 +139,6 @@ class Client:
         """Return a person's reports of a service: drawn now, charged and stored, or found."""
         if service not in self._services:
             raise UnknownNameError("service", service, self._services)
-        check_person(person)
         rules = self._services[service]
         reports = rules.get("sends", 1)
         cost = reports * sum((Fraction(channel["epsilon"]) for channel in rules["channels"]), Fraction(0))

@@ -6,11 +6,14 @@ import datetime
 import math
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeGuard
 
-from tacit.errors import RecordError, UsageError
+from tacit.errors import RecordError
 
-__all__ = ["check_person", "is_plain", "value_index"]
+__all__ = ["is_person", "is_plain", "value_index"]
+
+LONGEST_PERSON = 200
+"""Letters of a key."""
 
 OFF_STEP = 1e-6
 """How far from a step, in steps, a number may be and still count as on it."""
@@ -124,17 +127,14 @@ def _inside(attribute: Data, number: Any, low: Any, high: Any, refuse: Any) -> A
     return min(max(number, low), high)
 
 
-def check_person(person: Any) -> None:
-    """Refuse what no collector takes as a key: it must be text of 1 to 200 letters, or a whole number of 64 bits."""
-    if isinstance(person, str) and 0 < len(person) <= 200 and person.isprintable():
-        return
-    if type(person) is int and -(2**63) <= person < 2**63:
-        return
-    message = "A person is text of 1 to 200 letters that can be printed, or a whole number of 64 bits."
-    raise UsageError(message, code="wrong-person")
+def is_person(value: object) -> TypeGuard[int | str]:
+    """Tell whether a value is a key: text of 1 to 200 letters that can be printed, or a whole number of 64 bits."""
+    if isinstance(value, str):
+        return 0 < len(value) <= LONGEST_PERSON and value.isprintable()
+    return type(value) is int and -(2**63) <= value < 2**63
 
 
-def is_plain(value: Any) -> bool:
+def is_plain(value: object) -> bool:
     """Tell whether a public value can be sent: text, a number of 64 bits, true, false or nothing."""
     if isinstance(value, str):
         return not any("\ud800" <= letter <= "\udfff" for letter in value)

@@ -17,6 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from tacit.client.record import is_person
 from tacit.errors import PrivacyError, UsageError
 
 __all__ = ["Entry", "Person", "Waiting", "Wallet"]
@@ -24,7 +25,7 @@ __all__ = ["Entry", "Person", "Waiting", "Wallet"]
 Person = int | str
 
 TABLES = """
-CREATE TABLE IF NOT EXISTS entries (collection TEXT, person TEXT, service TEXT, round TEXT, epsilon TEXT, held INTEGER,
+CREATE TABLE IF NOT EXISTS entries (collection TEXT, person TEXT, service TEXT, round TEXT, epsilon TEXT,
   PRIMARY KEY (collection, person, service)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS reports (number INTEGER PRIMARY KEY, collection TEXT, person TEXT, service TEXT,
   slot INTEGER, body TEXT, status TEXT, code TEXT, UNIQUE (collection, person, service, slot));
@@ -116,8 +117,8 @@ class Wallet:
                     "this person. Nothing was drawn."
                 )
                 raise PrivacyError(message, code="cap-exceeded")
-            row = (collection, who, service, round_, str(epsilon), 1)
-            file.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", row)
+            row = (collection, who, service, round_, str(epsilon))
+            file.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", row)
             for slot, body in enumerate(draw()):
                 file.execute(
                     "INSERT INTO reports (collection, person, service, slot, body, status) VALUES (?, ?, ?, ?, ?, ?)",
@@ -133,7 +134,6 @@ class Wallet:
         """Let the reports of a service leave."""
         where = (collection, _key(person), service)
         with self._transaction() as file:
-            file.execute("UPDATE entries SET held = 0 WHERE collection = ? AND person = ? AND service = ?", where)
             file.execute(
                 "UPDATE reports SET status = 'waiting' "
                 "WHERE collection = ? AND person = ? AND service = ? AND status = 'held'",
@@ -222,7 +222,7 @@ class Wallet:
 
 def _key(person: Any) -> str:
     """Return a person as the wallet knows her: 42 and "42" are different people."""
-    if isinstance(person, bool) or not isinstance(person, int | str) or person == "":
-        message = "A person is text, or a whole number."
+    if not is_person(person):
+        message = "A person is text of 1 to 200 letters that can be printed, or a whole number of 64 bits."
         raise UsageError(message, code="wrong-person")
     return json.dumps(person)

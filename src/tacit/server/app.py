@@ -17,9 +17,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from tacit.client.record import is_person
 from tacit.errors import AccessError, OverloadedError, QueryError, TacitError, UsageError
 from tacit.server.collector import Collector
-from tacit.server.judge import is_person
 from tacit.server.keys import Key, Keys, Scope
 
 __all__ = ["make_app"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeGuard
+from typing import Any
 
+from tacit.client.record import is_person, is_plain
 from tacit.contract import Contract, ServiceContract
 
 __all__ = ["Judge", "Person", "Refused", "Report"]
@@ -16,7 +16,6 @@ __all__ = ["Judge", "Person", "Refused", "Report"]
 Person = int | str
 """A key: 42 and "42" are different people."""
 
-LONGEST_PERSON = 200
 MOST_PUBLIC = 4_096
 """Bytes of a report's public columns."""
 
@@ -73,13 +72,6 @@ class Judge:
         return Report(person, rules.name, slot, content, tuple(map(_kind, shown)))
 
 
-def is_person(value: object) -> TypeGuard[Person]:
-    """Tell whether a value is a key: text of 1 to 200 letters, or a whole number of 64 bits."""
-    if isinstance(value, str):
-        return 0 < len(value) <= LONGEST_PERSON and value.isprintable()
-    return type(value) is int and -(2**63) <= value < 2**63
-
-
 class _Rules:
     """What one service allows."""
 
@@ -104,20 +96,10 @@ class _Rules:
             return not self.public
         if not isinstance(public, Mapping) or set(public) != set(self.public):
             return False
-        return all(_is_plain(value) for value in public.values())
+        return all(is_plain(value) for value in public.values())
 
 
 def _kind(value: object) -> str | None:
     if value is None:
         return None
     return "text" if isinstance(value, str) else "flag" if isinstance(value, bool) else "number"
-
-
-def _is_plain(value: object) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    if isinstance(value, str):
-        return not any("\ud800" <= letter <= "\udfff" for letter in value)  # half a letter has no bytes
-    if type(value) is int:
-        return -(2**63) <= value < 2**63
-    return value is None or isinstance(value, bool)
