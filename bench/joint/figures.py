@@ -91,17 +91,15 @@ def _panels(letters: str, curves: list[Curve], title: str, axis: str) -> Iterato
         yield Panel(letter, f"{aggregate.upper()}, {title}", axis, measure, _drawn(curves, measure))
 
 
-def _single(name: str, volume: float, size: int, d: int) -> Point | None:
-    """Return figure 6's point; where the product refuses a contract of so many views, there is none."""
-    questions, encodings = 3, 3
+def _single(name: str, volume: float, size: int, d: int) -> Point:
+    """Return figure 6's point."""
+    questions, encodings = 3, 5
     kind = Syn1(d, size)
     if name == "HIO-PUB":
         return point(kind, HIO, volume_questions(volume, questions, public=True), encodings)
     reader = {each.name: each for each in (HIO, AHIO, EHIO, AMG, OURS)}[name]
-    if reader is AHIO and d == 5:
-        return None
     if reader is AMG:
-        kind, encodings = replace(kind, room=5), encodings if d == 2 else 0
+        kind = replace(kind, room=5)
     return point(kind, reader, volume_questions(volume, questions), encodings)
 
 
@@ -113,14 +111,14 @@ def _sums() -> Iterator[Panel]:
         sizes = [(str(size), _single(name, 0.15, size, 2)) for size in SIZES]
         dimensions = [(str(d), _single(name, 0.15, 125, d)) for d in DIMENSIONS]
         for found, row in ((by_volume, volumes), (by_size, sizes), (by_d, dimensions)):
-            found.append(Curve(name, tuple((at, each) for at, each in row if each is not None)))
+            found.append(Curve(name, tuple(row)))
     yield from _panels(("6a", "6d", "6e"), by_volume, "SYN-1, d = 2, m = 125", "volume")
     yield from _panels(("6b", "6f", "6g"), by_size, "SYN-1, d = 2, volume 0.15", "values of the summed attribute")
     yield from _panels(("6c", "6h", "6i"), by_d, "SYN-1, m = 125, volume 0.15", "attributes")
 
 
 def _consistency() -> Iterator[Panel]:
-    questions, encodings, asked = 3, 3, (1, 2, 3, 4)  # from three ranges on predicted: minutes a question
+    questions, encodings, asked = 3, 5, (1, 2, 3, 4)
     for letters, readers, public in (
         (("7a", "7c", "7e"), (AHIO, AHIO_RDC), False),
         (("7b", "7d", "7f"), (HIO, HIO_RDC), True),
@@ -133,14 +131,14 @@ def _consistency() -> Iterator[Panel]:
             row = [(d, random_ranges(4, d, questions, public=public)) for d in asked if d <= most]
             name = f"{reader.name}, k = 2^dq" if reader is rdc else reader.name
             name = f"{rdc.name}, k = 4^dq" if reader.decoder == "rdc(4)" else name
-            points = tuple((str(d), point(Syn1(4), reader, work, encodings if d < 3 else 0)) for d, work in row)
+            points = tuple((str(d), point(Syn1(4), reader, work, encodings)) for d, work in row)
             curves.append(Curve(name, points))
         title = f"{'public' if public else 'sensitive'} measure, d = 4"
         yield from _panels(letters, curves, title, "ranges in the predicate")
 
 
 def _one_to_one() -> Iterator[Panel]:
-    readers, questions, encodings = (SC_JOIN, HIO_JOIN, HIO_JOIN_RDC, OURS), 3, 3
+    readers, questions, encodings = (SC_JOIN, HIO_JOIN, HIO_JOIN_RDC, OURS), 3, 5
     kinds, epsilons = ("C", "O", "CO"), (1.0, 2.0, 5.0)
     work = {kind: join_questions(kind, questions) for kind in kinds}
     small, large = Syn2(many=False), Syn2(many=False, rows=2 * MILLION)
@@ -156,7 +154,7 @@ def _one_to_one() -> Iterator[Panel]:
 
 
 def _one_to_many() -> Iterator[Panel]:
-    readers, encodings, sends = (HIO_JOIN, HIO_JOIN_RDC, OURS), 4, (1, 2, 4)
+    readers, encodings, sends = (HIO_JOIN, HIO_JOIN_RDC, OURS), 5, (1, 2, 4)
     work = join_questions("CO", 4)
     small, large = Syn2(many=True), Syn2(many=True, rows=2 * MILLION)
     by_tau, by_epsilon = [], []
@@ -176,7 +174,7 @@ def _households() -> Iterator[Panel]:
         for reader in (HIO_JOIN, HIO_JOIN_RDC, OURS):
             for epsilon in (2.0, 5.0):
                 points = tuple(
-                    (f"{low}-{high}", point(kind, reader, _age(kind, low, high), 2, epsilon=epsilon))
+                    (f"{low}-{high}", point(kind, reader, _age(kind, low, high), 5, epsilon=epsilon))
                     for low, high in AGES
                 )
                 curves.append(Curve(f"{reader.name}, {epsilon:g}", points))
