@@ -222,10 +222,10 @@ def _advice(found: dict[str, Any]) -> str:
     """Return what the advisor says where the default is behind."""
     behind = found["verdicts1"]["behind"] | found["verdicts2"]["behind"]
     rows = [
-        f"| {key} | {behind[key]['ratio']:.2f} | {said['method']} | {said['ratio']:.2f} |"
+        f"| {key} | {behind[key]['ratio']:.2f} | {said['auto']:.2f} | {said['method']} | {said['ratio']:.2f} |"
         for key, said in found["advice"].items()
     ]
-    head = "| dataset and alpha | auto / kdtree | advised | advised / kdtree |\n|---|--:|---|--:|"
+    head = "| dataset and alpha | auto / kdtree | of 20 releases | advised | advised / kdtree |\n|---|--:|--:|---|--:|"
     return "\n".join([head, *rows])
 
 
