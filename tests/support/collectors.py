@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 
 import httpx
 import numpy as np
+import uvicorn
 
 import tacit as tc
 
@@ -84,3 +87,20 @@ def serving(folder: Path) -> Iterator[Serving]:
         yield started
     finally:
         started.end()
+
+
+@contextmanager
+def served_here(app: Any, **headers: str) -> Iterator[httpx.Client]:
+    """Lend a client of an application that a thread of this process serves, so that tests can reach into it."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    try:
+        with httpx.Client(base_url=address, timeout=60, trust_env=False, headers=headers) as client:
+            yield client
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()

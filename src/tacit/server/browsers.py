@@ -1,0 +1,57 @@
+"""What browsers are told: which pages may read answers, and what a page of ours may load.
+
+Only pages that a key is bound to may read, never with credentials; nothing that an answer holds runs as a script.
+"""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tacit.server.keys import Keys
+
+__all__ = ["Browsers"]
+
+EVERYWHERE = {
+    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+class Browsers:
+    """Adds headers to every answer, and answers preflights."""
+
+    def __init__(self, app: ASGIApp, keys: Keys) -> None:
+        self._app, self._keys = app, keys
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        origin = headers.get("origin", "")
+        allowed = origin in self._keys.origins()
+
+        async def told(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                answered = MutableHeaders(scope=message)
+                for name, value in EVERYWHERE.items():
+                    answered.setdefault(name, value)
+                answered.add_vary_header("Origin")
+                if allowed:
+                    answered["Access-Control-Allow-Origin"] = origin
+                    answered["Access-Control-Expose-Headers"] = "Retry-After"
+            await send(message)
+
+        if scope["method"] == "OPTIONS" and allowed and "access-control-request-method" in headers:
+            preflight = {
+                "Access-Control-Allow-Methods": "GET, POST",
+                "Access-Control-Allow-Headers": "Content-Type, Content-Encoding",
+                "Access-Control-Max-Age": "600",
+            }
+            await Response(status_code=204, headers=preflight)(scope, receive, told)
+        else:
+            await self._app(scope, receive, told)

@@ -1,0 +1,66 @@
+"""Routes for contracts: what is collected, and the bytes that say how."""
+
+from __future__ import annotations
+
+from starlette.responses import JSONResponse, Response
+
+from tacit.server.endpoints import Call, Endpoint, Server
+
+__all__ = ["CONTRACTS"]
+
+
+async def collections(server: Server, call: Call) -> Response:
+    """List what is collected."""
+    del call
+    found = [
+        {
+            "id": name,
+            "round": one.contract.round,
+            "tier": one.contract.tier,
+            "epsilon": float(one.contract.epsilon),
+            "services": [service.name for service in one.schema.services],
+        }
+        for name, one in server.collector.collections.items()
+    ]
+    return JSONResponse({"collections": found})
+
+
+async def contract(server: Server, call: Call) -> Response:
+    """Return a contract: the bytes that its id is the hash of."""
+    text = server.collector.collection(call.request.path_params["id"]).to_json()
+    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+    return Response(text.encode(), media_type="application/json", headers=headers)
+
+
+COLLECTION = {
+    "type": "object",
+    "required": ["id", "round", "tier", "epsilon", "services"],
+    "properties": {
+        "id": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+        "round": {"type": "string"},
+        "tier": {"type": "string"},
+        "epsilon": {"type": "number"},
+        "services": {"type": "array", "items": {"type": "string"}},
+    },
+}
+
+CONTRACTS = (
+    Endpoint(
+        "GET",
+        "/v1/collections",
+        collections,
+        "What is collected.",
+        returns={
+            "type": "object",
+            "required": ["collections"],
+            "properties": {"collections": {"type": "array", "items": COLLECTION}},
+        },
+    ),
+    Endpoint(
+        "GET",
+        "/v1/collections/{id}",
+        contract,
+        "A contract: the bytes that its id is the SHA-256 of.",
+        returns={"type": "object", "required": ["services"]},
+    ),
+)

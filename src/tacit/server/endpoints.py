@@ -1,0 +1,70 @@
+"""What a route is: one row of a table from which routing, access and the OpenAPI description are all read.
+
+To add routes, write handlers in a module of their own, list them in a tuple of `Endpoint`, and name it in `app.TABLE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tacit.server.collector import Collector
+from tacit.server.keys import Key, Keys, Scope
+
+__all__ = ["Call", "Endpoint", "Handler", "Server"]
+
+Schema = Mapping[str, Any]
+"""A JSON schema."""
+
+
+@dataclass
+class Server:
+    """What handlers work with."""
+
+    collector: Collector
+    keys: Keys
+    counts: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("stored", "again", "refused", "questions", "forgotten"), 0)
+    )
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request that was let in: its body, if the endpoint takes one, and the key it came with, if keys are needed."""
+
+    request: Request
+    body: Mapping[str, Any]
+    key: Key | None
+
+
+Handler = Callable[[Server, Call], Awaitable[Response]]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One route."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    handler: Handler
+    summary: str
+    scope: Scope | None = None
+    """What a key must be good for; None for routes that are open to all."""
+
+    takes: Schema | None = None
+    """Members of the body beside version and key; POST has one, GET has none."""
+
+    required: tuple[str, ...] = ()
+    """Members that must be there."""
+
+    returns: Schema | str = "application/json"
+    """Schema of the answer, or its media type if that is not JSON that clients read."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names in the path."""
+        return tuple(part[1:-1] for part in self.path.split("/") if part.startswith("{"))

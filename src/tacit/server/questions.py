@@ -1,0 +1,48 @@
+"""The route for questions: SQL in, estimates with errors out."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.responses import Response
+
+from tacit.errors import OverloadedError
+from tacit.server.endpoints import Call, Endpoint, Server
+from tacit.server.problems import BodyError
+
+__all__ = ["QUESTIONS"]
+
+QUERY_SECONDS = 30.0
+
+
+async def query(server: Server, call: Call) -> Response:
+    """Answer a question."""
+    text, confidence = call.body.get("sql"), call.body.get("confidence", 0.95)
+    if not isinstance(text, str):
+        message = "sql must be text."
+        raise BodyError(message)
+    server.counts["questions"] += 1
+    work = asyncio.to_thread(server.collector.query, text, confidence=confidence)
+    try:
+        answer = await asyncio.wait_for(work, QUERY_SECONDS)
+    except TimeoutError:
+        message = f"The question took more than {QUERY_SECONDS:g} seconds."
+        raise OverloadedError(message, code="too-slow") from None
+    return Response(answer.to_json(), media_type="application/json")
+
+
+QUESTIONS = (
+    Endpoint(
+        "POST",
+        "/v1/query",
+        query,
+        "Answer one SELECT: rows with errors and intervals.",
+        "query",
+        takes={
+            "sql": {"type": "string"},
+            "confidence": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.95},
+        },
+        required=("sql",),
+        returns={"type": "object", "required": ["rows"], "properties": {"rows": {"type": "array"}}},
+    ),
+)

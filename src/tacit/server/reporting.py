@@ -1,0 +1,99 @@
+"""Routes for people's reports: judged and stored one by one, and deleted when a person wants to be forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from tacit.client.record import LONGEST_PERSON, is_person
+from tacit.errors import AccessError
+from tacit.server.endpoints import Call, Endpoint, Server
+from tacit.server.problems import BodyError
+
+__all__ = ["REPORTING"]
+
+MOST_REPORTS = 1_000
+
+
+async def reports(server: Server, call: Call) -> Response:
+    """Judge and store reports."""
+    given = call.body.get("reports")
+    if not isinstance(given, list):
+        message = "reports must be a list."
+        raise BodyError(message)
+    if len(given) > MOST_REPORTS:
+        message = f"{len(given)} reports in one request; at most {MOST_REPORTS}."
+        raise BodyError(message, code="too-large")
+    services = call.key.services if call.key else ()
+    accepted = server.collector.accept(call.request.path_params["id"], given, services)
+    statuses = await asyncio.wrap_future(accepted)
+    for status in statuses:
+        server.counts[status["status"]] += 1
+    return JSONResponse({"statuses": statuses})
+
+
+async def forget(server: Server, call: Call) -> Response:
+    """Delete a person."""
+    if call.key is not None and call.key.origin:
+        message = "A browser's key is public: who deletes somebody must prove to be her, which needs a token."
+        raise AccessError(message, code="token-needed")
+    person = call.body.get("person")
+    if not is_person(person):
+        message = "person must be text or a whole number."
+        raise BodyError(message)
+    deleted = await asyncio.to_thread(server.collector.forget, person)
+    server.counts["forgotten"] += 1
+    return JSONResponse({"deleted": deleted})
+
+
+PERSON: dict[str, Any] = {
+    "oneOf": [
+        {"type": "string", "minLength": 1, "maxLength": LONGEST_PERSON},
+        {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1},
+    ]
+}
+REPORT = {
+    "type": "object",
+    "required": ["person", "service", "slot", "codes"],
+    "properties": {
+        "person": PERSON,
+        "service": {"type": "string"},
+        "slot": {"type": "integer", "minimum": 0},
+        "codes": {"type": "array", "items": {"type": "integer", "minimum": 0}},
+        "public": {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean", "null"]}},
+    },
+}
+STATUS_OF_ONE = {
+    "type": "object",
+    "required": ["status"],
+    "properties": {"status": {"enum": ["stored", "again", "refused"]}, "code": {"type": "string"}},
+}
+
+REPORTING = (
+    Endpoint(
+        "POST",
+        "/v1/collections/{id}/reports",
+        reports,
+        "Store reports of any number of people; a status for each.",
+        "ingest",
+        takes={"reports": {"type": "array", "maxItems": MOST_REPORTS, "items": REPORT}},
+        required=("reports",),
+        returns={
+            "type": "object",
+            "required": ["statuses"],
+            "properties": {"statuses": {"type": "array", "items": STATUS_OF_ONE}},
+        },
+    ),
+    Endpoint(
+        "POST",
+        "/v1/forget",
+        forget,
+        "Delete a person; later reports of hers are refused.",
+        "ingest",
+        takes={"person": PERSON},
+        required=("person",),
+        returns={"type": "object", "required": ["deleted"], "properties": {"deleted": {"type": "integer"}}},
+    ),
+)
