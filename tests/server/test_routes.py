@@ -15,6 +15,7 @@ from support.collectors import COLLECTION, served_here
 from tacit.server.app import TABLE, make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
+from tacit.server.screens import screen_routes
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def test_the_description_has_exactly_the_registered_routes(app: Starlette, clien
     registered = {
         (route.path, method)
         for route in app.routes
-        if isinstance(route, Route)
+        if isinstance(route, Route) and route.path not in {page.path for page in screen_routes()}
         for method in route.methods or ()
         if method != "HEAD"
     }

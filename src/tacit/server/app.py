@@ -12,6 +12,7 @@ from tacit.server.bodies import admit
 from tacit.server.browsers import Browsers
 from tacit.server.collector import Collector
 from tacit.server.contracts import CONTRACTS
+from tacit.server.demo import DEMO, EXACT, Demo
 from tacit.server.endpoints import Call, Endpoint, Server
 from tacit.server.health import HEALTH
 from tacit.server.keys import Keys
@@ -19,6 +20,7 @@ from tacit.server.openapi import described
 from tacit.server.problems import as_problem
 from tacit.server.questions import QUESTIONS
 from tacit.server.reporting import REPORTING
+from tacit.server.screens import screen_routes
 
 __all__ = ["TABLE", "make_app"]
 
@@ -34,14 +36,16 @@ TABLE: tuple[Endpoint, ...] = (
     *REPORTING,
     *QUESTIONS,
     *HEALTH,
+    *DEMO,
     Endpoint("GET", "/openapi.json", description, "This description.", returns={"type": "object"}),
 )
 
 
-def make_app(collector: Collector, keys: Keys) -> Starlette:
-    """Return the application."""
-    server = Server(collector, keys)
-    app = Starlette(routes=[_route(server, endpoint) for endpoint in TABLE])
+def make_app(collector: Collector, keys: Keys, demo: Demo | None = None) -> Starlette:
+    """Return the application; with the raw rows of a demo, and only then, exact answers."""
+    server = Server(collector, keys, demo)
+    table = (*TABLE, *EXACT) if demo else TABLE
+    app = Starlette(routes=[*(_route(server, endpoint) for endpoint in table), *screen_routes()])
     app.router.redirect_slashes = False  # a redirect would carry a key elsewhere
     app.add_exception_handler(HTTPException, as_problem)
     app.add_middleware(Browsers, keys=keys)

@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from tacit.server.collector import Collector
 from tacit.server.keys import Key, Keys, Scope
+from tacit.server.rawrows import Demo
 
 __all__ = ["Call", "Endpoint", "Handler", "Server"]
 
@@ -27,6 +28,7 @@ class Server:
 
     collector: Collector
     keys: Keys
+    demo: Demo | None = None
     counts: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(("stored", "again", "refused", "questions", "forgotten"), 0)
     )

@@ -1,0 +1,60 @@
+"""What only a demo has: invented people whose raw rows are here, so that exact answers stand beside the estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from tacit.errors import EngineError
+from tacit.sql.parse import parse
+
+__all__ = ["Demo"]
+
+
+@dataclass(frozen=True)
+class Demo:
+    """The raw tables of a demo, questions to begin with, and people to play.
+
+    Parameters
+    ----------
+    tables : dict
+        The raw rows of each service: of the people whose reports were loaded.
+    questions : sequence of dict
+        A ``title`` and its ``sql``.
+    people : sequence of dict
+        Sample people for the owner's screen: ``person``, ``name`` and ``rows`` of each service. They are not in the
+        tables, so that they can report themselves.
+    """
+
+    tables: Mapping[str, pa.Table]
+    questions: Sequence[Mapping[str, str]]
+    people: Sequence[Mapping[str, Any]]
+    _engine: duckdb.DuckDBPyConnection = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        engine = duckdb.connect(config={"enable_external_access": "false"})
+        for name, table in self.tables.items():
+            engine.register("given", table)
+            engine.execute(f'CREATE TABLE "{name}" AS SELECT * FROM given')  # noqa: S608  # our own names
+            engine.unregister("given")
+        engine.execute("SET lock_configuration = true")
+        object.__setattr__(self, "_engine", engine)
+
+    def exact(self, text: str) -> dict[str, Any]:
+        """Answer one SELECT from the raw rows: its column names and its rows."""
+        parse(text)  # nothing but a question reaches the tables
+        try:
+            answer = self._engine.cursor().execute(text)
+            return {"columns": [column[0] for column in answer.description], "rows": answer.fetchall()}
+        except duckdb.Error as cause:
+            message = "The demo's raw tables cannot answer this question: it uses words that only estimates have."
+            raise EngineError(message, code="not-exact") from cause
+
+    def shown(self) -> dict[str, Any]:
+        """Return what the screens may know."""
+        loaded = max((table.num_rows for table in self.tables.values()), default=0)
+        return {"demo": True, "loaded": loaded, "people": list(self.people), "questions": list(self.questions)}

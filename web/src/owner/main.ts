@@ -1,0 +1,5 @@
+/** The owner's screen. */
+import { h } from "../shared/dom.js";
+import { open } from "../shared/frame.js";
+
+void open(async () => [h("h1", {}, "My data")]);

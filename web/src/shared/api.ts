@@ -1,0 +1,75 @@
+/** Requests to the collector that served the page. Its errors are problem+json, and become `Problem`. */
+
+/** What the collector, or the way to it, says is wrong; `span` is where in the SQL. */
+export class Problem extends Error {
+  constructor(
+    readonly code: string, readonly detail: string, readonly status = 0, readonly span?: readonly [number, number],
+  ) {
+    super(detail);
+  }
+}
+
+/** A published collection, as the collector lists it. */
+export interface Listed {
+  readonly id: string;
+  readonly round: string;
+  readonly tier: string;
+  readonly epsilon: number;
+  readonly services: readonly string[];
+}
+
+/** A sample person of the demo, whose rows are shipped with it. */
+export interface SamplePerson {
+  readonly person: string;
+  readonly name: string;
+  readonly rows: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>>;
+}
+
+export interface Question {
+  readonly title: string;
+  readonly sql: string;
+}
+
+/** What `GET /demo` says: the rest is there only if this is a demo. */
+export interface Demo {
+  readonly demo: boolean;
+  readonly loaded?: number;
+  readonly people?: readonly SamplePerson[];
+  readonly questions?: readonly Question[];
+}
+
+export async function get<Answer>(path: string): Promise<Answer> {
+  return read<Answer>(await reach(path, {}));
+}
+
+/** Send an object; the protocol's version is added, and the key if there is one. */
+export async function post<Answer>(path: string, body: object, signal?: AbortSignal): Promise<Answer> {
+  const text = JSON.stringify({ tacit: 1, ...body });
+  return read<Answer>(await reach(path, { method: "POST", body: text, ...(signal ? { signal } : {}) }));
+}
+
+export const collections = async (): Promise<readonly Listed[]> =>
+  (await get<{ collections: readonly Listed[] }>("/v1/collections")).collections;
+
+export const demo = (): Promise<Demo> => get<Demo>("/demo");
+
+async function reach(path: string, options: RequestInit): Promise<Response> {
+  try {
+    return await fetch(path, { credentials: "omit", cache: "no-cache", ...options });
+  } catch (cause) {
+    if (options.signal?.aborted) throw cause;
+    throw new Problem("unreachable", "The collector cannot be reached. Nothing was lost; try again.");
+  }
+}
+
+async function read<Answer>(response: Response): Promise<Answer> {
+  let data: unknown;
+  try {
+    data = await response.json();
+  } catch {
+    throw new Problem("bad-answer", "The collector's answer cannot be read.", response.status);
+  }
+  if (response.ok) return data as Answer;
+  const { code = "refused", detail = "The collector refused.", span } = data as Partial<Problem>;
+  throw new Problem(code, detail, response.status, span);
+}

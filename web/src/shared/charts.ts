@@ -1,0 +1,181 @@
+/**
+ * Small charts in SVG. Each is an image with one sentence for those who cannot see it; colours come from the stylesheet,
+ * and nothing is said by colour alone.
+ */
+import { type Child, svg } from "./dom.js";
+import { number, percent } from "./numbers.js";
+
+const WIDTH = 640;
+const LABEL = 150;
+const ROW = 30;
+
+/** A bar with its interval; `exact` is known in demos only. A weak one's interval holds 0. */
+export interface Bar {
+  readonly label: string;
+  readonly value: number;
+  readonly low: number;
+  readonly high: number;
+  readonly exact?: number | undefined;
+  readonly onpick?: () => void;
+}
+
+/** Draw bars with whiskers, and diamonds where the exact value is known. */
+export function barChart(bars: readonly Bar[], sentence: string): SVGElement {
+  const ends = bars.flatMap(({ value, low, high, exact = 0 }) => [value, low, high, exact, 0]).filter(Number.isFinite);
+  const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
+  const x = scale([low, high > low ? high : low + 1], [LABEL, WIDTH - 16]);
+  const height = bars.length * ROW + 30;
+  const ticks = ticksOf(low, high, 5);
+  return picture(WIDTH, height, sentence,
+    ...ticks.map((tick) => svg("line", { class: "grid", x1: x(tick), x2: x(tick), y1: 4, y2: height - 24 })),
+    ...ticks.map((tick) => label(number(tick), x(tick), height - 8, "middle")),
+    ...bars.map((bar, i) => barRow(bar, x, i * ROW + 6)),
+    svg("line", { class: "axis", x1: x(0), x2: x(0), y1: 4, y2: height - 24 }));
+}
+
+function barRow({ label: name, value, low, high, exact, onpick }: Bar, x: Scale, y: number): SVGElement {
+  const middle = y + 10;
+  const weak = low <= 0 && high >= 0;
+  const [left, right] = [Math.min(x(0), x(value)), Math.max(x(0), x(value))];
+  const title = `${name}: ${number(value)}, between ${number(low)} and ${number(high)}` +
+    (exact === undefined ? "" : `, exactly ${number(exact)}`) + (weak ? "; too noisy to tell" : "");
+  return svg("g", { class: weak ? "bar weak" : "bar", ...(onpick ? { onclick: onpick } : {}) },
+    svg("title", {}, title),
+    label(shortened(name), LABEL - 10, middle + 4, "end"),
+    svg("rect", { class: "fill", x: left, y, width: Math.max(0.5, right - left), height: 20, rx: 3 }),
+    svg("path", { class: "whisker", d: `M${x(low)} ${middle}H${x(high)}M${x(low)} ${y + 4}v12M${x(high)} ${y + 4}v12` }),
+    exact !== undefined && svg("path", { class: "exact", d: `M${x(exact)} ${middle - 7}l6 7l-6 7l-6 -7z` }));
+}
+
+/** A point of a curve, with the band around it if there is one. */
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+  readonly low?: number;
+  readonly high?: number;
+}
+
+export interface LineOptions {
+  readonly xName: string;
+  readonly yName: string;
+  /** Whether each axis is logarithmic. */
+  readonly log?: { readonly x?: boolean; readonly y?: boolean };
+  /** The point where things stand now. */
+  readonly now?: Point;
+}
+
+/** Draw a curve, with a band if its points have one, and a mark at the present. */
+export function lineChart(points: readonly Point[], sentence: string, options: LineOptions): SVGElement {
+  const { xName, yName, log = {}, now } = options;
+  const [width, height, left, bottom] = [420, 240, 64, 40];
+  const all = now ? [...points, now] : points;
+  const x = scale(span(all.map((point) => point.x)), [left, width - 14], log.x);
+  const heights = all.flatMap(({ y, low = y, high = y }) => [low, high]);
+  const y = scale(log.y ? span(heights) : span([0, ...heights]), [height - bottom, 14], log.y);
+  const path = (pick: (point: Point) => number, from: readonly Point[]): string =>
+    from.map((point, i) => `${i ? "L" : "M"}${x(point.x).toFixed(1)} ${y(pick(point)).toFixed(1)}`).join("");
+  const banded = points.filter(({ low, high }) => low !== undefined && high !== undefined);
+  const band = banded.length > 1 &&
+    `${path((p) => p.high!, banded)}${path((p) => p.low!, [...banded].reverse()).replace("M", "L")}Z`;
+  return picture(width, height, sentence,
+    ...y.ticks(4).map((tick) => svg("line", { class: "grid", x1: left, x2: width - 14, y1: y(tick), y2: y(tick) })),
+    ...y.ticks(4).map((tick) => label(number(tick, 3), left - 8, y(tick) + 4, "end")),
+    ...x.ticks(5).map((tick) => label(number(tick, 3), x(tick), height - bottom + 18, "middle")),
+    label(xName, (left + width) / 2, height - 4, "middle"), label(yName, 6, 10, "start"),
+    band && svg("path", { class: "band", d: band }),
+    svg("path", { class: "line", d: path((p) => p.y, points) }),
+    now && svg("circle", { class: "now", cx: x(now.x), cy: y(now.y), r: 5 }));
+}
+
+/** A part of a whole, such as one service's share of a budget. */
+export interface Part {
+  readonly label: string;
+  readonly value: number;
+}
+
+/** Draw what is used of a whole, part after part; patterns by order, so that colour is not needed. */
+export function stackedBar(parts: readonly Part[], whole: number, sentence: string): SVGElement {
+  const used = parts.reduce((total, { value }) => total + value, 0);
+  const x = scale([0, Math.max(whole, used)], [2, WIDTH - 2]);
+  let before = 0;
+  const drawn = parts.map(({ label: name, value }, i) => {
+    const [left, width] = [x(before), x(before + value) - x(before)];
+    before += value;
+    return svg("g", { class: `part part${i % 4}` }, svg("title", {}, `${name}: ${number(value)}`),
+      svg("rect", { x: left, y: 8, width: Math.max(1, width - 2), height: 22, rx: 3 }),
+      width > 7 * name.length + 10 && svg("text", { x: left + width / 2, y: 23, "text-anchor": "middle" }, name));
+  });
+  return picture(WIDTH, 38, sentence,
+    svg("rect", { class: "track", x: 2, y: 8, width: WIDTH - 4, height: 22, rx: 4 }), ...drawn,
+    svg("line", { class: "cap", x1: x(whole), x2: x(whole), y1: 2, y2: 36 }));
+}
+
+/** A guess and its probability; those that fit are the likelier ones. */
+export interface Guess {
+  readonly label: string;
+  readonly probability: number;
+  readonly fits: boolean;
+}
+
+/** Draw probabilities as bars of a common scale. */
+export function probabilityBars(guesses: readonly Guess[], sentence: string): SVGElement {
+  const most = Math.max(...guesses.map(({ probability }) => probability));
+  const left = 270;
+  const x = scale([0, most || 1], [left, WIDTH - 60]);
+  return picture(WIDTH, guesses.length * 24 + 4, sentence, ...guesses.map(({ label: name, probability, fits }, i) =>
+    svg("g", { class: fits ? "guess fits" : "guess" },
+      svg("title", {}, `${name}: ${percent(probability, 2)}`),
+      label(shortened(name, 38), left - 10, i * 24 + 17, "end"),
+      svg("rect", { x: left, y: i * 24 + 4, width: Math.max(1, x(probability) - left), height: 16, rx: 3 }),
+      label(percent(probability, probability < 0.01 ? 2 : 1), x(probability) + 6, i * 24 + 17, "start"))));
+}
+
+/** From a value to its place on the paper, with places for ticks. */
+export interface Scale {
+  (value: number): number;
+  ticks(count: number): number[];
+}
+
+export function scale([low, high]: readonly [number, number], [from, to]: readonly [number, number], log = false): Scale {
+  const place = log ? Math.log : (value: number): number => value;
+  const [first, range] = [place(low), place(high) - place(low) || 1];
+  const found = (value: number): number => from + (to - from) * (place(value) - first) / range;
+  return Object.assign(found, { ticks: (count: number) => log ? logTicks(low, high) : ticksOf(low, high, count) });
+}
+
+/** Return about so many round numbers within a range. */
+export function ticksOf(low: number, high: number, count: number): number[] {
+  const rough = (high - low) / count || 1;
+  const unit = 10 ** Math.floor(Math.log10(rough));
+  const step = unit * (rough / unit >= 5 ? 10 : rough / unit >= 2 ? 5 : rough / unit >= 1 ? 2 : 1);
+  const first = Math.ceil(low / step);
+  return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, i) => (first + i) * step);
+}
+
+function logTicks(low: number, high: number): number[] {
+  const found: number[] = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+    for (const digit of [1, 2, 5]) {
+      const tick = digit * 10 ** power;
+      if (tick >= low * 0.999 && tick <= high * 1.001) found.push(tick);
+    }
+  }
+  return found.length > 7 ? found.filter((_, i) => i % 3 === 0) : found;
+}
+
+function span(values: readonly number[]): [number, number] {
+  const finite = values.filter(Number.isFinite);
+  return [Math.min(...finite), Math.max(...finite)];
+}
+
+function picture(width: number, height: number, sentence: string, ...children: Child[]): SVGElement {
+  return svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": sentence }, ...children);
+}
+
+function label(text: string, x: number, y: number, anchor: "start" | "middle" | "end"): SVGElement {
+  return svg("text", { x, y, "text-anchor": anchor }, text);
+}
+
+function shortened(text: string, most = 20): string {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}

@@ -1,0 +1,70 @@
+/**
+ * Elements made of names and text. Nothing here parses HTML, so a value can never become markup, whoever chose it.
+ */
+const SVG = "http://www.w3.org/2000/svg";
+
+export type Child = Node | string | number | false | null | undefined;
+
+type Listener = (event: Event) => void;
+
+/** Attributes by name; `on…` names take listeners, `true` sets an empty attribute, nothing is set for false or undefined. */
+export type Attributes = Readonly<Record<string, string | number | boolean | undefined | Listener>>;
+
+/** Make an HTML element. */
+export function h<Name extends keyof HTMLElementTagNameMap>(
+  name: Name, attributes: Attributes = {}, ...children: Child[]
+): HTMLElementTagNameMap[Name] {
+  return fill(document.createElement(name), attributes, children);
+}
+
+/** Make an SVG element. */
+export function svg<Name extends keyof SVGElementTagNameMap>(
+  name: Name, attributes: Attributes = {}, ...children: Child[]
+): SVGElementTagNameMap[Name] {
+  return fill(document.createElementNS(SVG, name), attributes, children);
+}
+
+/** Replace what an element contains. */
+export function show(element: Element, ...children: Child[]): void {
+  element.replaceChildren(...nodes(children));
+}
+
+/** Return the element of an id that the page has. */
+export function byId(id: string): HTMLElement {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`The page has no ${id}.`);
+  return found;
+}
+
+/** Hand over a text as a file; nothing leaves the device. */
+export function download(name: string, text: string | Blob, type = "application/json"): void {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  h("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000); // some browsers read it later
+}
+
+/** Run after a pause in which it was not called again. */
+export function soon<Arguments extends unknown[]>(
+  work: (...given: Arguments) => void, milliseconds: number,
+): (...given: Arguments) => void {
+  let timer = 0;
+  return (...given) => {
+    clearTimeout(timer);
+    timer = window.setTimeout(() => work(...given), milliseconds);
+  };
+}
+
+function fill<Kind extends Element>(element: Kind, attributes: Attributes, children: readonly Child[]): Kind {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    else if (value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...nodes(children));
+  return element;
+}
+
+function nodes(children: readonly Child[]): (Node | string)[] {
+  return children
+    .filter((child) => child !== false && child !== null && child !== undefined)
+    .map((child) => child instanceof Node ? child : String(child));
+}

@@ -1,0 +1,28 @@
+/** The start page: what is collected here, and where to go. */
+import { collections, type Listed } from "../shared/api.js";
+import { h } from "../shared/dom.js";
+import { open } from "../shared/frame.js";
+
+void open(async () => {
+  const listed = await collections();
+  return [
+    h("h1", {}, "Analytics on data nobody here sees"),
+    h("p", {}, "Each person's device perturbs her own rows before anything leaves it. This collector stores the perturbed reports " +
+      "and answers SQL over them; every answer has an error bar."),
+    h("div", { class: "grid" },
+      door("/me", "My data", "See what leaves your device, byte for byte, choose how much anyone may learn, send it, or take it back."),
+      door("/query", "Ask", "Put a question in SQL or with the builder, see how accurate it will be, and read the answer with its error.")),
+    h("section", { class: "card" }, h("h2", {}, "Collected here"), listed.length
+      ? h("ul", {}, ...listed.map(line))
+      : h("p", { class: "soft" }, "Nothing yet. Publish a collection file: tacit serve FOLDER collection.toml")),
+  ];
+});
+
+function door(href: string, title: string, text: string): HTMLElement {
+  return h("section", { class: "card" }, h("h2", {}, h("a", { href }, title)), h("p", {}, text));
+}
+
+function line({ id, round, tier, epsilon, services }: Listed): HTMLElement {
+  const labels = [round && `round ${round}`, tier && `tier ${tier}`, `ε ${epsilon}`].filter(Boolean).join(", ");
+  return h("li", {}, h("a", { href: `/collections/${id}` }, services.join(" and ")), ` · ${labels} · `, h("code", {}, `${id.slice(0, 12)}…`));
+}
