@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tacit import cli
 from tacit.central import METHODS
-from tacit.layouts import LAYOUTS, NUMBERED
+from tacit.layouts import LAYOUTS, NUMBERED, PLANNED
 from tacit.oracles import ORACLES
 
 HERE = Path(__file__).parent / "reference"
@@ -21,7 +21,7 @@ def mechanisms() -> str:
     for name, kind in ORACLES.items():
         parts.append(f"### {name}\n\n```text\n{inspect.getdoc(inspect.getmodule(kind))}\n```\n")
     parts.append("## Layouts\n")
-    layouts = LAYOUTS | NUMBERED
+    layouts = LAYOUTS | NUMBERED | PLANNED
     for module in {inspect.getmodule(layout): None for layout in layouts.values()}:
         names = [name for name, layout in layouts.items() if inspect.getmodule(layout) is module]
         parts.append(f"### {', '.join(names)}\n\n```text\n{inspect.getdoc(module)}\n```\n")

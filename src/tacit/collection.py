@@ -34,7 +34,7 @@ from tacit.wire import contract_id, contract_text, read_contract
 
 __all__ = ["Collection"]
 
-FILE_WORDS = ("epsilon", "services", "mechanism", "oracle", "round", "tier", "weights")
+FILE_WORDS = ("epsilon", "services", "mechanism", "oracle", "round", "tier", "weights", "users")
 
 
 class Collection:
@@ -47,7 +47,8 @@ class Collection:
     epsilon : int, float, str, Decimal or Fraction
         What anyone may learn about a person from everything the person sends in this round.
     mechanism : str
-        ``"auto"`` (by predicted error), ``"hio"``, ``"hi"``, ``"sc"``, ``"fc"``, ``"pairs"`` or ``"am(k)"``.
+        ``"auto"`` (by predicted error), ``"hio"``, ``"hi"``, ``"sc"``, ``"em"``, ``"fc"``, ``"pairs"``, ``"am(k)"`` or
+        ``"calm(k)"``; the last needs ``users``.
     oracle : str
         ``"auto"`` (least noise for each view) or one of ``"grr"``, ``"ss"``, ``"lh"``, ``"olh"``, ``"oue"``.
     round : str
@@ -57,6 +58,8 @@ class Collection:
         of all services, and questions are about all of them together. Choices must not depend on the data.
     weights : dict, optional
         Services whose reports have a larger or smaller share of the budget than others. Default: 1 each.
+    users : int, optional
+        The people expected, for mechanisms that choose their views by it.
 
     Examples
     --------
@@ -77,6 +80,7 @@ class Collection:
         round: str = "",  # noqa: A002
         tier: str = "",
         weights: Mapping[str, BudgetLike] | None = None,
+        users: int | None = None,
     ) -> None:
         if not isinstance(schema, Schema):
             message = f"schema is a {type(schema).__name__}; pass a Schema."
@@ -85,6 +89,9 @@ class Collection:
             if not isinstance(label, str) or len(label) > 100 or not label.isprintable():
                 message = f"{word} must be printable text of at most 100 characters, such as '2026-11'."
                 raise SchemaError(message, code="bad-option")
+        if users is not None and (isinstance(users, bool) or not isinstance(users, int) or not 1 <= users <= 10**12):
+            message = "users must be a whole number of people, from 1 to 10**12."
+            raise SchemaError(message, code="bad-option")
         self._contract = compile_contract(
             schema,
             parse_epsilon(epsilon),
@@ -94,6 +101,7 @@ class Collection:
             choose_layout=partial(choose_layout, oracle=oracle) if mechanism == "auto" else None,
             weights=_weights(schema, weights),
             tier=tier,
+            users=users,
         )
         self._text = contract_text(self._contract)
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from tacit.errors import LayoutError, UnknownNameError
-from tacit.layouts import MAX_VIEWS, ROUNDED, Derived, Levels, View, derive, plan_channels
+from tacit.layouts import MAX_VIEWS, ROUNDED, Derived, Expected, Levels, View, derive, plan_channels
 from tacit.oracles import Grr, Oracle, choose, oracle_named
 from tacit.privacy import exp_below
 from tacit.randomness import DRAW_BITS
@@ -206,6 +206,7 @@ def compile_contract(
     choose_layout: Callable[[Service, Fraction], ServiceContract] | None = None,
     weights: Mapping[str, Fraction] | None = None,
     tier: str = "",
+    users: int | None = None,
 ) -> Contract:
     """Turn a budget into integers: split it over reports and channels, choose oracles, lay out codes.
 
@@ -221,7 +222,7 @@ def compile_contract(
     compiled = tuple(
         choose_layout(service, budget[service.name])
         if choose_layout
-        else compile_service(service, budget[service.name], mechanism, oracle, bits)
+        else compile_service(service, budget[service.name], mechanism, oracle, bits, users)
         for service in schema.services
     )
     views = sum(len(channel.views) for service in compiled for channel in service.channels)
@@ -232,17 +233,18 @@ def compile_contract(
 
 
 def compile_service(
-    service: Service, epsilon: Fraction, layout: str, oracle: str, bits: int = DRAW_BITS
+    service: Service, epsilon: Fraction, layout: str, oracle: str, bits: int = DRAW_BITS, users: int | None = None
 ) -> ServiceContract:
-    """Compile one service in one layout, with the budget of one of its reports."""
+    """Compile one service in one layout, with the budget of one of its reports and the people expected, if known."""
+    expected = Expected(epsilon, users)
     plain = tuple(Levels.of(attribute) for attribute in service.sensitive)
     try:
         derived = derive(layout, service)
         levels = with_derived(service, derived)
         extras = 0 if derived else service.extras
-        channels = _compile_channels(levels, derived, epsilon, layout, oracle, bits, extras)
+        channels = _compile_channels(levels, derived, expected, layout, oracle, bits, extras)
     except LayoutError as refusal:
-        hint = _what_fits(plain, epsilon, layout, oracle, bits, service.extras)
+        hint = _what_fits(plain, expected, layout, oracle, bits, service.extras)
         raise LayoutError(f"{service.name}: {refusal.message}{hint}", code=refusal.code) from None
     return ServiceContract(service, layout, levels, channels, derived=derived)
 
@@ -257,15 +259,15 @@ def with_derived(service: Service, derived: Sequence[Derived]) -> tuple[Levels, 
 def _compile_channels(
     levels: tuple[Levels, ...],
     derived: tuple[Derived, ...],
-    epsilon: Fraction,
+    expected: Expected,
     layout: str,
     oracle: str,
     bits: int,
     extras: int,
 ) -> tuple[Channel, ...]:
-    plain = len(levels) - len(derived)
+    plain, epsilon = len(levels) - len(derived), expected.epsilon
     sources = {one.source: own for one, own in zip(derived, levels[plain:], strict=True)}
-    plans = plan_channels(layout, levels[:plain], sources)
+    plans = plan_channels(layout, levels[:plain], expected, sources)
     if len(plans) > MAX_CHANNELS:
         message = f"{layout} makes {len(plans)} channels; at most {MAX_CHANNELS}."
         raise LayoutError(message, code="too-many-channels")
@@ -291,12 +293,12 @@ def _with_root(views: tuple[View, ...], extras: int) -> tuple[View, ...]:
     return (*views, root) if needed else views
 
 
-def _what_fits(levels: tuple[Levels, ...], epsilon: Fraction, layout: str, oracle: str, bits: int, extras: int) -> str:
+def _what_fits(levels: tuple[Levels, ...], expected: Expected, layout: str, oracle: str, bits: int, extras: int) -> str:
     """Return a sentence that names layouts and oracles that would fit, by trying them."""
 
     def fits(mechanism: str) -> bool:
         try:
-            _compile_channels(levels, (), epsilon, mechanism, "auto", bits, extras)
+            _compile_channels(levels, (), expected, mechanism, "auto", bits, extras)
         except LayoutError:
             return False
         return True

@@ -6,22 +6,25 @@ import re
 from collections.abc import Mapping, Sequence
 
 from tacit.errors import LayoutError, UnknownNameError
-from tacit.layouts.base import MAX_VIEWS, ChannelPlan, Layout, NumberedLayout, View
+from tacit.layouts.base import MAX_VIEWS, ChannelPlan, Expected, Layout, NumberedLayout, PlannedLayout, View
+from tacit.layouts.calm import calm
 from tacit.layouts.levels import Level, Levels
 from tacit.layouts.marginals import am, fc, mg, mg_of
 from tacit.layouts.pairs import pairs
 from tacit.layouts.product import hi, hio
 from tacit.layouts.rounded import ROUNDED, Derived, Kind, derive, plan_rounded
-from tacit.layouts.split import sc
+from tacit.layouts.split import em, sc
 
 __all__ = [
     "CANDIDATES",
     "LAYOUTS",
     "MAX_VIEWS",
     "NUMBERED",
+    "PLANNED",
     "ROUNDED",
     "ChannelPlan",
     "Derived",
+    "Expected",
     "Kind",
     "Layout",
     "Level",
@@ -31,9 +34,11 @@ __all__ = [
     "plan_channels",
 ]
 
-LAYOUTS: dict[str, Layout] = {"hio": hio, "hi": hi, "sc": sc, "fc": fc, "mg": mg, "pairs": pairs}
+LAYOUTS: dict[str, Layout] = {"hio": hio, "hi": hi, "sc": sc, "em": em, "fc": fc, "mg": mg, "pairs": pairs}
 
 NUMBERED: dict[str, NumberedLayout] = {"am": am, "mg": mg_of}
+
+PLANNED: dict[str, PlannedLayout] = {"calm": calm}
 
 CANDIDATES = ("hio", "pairs", "fc")
 """What ``mechanism="auto"`` chooses from, by predicted error."""
@@ -42,7 +47,7 @@ _MECHANISM = re.compile(r"([a-z]+)(?:\((\d{1,3})\))?\Z")
 
 
 def plan_channels(
-    mechanism: str, levels: Sequence[Levels], derived: Mapping[int, Levels] | None = None
+    mechanism: str, levels: Sequence[Levels], expected: Expected, derived: Mapping[int, Levels] | None = None
 ) -> list[ChannelPlan]:
     """Return the channels of a mechanism such as ``"hio"`` or ``"am(2)"`` for one service.
 
@@ -56,8 +61,12 @@ def plan_channels(
         return LAYOUTS[name](levels)
     if name in NUMBERED and number is not None:
         return NUMBERED[name](levels, int(number))
-    if name in LAYOUTS or name in NUMBERED:
+    if name in PLANNED and number is not None:
+        return PLANNED[name](levels, int(number), expected)
+    if name in LAYOUTS or name in NUMBERED or name in PLANNED:
         example = name if name in LAYOUTS else f"{name}(2)"
         message = f"{mechanism!r} has a number where none belongs, or lacks one. Write mechanism={example!r}."
         raise LayoutError(message, code="mechanism-number")
-    raise UnknownNameError("mechanism", name, ["auto", *LAYOUTS, *ROUNDED, *(f"{word}(2)" for word in NUMBERED)])
+    raise UnknownNameError(
+        "mechanism", name, ["auto", *LAYOUTS, *ROUNDED, *(f"{word}(2)" for word in (*NUMBERED, *PLANNED))]
+    )

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from tacit.layouts.levels import Levels
 
-__all__ = ["MAX_VIEWS", "ChannelPlan", "Layout", "NumberedLayout", "View"]
+__all__ = ["MAX_VIEWS", "ChannelPlan", "Expected", "Layout", "NumberedLayout", "PlannedLayout", "View"]
 
 MAX_VIEWS = 100_000
 """Views of one collection: beyond it nobody's view has enough people to say anything."""
@@ -30,8 +30,19 @@ class ChannelPlan:
     views: tuple[View, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a layout may be planned for: the budget of a report, and the people who will send one, if anybody knows."""
+
+    epsilon: Fraction
+    users: int | None = None
+
+
 Layout = Callable[[Sequence[Levels]], list[ChannelPlan]]
 """From the levels of each attribute to channels."""
 
 NumberedLayout = Callable[[Sequence[Levels], int], list[ChannelPlan]]
 """The same, with the number in the mechanism's name, as in ``am(2)``."""
+
+PlannedLayout = Callable[[Sequence[Levels], int, Expected], list[ChannelPlan]]
+"""The same, for the people and the budget that are expected."""

@@ -1,6 +1,9 @@
-"""SC (the MDA paper): every attribute reports every level by itself; conjunctions come from products of estimates.
+"""SC (the MDA paper) and EM (as compared with in the CALM paper): every attribute reports by itself.
 
-One channel for each attribute and each of its levels below the root, with an equal share of the budget.
+SC   one channel for each attribute and each of its levels below the root, with an equal share of the budget;
+     conjunctions come from products of estimates.
+EM   one channel for each attribute, of its single values; joint tables start from the same products and are improved
+     by expectation maximisation over people's reports (`tacit.marginals`, ``method="em"``).
 """
 
 from __future__ import annotations
@@ -11,19 +14,29 @@ from fractions import Fraction
 from tacit.layouts.base import ChannelPlan
 from tacit.layouts.levels import Levels
 
-__all__ = ["sc"]
+__all__ = ["em", "sc"]
 
 
 def sc(levels: Sequence[Levels]) -> list[ChannelPlan]:
     """Return one channel for each attribute and level."""
     pairs = [(i, j) for i, attribute in enumerate(levels) for j in range(1, len(attribute))]
+    return _alone("sc", pairs, len(levels))
+
+
+def em(levels: Sequence[Levels]) -> list[ChannelPlan]:
+    """Return one channel for each attribute."""
+    return _alone("em", [(i, own.finest) for i, own in enumerate(levels) if own.finest], len(levels))
+
+
+def _alone(name: str, pairs: list[tuple[int, int]], attributes: int) -> list[ChannelPlan]:
+    """Return a channel for each attribute and level."""
     if not pairs:  # every attribute has a single value
-        return [ChannelPlan("sc", Fraction(1), ((0,) * len(levels),))]
+        return [ChannelPlan(name, Fraction(1), ((0,) * attributes,))]
     return [
         ChannelPlan(
-            f"sc {attribute}-{level}",
+            f"{name} {attribute}-{level}",
             Fraction(1, len(pairs)),
-            (tuple(level if i == attribute else 0 for i in range(len(levels))),),
+            (tuple(level if i == attribute else 0 for i in range(attributes)),),
         )
         for attribute, level in pairs
     ]
