@@ -22,7 +22,7 @@ REPOSITORY = ROOT.parent.parent
 
 LAYERS: list[set[str]] = [
     {"errors"},
-    {"randomness", "privacy", "client"},
+    {"randomness", "privacy", "client", "chain"},
     {"attributes"},
     {"schema"},
     {"oracles", "layouts", "plain", "datasets"},
