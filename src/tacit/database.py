@@ -88,11 +88,12 @@ class Database:
         """The collections, in the order of their creation."""
         return list(self._collections.values())
 
-    def forget(self, person: int | str) -> int:
-        """Delete all reports of a person, in all collections; return how many there were."""
+    def forget(self, person: int | str, collections: Sequence[str] | None = None) -> int:
+        """Delete all reports of a person, in all collections or those with these ids; return how many there were."""
         tables = [
             (_table(collection, service.name), service.key)
-            for collection in self._collections.values()
+            for name, collection in self._collections.items()
+            if collections is None or name in collections
             for service in collection.schema.services
             if self._engine.has_table(_table(collection, service.name))
         ]

@@ -20,8 +20,10 @@ from tacit.contract import ServiceContract
 from tacit.database import Database, connect
 from tacit.errors import UnknownNameError
 from tacit.plain import service_data
+from tacit.privacy import decimal_text
 from tacit.server.inbox import Inbox, Pending, Status
 from tacit.server.judge import Judge, Person, Refused, Report
+from tacit.server.log import Log, hash_of
 
 __all__ = ["Collector", "stored_key"]
 
@@ -41,12 +43,13 @@ class Collector:
     Parameters
     ----------
     folder : Path
-        Where everything is kept: ``inbox.db`` and ``reports.tacit``.
+        Where everything is kept: ``inbox.db``, ``reports.tacit`` and ``log.db``.
     """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # keys of people are in it
         self.inbox = Inbox(folder / "inbox.db")
+        self.log = Log(folder / "log.db")
         self.database: Database = connect(folder / "reports.tacit")
         self._judges: dict[str, Judge] = {}
         self._moving = threading.Lock()
@@ -59,6 +62,10 @@ class Collector:
     def publish(self, collection: Collection) -> None:
         """Take reports of a collection from now on; publishing it again changes nothing."""
         collection.refuse_unsafe()
+        if collection.id not in self.collections:
+            contract = collection.contract
+            told = {"epsilon": decimal_text(contract.epsilon), "round": contract.round, "tier": contract.tier}
+            self.log.add("contract-published", collection=collection.id, **told)
         self.database.create(collection)
         self._open(collection)
 
@@ -114,16 +121,23 @@ class Collector:
         stored.add_done_callback(tell)
         return answer
 
-    def query(self, text: str, **options: Any) -> Answer:
-        """Answer a question about everything that was acknowledged before it was asked."""
+    def query(self, text: str, *, asker: str = "", **options: Any) -> Answer:
+        """Answer a question about everything that was acknowledged before it was asked; ``asker`` is a key's name."""
+        self.log.add("question", sql=hash_of(text), key=asker)
         self.move()
         return self.database.sql(text, **options)
 
-    def forget(self, person: Person) -> int:
-        """Delete a person's reports everywhere, and refuse later ones; return how many there were."""
+    def forget(self, person: Person, collection: str | None = None, *, asker: str = "") -> int:
+        """Delete a person's reports, of one collection or of all, and refuse later ones; return how many there were.
+
+        The log is told of it first: a deletion that is not logged does not happen.
+        """
+        names = list(self.collections) if collection is None else [self.collection(collection).id]
+        traces = {name: self.inbox.tombstone(name, person).hex() for name in names}
+        self.log.add("person-deleted", tombstones=traces, key=asker)
         with self._moving:  # nothing of her may be on its way
-            deleted = sum(self.inbox.forget(name, person) for name in self.collections)
-            self.database.forget(stored_key(person))
+            deleted = sum(self.inbox.forget(name, person) for name in names)
+            self.database.forget(stored_key(person), names)
         return deleted
 
     def move(self) -> int:
@@ -165,6 +179,7 @@ class Collector:
         try:
             self.inbox.close()
         finally:
+            self.log.close()
             self.database.close()
 
 

@@ -20,6 +20,8 @@ from typing import Literal
 
 from tacit.errors import InternalError, OverloadedError
 from tacit.server.judge import Person, Report
+from tacit.server.tombstones import Tombstones
+from tacit.server.versions import migrate
 
 __all__ = ["Inbox", "Pending", "Status"]
 
@@ -69,6 +71,8 @@ class Inbox:
         self._requests: queue.Queue[_Request | None] = queue.Queue(maxsize=WAITING)
         self._writer = self._open()
         self._writer.executescript(TABLES)
+        self._tombstones = Tombstones(path.with_name("tombstones.key"))
+        migrate(self._writer, self._tombstones)
         self._lock = threading.Lock()  # between the writer thread and everything else that writes
         self._places = {
             (collection, service): (place, round_)
@@ -209,7 +213,7 @@ class Inbox:
 
     def _is_forgotten(self, collection: str, person: Person) -> bool:
         query = "SELECT 1 FROM forgotten WHERE collection = ? AND digest = ?"
-        return self._writer.execute(query, (collection, _tombstone(collection, person))).fetchone() is not None
+        return self._writer.execute(query, (collection, self.tombstone(collection, person))).fetchone() is not None
 
     def pending(self, collection: str, service: str, sends: int, people: int) -> list[Pending]:
         """Return reports of a service that are not in the analytical database yet, of people whose slots are all there.
@@ -235,13 +239,17 @@ class Inbox:
         places = [place for (owner, _), (place, _) in self._places.items() if owner == collection]
         deleted = 0
         with self._lock, self._transaction():
-            row = (collection, _tombstone(collection, person))
+            row = (collection, self.tombstone(collection, person))
             self._writer.execute("INSERT OR IGNORE INTO forgotten VALUES (?, ?)", row)
             for place in places:
                 self._writer.execute("DELETE FROM pending WHERE place = ? AND person = ?", (place, person))
                 cursor = self._writer.execute("DELETE FROM known WHERE place = ? AND person = ?", (place, person))
                 deleted += cursor.rowcount
         return deleted
+
+    def tombstone(self, collection: str, person: Person) -> bytes:
+        """Return the trace that a deleted person leaves."""
+        return self._tombstones.of(collection, person)
 
     def counts(self) -> dict[str, int]:
         """Return how many reports are known, and how many are pending."""
@@ -260,8 +268,3 @@ class Inbox:
 
 def _digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=12).digest()
-
-
-def _tombstone(collection: str, person: Person) -> bytes:
-    """Return a trace of a deleted person that says who she was only to those who ask for her."""
-    return hashlib.blake2b(f"{collection} {type(person).__name__} {person}".encode(), digest_size=16).digest()

@@ -1,0 +1,95 @@
+"""R12: stores of every version open, and a migration that is killed at any step goes on at the next start."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from support.collectors import COLLECTION, reports_of
+from tacit.errors import EngineError
+from tacit.server.collector import Collector
+from tacit.server.versions import VERSION, version_of
+
+GOLDEN = sorted((Path(__file__).parent / "golden").glob("store-*.zip"))
+
+KILLED = """
+import os, sqlite3, sys
+from pathlib import Path
+from tacit.server.inbox import Inbox
+left = int(sys.argv[2])
+class Mortal(sqlite3.Connection):
+    def execute(self, *words):
+        global left
+        left -= 1
+        if left < 0:
+            os._exit(9)
+        return super().execute(*words)
+connect = sqlite3.connect
+sqlite3.connect = lambda *words, **options: connect(*words, factory=Mortal, **options)
+Inbox(Path(sys.argv[1]) / "inbox.db").close()
+"""
+
+
+@pytest.fixture(params=GOLDEN, ids=lambda path: path.stem)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    with zipfile.ZipFile(request.param) as file:
+        file.extractall(tmp_path / "store")
+    return tmp_path / "store"
+
+
+def check(store: Path) -> None:
+    """Open a store of the golden files and compare everything that it can tell."""
+    collector = Collector(store)
+    try:
+        assert version_of(sqlite3.connect(store / "inbox.db")) == VERSION
+        [late] = {tuple(map(str, s.values())) for s in collector.accept(COLLECTION.id, reports_of(2000, 3)).result()}
+        assert late == ("again",)
+        gone = [report for report in reports_of(0, 300) if report["person"] == "u-7"]
+        assert {s["code"] for s in collector.accept(COLLECTION.id, gone).result()} == {"forgotten"}
+        for person in ("u-2000", "u-2001", "u-2002"):
+            assert collector.forget(person) == 3
+        for question, rows in json.loads((store / "answers.json").read_text()).items():
+            found = json.loads(collector.query(question).to_json())["rows"]
+            for row, expected in zip(found, rows, strict=True):
+                assert {name: row[name] for name in expected} == pytest.approx(expected, rel=1e-12)
+    finally:
+        collector.close()
+
+
+def test_a_store_of_an_earlier_version_opens(store: Path) -> None:
+    assert version_of(sqlite3.connect(store / "inbox.db")) < VERSION
+    check(store)
+    check_again = Collector(store)
+    check_again.close()
+
+
+def test_a_killed_migration_goes_on(store: Path) -> None:
+    """The process ends at its n-th statement, for every n until it comes through."""
+    for statements in range(200):
+        words = [sys.executable, "-c", KILLED, str(store), str(statements)]
+        code = subprocess.run(words, check=False, env=os.environ).returncode
+        if code == 0:
+            break
+        assert code == 9
+    assert statements > 8
+    check(store)
+
+
+def test_a_store_of_a_later_version_is_refused(store: Path) -> None:
+    with sqlite3.connect(store / "inbox.db") as file:
+        file.execute(f"PRAGMA user_version = {VERSION + 1}")
+    file.close()
+    with pytest.raises(EngineError) as caught:
+        Collector(store)
+    assert caught.value.code == "store-too-new"
+
+
+def test_there_is_a_golden_file_of_every_earlier_version() -> None:
+    assert [path.stem for path in GOLDEN] == [f"store-{version}" for version in range(1, VERSION)]
