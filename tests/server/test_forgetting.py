@@ -90,3 +90,19 @@ def test_questions_and_contracts_are_logged_without_their_words(collector: Colle
     assert entry["details"] == {"sql": hashlib.sha256(text.encode()).hexdigest(), "key": "analyst"}
     collector.publish(NEXT)
     assert len(collector.log.read().entries) == 3, "publishing again changes nothing"
+
+
+def test_keys_are_logged_by_name_and_digest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tacit.cli import main
+    from tacit.server.log import Log
+
+    folder = tmp_path / "keys"
+    assert main(["keys", str(folder), "create", "shop", "--scope", "ingest"]) == 0
+    made = capsys.readouterr().out.split()[0]
+    assert main(["keys", str(folder), "list"]) == 0
+    digest = capsys.readouterr().out.split()[0]
+    assert main(["keys", str(folder), "revoke", digest]) == 0
+    chain = Log(folder / "log.db").read()
+    assert [entry["event"] for entry in chain.entries] == ["key-created", "key-revoked"]
+    assert {entry["details"]["digest"] for entry in chain.entries} == {digest}
+    assert made not in str(chain.entries)

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from tacit.server.keys import Keys
+from tacit.server.log import Log
 
 __all__ = ["configure", "run"]
 
@@ -26,11 +27,13 @@ def run(options: argparse.Namespace) -> int:
     """Do it; a running collector must be started again to see it."""
     folder = Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)
-    keys = Keys(folder / "keys.json")
+    keys, log = Keys(folder / "keys.json"), Log(folder / "log.db")
     if options.action == "create":
         made = keys.create(options.name, options.scope or ["ingest"], options.origin, options.service)
+        log.add("key-created", **keys.listed()[-1])
         print(json.dumps({"key": made}) if options.json else f"{made}\nThis is shown once; only its hash is kept.")
     elif options.action == "revoke":
+        log.add("key-revoked", digest=options.name[:12])
         revoked = keys.revoke(options.name)
         print(json.dumps({"revoked": revoked}) if options.json else f"{revoked} revoked")
     elif options.json:
@@ -38,4 +41,5 @@ def run(options: argparse.Namespace) -> int:
     else:
         for key in keys.listed():
             print(f"{key['digest']}  {key['name']}  {', '.join(key['scopes'])}  {key['origin']}")  # type: ignore[arg-type]
+    log.close()
     return 0

@@ -22,7 +22,8 @@ async def query(server: Server, call: Call) -> Response:
         message = "sql must be text."
         raise BodyError(message)
     server.counts["questions"] += 1
-    work = asyncio.to_thread(server.collector.query, text, confidence=confidence)
+    asker = call.key.name if call.key else ""
+    work = asyncio.to_thread(server.collector.query, text, asker=asker, confidence=confidence)
     try:
         answer = await asyncio.wait_for(work, QUERY_SECONDS)
     except TimeoutError:

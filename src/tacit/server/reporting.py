@@ -43,7 +43,12 @@ async def forget(server: Server, call: Call) -> Response:
     if not is_person(person):
         message = "person must be text or a whole number."
         raise BodyError(message)
-    deleted = await asyncio.to_thread(server.collector.forget, person)
+    collection = call.body.get("collection")
+    if collection is not None and not isinstance(collection, str):
+        message = "collection must be the id of one; without it, a person is forgotten in all of them."
+        raise BodyError(message)
+    asker = call.key.name if call.key else ""
+    deleted = await asyncio.to_thread(server.collector.forget, person, collection, asker=asker)
     server.counts["forgotten"] += 1
     return JSONResponse({"deleted": deleted})
 
@@ -90,9 +95,9 @@ REPORTING = (
         "POST",
         "/v1/forget",
         forget,
-        "Delete a person; later reports of hers are refused.",
+        "Delete a person, in one collection or in all; later reports of hers are refused there.",
         "ingest",
-        takes={"person": PERSON},
+        takes={"person": PERSON, "collection": {"type": "string"}},
         required=("person",),
         returns={"type": "object", "required": ["deleted"], "properties": {"deleted": {"type": "integer"}}},
     ),
