@@ -12,6 +12,7 @@ from sqlglot import exp
 from tacit.answer import Answer, Options
 from tacit.attributes import check_name
 from tacit.collection import Collection
+from tacit.contributions import Contributions, Page, contributions_to
 from tacit.decode.decoder import Decoder, DecoderName
 from tacit.encode.bulk import Progress
 from tacit.encode.tables import as_arrow
@@ -21,7 +22,7 @@ from tacit.errors import ReportError, TacitError, UnknownNameError, UnsupportedS
 from tacit.query import People, run
 from tacit.reports import check_reports
 from tacit.schema import Service
-from tacit.sql.bind import bind
+from tacit.sql.bind import Bound, bind
 from tacit.sql.lookup import Dimension
 from tacit.sql.parse import parse, without_explain
 from tacit.sql.plan import Rollup, Round, Stored
@@ -227,6 +228,38 @@ class Database:
         """
         options = Options(confidence, decoder, simultaneous=simultaneous, superpopulation=superpopulation)
         question, explain = without_explain(text)
+        asked = self._asked(question, parameters, options)
+        answer = run(asked.bound, asked.people, options)
+        return self._explained(asked, answer, options) if explain else answer
+
+    def contributions(
+        self,
+        text: str,
+        parameters: Sequence[Any] = (),
+        *,
+        group: Mapping[str, Any] | None = None,
+        decoder: DecoderName = "blue",
+        **page: Any,
+    ) -> Contributions:
+        """Return what each encoded tuple adds to an answer, page by page; the sum of all is the answer.
+
+        This shows reports of single people, which `sql` never does: it is for audits and demonstrations.
+
+        Parameters
+        ----------
+        text, parameters, decoder
+            The question, as in `sql`.
+        group : dict
+            For a question with GROUP BY, the row of the answer: its columns of GROUP BY with their values.
+        **page
+            ``order`` (``"size"``, the default, ``"value"`` or ``"person"``), ``measure`` (which total to sort by, from
+            0), ``descending``, ``offset``, ``limit``, and ``part``, the round or tier to show (default the last).
+        """
+        asked = self._asked(without_explain(text)[0], parameters, Options(decoder=decoder))
+        return contributions_to(asked.bound, asked.people, group or {}, Page(**page))
+
+    def _asked(self, question: str, parameters: Sequence[Any], options: Options) -> _Asked:
+        """Bind a question to the newest collection that can answer it, and to the rounds that it is about."""
         statement = parse(question, parameters)
         tables = tables_of(statement, question)
         services = [table for table in tables if table.name.lower() not in self._dimensions]
@@ -238,11 +271,8 @@ class Database:
             rounds = [one for one in rounds if one.contract.round == newest.contract.round]
         if len({one.contract.round for one in rounds}) > 1:
             _check_rounds(statement, question, options)
-        people = self._people_of(scope, rounds, decoder)
-        if explain:
-            plain = statement.sql(dialect="duckdb") if parameters else question
-            return self._explained(newest, plain, people, run(bound, people, options), options)
-        return run(bound, people, options)
+        plain = statement.sql(dialect="duckdb") if parameters else question
+        return _Asked(plain, newest, bound, self._people_of(scope, rounds, options.decoder))
 
     def _people_of(self, scope: Scope, rounds: list[Collection], decoder: DecoderName) -> People:
         """Return the people of some services: the same object for the same reports, so that answers can be combined."""
@@ -263,14 +293,14 @@ class Database:
         rollup = None if by is None else Rollup(rollup_of(table), by)
         return Stored(table, Decoder(collection.contract[name], decoder), rollup)
 
-    def _explained(
-        self, collection: Collection, question: str, people: People, answer: Answer, options: Options
-    ) -> Answer:
+    def _explained(self, asked: _Asked, answer: Answer, options: Options) -> Answer:
         """Return how a question is answered, and the error to expect from as many people as have reported."""
         lines = answer.explain().splitlines()
         try:
-            users = max(1, people.count())
-            expected = collection.predict(question, users=users, confidence=options.confidence, decoder=options.decoder)
+            users = max(1, asked.people.count())
+            expected = asked.newest.predict(
+                asked.question, users=users, confidence=options.confidence, decoder=options.decoder
+            )
             lines += ["", f"predicted for {users:,} people:", *str(expected).splitlines()]
         except TacitError as refusal:
             lines += ["", f"no predicted error: {refusal.message}"]
@@ -330,6 +360,16 @@ class Database:
             message = f"No reports of {' and '.join(names)} are loaded. Load some first."
             raise ReportError(message, code="no-reports")
         return loaded[0]
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A question, bound, with the newest collection that answers it and its people."""
+
+    question: str
+    newest: Collection
+    bound: Bound
+    people: People
 
 
 def _check_rounds(statement: exp.Select, question: str, options: Options) -> None:

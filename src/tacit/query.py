@@ -26,7 +26,7 @@ from tacit.sql.scope import Scope
 from tacit.sql.totals import Piece, SqlPiece, Total
 from tacit.sums import Asked, Sums, fetch_sums
 
-__all__ = ["People", "run"]
+__all__ = ["People", "equal_to", "run"]
 
 GROUPS_AT_ONCE = 16
 """Groups per statement: each adds a few columns to the contribution table."""
@@ -224,7 +224,7 @@ class _Question:
         for values, sums in found.items():
             if bound.public and not sums.count:
                 continue
-            guards = (*bound.conditions, *_equal_to(bound, values))
+            guards = (*bound.conditions, *equal_to(bound, values))
             for group, made, spots in zip(groups, formulas, places, strict=True):
                 cells = [
                     _Pending(self, f, spot, sums, guards) if f else None for f, spot in zip(made, spots, strict=True)
@@ -294,7 +294,7 @@ class _Pending:
         return self.question.estimate(self.made, self.place, self.sums, self.guards, level)
 
 
-def _equal_to(bound: Bound, values: tuple[Any, ...]) -> list[SqlPiece]:
+def equal_to(bound: Bound, values: tuple[Any, ...]) -> list[SqlPiece]:
     """Return the conditions of a public group."""
     return [
         SqlPiece(f"({found.column} IS NOT DISTINCT FROM ?)", (value,))

@@ -19,7 +19,7 @@ from tacit.sql.scope import Found, Scope
 from tacit.sql.statement import histogram, statement
 from tacit.sql.totals import SqlPiece, Total
 
-__all__ = ["Asked", "Sums", "fetch_sums"]
+__all__ = ["Asked", "Sums", "fetch_sums", "occurring_codes"]
 
 Values = tuple[Any, ...]
 
@@ -152,13 +152,18 @@ def fetch_sums(
     return found, plans
 
 
-def _joined(engine: Engine, plan: Plan, asked: Asked) -> dict[Values, Sums]:
-    """Let the engine join reports with contributions and add up."""
-    occurring = {
+def occurring_codes(engine: Engine, plan: Plan) -> dict[tuple[int, int], npt.NDArray[np.int64]]:
+    """Return the codes that occur, of channels with too many codes to upload them all."""
+    return {
         (number, channel): engine.codes(plan.table(number), channel)
         for number in range(len(plan.round.stored))
         for channel in plan.large_channels(number, engine.whole_alphabet)
     }
+
+
+def _joined(engine: Engine, plan: Plan, asked: Asked) -> dict[Values, Sums]:
+    """Let the engine join reports with contributions and add up."""
+    occurring = occurring_codes(engine, plan)
     uploads = {"contributions0": plan.summands(occurring.get((0, 0)))} if plan.is_added_up else plan.uploads(occurring)
     table = engine.fetch(*statement(plan), uploads)
     keys = _rows_of(table, len(plan.keys))

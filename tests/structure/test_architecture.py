@@ -36,6 +36,7 @@ LAYERS: list[set[str]] = [
     {"engines"},
     {"sums"},
     {"query", "advisor"},
+    {"contributions"},
     {"collection"},
     {"database", "testing"},
     {"central", "functions", "server", "dbapi"},

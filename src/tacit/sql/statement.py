@@ -10,7 +10,10 @@ from __future__ import annotations
 from tacit.sql.plan import Plan, finite
 from tacit.sql.scope import LABELS
 
-__all__ = ["histogram", "statement"]
+__all__ = ["ORDERS", "histogram", "statement", "summed_tuples", "tuples"]
+
+ORDERS = {"size": "abs({})", "value": "{}", "person": '"0key"'}
+"""What tuples are sorted by: the size of a measure, the measure itself, or the person's key."""
 
 Statement = tuple[str, list[object]]
 """Text and parameters."""
@@ -49,29 +52,67 @@ def _of_codes(plan: Plan) -> Statement:
 
 def _of_people(plan: Plan) -> Statement:
     """Return the sums of what people add, each with all her reports."""
-    joined, parameters = _joined(plan)
-    where, given = _where(plan)
     keys = [f'"0k{i}"' for i in range(len(plan.keys))]
     columns = [f"{key.column} AS {name}" for key, name in zip(plan.keys, keys, strict=True)]
-    columns += [f'CASE WHEN {g.text} THEN 1.0 ELSE 0.0 END AS "0g{i}"' for i, g in enumerate(plan.guards)]
-    columns += [f'{column} AS "0p{i}"' for i, column in enumerate(plan.powers)]
-    columns += [_factor(plan, number, index) for number, index in _read_factors(plan)]
-    columns += [f's{number}."0q{number}_{i}_{j}"' for number, i, j in plan.crossed]
     columns += ['s0."0n" AS "0n"'] if plan.rollup else []
-    named = [f'"0m{index}"' for index in range(len(plan.measures))]
-    terms = [f"{text} AS {name}" for text, name in zip(plan.measures, named, strict=True)]
-    terms += ['"0n"'] if plan.rollup else []
+    measures, parameters = _measures(plan, columns, [*keys, *(['"0n"'] if plan.rollup else [])])
+    named = _named(plan)
     often = '"0n" * ' if plan.rollup else ""
     sums = ['CAST(sum("0n") AS BIGINT)' if plan.rollup else "count(*)", *(f"sum({often}{name})" for name in named)]
     sums += [f"sum({often}{named[i]} * {named[j]})" for i, j in plan.pairs]
     sums += [f"sum({often}{' * '.join([named[i]] * 4)})" for i in sorted({i for i, _ in plan.pairs})]
     shown = [f'{text} AS "0x{index}"' for index, text in enumerate(sums)]
     tail = f" GROUP BY {', '.join(keys)}" if keys else ""
+    return f"{measures} SELECT {', '.join([*keys, *shown])} FROM measures{tail}", parameters  # noqa: S608
+
+
+def tuples(plan: Plan, measure: int, order: str, *, descending: bool, limit: int, offset: int) -> Statement:
+    """Return the statement of some people, each with what she adds to every measure, in an order of one of them."""
+    measures, parameters = _keyed(plan)
+    by = ORDERS[order].format(_named(plan)[measure]) + (" DESC" if descending else " ASC")
+    shown = ", ".join(['"0key"', *_named(plan)])
+    return (
+        f'{measures} SELECT {shown} FROM measures ORDER BY {by}, "0key" LIMIT {limit:d} OFFSET {offset:d}',  # noqa: S608
+        parameters,
+    )
+
+
+def summed_tuples(plan: Plan, measure: int, order: str, *, descending: bool, first: int | None = None) -> Statement:
+    """Return the statement that adds up all people, or the first of an order."""
+    sums = ", ".join(["count(*)", *(f"sum({name})" for name in _named(plan))])
+    if first is None:
+        measures, parameters = _keyed(plan)
+        return f"{measures} SELECT {sums} FROM measures", parameters  # noqa: S608
+    chosen, parameters = tuples(plan, measure, order, descending=descending, limit=first, offset=0)
+    return f"SELECT {sums} FROM ({chosen}) AS chosen", parameters  # noqa: S608
+
+
+def _keyed(plan: Plan) -> Statement:
+    """Return the measures of people with their keys."""
+    first = plan.scope.sources[0]
+    return _measures(plan, [f'{first.alias}."{first.service.key}" AS "0key"'], ['"0key"'])
+
+
+def _named(plan: Plan) -> list[str]:
+    return [f'"0m{index}"' for index in range(len(plan.measures))]
+
+
+def _measures(plan: Plan, columns: list[str], kept: list[str]) -> Statement:
+    """Return the table ``measures``: what each person adds to every total, beside columns that are kept."""
+    joined, parameters = _joined(plan)
+    where, given = _where(plan)
+    columns = [
+        *columns,
+        *(f'CASE WHEN {g.text} THEN 1.0 ELSE 0.0 END AS "0g{i}"' for i, g in enumerate(plan.guards)),
+        *(f'{column} AS "0p{i}"' for i, column in enumerate(plan.powers)),
+        *(_factor(plan, number, index) for number, index in _read_factors(plan)),
+        *(f's{number}."0q{number}_{i}_{j}"' for number, i, j in plan.crossed),
+    ]
+    terms = [f"{text} AS {name}" for text, name in zip(plan.measures, _named(plan), strict=True)]
     guards = [value for guard in plan.guards for value in guard.parameters]
     return (
         f"WITH people AS (SELECT {', '.join(columns) or '1 AS one'} FROM {joined}{where}), "  # noqa: S608
-        f"measures AS (SELECT {', '.join([*keys, *terms]) or '1 AS one'} FROM people) "
-        f"SELECT {', '.join([*keys, *shown])} FROM measures{tail}",
+        f"measures AS (SELECT {', '.join([*kept, *terms]) or '1 AS one'} FROM people)",
         [*guards, *parameters, *given],
     )
 

@@ -1,0 +1,67 @@
+"""What a code says, in words: which attributes it is about, and which of their values it is consistent with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.contract import ServiceContract
+from tacit.layouts import Level
+from tacit.sql.vectors import Sensitive, shown_value
+
+__all__ = ["Meaning", "meaning_of"]
+
+MOST_CELLS = 2**20
+"""Cells of a view up to which it is looked up which of them a code is consistent with."""
+
+MOST_EXAMPLES = 3
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What is learnt from a code: ``about`` which cells, the share of them that ``fits``, and some of these."""
+
+    about: str
+    fits: float
+    examples: tuple[str, ...]
+
+
+def meaning_of(service: ServiceContract, channel: int, code: int) -> Meaning:
+    """Return what a code of a service's channel says."""
+    view, local = service.channels[channel].locate(code)
+    levels = [(i, service.levels[i][view.levels[i]]) for i in view.active]
+    about = " × ".join(f"{_name(service, i)} in {level.cells}" for i, level in levels if view.levels[i])
+    sizes = [level.cells for _, level in levels]
+    sizes[0] += service.extras
+    if view.oracle.domain > MOST_CELLS:
+        return Meaning(about or "nothing", float(view.oracle.lie), ())
+    support = np.asarray(view.oracle.support(np.array([local])))[0].astype(bool)
+    places = np.transpose(np.unravel_index(np.flatnonzero(support)[:MOST_EXAMPLES], sizes))
+    examples = tuple(_cell(service, levels, [int(place) for place in row]) for row in places)
+    return Meaning(about or "nothing", float(support.mean()), examples)
+
+
+def _name(service: ServiceContract, index: int) -> str:
+    """Return the name of an attribute; derived ones go by that of their source."""
+    own = service.service.sensitive
+    return own[index].name if index < len(own) else f"rounded {own[service.derived[index - len(own)].source].name}"
+
+
+def _cell(service: ServiceContract, levels: list[tuple[int, Level]], places: list[int]) -> str:
+    """Return one cell of a view as the values in it."""
+    if places[0] >= levels[0][1].cells:
+        return "no row"
+    own = service.service.sensitive
+    parts = [
+        f"{_name(service, i)} {_values(own[i], level, place) if i < len(own) else place}"
+        for (i, level), place in zip(levels, places, strict=True)
+    ]
+    return ", ".join(parts)
+
+
+def _values(attribute: Sensitive, level: Level, place: int) -> str:
+    inside = np.flatnonzero(level.table() == place)
+    ends = [shown_value(attribute, int(index)) for index in (inside[0], inside[-1])]
+    shown = ["missing" if end is None else f"{end:.6g}" if isinstance(end, float) else str(end) for end in ends]
+    return shown[0] if len(inside) == 1 else f"{shown[0]}–{shown[1]}"
