@@ -106,7 +106,7 @@ def _table(owner: str, data: Any) -> Mapping[str, Any]:
 
 def _read_attribute(data: Any) -> Attribute:
     table = dict(_table("An attribute", data))
-    kind = table.pop("kind", "ordinal")
+    kind = table.pop("kind", "categorical" if "values" in table else "ordinal")
     if not isinstance(kind, str) or kind not in KINDS:
         raise UnknownNameError("kind of attribute", str(kind), KINDS, code="unknown-word")
     make, needed, possible = KINDS[kind]

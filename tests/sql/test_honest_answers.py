@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from tacit.errors import EngineError, ReportError, UsageError
+from tacit.errors import EngineError, ReportError, UnsupportedSqlError, UsageError
 from tacit.randomness import insecure_rng
 from tacit.testing import identity_collection, reveal
 
@@ -216,3 +216,14 @@ def test_large_alphabets_are_decoded_for_the_codes_that_occur() -> None:
     estimate = database.sql("SELECT COUNT(*) AS n FROM t WHERE a0 < 60")["n"]
     truth = int((columns["a0"] < 60).sum())
     assert abs(estimate.value - truth) < 6.11 * estimate.error
+
+
+@pytest.mark.parametrize("where", ["x BETWEEN 110 AND 140", "x > 110 AND x < 140", "x > 110 AND y = 1 AND x < 140"])
+def test_a_range_between_the_values_of_cells_is_refused_not_zero(where: str) -> None:
+    rows = {"x": [120, 130, 900], "y": [1, 1, 1]}
+    database = revealed([tc.Ordinal("x", 0, 1000, cells=11, step=1), tc.Ordinal("y", 0, 3)], rows)
+    with pytest.raises(UnsupportedSqlError) as caught:
+        database.sql(f"SELECT COUNT(*) AS n FROM t WHERE {where}")
+    assert caught.value.code == "between-cells"
+    assert "0, 100, 200, 300" in caught.value.message
+    assert database.sql("SELECT COUNT(*) AS n FROM t WHERE x > 110 AND x <= 200")["n"].value >= 0

@@ -123,6 +123,12 @@ def test_bad_collection_files_are_refused_by_name(text: str, error: type[TacitEr
     assert caught.value.code == code
 
 
+def test_an_attribute_with_values_is_categorical() -> None:
+    text = "epsilon = 1\n[[services]]\nname='s'\nkey='u'\nattributes=[{name='a',values=['x','y']}]"
+    [service] = tc.Collection.from_toml(text).schema.services
+    assert service.attributes == (tc.Categorical("a", ["x", "y"]),)
+
+
 def test_unreadable_files_are_refused_without_their_folder(tmp_path: Path) -> None:
     with pytest.raises(ContractError) as caught:
         tc.Collection.from_file(tmp_path / "absent.json")

@@ -16,7 +16,14 @@ from tacit.sql.parse import span_of
 from tacit.sql.public import COMPARISONS, is_list, is_public, literal_of, public_condition
 from tacit.sql.scope import Found, Scope
 from tacit.sql.totals import SqlPiece, Total
-from tacit.sql.vectors import OPERATORS, category_vector, comparison_vector, null_vector, ordered_values
+from tacit.sql.vectors import (
+    OPERATORS,
+    category_vector,
+    comparison_vector,
+    exact_values,
+    null_vector,
+    ordered_values,
+)
 
 __all__ = ["condition", "holds"]
 
@@ -34,7 +41,7 @@ def condition(scope: Scope, node: exp.Expr | None) -> tuple[Total, list[SqlPiece
         if is_public(scope, part):
             public.append(public_condition(scope, part))
         else:
-            total = _bounded(scope, part, total * holds(scope, part))
+            total = _met(scope, part, _bounded(scope, part, total * holds(scope, part)))
     return total, public
 
 
@@ -60,10 +67,10 @@ def holds(scope: Scope, node: exp.Expr, *, wanted: bool = True) -> Total:
     if isinstance(node, exp.And | exp.Or):
         both = isinstance(node, exp.And) == wanted
         left, right = (holds(scope, side, wanted=wanted) for side in (node.left, node.right))
-        return _bounded(scope, node, left * right if both else _either(left, right))
+        return _met(scope, node, _bounded(scope, node, left * right if both else _either(left, right)))
     if isinstance(node, exp.Boolean):
         return scope.one if bool(node.this) == wanted else Total(())
-    return _comparison(scope, node, wanted=wanted)
+    return _met(scope, node, _comparison(scope, node, wanted=wanted))
 
 
 def _either(left: Total, right: Total) -> Total:
@@ -79,6 +86,22 @@ def _bounded(scope: Scope, node: exp.Expr, total: Total) -> Total:
     if sum(len(piece.functional.terms) for piece in total.pieces) > MAX_TERMS:
         message = f"The condition needs more than {MAX_TERMS} terms. Use fewer ORs across attributes."
         raise scope.unsupported(message, node, "too-many-terms")
+    return total
+
+
+def _met(scope: Scope, node: exp.Expr, total: Total) -> Total:
+    """Refuse a condition that falls between the values of coarser cells: 0 without an error would be a lie."""
+    if total.pieces:
+        return total
+    for column in node.find_all(exp.Column):
+        attribute = scope.find(column).attribute
+        if isinstance(attribute, Ordinal) and attribute.values < attribute.ticks:
+            known = ", ".join(f"{float(value):g}" for value in exact_values(attribute)[:4])
+            message = (
+                f"{attribute.name} was collected in {attribute.values} cells, and none of the values that they stand "
+                f"for ({known}, …) meets this condition. Widen it to hold one."
+            )
+            raise scope.unsupported(message, node, "between-cells")
     return total
 
 
