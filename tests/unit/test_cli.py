@@ -12,7 +12,7 @@ import pytest
 
 import tacit as tc
 from tacit.cli import main
-from tacit.datasets import town, town_schema
+from tacit.datasets import market, town, town_schema
 from tacit.oracles import Grr
 from tacit.privacy import exp_below
 
@@ -79,19 +79,26 @@ def test_the_demo_encodes_afresh(capsys: pytest.CaptureFixture[str]) -> None:
         runs.append(json.loads(capsys.readouterr().out))
     assert runs[0]["ok"] is True
     assert runs[0]["collection"] == runs[1]["collection"]
-    assert [item["record"] for item in runs[0]["examples"]] == [item["record"] for item in runs[1]["examples"]]
+    assert [item["rows"] for item in runs[0]["examples"]] == [item["rows"] for item in runs[1]["examples"]]
     assert [item["code"] for item in runs[0]["examples"]] != [item["code"] for item in runs[1]["examples"]]
-    first, second = ([row["people"] for row in run["questions"][2]["rows"]] for run in runs)
+    assert len(runs[0]["questions"]) == 5
+    first, second = ([row["orders"] for row in run["questions"][4]["rows"]] for run in runs)
     assert [cell["truth"] for cell in first] == [cell["truth"] for cell in second]
     assert [cell["value"] for cell in first] != [cell["value"] for cell in second]
     assert all(cell["low"] < cell["value"] < cell["high"] for cell in first)
 
 
 def test_the_demo_tells_its_story(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--people", "2000"]) == 0
+    assert main(["demo", "--people", "2000"]) == 0  # no terminal here, so nothing is served
     printed = capsys.readouterr().out
-    for part in ("What stays on the device", "ok: a person's total loss", "88.1%", "truth", "intervals hold the truth"):
+    for part in ("What stays on the device", "ok: a person's total loss", "98.2%", "truth", "intervals hold the truth"):
         assert part in printed
+    assert "listening" not in printed
+
+
+def test_the_market_is_made_by_its_seed_alone() -> None:
+    assert all(market(50)[name].equals(market(50)[name]) for name in market(50))
+    assert not market(50)["shop"].equals(market(50, seed=2)["shop"])
 
 
 def test_encode_load_query_plan_and_shell(

@@ -101,7 +101,7 @@ def test_exact_answers_exist_in_demos_only(client: httpx.Client, collector: Coll
     table = pa.table({"uid": [1, 2, 3], "age": [3, 5, 9]})
     demo = Demo({"users": table}, [{"title": "Older", "sql": question["sql"]}], [])
     with served_here(make_app(collector, Keys(tmp_path / "keys.json"), demo)) as with_demo:
-        assert with_demo.get("/demo").json()["loaded"] == 3
+        assert with_demo.get("/demo").json()["loaded"] == {"users": 3}
         assert with_demo.post("/demo/exact", json=question).json() == {"columns": ["n"], "rows": [[2]]}
         for bad, code in {
             "DROP TABLE users": "not-a-select",

@@ -1,23 +1,34 @@
-"""Encode an invented town, show what leaves the devices, audit the guarantee, and ask six questions."""
+"""Encode an invented town, show what leaves the devices, ask five questions, and serve the screens."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import math
+import secrets
+import socket
+import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from starlette.applications import Starlette
 
 from tacit.cli.attack import attack, print_attack
+from tacit.cli.serve import serve_app
+from tacit.cli.story import QUESTIONS, compared, printed
 from tacit.collection import Collection
 from tacit.contract import ServiceContract
-from tacit.database import Database, connect
-from tacit.datasets import town, town_schema
+from tacit.datasets import SAMPLE_PEOPLE, market, market_schema
 from tacit.errors import UsageError
-from tacit.estimate import Estimate
+from tacit.privacy import parse_epsilon
+from tacit.server.app import make_app
+from tacit.server.collector import Collector
+from tacit.server.demo import Demo
+from tacit.server.keys import Keys
 
 __all__ = ["configure", "run"]
 
@@ -26,24 +37,28 @@ MOST_PEOPLE = 10_000_000
 SHOWN = 2
 """People whose records are printed beside what leaves their devices."""
 
-QUESTIONS = (
-    "SELECT COUNT(*) AS people FROM shop WHERE age BETWEEN 20 AND 40",
-    "SELECT AVG(income) AS mean FROM shop WHERE age >= 30",
-    "SELECT region, COUNT(*) AS people FROM shop GROUP BY region",
-    "SELECT device, COUNT(*) AS people FROM shop WHERE age > 60 GROUP BY device",
-    "SELECT smoker, COUNT(*) AS people, AVG(visits) AS visits FROM clinic GROUP BY smoker",
-    "SELECT COUNT(*) AS people FROM clinic JOIN shop USING (uid) WHERE age >= 50 AND visits >= 3",
-)
+TIERS = {"careful": "0.5", "standard": "1", "open": "1.5"}
+"""Shares of epsilon that visitors of the owner's screen choose from; the town chose the standard one."""
+
+WEIGHTS = {"shop": 2, "clinic": 1, "orders": 1}
+"""The shop asks for most, and half the questions are joined with it."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("--people", type=int, default=200_000, help="size of the invented town (default 200000)")
-    parser.add_argument("--epsilon", default="2", help="budget of a person over both services (default 2)")
+    parser.add_argument("--people", type=int, default=500_000, help="size of the invented town (default 500000)")
+    parser.add_argument("--epsilon", default="4", help="budget of a person over all three services (default 4)")
+    parser.add_argument(
+        "--serve",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="serve the screens on this machine afterwards (default: on a terminal)",
+    )
+    parser.add_argument("--port", type=int, default=8765, help="port of the screens (default 8765); 0 for any")
     parser.add_argument(
         "--attack", action="store_true", help="instead: what numbers of reports give away, and ours not"
     )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON, and serve only with --serve")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -58,103 +73,107 @@ def run(options: argparse.Namespace) -> int:
     if not SHOWN <= options.people <= MOST_PEOPLE:
         message = f"--people is {options.people}; the town has from {SHOWN} to {MOST_PEOPLE} people."
         raise UsageError(message, code="bad-option")
-    collection = Collection(town_schema(), epsilon=options.epsilon, round="demo")
-    raw = town(options.people)
+    epsilon = parse_epsilon(options.epsilon)
+    tiers = {
+        name: Collection(market_schema(), epsilon * parse_epsilon(share), round="demo", tier=name, weights=WEIGHTS)
+        for name, share in TIERS.items()
+    }
+    with tempfile.TemporaryDirectory(prefix="tacit-demo-") as folder:
+        collector = Collector(Path(folder))
+        try:
+            for collection in tiers.values():
+                collector.publish(collection)
+            demo, ok = _show(options, collector, tiers["standard"])
+            if options.serve or (options.serve is None and not options.json and sys.stdout.isatty()):
+                _serve(make_app(collector, Keys(Path(folder) / "keys.json"), demo), options.port)
+            return 0 if ok else 1
+        finally:
+            collector.close()
+
+
+def _show(options: argparse.Namespace, collector: Collector, collection: Collection) -> tuple[Demo, bool]:
+    """Encode, load, ask and print; return what a demo knows, and whether the audit found nothing."""
+    raw = market(options.people)
     reports = collection.encode(**raw)
-    examples = [
-        _example(compiled, raw[name].slice(row, 1).to_pylist()[0], int(reports[name]["code"][row].as_py()))
-        for row in range(SHOWN)
-        for compiled in collection.contract.services
-        for name in [compiled.service.name]
+    collector.database.load(reports)
+    run_name = secrets.token_hex(3)  # a browser remembers what it sent: every run has people of its own
+    people = [
+        {"person": f"{one['name'].split(',')[0].lower()}-{run_name}", "name": one["name"]}
+        | {"rows": {service: one[service] for service in raw}}
+        for one in SAMPLE_PEOPLE
     ]
-    database = connect()
-    database.create(collection)
-    database.load(reports)
+    demo = Demo(raw, QUESTIONS, people)
+    examples = _examples(collection, raw, reports)
     audit = collection.audit()
-    if not options.json:
-        _print_reports(collection, options.people, examples)
-        print("\nQuestions, estimates from the codes alone, and the truth that only this demo can know:")
-    asked = [_ask(database, raw, question, quiet=options.json) for question in QUESTIONS]
-    covered = [cell["covered"] for answer in asked for row in answer["rows"] for cell in row.values() if _is_cell(cell)]
+    asked = [compared(collector.query(question["sql"]), demo, question) for question in QUESTIONS]
+    covered = [cell["covered"] for one in asked for row in one["rows"] for cell in row.values() if _is_cell(cell)]
     if options.json:
         summary = {"collection": collection.id, "people": options.people, "examples": examples}
         summary |= {"worst_loss": audit.worst_loss, "ok": audit.ok, "questions": asked}
         print(json.dumps(summary, indent=1))
     else:
+        _print_reports(collection, options.people, examples)
+        print("\nFive questions: estimates from the codes alone, and the truth that only a demo can know.\n")
+        print("\n\n".join(printed(i, one) for i, one in enumerate(asked, 1)))
         print(f"\n{sum(covered)} of {len(covered)} intervals hold the truth; 95 % should.")
-    return 0 if audit.ok else 1
+    return demo, audit.ok
+
+
+def _serve(app: Starlette, port: int) -> None:
+    """Serve the screens on this machine; on another port if the wanted one is taken."""
+    try:
+        listening = socket.create_server(("127.0.0.1", port))
+    except OSError:
+        listening = socket.create_server(("127.0.0.1", 0))
+    address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    print(f"\nlistening on {address}")
+    print(f"  {address}/me     your side: what leaves a device, byte for byte")
+    print(f"  {address}/query  the other side: SQL, error bars and, here alone, the truth")
+    print("Ctrl-C ends it and deletes everything.", flush=True)
+    serve_app(app, listening)
 
 
 def _is_cell(cell: Any) -> bool:
     return isinstance(cell, dict)
 
 
-def _ask(database: Database, raw: dict[str, pa.Table], question: str, *, quiet: bool) -> dict[str, Any]:
-    """Ask the collected codes, and the raw tables that nobody else has."""
-    answer = database.sql(question)
-    truth = duckdb.connect()
-    for name, table in raw.items():
-        truth.register(name, table)
-    groups = [i for i, cell in enumerate(answer.rows[0]) if not isinstance(cell, Estimate)]
-    known = {tuple(row[i] for i in groups): row for row in truth.execute(question).fetchall()}
-    rows = []
-    for row in answer.rows:
-        true_row = known.get(tuple(row[i] for i in groups))
-        shown: dict[str, Any] = {}
-        for i, (name, cell) in enumerate(zip(answer.columns, row, strict=True)):
-            shown[name] = _compared(cell, true_row[i] if true_row else 0) if isinstance(cell, Estimate) else cell
-        rows.append(shown)
-    if not quiet:
-        print(f"\n  {question}")
-        for line in rows:
-            cells = [
-                f"{name} {cell['text']} (truth {cell['truth']:,.6g}{'' if cell['covered'] else ', missed'})"
-                if _is_cell(cell)
-                else f"{'missing' if cell is None else cell}:"
-                for name, cell in line.items()
-            ]
-            print(f"    {'  '.join(cells)}")
-    return {"question": question, "rows": rows}
+def _examples(collection: Collection, raw: dict[str, pa.Table], reports: dict[str, pa.Table]) -> list[dict[str, Any]]:
+    """Return what some people have, and what they sent."""
+    found = []
+    for person in raw["shop"]["uid"][:SHOWN].to_pylist():
+        for compiled in collection.contract.services:
+            name, key = compiled.service.name, compiled.service.key
+            rows, sent = (tables[name].filter(pc.equal(tables[name][key], person)) for tables in (raw, reports))
+            found.append(_example(compiled, rows.drop_columns([key]).to_pylist(), int(sent["code"][0].as_py())))
+    return found
 
 
-def _compared(estimate: Estimate, truth: float) -> dict[str, Any]:
-    return {
-        "value": estimate.value,
-        "error": estimate.error,
-        "low": estimate.low,
-        "high": estimate.high,
-        "truth": float(truth),
-        "covered": bool(estimate.low <= truth <= estimate.high),
-        "text": str(estimate),
-    }
-
-
-def _example(compiled: ServiceContract, record: dict[str, Any], code: int) -> dict[str, Any]:
+def _example(compiled: ServiceContract, rows: list[dict[str, Any]], code: int) -> dict[str, Any]:
     channel = compiled.channels[0]
     view, local = channel.locate(code)
     names = [attribute.name for attribute in compiled.service.sensitive]
     about = [f"{names[i]} in {compiled.levels[i][view.levels[i]].cells} cells" for i in view.active if view.levels[i]]
     return {
         "service": compiled.service.name,
-        "record": record,
+        "rows": rows,
         "code": code,
         "codes": channel.alphabet,
-        "about": " × ".join(about) or "nothing",
+        "about": " × ".join(about) or ("nothing" if compiled.service.one_to_one else "whether there are rows"),
         "fits": float(np.mean(view.oracle.support(np.array([local])))),
     }
 
 
 def _print_reports(collection: Collection, people: int, examples: list[dict[str, Any]]) -> None:
     services = ", ".join(service.name for service in collection.schema.services)
-    print(f"An invented town of {people:,} people, two services ({services}), one budget per person.")
+    print(f"An invented town of {people:,} people, three services ({services}), one budget per person.")
     print(f"Collection {collection.id[:16]}…\n")
     print("What stays on the device, and the one number per service that leaves it:")
     for item in examples:
-        fields = ", ".join(f"{k}={'missing' if v is None else v}" for k, v in item["record"].items())
-        print(f"  {item['service']:<7} {fields}")
+        rows = [", ".join(f"{name}={value}" for name, value in row.items()) for row in item["rows"]]
+        print(f"  {item['service']:<7} {'; '.join(rows) or 'no rows'}")
         print(f"          → code {item['code']} of {item['codes']:,}: about {item['about']};")
         print(f"            {item['fits']:.0%} of all values there are consistent with it")
     print("\nThe audit, in exact fractions over the integers the sampler compares with:")
     print(collection.audit())
     odds = 1 / (1 + math.exp(-float(collection.contract.epsilon)))
-    print(f"Whoever sees both codes can move from even odds about anything to at most {odds:.1%}.")
+    print(f"Whoever sees all of a person's codes can move from even odds about anything to at most {odds:.1%}.")

@@ -9,6 +9,7 @@ import socket
 from pathlib import Path
 
 import uvicorn
+from starlette.applications import Starlette
 
 from tacit.collection import Collection
 from tacit.errors import UsageError
@@ -16,7 +17,7 @@ from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
 
-__all__ = ["configure", "run"]
+__all__ = ["configure", "run", "serve_app"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,22 +50,29 @@ def run(options: argparse.Namespace) -> int:
     print(f"listening on {scheme}://{host}:{port}", flush=True)
     for name in collector.collections:
         print(f"collecting {name}", flush=True)
+    try:
+        serve_app(make_app(collector, keys), listening, options.certificate, options.private_key)
+    finally:
+        collector.close()
+    return 0
+
+
+def serve_app(
+    app: Starlette, listening: socket.socket, certificate: str | None = None, private_key: str | None = None
+) -> None:
+    """Serve an application until the process is told to end."""
     config = uvicorn.Config(
-        make_app(collector, keys),
+        app,
         log_level="warning",
         access_log=False,  # it would hold addresses of people
-        ssl_certfile=options.certificate,
-        ssl_keyfile=options.private_key,
+        ssl_certfile=certificate,
+        ssl_keyfile=private_key,
         timeout_graceful_shutdown=4,
         server_header=False,
     )
     for how in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends by them, and raises them once more when it has
         signal.signal(how, lambda *_: None)
-    try:
-        uvicorn.Server(config).run(sockets=[listening])
-    finally:
-        collector.close()
-    return 0
+    uvicorn.Server(config).run(sockets=[listening])
 
 
 def _is_loopback(host: str) -> bool:

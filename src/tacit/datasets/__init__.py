@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tacit.datasets.market import SAMPLE_PEOPLE, market, market_schema
 from tacit.datasets.town import town, town_schema
 
-__all__ = ["town", "town_schema"]
+__all__ = ["SAMPLE_PEOPLE", "market", "market_schema", "town", "town_schema"]

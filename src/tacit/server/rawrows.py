@@ -56,5 +56,5 @@ class Demo:
 
     def shown(self) -> dict[str, Any]:
         """Return what the screens may know."""
-        loaded = max((table.num_rows for table in self.tables.values()), default=0)
+        loaded = {name: table.num_rows for name, table in self.tables.items()}
         return {"demo": True, "loaded": loaded, "people": list(self.people), "questions": list(self.questions)}

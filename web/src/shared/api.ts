@@ -33,7 +33,8 @@ export interface Question {
 /** What `GET /demo` says: the rest is there only if this is a demo. */
 export interface Demo {
   readonly demo: boolean;
-  readonly loaded?: number;
+  /** Raw rows of each service. */
+  readonly loaded?: Readonly<Record<string, number>>;
   readonly people?: readonly SamplePerson[];
   readonly questions?: readonly Question[];
 }

@@ -1,0 +1,76 @@
+"""The demo's five questions, each answered from the codes alone and from the raw rows that only a demo has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tacit.answer import Answer
+from tacit.estimate import Estimate
+from tacit.server.rawrows import Demo
+
+__all__ = ["QUESTIONS", "compared", "printed"]
+
+QUESTIONS: tuple[dict[str, str], ...] = (
+    {
+        "title": "How many people are between 20 and 39?",
+        "sql": "SELECT COUNT(*) AS people FROM shop WHERE age BETWEEN 20 AND 39",
+    },
+    {
+        "title": "What do people from 30 on earn? Nobody ever sent an income.",
+        "sql": "SELECT AVG(income) AS income FROM shop WHERE age >= 30",
+    },
+    {
+        "title": "Do smokers see the clinic more often?",
+        "sql": "SELECT smoker, AVG(visits) AS visits FROM clinic GROUP BY smoker ORDER BY smoker",
+    },
+    {
+        "title": "How many older people visit often? Age is known to the shop alone, visits to the clinic alone.",
+        "sql": "SELECT COUNT(*) AS people FROM clinic JOIN shop USING (uid) WHERE age >= 50 AND visits >= 3",
+    },
+    {
+        "title": "Who orders the books? People order none, one or more; each sends one report all the same.",
+        "sql": "SELECT area, COUNT(*) AS orders FROM orders JOIN shop USING (uid) WHERE goods = 'books' GROUP BY area "
+        "ORDER BY area",
+    },
+)
+"""A range COUNT, a sensitive AVG, a GROUP BY, a one-to-one join and a one-to-many join."""
+
+
+def compared(answer: Answer, demo: Demo, question: dict[str, str]) -> dict[str, Any]:
+    """Return a question with its estimates and, for each, the truth and whether the interval holds it."""
+    groups = [i for i, cell in enumerate(answer.rows[0]) if not isinstance(cell, Estimate)]
+    exact = {tuple(row[i] for i in groups): row for row in demo.exact(question["sql"])["rows"]}
+    rows = []
+    for row in answer.rows:
+        true_row = exact.get(tuple(row[i] for i in groups))
+        rows.append(
+            {
+                name: _beside(cell, true_row[i] if true_row else 0) if isinstance(cell, Estimate) else cell
+                for i, (name, cell) in enumerate(zip(answer.columns, row, strict=True))
+            }
+        )
+    return question | {"rows": rows}
+
+
+def printed(number: int, asked: dict[str, Any]) -> str:
+    """Return a question and its answers as lines of text."""
+    lines = [f"{number}  {asked['title']}", f"   {asked['sql']}"]
+    for row in asked["rows"]:
+        label = " ".join(str(cell) for cell in row.values() if not isinstance(cell, dict))
+        for cell in row.values():
+            if isinstance(cell, dict):
+                verdict = "inside" if cell["covered"] else "MISSED"
+                lines.append(f"   {label:>8}  {cell['text']:>20}   truth {cell['truth']:>11,.6g}   {verdict}")
+    return "\n".join(lines)
+
+
+def _beside(estimate: Estimate, truth: float) -> dict[str, Any]:
+    return {
+        "value": estimate.value,
+        "error": estimate.error,
+        "low": estimate.low,
+        "high": estimate.high,
+        "truth": float(truth),
+        "covered": bool(estimate.low <= truth <= estimate.high),
+        "text": str(estimate),
+    }

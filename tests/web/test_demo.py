@@ -1,0 +1,44 @@
+"""The served demo: tiers to choose from, people to play, and the truth beside every estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from support.demos import demo_served
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[httpx.Client]:
+    with demo_served() as address, httpx.Client(base_url=address, timeout=60, trust_env=False) as made:
+        yield made
+
+
+def test_the_demo_knows_the_truth_of_its_own_questions(client: httpx.Client) -> None:
+    demo = client.get("/demo").json()
+    assert demo["demo"] is True
+    assert demo["loaded"]["shop"] == 2_000
+    assert len(demo["questions"]) == 5
+    for question in demo["questions"]:
+        asked = {"tacit": 1, "sql": question["sql"]}
+        exact = client.post("/demo/exact", json=asked).json()
+        estimated = client.post("/v1/query", json=asked).json()
+        assert len(exact["rows"]) == len(estimated["rows"]) >= 1
+        assert exact["columns"][-1] in estimated["rows"][0]
+
+
+def test_visitors_choose_among_tiers_of_one_round(client: httpx.Client) -> None:
+    listed = client.get("/v1/collections").json()["collections"]
+    assert {one["tier"]: one["epsilon"] for one in listed} == {"careful": 2, "standard": 4, "open": 6}
+    assert {one["round"] for one in listed} == {"demo"}
+
+
+def test_sample_people_fit_the_contract_and_are_nobody_else(client: httpx.Client) -> None:
+    demo = client.get("/demo").json()
+    services = client.get("/v1/collections").json()["collections"][0]["services"]
+    for person in demo["people"]:
+        assert sorted(person["rows"]) == sorted(services)
+        known = {"tacit": 1, "sql": f"SELECT COUNT(*) AS n FROM shop WHERE uid = '{person['person']}'"}
+        assert client.post("/demo/exact", json=known).json()["rows"] == [[0]]
