@@ -20,6 +20,7 @@ import pyarrow as pa
 
 import tacit as tc
 from bench.common import seed_of
+from tacit import wire
 
 __all__ = ["KEY", "MEASURE", "Kind", "Syn1", "Syn2", "World", "world_of"]
 
@@ -28,6 +29,8 @@ SIZE, CATEGORIES, MOST = 125, 500, 10
 NOISE = 10.0
 
 Ints = npt.NDArray[np.int64]
+
+wire.MAX_BYTES *= 2  # AHIO over five attributes lists 10,240 views, more than clients are asked to read
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ __all__ = ["MAX_BYTES", "VERSION", "contract_id", "contract_text", "read_contrac
 VERSION = 1
 """Version of the wire format; any change of meaning raises it."""
 
-MAX_BYTES = 512 * 1024
+MAX_BYTES = 256 * 1024
 """Size of a contract: every client downloads it."""
 
 PRETTY_DEPTH = 4

@@ -9,7 +9,7 @@ import { BITS } from "./randomness.js";
 
 export const VERSION = 1;
 
-export const MAX_BYTES = 512 * 1024;
+export const MAX_BYTES = 256 * 1024;
 
 /** Above this a draw cannot hold the probability of a lie. */
 const MAX_EPSILON = 30n;

@@ -14,7 +14,7 @@ from tacit.errors import UsageError
 __all__ = ["Answered", "Transport"]
 
 MOST_BYTES = 1 << 20
-"""Bytes of an answer: contracts are below 512 KiB."""
+"""Bytes of an answer: contracts are below 256 KiB."""
 
 
 @dataclass(frozen=True)
