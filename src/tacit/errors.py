@@ -7,6 +7,7 @@
     │   ├─ UnknownNameError (LookupError)  a name that does not exist; suggests the nearest
     │   ├─ SchemaError                     an attribute, service or schema cannot be what it says
     │   ├─ LayoutError                     schema, epsilon and mechanism do not fit together
+    │   ├─ BodyError                       a request to a collector cannot be read
     │   └─ RecordError                     a table or record cannot be encoded; never shows a value
     ├─ QueryError                         a question; carries the span of the text it is about
     │   ├─ ParseError                      it is not SQL that can be read
@@ -35,6 +36,7 @@ from collections.abc import Iterable
 __all__ = [
     "AccessError",
     "BindError",
+    "BodyError",
     "BudgetError",
     "ContractError",
     "EngineError",
@@ -99,6 +101,12 @@ class LayoutError(UsageError):
     """Schema, epsilon and mechanism do not fit together; the message names a layout that would."""
 
     default_code = "layout"
+
+
+class BodyError(UsageError):
+    """A request to a collector cannot be read; nothing of it was stored."""
+
+    default_code = "bad-body"
 
 
 class RecordError(UsageError):
@@ -208,9 +216,13 @@ class EngineError(TacitError):
 
 
 class OverloadedError(EngineError):
-    """There is no room, on the disk or in the queue. Nothing was stored; try again later."""
+    """There is no room, on the disk or in the queue. Nothing was stored; try again after some seconds."""
 
     default_code = "overloaded"
+
+    def __init__(self, message: str, *, code: str | None = None, retry_after: int = 1) -> None:
+        super().__init__(message, code=code)
+        self.retry_after = retry_after
 
 
 class ReportError(TacitError):

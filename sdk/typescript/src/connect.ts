@@ -8,6 +8,7 @@ import { ContractError, UsageError } from "./errors.js";
 import { exact } from "./exact.js";
 import { indexedDBStore } from "./indexeddb.js";
 import { Interpreter } from "./interpreter.js";
+import type { Token } from "./outbox.js";
 import { attachToPage } from "./page.js";
 import { type Person, personText } from "./person.js";
 import { secureDraws } from "./randomness.js";
@@ -23,8 +24,8 @@ export interface Options {
   readonly person: Person;
   /** The ingest key of the app. */
   readonly key?: string;
-  /** A token by the app's own server that says who the person is. */
-  readonly token?: string;
+  /** A token by the app's own server that says who the person is; or a function that returns a fresh one. */
+  readonly token?: Token;
   /** Epsilon that the person spends at most, over all services and rounds; a number or an exact decimal text. */
   readonly cap?: number | string;
   /** Where the wallet is kept: IndexedDB in browsers; Node needs `directoryStore` of `@tacit/client/node`. */

@@ -9,13 +9,16 @@ import type { Pages, Settled, Wallet } from "./wallet.js";
 const MAX_REPORTS = 100;
 const MAX_BYTES = 60_000;
 
+/** What says who the person is, in one collection: text, or a function that returns a fresh one. */
+export type Token = string | (() => string);
+
 /** Where reports go, and what lets them in. `key` and `token` are sent in the body, so beacons have them, too. */
 export interface Address {
   readonly url: string;
   readonly collection: string;
   readonly person: string;
   readonly key: string | undefined;
-  readonly token: string | undefined;
+  readonly token: Token | undefined;
 }
 
 interface Letter {
@@ -67,9 +70,9 @@ export async function deliver(wallet: Wallet, address: Address, timeout: () => n
 }
 
 /** Return the reports that wait for this collector, oldest first; held ones wait for the person. */
-export function waiting(pages: Pages, { url, collection }: Address): Letter[] {
-  return pages.entries
-    .filter((entry) => !entry.held && (entry.url === url || entry.collection === collection))
+export function waiting(pages: Pages, { url, collection, token }: Address): Letter[] {
+  return pages.entries // a token is about one collection: reports of other rounds wait for theirs
+    .filter((entry) => !entry.held && ((entry.url === url && !token) || entry.collection === collection))
     .flatMap((entry) => entry.reports.flatMap(({ body, status }, slot) =>
       status === "waiting" ? [{ collection: entry.collection, service: entry.service, slot, body }] : []));
 }
@@ -102,7 +105,8 @@ function deletion(address: Address): Envelope {
 }
 
 function access({ key, token }: Address): string {
-  return JSON.stringify({ tacit: 1, key, token }).slice(1, -1); // undefined ones are left out
+  const fresh = typeof token === "function" ? token() : token;
+  return JSON.stringify({ tacit: 1, key, token: fresh }).slice(1, -1); // undefined ones are left out
 }
 
 function settle(batch: readonly Letter[], outcome: Outcome): Settled[] {

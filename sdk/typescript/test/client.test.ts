@@ -170,6 +170,19 @@ test("what is refused by the collector is named and not sent again", async (t) =
   assert.equal(to.posts.length, 1);
 });
 
+test("a fresh token goes with each request, to its own collection only", async (t) => {
+  const to = await collector(t);
+  const store = memoryStore();
+  const old = await client(t, to, { store });
+  await old.record("users", USER); // waits for somebody without a token, or with one about this round
+  let asked = 0;
+  const me = await client(t, to, { store, collection: collections.december.id, token: () => `fresh-${++asked}` });
+  await me.record("users", USER);
+  assert.deepEqual((await me.flush()).sent, 1);
+  assert.deepEqual(to.posts.map(({ body }) => JSON.parse(body).token), ["fresh-1"]);
+  assert.deepEqual((await old.flush()).sent, 1);
+});
+
 test("forget deletes here and there, keeps what was spent, and ends the round", async (t) => {
   const to = await collector(t);
   const store = memoryStore();

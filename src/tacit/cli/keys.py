@@ -17,21 +17,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", help="the folder of `tacit serve`")
     parser.add_argument("action", choices=["create", "list", "revoke"])
     parser.add_argument("name", nargs="?", default="", help="whose key to create, or the digest of the one to revoke")
-    parser.add_argument("--scope", action="append", default=[], help="ingest, query, admin or audit; may be repeated")
+    parser.add_argument(
+        "--scope",
+        action="append",
+        default=[],
+        help="ingest, query, admin or audit, may be repeated; or sign, for tokens of people",
+    )
     parser.add_argument("--origin", default="", help="the page a browser's key is bound to, as https://shop.example")
     parser.add_argument("--service", action="append", default=[], help="a service it may report to; may be repeated")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do it; a running collector must be started again to see it."""
+    """Do it; a running collector sees it at its next request."""
     folder = Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)
     keys, log = Keys(folder / "keys.json"), Log(folder / "log.db")
     if options.action == "create":
         made = keys.create(options.name, options.scope or ["ingest"], options.origin, options.service)
         log.add("key-created", **keys.listed()[-1])
-        print(json.dumps({"key": made}) if options.json else f"{made}\nThis is shown once; only its hash is kept.")
+        print(json.dumps({"key": made}) if options.json else f"{made}\nThis is shown once. Keep it where it is used.")
     elif options.action == "revoke":
         log.add("key-revoked", digest=options.name[:12])
         revoked = keys.revoke(options.name)

@@ -16,6 +16,7 @@ from tacit.errors import UsageError
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
+from tacit.server.settings import EVERYBODY, Settings
 
 __all__ = ["configure", "run", "serve_app"]
 
@@ -29,6 +30,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--certificate", help="PEM file with the certificate, for TLS")
     parser.add_argument("--private-key", help="PEM file with its key")
     parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front of this does TLS")
+    chosen = Settings()
+    parser.add_argument(
+        "--require-token",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"keys of this name send and delete only with tokens of people; {EVERYBODY} for all keys; may be repeated",
+    )
+    parser.add_argument(
+        "--reports-per-second",
+        type=float,
+        default=chosen.reports_per_second,
+        help="of one key, on average (default %(default)g)",
+    )
+    parser.add_argument(
+        "--questions-per-minute",
+        type=float,
+        default=chosen.questions_per_minute,
+        help="of one key, on average (default %(default)g)",
+    )
+    parser.add_argument(
+        "--question-seconds",
+        type=float,
+        default=chosen.question_seconds,
+        help="after which a question is interrupted (default %(default)g)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -38,6 +65,12 @@ def run(options: argparse.Namespace) -> int:
     read = [Collection.from_file(path) for path in options.collections]  # before anything is made
     collector = Collector(folder)
     keys = Keys(folder / "keys.json")
+    settings = Settings(
+        tokens=frozenset(options.require_token),
+        reports_per_second=options.reports_per_second,
+        questions_per_minute=options.questions_per_minute,
+        question_seconds=options.question_seconds,
+    )
     if (options.behind_proxy or not _is_loopback(options.host)) and not keys.required:
         collector.close()
         message = "Beyond this machine a collector needs keys. Make some first: tacit keys create."
@@ -51,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     for name in collector.collections:
         print(f"collecting {name}", flush=True)
     try:
-        serve_app(make_app(collector, keys), listening, options.certificate, options.private_key)
+        serve_app(make_app(collector, keys, settings=settings), listening, options.certificate, options.private_key)
     finally:
         collector.close()
     return 0

@@ -12,7 +12,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -29,6 +29,8 @@ __all__ = ["Client", "Delivery", "PersonClient", "Preview", "connect"]
 VERSION = 1
 BATCH = 100
 """Reports in one request."""
+
+Token = str | Callable[[Person], str]
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 300.0
 """Seconds between tries: doubled each time, times a random number from a half to 1."""
@@ -68,6 +70,7 @@ def connect(
     collection: str,
     store: str | Path,
     key: str = "",
+    token: Token = "",
     cap: float | str | Fraction = 4,
     every: float = 300.0,
 ) -> Client:
@@ -83,6 +86,9 @@ def connect(
         A file for the wallet. One person needs one wallet: two of them are two budgets.
     key : str
         The service's key, if the collector has any.
+    token : str or function
+        What says who a person is, if the collector wants that: a token by the service's own server (made with
+        `tacit.client.tokens.sign`), or a function that returns a fresh one for a person.
     cap : number
         What each person may spend, over all services and rounds in this wallet.
     every : float
@@ -96,7 +102,7 @@ def connect(
     if text is None:
         text = _fetched(transport, collection)
         wallet.keep_contract(collection, text)
-    return Client(transport, wallet, collection, text, key, Fraction(str(cap)), every)
+    return Client(transport, wallet, collection, text, key, Fraction(str(cap)), every, token)
 
 
 def _fetched(transport: Transport, collection: str) -> str:
@@ -114,9 +120,17 @@ class Client:
     """Delivers reports of any number of people to one collection."""
 
     def __init__(
-        self, transport: Transport, wallet: Wallet, collection: str, text: str, key: str, cap: Fraction, every: float
+        self,
+        transport: Transport,
+        wallet: Wallet,
+        collection: str,
+        text: str,
+        key: str,
+        cap: Fraction,
+        every: float,
+        token: Token = "",
     ) -> None:
-        self._transport, self._wallet, self._key, self.cap = transport, wallet, key, cap
+        self._transport, self._wallet, self._key, self._token, self.cap = transport, wallet, key, token, cap
         self.collection = collection
         self._interpreter = Interpreter(text)
         data = json.loads(text)
@@ -185,29 +199,32 @@ class Client:
         """Send everything that waits; return the answer that stopped it, None if nothing did."""
         with self._sending:
             for person in self._wallet.untold(self.collection):
-                answered = self._transport.post("/v1/forget", self._request(person=person))
+                answered = self._transport.post("/v1/forget", self._request(person, person=person))
                 if answered.status != 200:
                     return answered
                 self._wallet.told(self.collection, person)
             most, after, failed = BATCH, 0, None
             while waiting := self._wallet.waiting(self.collection, most, after):
+                if self._token:  # it is about one person
+                    waiting = [report for report in waiting if report.person == waiting[0].person]
                 answered = self._transport.post(f"/v1/collections/{self.collection}/reports", self._batch(waiting))
                 if answered.status in (413, 500) and len(waiting) > 1:
                     most = len(waiting) // 2  # one report that cannot be taken must not keep others waiting
-                elif answered.status == 500:
-                    after, failed = waiting[0].number, answered
+                elif answered.status == 500 or (self._token and answered.status == 403):
+                    after, failed = waiting[0].number, answered  # nor one person whose token is over
                 elif not self._settled(waiting, answered):
                     return answered
             return failed
 
-    def _request(self, **members: Any) -> str:
-        key = {"key": self._key} if self._key else {}
-        return json.dumps({"tacit": VERSION, **key, **members}, separators=(",", ":"))
+    def _request(self, who: Person, **members: Any) -> str:
+        token = self._token(who) if callable(self._token) else self._token
+        access = {name: text for name, text in (("key", self._key), ("token", token)) if text}
+        return json.dumps({"tacit": VERSION, **access, **members}, separators=(",", ":"))
 
     def _batch(self, waiting: Sequence[Waiting]) -> str:
         """Return a request around the very bytes that were drawn."""
         reports = ",".join(report.body for report in waiting)
-        return f'{self._request()[:-1]},"reports":[{reports}]}}'
+        return f'{self._request(waiting[0].person)[:-1]},"reports":[{reports}]}}'
 
     def _settled(self, waiting: Sequence[Waiting], answered: Answered) -> bool:
         """Note what became of a batch; tell whether anything was decided."""

@@ -56,6 +56,7 @@ class Waiting:
 
     number: int
     body: str
+    person: Person
 
 
 class Wallet:
@@ -175,11 +176,12 @@ class Wallet:
     def waiting(self, collection: str, most: int, after: int = 0) -> list[Waiting]:
         """Return reports that may leave and were not acknowledged, oldest first, from a number on."""
         query = (
-            "SELECT number, body FROM reports "
+            "SELECT number, body, person FROM reports "
             "WHERE collection = ? AND status = 'waiting' AND number > ? ORDER BY number LIMIT ?"
         )
         with self._lock:
-            return [Waiting(*row) for row in self._file.execute(query, (collection, after, most))]
+            rows = self._file.execute(query, (collection, after, most))
+            return [Waiting(number, body, json.loads(who)) for number, body, who in rows]
 
     def settle(self, outcomes: Sequence[tuple[int, str, str]]) -> None:
         """Note what became of reports: numbers, statuses and codes."""

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tacit.server.bodies import admit
+from tacit.server.access import admit
 from tacit.server.browsers import Browsers
 from tacit.server.collector import Collector
 from tacit.server.contracts import CONTRACTS
@@ -21,6 +21,7 @@ from tacit.server.problems import as_problem
 from tacit.server.questions import QUESTIONS
 from tacit.server.reporting import REPORTING
 from tacit.server.screens import screen_routes
+from tacit.server.settings import Settings
 
 __all__ = ["TABLE", "make_app"]
 
@@ -41,9 +42,9 @@ TABLE: tuple[Endpoint, ...] = (
 )
 
 
-def make_app(collector: Collector, keys: Keys, demo: Demo | None = None) -> Starlette:
+def make_app(collector: Collector, keys: Keys, demo: Demo | None = None, settings: Settings | None = None) -> Starlette:
     """Return the application; with the raw rows of a demo, and only then, exact answers."""
-    server = Server(collector, keys, demo)
+    server = Server(collector, keys, demo, settings or Settings())
     table = (*TABLE, *EXACT) if demo else TABLE
     app = Starlette(routes=[*(_route(server, endpoint) for endpoint in table), *screen_routes()])
     app.router.redirect_slashes = False  # a redirect would carry a key elsewhere

@@ -1,68 +1,92 @@
-"""Read requests: the body within its limits, its version, and the key that comes with it.
+"""Read requests' bodies within limits of size, time and compression.
 
-Bodies are JSON whatever their content type says, so that browsers need no preflight and beacons work; keys are in the
-body for that reason, and cookies are ignored.
+Bodies are JSON whatever their content type says, so that browsers need no preflight and beacons work.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import zlib
 from typing import Any
-from urllib.parse import urlsplit
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
-from tacit.errors import AccessError
-from tacit.server.endpoints import Call, Endpoint, Server
-from tacit.server.problems import BodyError
+from tacit.errors import BodyError
 
-__all__ = ["MOST_BYTES", "VERSION", "admit"]
+__all__ = ["MOST_BYTES", "VERSION", "read_body"]
 
 VERSION = 1
 MOST_BYTES = 1 << 20
+"""Of a body, as it is sent and as it is read."""
+
+MOST_TIMES = 20
+"""Times that a compressed body may grow, beyond the first bytes; reports grow up to about ten times."""
+
+UNCOUNTED_BYTES = 1 << 16
+LONGEST_NUMBER = 20
+"""Digits of a whole number of 64 bits, and its sign."""
 
 
-async def admit(server: Server, endpoint: Endpoint, request: Request) -> Call:
-    """Return a request with its body and key, or raise what is wrong with it."""
-    body = await _body(request) if endpoint.method == "POST" else {}
-    if endpoint.scope is None:
-        return Call(request, body, None)
-    if server.keys.required:
-        given = body.get("key", _bearer(request))
-        return Call(request, body, server.keys.check(given, endpoint.scope, request.headers.get("origin")))
-    if not _is_local(request):
-        message = "Without keys this collector serves this machine alone. Make some: tacit keys create."
-        raise AccessError(message, code="wrong-origin")
-    return Call(request, body, None)
-
-
-async def _body(request: Request) -> dict[str, Any]:
-    received = bytearray()
-    async for chunk in request.stream():
-        received += chunk
-        if len(received) > MOST_BYTES:
-            message = f"The body is larger than {MOST_BYTES >> 20} MiB. Send smaller batches."
-            raise BodyError(message, code="too-large")
+async def read_body(request: Request, seconds: float) -> dict[str, Any]:
+    """Return a body, or raise what is wrong with it."""
     try:
-        body = json.loads(received)
-    except (ValueError, RecursionError):
-        body = None
+        async with asyncio.timeout(seconds):
+            received = await _received(request)
+    except TimeoutError:
+        message = f"The body did not arrive within {seconds:g} seconds."
+        raise BodyError(message, code="slow-body") from None
+    except ClientDisconnect:
+        message = "The body did not arrive."
+        raise BodyError(message) from None
+    body = _parsed(received)
     if not isinstance(body, dict):
         message = "The body must be a JSON object in UTF-8."
         raise BodyError(message)
-    if body.get("tacit") != VERSION:
+    if type(body.get("tacit")) is not int or body["tacit"] != VERSION:
         message = f"This collector speaks version {VERSION}: send it as the member tacit."
         raise BodyError(message, code="protocol-version")
     return body
 
 
-def _bearer(request: Request) -> str:
-    """Return the key of a request that has no body to carry it."""
-    kind, _, given = request.headers.get("authorization", "").partition(" ")
-    return given if kind.lower() == "bearer" else ""
+async def _received(request: Request) -> bytes:
+    """Return the bytes of a body, decompressed; stop as soon as they are too many."""
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("identity", "gzip"):
+        message = "Bodies are sent as they are, or with gzip."
+        raise BodyError(message, code="unknown-encoding")
+    gzip = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS) if encoding == "gzip" else None
+    received, sent = bytearray(), 0
+    async for chunk in request.stream():
+        sent += len(chunk)
+        try:
+            received += gzip.decompress(chunk, MOST_BYTES + 1 - len(received)) if gzip else chunk
+        except zlib.error:
+            message = "The body is not gzip."
+            raise BodyError(message) from None
+        if max(sent, len(received)) > MOST_BYTES:
+            message = f"The body is larger than {MOST_BYTES >> 20} MiB. Send smaller batches."
+            raise BodyError(message, code="too-large")
+        if len(received) > UNCOUNTED_BYTES + MOST_TIMES * sent:
+            message = f"The body grows more than {MOST_TIMES} times. Send it less compressed."
+            raise BodyError(message, code="too-large")
+    if gzip and (not gzip.eof or gzip.unused_data):
+        message = "The body is not one whole gzip stream."
+        raise BodyError(message)
+    return bytes(received)
 
 
-def _is_local(request: Request) -> bool:
-    """Tell whether a request is of this machine, also by the names it uses: pages of others may not borrow it."""
-    named = [request.headers.get("host", ""), urlsplit(request.headers.get("origin", "")).netloc or "localhost"]
-    return all(urlsplit(f"//{name}").hostname in ("localhost", "127.0.0.1", "::1") for name in named)
+def _parsed(received: bytes) -> Any:
+    """Return JSON, or None; a number that is too long for Python spoils its own report, not all of them."""
+    for numbers in (None, _number):
+        try:
+            return json.loads(received, parse_int=numbers)
+        except UnicodeDecodeError:
+            return None
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def _number(digits: str) -> int | float:
+    return int(digits) if len(digits) <= LONGEST_NUMBER else float("inf")

@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -90,19 +90,15 @@ class Collector:
         return found
 
     def accept(
-        self, collection: str, reports: Sequence[Any], services: Sequence[str] = ()
+        self, collection: str, reports: Sequence[Any], objection: Callable[[Report], str | None] = lambda _: None
     ) -> Future[list[dict[str, str]]]:
         """Judge and store reports; the statuses, one for each, come once what they acknowledge is on disk.
 
-        ``services`` are those that the sender may report to, if not all.
+        ``objection`` is why the sender may not send a report that is acceptable otherwise, if there is a reason.
         """
         self.collection(collection)
         judged = [self._judges[collection](report) for report in reports]
-        if services:
-            judged = [
-                Refused("wrong-service") if isinstance(one, Report) and one.service not in services else one
-                for one in judged
-            ]
+        judged = [Refused(why) if isinstance(one, Report) and (why := objection(one)) else one for one in judged]
         good = [report for report in judged if isinstance(report, Report)]
         answer: Future[list[dict[str, str]]] = Future()
         if not good:

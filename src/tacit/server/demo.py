@@ -7,8 +7,8 @@ import json
 
 from starlette.responses import JSONResponse, Response
 
+from tacit.errors import BodyError
 from tacit.server.endpoints import Call, Endpoint, Server
-from tacit.server.problems import BodyError
 from tacit.server.rawrows import Demo
 
 __all__ = ["DEMO", "EXACT", "Demo"]

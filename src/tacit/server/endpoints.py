@@ -14,7 +14,9 @@ from starlette.responses import Response
 
 from tacit.server.collector import Collector
 from tacit.server.keys import Key, Keys, Scope
+from tacit.server.rates import Rate
 from tacit.server.rawrows import Demo
+from tacit.server.settings import Settings
 
 __all__ = ["Call", "Endpoint", "Handler", "Server"]
 
@@ -29,9 +31,15 @@ class Server:
     collector: Collector
     keys: Keys
     demo: Demo | None = None
+    settings: Settings = field(default_factory=Settings)
     counts: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(("stored", "again", "refused", "questions", "forgotten"), 0)
     )
+
+    def __post_init__(self) -> None:
+        chosen = self.settings
+        self.ingest = Rate("reports", chosen.reports_per_second, 10 * chosen.reports_per_second)
+        self.asking = Rate("questions", chosen.questions_per_minute / 60, chosen.questions_per_minute)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,8 @@
-"""Keys of services: who may send, ask, administer or audit. Only their hashes are kept."""
+"""Keys of services: who may send, ask, administer or audit. Only their hashes are kept.
+
+A key with the scope `sign` opens nothing: it is the secret by which a service's own server signs tokens of its people
+(`tacit.client.tokens`), so it is kept as it is.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import os
 import secrets
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -17,7 +21,7 @@ from tacit.errors import AccessError, UsageError
 
 __all__ = ["Key", "Keys", "Scope"]
 
-Scope = Literal["ingest", "query", "admin", "audit"]
+Scope = Literal["ingest", "query", "admin", "audit", "sign"]
 
 SHORTEST_DIGEST = 8
 LIVE_KEYS = 2
@@ -35,21 +39,37 @@ class Key:
     services: tuple[str, ...] = ()
     """Services it may send reports of; all of them if there is none."""
 
+    secret: str = field(default="", repr=False)
+    """The key itself, if it signs."""
+
 
 class Keys:
-    """All keys, in one small file that is replaced whole."""
+    """All keys, in one small file that is replaced whole; whoever has it open sees what others make of it."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()
-        rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-        self._keys = [
-            Key(row["name"], tuple(row["scopes"]), row["origin"], row["digest"], tuple(row["services"])) for row in rows
-        ]
+        self._seen: tuple[int, ...] | None = None
+        self._read: tuple[Key, ...] = ()
+
+    @property
+    def _keys(self) -> tuple[Key, ...]:
+        """The keys as they are now: the file is read again when it has changed, which costs a look at its date."""
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return ()
+        mark = (found.st_mtime_ns, found.st_size, found.st_ino)
+        if mark != self._seen:
+            rows = json.loads(self._path.read_text(encoding="utf-8"))
+            lists = ("scopes", "services")
+            self._read = tuple(Key(**row | {name: tuple(row[name]) for name in lists}) for row in rows)
+            self._seen = mark
+        return self._read
 
     @property
     def required(self) -> bool:
-        """Whether there is any key: without one, a collector on loopback is open to this machine."""
-        return bool(self._keys)
+        """Whether there ever was a key: before the first one, a collector on loopback is open to this machine."""
+        return self._path.exists()
 
     def create(self, name: str, scopes: Sequence[str], origin: str = "", services: Sequence[str] = ()) -> str:
         """Make a key and return it, this once; keys with an origin are for browsers, and may only send."""
@@ -59,15 +79,19 @@ class Keys:
         if origin and tuple(scopes) != ("ingest",):
             message = "A key that is bound to an origin is in every browser: it may only ingest."
             raise UsageError(message, code="bad-option")
+        if "sign" in scopes and (len(scopes) > 1 or services):
+            message = "A key that signs tokens of people is kept as it is: it may do nothing else."
+            raise UsageError(message, code="bad-option")
         wanted = tuple(sorted(set(scopes)))
         with self._lock:
             same = [key for key in self._keys if key.name == name and key.scopes == wanted]
             if len(same) >= LIVE_KEYS:
                 message = f"{name} has {LIVE_KEYS} such keys. Revoke the old one first."
                 raise UsageError(message, code="too-many-keys")
-            made = f"tacit_live_{secrets.token_urlsafe(32)}"
-            self._keys.append(Key(name, wanted, origin.rstrip("/"), _digest(made), tuple(services)))  # type: ignore[arg-type]
-            self._save()
+            made = f"tacit_{'sign' if 'sign' in wanted else 'live'}_{secrets.token_urlsafe(32)}"
+            kept = made if "sign" in wanted else ""
+            key = Key(name, wanted, origin.rstrip("/"), _digest(made), tuple(services), kept)  # type: ignore[arg-type]
+            self._save([*self._keys, key])
         return made
 
     def revoke(self, start: str) -> int:
@@ -78,13 +102,13 @@ class Keys:
         with self._lock:
             kept = [key for key in self._keys if not key.digest.startswith(start)]
             revoked = len(self._keys) - len(kept)
-            self._keys = kept
-            self._save()
+            self._save(kept)
         return revoked
 
     def listed(self) -> list[dict[str, object]]:
         """Return all keys without anything that would let somebody in."""
-        return [asdict(key) | {"digest": key.digest[:12]} for key in self._keys]
+        shown = [asdict(key) | {"digest": key.digest[:12]} for key in self._keys]
+        return [{name: value for name, value in row.items() if name != "secret"} for row in shown]
 
     def check(self, given: object, scope: Scope, origin: str | None = None) -> Key:
         """Return the key if it is good for this; comparisons take the same time whatever is given."""
@@ -108,8 +132,12 @@ class Keys:
         """Return the pages that may send."""
         return {key.origin for key in self._keys if key.origin}
 
-    def _save(self) -> None:
-        text = json.dumps([asdict(key) for key in self._keys], indent=1)
+    def secrets(self, name: str) -> list[str]:
+        """Return what a service signs tokens of its people with: two of them, while they are exchanged."""
+        return [key.secret for key in self._keys if key.name == name and key.secret]
+
+    def _save(self, keys: Sequence[Key]) -> None:
+        text = json.dumps([asdict(key) for key in keys], indent=1)
         temporary = self._path.with_suffix(".new")
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as file:

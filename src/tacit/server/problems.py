@@ -10,9 +10,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from tacit.errors import AccessError, InternalError, OverloadedError, QueryError, TacitError, UsageError
+from tacit.errors import AccessError, InternalError, OverloadedError, QueryError, TacitError
 
-__all__ = ["STATUS", "BodyError", "as_problem"]
+__all__ = ["STATUS", "as_problem"]
 
 LOG = logging.getLogger("tacit.server")
 
@@ -38,12 +38,6 @@ STATUS = {
 """Statuses of errors; of others, those that are about access are 403, about room 503, and the rest 400."""
 
 AGAIN_LATER = (408, 429, 503, 507)
-
-
-class BodyError(UsageError):
-    """A request's body cannot be read."""
-
-    default_code = "bad-body"
 
 
 def as_problem(request: Request, failure: Exception) -> Response:

@@ -6,9 +6,8 @@ import asyncio
 
 from starlette.responses import Response
 
-from tacit.errors import OverloadedError
+from tacit.errors import BodyError, OverloadedError
 from tacit.server.endpoints import Call, Endpoint, Server
-from tacit.server.problems import BodyError
 
 __all__ = ["QUESTIONS"]
 
@@ -21,6 +20,7 @@ async def query(server: Server, call: Call) -> Response:
     if not isinstance(text, str):
         message = "sql must be text."
         raise BodyError(message)
+    server.asking.take(call.key, 1)
     server.counts["questions"] += 1
     asker = call.key.name if call.key else ""
     work = asyncio.to_thread(server.collector.query, text, asker=asker, confidence=confidence)

@@ -8,9 +8,10 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from tacit.client.record import LONGEST_PERSON, is_person
-from tacit.errors import AccessError
+from tacit.errors import BodyError
+from tacit.server.access import proven
 from tacit.server.endpoints import Call, Endpoint, Server
-from tacit.server.problems import BodyError
+from tacit.server.judge import Report
 
 __all__ = ["REPORTING"]
 
@@ -26,9 +27,17 @@ async def reports(server: Server, call: Call) -> Response:
     if len(given) > MOST_REPORTS:
         message = f"{len(given)} reports in one request; at most {MOST_REPORTS}."
         raise BodyError(message, code="too-large")
-    services = call.key.services if call.key else ()
-    accepted = server.collector.accept(call.request.path_params["id"], given, services)
-    statuses = await asyncio.wrap_future(accepted)
+    server.ingest.take(call.key, max(1, len(given)))
+    name, services = call.request.path_params["id"], call.key.services if call.key else ()
+    people = [one["person"] for one in given if isinstance(one, dict) and is_person(one.get("person"))]
+    about = proven(server, call, [name], people)
+
+    def objection(report: Report) -> str | None:
+        if services and report.service not in services:
+            return "wrong-service"
+        return None if about is None or report.person in about else "token-mismatch"
+
+    statuses = await asyncio.wrap_future(server.collector.accept(name, given, objection))
     for status in statuses:
         server.counts[status["status"]] += 1
     return JSONResponse({"statuses": statuses})
@@ -36,9 +45,6 @@ async def reports(server: Server, call: Call) -> Response:
 
 async def forget(server: Server, call: Call) -> Response:
     """Delete a person."""
-    if call.key is not None and call.key.origin:
-        message = "A browser's key is public: who deletes somebody must prove to be her, which needs a token."
-        raise AccessError(message, code="token-needed")
     person = call.body.get("person")
     if not is_person(person):
         message = "person must be text or a whole number."
@@ -47,6 +53,8 @@ async def forget(server: Server, call: Call) -> Response:
     if collection is not None and not isinstance(collection, str):
         message = "collection must be the id of one; without it, a person is forgotten in all of them."
         raise BodyError(message)
+    public = call.key is not None and bool(call.key.origin)  # a browser's key is in everybody's hands
+    proven(server, call, [collection] if collection else server.collector.collections, [person], needed=public)
     asker = call.key.name if call.key else ""
     deleted = await asyncio.to_thread(server.collector.forget, person, collection, asker=asker)
     server.counts["forgotten"] += 1
@@ -59,6 +67,7 @@ PERSON: dict[str, Any] = {
         {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1},
     ]
 }
+TOKEN = {"type": "string"}
 REPORT = {
     "type": "object",
     "required": ["person", "service", "slot", "codes"],
@@ -83,7 +92,7 @@ REPORTING = (
         reports,
         "Store reports of any number of people; a status for each.",
         "ingest",
-        takes={"reports": {"type": "array", "maxItems": MOST_REPORTS, "items": REPORT}},
+        takes={"token": TOKEN, "reports": {"type": "array", "maxItems": MOST_REPORTS, "items": REPORT}},
         required=("reports",),
         returns={
             "type": "object",
@@ -97,7 +106,7 @@ REPORTING = (
         forget,
         "Delete a person, in one collection or in all; later reports of hers are refused there.",
         "ingest",
-        takes={"person": PERSON, "collection": {"type": "string"}},
+        takes={"token": TOKEN, "person": PERSON, "collection": {"type": "string"}},
         required=("person",),
         returns={"type": "object", "required": ["deleted"], "properties": {"deleted": {"type": "integer"}}},
     ),

@@ -1,0 +1,156 @@
+"""S6: sizes, compression, speed and patience have limits, and going beyond them has names."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from support.collectors import COLLECTION, body_of, reports_of, served_here
+from tacit.errors import OverloadedError
+from tacit.server.app import make_app
+from tacit.server.bodies import MOST_BYTES
+from tacit.server.collector import Collector
+from tacit.server.keys import Key, Keys
+from tacit.server.rates import Rate
+from tacit.server.settings import Settings
+
+PATH = f"/v1/collections/{COLLECTION.id}/reports"
+GZIP = {"Content-Encoding": "gzip"}
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
+    made = Collector(tmp_path_factory.mktemp("collector"))
+    made.publish(COLLECTION)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def client(collector: Collector, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    app = make_app(collector, Keys(tmp_path_factory.mktemp("keys") / "keys.json"), settings=Settings(body_seconds=1))
+    with served_here(app) as made:
+        yield made
+
+
+def named(response: httpx.Response) -> tuple[int, str]:
+    return response.status_code, response.json().get("code", "")
+
+
+def test_bodies_that_come_in_pieces_have_the_same_limit(client: httpx.Client) -> None:
+    def pieces() -> Iterator[bytes]:
+        for _ in range(40):
+            yield b" " * (1 << 15)
+
+    assert named(client.post(PATH, content=pieces())) == (413, "too-large")
+    whole = json.dumps(body_of(reports_of(0, 3))).encode()
+    padded = whole + b" " * (MOST_BYTES - len(whole))
+    assert client.post(PATH, content=(padded[i : i + 9_999] for i in range(0, len(padded), 9_999))).status_code == 200
+    assert named(client.post(PATH, content=padded + b" ")) == (413, "too-large")
+
+
+def test_compressed_bodies_are_read(client: httpx.Client) -> None:
+    whole = json.dumps(body_of(reports_of(100, 300))).encode()
+    small = gzip.compress(whole)
+    response = client.post(PATH, content=small, headers=GZIP)
+    assert response.status_code == 200, response.text
+    assert {one["status"] for one in response.json()["statuses"]} == {"stored"}
+    assert len(whole) > 5 * len(small)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (gzip.compress(b" " * (64 << 20)), (413, "too-large")),
+        (gzip.compress(gzip.compress(b" " * (64 << 20))), (400, "bad-body")),
+        (gzip.compress(b" " * (MOST_BYTES - 1)), (413, "too-large")),
+        (gzip.compress(b'{"tacit": 1}')[:-4], (400, "bad-body")),
+        (gzip.compress(b'{"tacit": 1}') + b"x", (400, "bad-body")),
+        (gzip.compress(b'{"tacit": 1}') * 2, (400, "bad-body")),
+        (b'{"tacit": 1}', (400, "bad-body")),
+        (b"", (400, "bad-body")),
+    ],
+    ids=["bomb", "bomb in a bomb", "grows too much", "cut", "longer", "two", "none", "empty"],
+)
+def test_compression_is_no_way_around(client: httpx.Client, content: bytes, expected: tuple[int, str]) -> None:
+    assert named(client.post(PATH, content=content, headers=GZIP)) == expected
+
+
+@pytest.mark.parametrize("encoding", ["br", "deflate", "gzip, gzip", "zstd", "x"])
+def test_other_encodings_are_named(client: httpx.Client, encoding: str) -> None:
+    assert named(client.post(PATH, content=b"x", headers={"Content-Encoding": encoding})) == (415, "unknown-encoding")
+
+
+def test_a_number_that_is_too_long_spoils_its_own_report_only(client: httpx.Client) -> None:
+    [good, *_] = reports_of(2_000, 1)
+    text = '{"tacit":1,"reports":[{"person":' + "9" * 5_000 + "}," + json.dumps(good) + "]}"
+    statuses = client.post(PATH, content=text.encode()).json()["statuses"]
+    assert [one.get("code", one["status"]) for one in statuses] == ["wrong-person", "stored"]
+
+
+def test_buckets_fill_steadily_and_hold_so_much() -> None:
+    now = [0.0]
+    rate, key = Rate("reports", 10, 20, clock=lambda: now[0]), Key("shop", ("ingest",), "", "digest")
+    rate.take(key, 20)
+    with pytest.raises(OverloadedError) as refused:
+        rate.take(key, 15)
+    assert (refused.value.code, refused.value.retry_after) == ("slow-down", 2)
+    rate.take(Key("other", ("ingest",), "", "another"), 20)
+    now[0] = 1.5
+    rate.take(key, 15)
+    now[0] = 100.0
+    rate.take(key, 1_000)  # more than a full bucket needs a full one, and is paid for afterwards
+    now[0] = 150.0
+    with pytest.raises(OverloadedError):
+        rate.take(key, 1)
+
+
+def test_keys_that_do_too_much_are_told_to_wait(collector: Collector, tmp_path: Path) -> None:
+    keys = Keys(tmp_path / "keys.json")
+    one, other, analyst = keys.create("a", ["ingest"]), keys.create("b", ["ingest"]), keys.create("c", ["query"])
+    slow = Settings(reports_per_second=0.3, questions_per_minute=2)
+    with served_here(make_app(collector, keys, settings=slow)) as client:
+        reports = reports_of(3_000, 1)
+        assert client.post(PATH, json=body_of(reports, key=one)).status_code == 200
+        refused = client.post(PATH, json=body_of(reports, key=one))
+        assert named(refused) == (429, "slow-down")
+        assert 1 <= int(refused.headers["retry-after"]) <= 10
+        assert client.post(PATH, json=body_of(reports, key=other)).status_code == 200
+        question = {"tacit": 1, "key": analyst, "sql": "SELECT COUNT(*) AS n FROM users"}
+        found = [client.post("/v1/query", json=question).status_code for _ in range(3)]
+        assert found == [200, 200, 429]
+
+
+def test_slow_senders_keep_nobody_waiting(client: httpx.Client) -> None:
+    """Sixty connections that send a byte now and then: others are served, and the slow ones are told off."""
+    head = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{{".encode()
+    slow = [socket.create_connection((client.base_url.host, client.base_url.port or 0)) for _ in range(60)]
+    done = threading.Event()
+
+    def drip() -> None:
+        while not done.wait(0.1):
+            for each in slow:
+                each.send(b" ")
+
+    for each in slow:
+        each.sendall(head)
+    dripping = threading.Thread(target=drip)
+    dripping.start()
+    try:
+        for first in range(4_000, 4_010):
+            assert client.post(PATH, json=body_of(reports_of(first, 1))).status_code == 200
+    finally:
+        done.set()
+        dripping.join()
+    time.sleep(1.1)
+    assert b"slow-body" in slow[0].recv(4_096)
+    for each in slow:
+        each.close()
