@@ -7,7 +7,7 @@ from typing import Any
 
 from tacit.errors import ContractError
 
-__all__ = ["alphabet", "answer", "murmur3"]
+__all__ = ["alphabet", "answer", "digit_count", "murmur3", "seed_count"]
 
 Data = dict[str, Any]
 
@@ -20,7 +20,7 @@ def alphabet(oracle: Data, sizes: list[int]) -> int:
     if kind == "ss":
         return 1 + comb(domain, oracle["w"])
     if kind == "lh":
-        return int(1 + _seeds(oracle["g"], sizes) * oracle["g"])
+        return int(1 + seed_count(oracle["g"], sizes) * oracle["g"])
     if kind == "olh":
         return int(2**32 * oracle["g"])
     if kind == "oue":
@@ -70,19 +70,24 @@ def _subset(oracle: Data, domain: int, cell: int, draw: int) -> int:
     return 1 + sum(comb(member, i + 1) for i, member in enumerate(sorted(members)))
 
 
-def _digits(size: int, g: int) -> int:
+def digit_count(size: int, g: int) -> int:
+    """Return how many digits of base g number so many cells."""
+    if g < 2:
+        message = "The contract is damaged (lh). Nothing is encoded with it."
+        raise ContractError(message, code="damaged-contract")
     digits = 0
     while g**digits < size:
         digits += 1
     return digits
 
 
-def _seeds(g: int, sizes: list[int]) -> int:
-    return int(max(1, (g ** sum(_digits(size, g) for size in sizes) - 1) // (g - 1)))
+def seed_count(g: int, sizes: list[int]) -> int:
+    """Return the number of linear hashes, up to multiples."""
+    return int(max(1, (g ** sum(digit_count(size, g) for size in sizes) - 1) // (g - 1)))
 
 
 def _linear_hash(oracle: Data, sizes: list[int], cells: list[int], seed: int, draw: int, span: int) -> int:
-    g, seeds = oracle["g"], _seeds(oracle["g"], sizes)
+    g, seeds = oracle["g"], seed_count(oracle["g"], sizes)
     if seed >= span // seeds * seeds:
         return 0
     number, lead = seed % seeds, 0
@@ -91,7 +96,7 @@ def _linear_hash(oracle: Data, sizes: list[int], cells: list[int], seed: int, dr
     vector = g**lead + number - (g**lead - 1) // (g - 1)
     hashed = 0
     for cell, size in zip(reversed(cells), reversed(sizes), strict=True):
-        digits = _digits(size, g)
+        digits = digit_count(size, g)
         point = cell * oracle["multipliers"][str(digits)] % g**digits
         for _ in range(digits):
             hashed += (vector % g) * (point % g)

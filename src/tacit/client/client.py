@@ -18,6 +18,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from tacit.client.audit import budget, refuse_unsafe
 from tacit.client.interpreter import Interpreter, draw_of_words
 from tacit.client.record import is_plain
 from tacit.client.transport import Answered, Transport
@@ -99,10 +100,22 @@ def connect(
         raise UsageError(message, code="bad-option")
     transport, wallet = Transport(url), Wallet(store)
     text = wallet.contract(collection)
-    if text is None:
+    if text is None or hashlib.sha256(text.encode()).hexdigest() != collection:
         text = _fetched(transport, collection)
         wallet.keep_contract(collection, text)
     return Client(transport, wallet, collection, text, key, Fraction(str(cap)), every, token)
+
+
+def _read(text: str) -> tuple[Interpreter, dict[str, Any]]:
+    """Return a contract that passes the client's audit."""
+    try:
+        data = json.loads(text)
+        interpreter = Interpreter(text)
+        refuse_unsafe(interpreter, data)
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as cause:
+        message = f"The contract is damaged ({type(cause).__name__}). Nothing is encoded with it."
+        raise ContractError(message, code="damaged-contract") from None
+    return interpreter, data
 
 
 def _fetched(transport: Transport, collection: str) -> str:
@@ -132,8 +145,7 @@ class Client:
     ) -> None:
         self._transport, self._wallet, self._key, self._token, self.cap = transport, wallet, key, token, cap
         self.collection = collection
-        self._interpreter = Interpreter(text)
-        data = json.loads(text)
+        self._interpreter, data = _read(text)
         self._round = str(data.get("round", ""))
         self._services = {service["name"]: service for service in data["services"]}
         self._sending = threading.Lock()
@@ -155,7 +167,7 @@ class Client:
             raise UnknownNameError("service", service, self._services)
         rules = self._services[service]
         reports = rules.get("sends", 1)
-        cost = reports * sum((Fraction(channel["epsilon"]) for channel in rules["channels"]), Fraction(0))
+        cost = reports * sum((budget(channel["epsilon"]) for channel in rules["channels"]), Fraction(0))
         public = _public(rules, rows)
 
         def draw() -> list[str]:

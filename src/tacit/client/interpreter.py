@@ -50,6 +50,10 @@ class Interpreter:
             raise UnknownNameError("service", name, self._services)
         return self._services[name]
 
+    def channels(self, service: str) -> list[_Channel]:
+        """Return a service's channels, for audits."""
+        return self._service(service).channels
+
     def draws(self, service: str) -> int:
         """Return how many draws a person's reports to a service consume, whatever she has to report."""
         return self._service(service).draws
@@ -153,6 +157,12 @@ class _Channel:
             oracle = data["by_domain"].get(str(prod(sizes))) or data["otherwise"]
             self._views.append((view, active, sizes, oracle, offset))
             offset += alphabet(oracle, sizes)
+        self.codes = offset
+
+    @property
+    def oracles(self) -> list[tuple[Data, list[int]]]:
+        """The oracle of each view, with the sizes of what it sees."""
+        return [(oracle, sizes) for _, _, sizes, oracle, _ in self._views]
 
     def encode(self, values: list[int] | None, extra: int, draws: list[int]) -> int:
         """Return the code of a record's values or, without any, of an extra cell."""

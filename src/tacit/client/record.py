@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 
 from tacit.errors import RecordError
 
-__all__ = ["is_person", "is_plain", "value_index"]
+__all__ = ["bound_of", "is_person", "is_plain", "value_index"]
 
 LONGEST_PERSON = 200
 """Letters of a key."""
@@ -70,7 +70,8 @@ def _is_whole(value: Any) -> bool:
     return -(2**63) <= value < 2**63 and value == int(value)
 
 
-def _bound(attribute: Data, name: str) -> Fraction:
+def bound_of(attribute: Data, name: str) -> Fraction:
+    """Return a declared bound; dates count as days."""
     text = attribute[name]
     if attribute["kind"] == "date":
         return Fraction((datetime.date.fromisoformat(text) - _EPOCH).days)
@@ -102,7 +103,7 @@ def _number(attribute: Data, value: Any, refuse: Any) -> int | float:
 
 def _tick(attribute: Data, value: Any, refuse: Any) -> int:
     number = _number(attribute, value, refuse)
-    low, unit, ticks = _bound(attribute, "low"), Fraction(attribute["step"]), int(attribute["ticks"])
+    low, unit, ticks = bound_of(attribute, "low"), Fraction(attribute["step"]), int(attribute["ticks"])
     high = low + unit * (ticks - 1)
     if isinstance(number, int) and unit == 1 and low.denominator == 1:
         return int(_inside(attribute, number, int(low), int(high), refuse) - int(low))

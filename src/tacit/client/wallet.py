@@ -68,6 +68,7 @@ class Wallet:
             self._file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
             self._file.execute("PRAGMA journal_mode = WAL")
             self._file.execute("PRAGMA synchronous = FULL")
+            self._file.execute("PRAGMA secure_delete = ON")  # forgotten reports leave no traces in free pages
             self._file.executescript(TABLES)
         except sqlite3.Error as cause:
             message = f"The wallet {Path(path).name!r} cannot be used ({type(cause).__name__}). Name another file."
@@ -94,7 +95,7 @@ class Wallet:
     def keep_contract(self, collection: str, text: str) -> None:
         """Remember a contract whose hash was checked."""
         with self._transaction() as file:
-            file.execute("INSERT OR IGNORE INTO contracts VALUES (?, ?)", (collection, text))
+            file.execute("INSERT OR REPLACE INTO contracts VALUES (?, ?)", (collection, text))
 
     def claim(
         self, collection: str, person: Person, service: str, round_: str, epsilon: Fraction, cap: Fraction, draw: Draw
