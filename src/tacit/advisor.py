@@ -29,7 +29,7 @@ from tacit.sql.parse import parse, without_explain
 from tacit.sql.tables import scope_of, tables_of
 from tacit.sql.totals import Total
 
-__all__ = ["people_for", "predict"]
+__all__ = ["people_for", "predict", "widest"]
 
 MOST_PEOPLE = 10**12
 
@@ -49,6 +49,19 @@ def predict(contract: Contract, text: str, *, users: int, like: Any, options: Op
     known = "uniform attributes" if like is None else "the given frequencies"
     notes = [f"expected from {users:,} people, assuming {known}, independent of each other"]
     return Answer(expected.bound.names, shown, notes=[*notes, *expected.bound.notes()])
+
+
+def widest(contract: Contract, text: str, *, users: int, options: Options, most_groups: int = 12) -> tuple[str, float]:
+    """Return the first column of estimates and its widest half width among a few groups, as quickly as can be.
+
+    It is not a number where none can be foretold.
+    """
+    expected = _Expectation(contract, text, None, options, most_groups)
+    place = next((i for i in range(len(expected.bound.names)) if not expected.bound.is_key(i)), None)
+    if place is None:
+        return "", math.nan
+    widths = [row[place].margin for row in expected.rows(users)]
+    return expected.bound.names[place], max((width for width in widths if math.isfinite(width)), default=math.nan)
 
 
 def people_for(
@@ -93,7 +106,9 @@ def _crossing(log_error: Callable[[float], float]) -> float:
 class _Expectation:
     """A question bound to a contract, and what is assumed about people."""
 
-    def __init__(self, contract: Contract, text: str, like: Any, options: Options) -> None:
+    def __init__(
+        self, contract: Contract, text: str, like: Any, options: Options, most_groups: int | None = None
+    ) -> None:
         text, _ = without_explain(text)
         statement = parse(text)
         tables = tables_of(statement, text)
@@ -109,7 +124,9 @@ class _Expectation:
         services = [contract[source.service.name] for source in self.bound.scope.sources]
         self._populations = assumed(contract, services, like)
         self._decoders = [Decoder(service, options.decoder) for service in services]
-        self._formulas = [(group, self.bound.formulas(group)) for group in self.bound.groups()]
+        groups = self.bound.groups()
+        step = 1 if most_groups is None else -(-len(groups) // most_groups)
+        self._formulas = [(group, self.bound.formulas(group)) for group in groups[::step]]
 
     def rows(self, users: int) -> list[list[Any]]:
         """Return the rows that this many people would give."""

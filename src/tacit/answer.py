@@ -87,9 +87,13 @@ class Answer:
         return pa.table(columns)
 
     def to_json(self) -> str:
-        """Return rows with the columns of `to_arrow`, and the notes; what is not a finite number is null."""
+        """Return rows with the columns of `to_arrow`, which columns are estimates, and the notes.
+
+        What is not a finite number is null.
+        """
         rows = [{name: _finite(value) for name, value in row.items()} for row in self.to_arrow().to_pylist()]
-        return json.dumps({"rows": rows, "notes": list(self.notes)}, indent=1, default=str)
+        names = {"columns": self.columns, "estimates": self.estimates}
+        return json.dumps({"rows": rows, **names, "notes": list(self.notes)}, indent=1, default=str)
 
     def to_pandas(self) -> Any:
         """Return a pandas frame with the columns of `to_arrow`."""

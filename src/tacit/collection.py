@@ -229,6 +229,13 @@ class Collection:
             return predict(self._contract, text, users=users, like=like, options=options)
         return people_for(self._contract, text, error=error, relative=relative, like=like, options=options)
 
+    def with_epsilon(self, epsilon: BudgetLike) -> Collection:
+        """Return the collection that another budget would give; everything else, also shares of services, stays."""
+        old = self._contract
+        weights = {s.service.name: sum(channel.epsilon for channel in s.channels) for s in old.services}
+        labels = {"mechanism": old.mechanism, "oracle": old.oracle, "round": old.round, "tier": old.tier}
+        return Collection(self.schema, epsilon, weights=weights, **labels)  # type: ignore[arg-type]
+
     def diff(self, other: Collection) -> Diff:
         """Return what changes from this collection to another, and what the change costs."""
         return diff_contracts(self._contract, other._contract, same=self._text == other._text)

@@ -43,7 +43,7 @@ class Page:
     part: int = -1
 
     def __post_init__(self) -> None:
-        if self.order not in ORDERS:
+        if not isinstance(self.order, str) or self.order not in ORDERS:
             raise UnknownNameError("order", str(self.order), ORDERS)
         numbers = (self.measure, self.offset, self.limit, self.part)
         if any(isinstance(number, bool) or not isinstance(number, int) for number in numbers):

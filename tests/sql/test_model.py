@@ -209,3 +209,24 @@ def test_what_is_no_model_is_refused(change: Model) -> None:
     with pytest.raises(UsageError) as caught:
         text_of(GOOD | change)
     assert caught.value.code == "bad-model"
+
+
+def spoiled(model: Any, source: np.random.Generator) -> Any:
+    """Return a model of which one part, somewhere, is something else."""
+    if source.random() < 0.25 or not isinstance(model, dict | list) or not model:
+        return [None, 3, -1.5, True, "", "x y", "(", [], [[]], {}, {"a": 1}][source.integers(11)]
+    place = source.integers(len(model))
+    if isinstance(model, list):
+        return [spoiled(part, source) if i == place else part for i, part in enumerate(model)]
+    return {word: spoiled(part, source) if i == place else part for i, (word, part) in enumerate(model.items())}
+
+
+def test_spoiled_models_are_refused_or_written_but_never_break() -> None:
+    source = np.random.default_rng(4)
+    models, refused = Models(source), 0
+    for _ in range(1_000):
+        try:
+            parse(text_of(spoiled(models.model(), source)))
+        except TacitError:
+            refused += 1
+    assert refused >= 500

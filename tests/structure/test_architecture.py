@@ -38,7 +38,7 @@ LAYERS: list[set[str]] = [
     {"query", "advisor"},
     {"contributions"},
     {"collection"},
-    {"database", "testing"},
+    {"database", "foresight", "testing"},
     {"central", "functions", "server", "dbapi"},
     {"sqlalchemy"},
     {"cli"},

@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tacit.server.access import admit
+from tacit.server.analyst import ANALYST
 from tacit.server.browsers import Browsers
 from tacit.server.collector import Collector
 from tacit.server.contracts import CONTRACTS
@@ -36,6 +37,7 @@ TABLE: tuple[Endpoint, ...] = (
     *CONTRACTS,
     *REPORTING,
     *QUESTIONS,
+    *ANALYST,
     *HEALTH,
     *DEMO,
     Endpoint("GET", "/openapi.json", description, "This description.", returns={"type": "object"}),

@@ -17,6 +17,7 @@ import pyarrow as pa
 from tacit.answer import Answer
 from tacit.collection import Collection
 from tacit.contract import ServiceContract
+from tacit.contributions import Contributions
 from tacit.database import Database, connect
 from tacit.errors import UnknownNameError
 from tacit.plain import service_data
@@ -122,6 +123,12 @@ class Collector:
         self.log.add("question", sql=hash_of(text), key=asker)
         self.move()
         return self.database.sql(text, **options)
+
+    def contributions(self, text: str, *, asker: str = "", **options: Any) -> Contributions:
+        """Return what tuples add to an answer; who looks at single reports is in the log."""
+        self.log.add("contributions", sql=hash_of(text), key=asker)
+        self.move()
+        return self.database.contributions(text, **options)
 
     def forget(self, person: Person, collection: str | None = None, *, asker: str = "") -> int:
         """Delete a person's reports, of one collection or of all, and refuse later ones; return how many there were.

@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects import Dialect
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError as NotParsed
+from sqlglot.errors import SqlglotError, TokenError
 
 from tacit.errors import ParseError, UnsupportedSqlError
 from tacit.sql.parameters import fill, numbered
@@ -33,6 +34,23 @@ def span_of(node: exp.Expr) -> tuple[int, int] | None:
     return min(span["start"] for span in spans), max(span["end"] for span in spans) + 1
 
 
+def _place_of(text: str, cause: Exception) -> tuple[int, int] | None:
+    """Return where reading stopped: at a first word that asks nothing, an open quote, or what was not expected."""
+    first = re.search(r"\S+", text)
+    if first and not re.match(r"\(*(select|with|from)\b", first.group(), re.IGNORECASE):
+        return first.span()
+    if isinstance(cause, TokenError):
+        closed = re.sub(r"'(?:[^']|'')*'|\"[^\"]*\"", lambda found: " " * len(found.group()), text)
+        opened = re.search(r"['\"]", closed)
+        return (opened.start(), len(text)) if opened else None
+    [found, *_] = cause.errors if isinstance(cause, NotParsed) and cause.errors else [{}]
+    line, column, word = found.get("line"), found.get("col"), found.get("highlight")
+    if line is None or column is None or not word:
+        return None
+    start = sum(len(one) for one in text.splitlines(keepends=True)[: line - 1])
+    return max(start, start + column - len(word)), start + column
+
+
 def without_explain(text: str) -> tuple[str, bool]:
     """Return a question without a leading EXPLAIN, and whether it had one."""
     found = re.match(r"\s*EXPLAIN\s+", text, re.IGNORECASE) if isinstance(text, str) else None
@@ -52,15 +70,15 @@ def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
         message = f"Parentheses are nested {deepest} deep; at most {MAX_DEPTH}. Flatten the question."
         raise ParseError(message, code="too-deep")
     statements: list[exp.Expr | None] = []
-    failed = False
+    failed, span = False, None
     try:
         dialect = Dialect.get_or_raise("duckdb")
         statements = list(dialect.parser().parse(numbered(dialect.tokenize(text)), text))
-    except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, KeyError, IndexError):
-        failed = True
+    except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, KeyError, IndexError) as cause:
+        failed, span = True, _place_of(text, cause)
     if failed or any(statement is None for statement in statements) or not statements:
         message = "The question cannot be read as SQL. Write one SELECT … FROM … statement."
-        raise ParseError(message, text=text)
+        raise ParseError(message, text=text, span=span)
     if len(statements) > 1:
         message = f"There are {len(statements)} statements. Ask one question at a time."
         raise ParseError(message, code="several-statements")

@@ -146,7 +146,7 @@ def _output(given: Mapping[str, Any]) -> exp.Expr:
 
 def _measure(given: Mapping[str, Any]) -> exp.Expr:
     function, of = given.get("function"), given.get("of")
-    if function not in FUNCTIONS:
+    if not isinstance(function, str) or function not in FUNCTIONS:
         message = f"function is one of {', '.join(FUNCTIONS)}."
         raise _wrong(message)
     inner: exp.Expr = exp.Star() if of == "*" else _expression(of)
@@ -193,9 +193,9 @@ def _condition(model: object, depth: int = 0) -> exp.Expr:
 
 
 def _comparison(column: exp.Expr, given: Mapping[str, Any]) -> exp.Expr:
-    sign = given.get("op")
+    sign = str(given.get("op"))
     if sign in SIGNS:
-        return SIGNS[str(sign)](this=column, expression=_constant(given.get("value")))
+        return SIGNS[sign](this=column, expression=_constant(given.get("value")))
     if sign in ("is null", "is not null"):
         test: exp.Expr = exp.Is(this=column, expression=exp.Null())
         return exp.Not(this=test) if sign == "is not null" else test

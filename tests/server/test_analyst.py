@@ -1,0 +1,158 @@
+"""Routes of the analyst's screen: what can be asked, drafts with their problems and forecasts, curves, tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import tacit as tc
+from support.collectors import served_here
+from tacit.datasets import town, town_schema
+from tacit.server.app import make_app
+from tacit.server.collector import Collector
+from tacit.server.keys import Keys
+
+COLLECTION = tc.Collection(town_schema(), epsilon=4.0)
+PEOPLE = 2_000
+AVERAGE = "SELECT AVG(income) AS mean FROM shop WHERE age >= 30"
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
+    made = Collector(tmp_path_factory.mktemp("analyst"))
+    made.publish(COLLECTION)
+    made.database.load(COLLECTION.encode(**town(PEOPLE), rng=tc.insecure_rng(4)))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def client(collector: Collector, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    with served_here(make_app(collector, Keys(tmp_path_factory.mktemp("keys") / "keys.json"))) as made:
+        yield made
+
+
+def ask(client: httpx.Client, path: str, **body: Any) -> Any:
+    response = client.post(f"/v1/{path}", json={"tacit": 1} | body)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def test_the_catalogue_says_what_can_be_asked(client: httpx.Client) -> None:
+    services = {service["name"]: service for service in client.get("/v1/catalogue").json()["services"]}
+    assert set(services) == {"shop", "clinic"}
+    assert services["shop"]["people"] == PEOPLE
+    assert services["shop"]["epsilon"] == 4.0
+    assert services["shop"]["collection"] == COLLECTION.id
+    assert [attribute["name"] for attribute in services["clinic"]["attributes"]] == ["visits", "smoker"]
+
+
+def test_a_draft_is_text_and_model_with_a_forecast(client: httpx.Client) -> None:
+    drafted = ask(client, "draft", sql=AVERAGE)
+    assert drafted["problem"] is None
+    assert drafted["people"] == PEOPLE
+    predicted = COLLECTION.predict(AVERAGE, users=PEOPLE)["mean"]
+    assert drafted["expected"] == {"column": "mean", "half_width": pytest.approx(predicted.margin)}
+    again = ask(client, "draft", model=drafted["model"], confidence=0.5)
+    assert again["sql"].split() == AVERAGE.split()
+    assert again["expected"]["half_width"] < drafted["expected"]["half_width"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "marked"),
+    [
+        ("SELECT COUNT(*) AS n FROM shop WHERE agee > 3", "unknown-column", "agee"),
+        ("SELECT COUNT(*) AS n FROM shopp", "unknown-table", "shopp"),
+        ("SELECT COUNT(*) AS n FROM shop\nWHERE age > = 3", "not-readable", "="),
+        ("SELECT COUNT(*) AS n FROM shop WHERE", "not-readable", "WHERE"),
+        ("SELECT COUNT(*) AS n FROM shop WHERE region = 'nort", "not-readable", "'nort"),
+        ("SELECT COUNT(*) AS n FROM shop WHERE region = 'mars'", "unknown-value", "region"),
+        ("SELEC COUNT(*) AS n FROM shop", "not-readable", "SELEC"),
+        ("SELECT MAX(age) AS n FROM shop", "unsupported-aggregate", "age"),
+        ("SELECT 1; SELECT 2", "several-statements", None),
+    ],
+)
+def test_problems_of_drafts_say_where(client: httpx.Client, sql: str, code: str, marked: str | None) -> None:
+    problem = ask(client, "draft", sql=sql)["problem"]
+    assert problem["code"] == code
+    assert problem["detail"].endswith(".")
+    found = sql[slice(*problem["span"])] if problem["span"] else None
+    assert found == marked or (found and marked and marked.startswith(found))
+
+
+def test_a_draft_that_cannot_be_foretold_says_why(client: httpx.Client) -> None:
+    drafted = ask(client, "draft", sql="SELECT COUNT(*) AS n FROM shop WHERE device = 'ios'")
+    assert drafted["problem"] is drafted["expected"] is None
+    assert "Public columns" in drafted["unforeseen"]
+    outside = ask(client, "draft", sql="SELECT COUNT(*) AS n /* all */ FROM shop")
+    assert outside["model"] is None
+    assert outside["outside"]
+    assert outside["sql"] == "SELECT COUNT(*) AS n /* all */ FROM shop"
+    assert outside["expected"]["half_width"] == 0
+
+
+def test_curves_fall_with_epsilon_and_with_people(client: httpx.Client) -> None:
+    found = ask(client, "curves", sql=AVERAGE)
+    assert not found["per_person"]
+    for name in ("epsilon", "people"):
+        widths = [width for _, width in found[name]]
+        assert widths == sorted(widths, reverse=True)
+    assert found["now"][:2] == [4.0, PEOPLE]
+    assert [4.0, found["now"][2]] in found["epsilon"]
+    totals = ask(client, "curves", sql="SELECT COUNT(*) AS n FROM shop WHERE age < 30")
+    assert totals["per_person"]
+    assert [PEOPLE, totals["now"][2] / PEOPLE] in totals["people"]
+    refused = client.post("/v1/curves", json={"tacit": 1, "sql": "SELECT COUNT(*) AS n FROM shop"})
+    assert refused.json()["code"] == "not-predictable"
+
+
+def test_tuples_add_up_to_the_answer_over_http(client: httpx.Client) -> None:
+    question = "SELECT region, COUNT(*) AS people FROM shop WHERE age >= 30 GROUP BY region"
+    row = ask(client, "query", sql=question)["rows"][1]
+    found = ask(client, "contributions", sql=question, group={"region": row["region"]}, limit=500, order="value")
+    pages = [
+        ask(client, "contributions", sql=question, group={"region": row["region"]}, limit=500, offset=offset)
+        for offset in range(0, found["people"], 500)
+    ]
+    total = sum(one["contributions"][0] for page in pages for one in page["rows"])
+    assert total == pytest.approx(row["people"], rel=1e-9)
+    assert found["values"]["people"] == pytest.approx(row["people"], rel=1e-9)
+    assert found["rows"][0]["reports"][0]["meaning"]["about"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code"),
+    [
+        ("draft", {}, "bad-body"),
+        ("draft", {"model": {}}, "bad-model"),
+        ("draft", {"model": {"outputs": [[]], "tables": [1]}}, "bad-model"),
+        ("curves", {"sql": 3}, "bad-body"),
+        ("contributions", {"sql": AVERAGE, "group": 3}, "bad-body"),
+        ("contributions", {"sql": AVERAGE, "order": []}, "unknown-name"),
+        ("contributions", {"sql": AVERAGE, "limit": 1e9}, "bad-option"),
+        ("contributions", {"sql": "SELECT region, COUNT(*) AS n FROM shop GROUP BY region"}, "group-needed"),
+    ],
+)
+def test_bad_bodies_are_refused(client: httpx.Client, path: str, body: dict[str, Any], code: str) -> None:
+    response = client.post(f"/v1/{path}", json={"tacit": 1} | body)
+    assert (response.status_code, response.json()["code"]) == (400, code)
+
+
+def test_single_reports_are_for_auditors(collector: Collector, tmp_path: Path) -> None:
+    keys = Keys(tmp_path / "keys.json")
+    given = {scope: keys.create(scope, [scope]) for scope in ("ingest", "query", "admin", "audit")}
+    allowed = {"draft": "query", "curves": "query", "contributions": "audit"}
+    with served_here(make_app(collector, keys)) as client:
+        for path, needed in allowed.items():
+            for scope, key in given.items():
+                response = client.post(f"/v1/{path}", json={"tacit": 1, "sql": AVERAGE, "key": key})
+                assert (response.status_code == 200) == (scope == needed), (path, scope)
+            assert client.post(f"/v1/{path}", json={"tacit": 1, "sql": AVERAGE}).status_code == 401
+        for scope, key in given.items():
+            response = client.get("/v1/catalogue", headers={"Authorization": f"Bearer {key}"})
+            assert (response.status_code == 200) == (scope == "query")
+    assert any('"contributions"' in line for line in collector.log.lines())
