@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -49,12 +49,14 @@ def body_of(reports: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
 class Serving:
     """A collector in a process of its own."""
 
-    def __init__(self, folder: Path, *, program: str = "") -> None:
+    def __init__(
+        self, folder: Path, *, program: str = "", collection: tc.Collection = COLLECTION, options: Sequence[str] = ()
+    ) -> None:
         contract = folder / "contract.json"
         folder.mkdir(parents=True, exist_ok=True)
-        contract.write_text(COLLECTION.to_json(), encoding="utf-8")
+        contract.write_text(collection.to_json(), encoding="utf-8")
         start = [program] if program else ["-m", "tacit.cli"]
-        words = [sys.executable, *start, "serve", str(folder / "store"), str(contract), "--port", "0"]
+        words = [sys.executable, *start, "serve", str(folder / "store"), str(contract), "--port", "0", *options]
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()

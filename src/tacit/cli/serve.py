@@ -15,6 +15,7 @@ from tacit.collection import Collection
 from tacit.errors import UsageError
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
+from tacit.server.journal import Requests, journal
 from tacit.server.keys import Keys
 from tacit.server.settings import EVERYBODY, Settings
 
@@ -30,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--certificate", help="PEM file with the certificate, for TLS")
     parser.add_argument("--private-key", help="PEM file with its key")
     parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front of this does TLS")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="also write a JSON line for each request to a file")
     chosen = Settings()
     parser.add_argument(
         "--require-token",
@@ -83,8 +85,11 @@ def run(options: argparse.Namespace) -> int:
     print(f"listening on {scheme}://{host}:{port}", flush=True)
     for name in collector.collections:
         print(f"collecting {name}", flush=True)
+    app = make_app(collector, keys, settings=settings)
+    app.add_middleware(Requests)
     try:
-        serve_app(make_app(collector, keys, settings=settings), listening, options.certificate, options.private_key)
+        with journal(options.log):
+            serve_app(app, listening, options.certificate, options.private_key)
     finally:
         collector.close()
     return 0
