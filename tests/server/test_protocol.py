@@ -17,8 +17,8 @@ import tacit as tc
 from support.collectors import COLLECTION, Serving, body_of, reports_of, serving
 from tacit.errors import OverloadedError
 from tacit.server.collector import Collector
-from tacit.server.inbox import Inbox
 from tacit.server.keys import Keys
+from tacit.server.shelf_sqlite import SqliteShelf
 
 
 @pytest.fixture(scope="module")
@@ -223,19 +223,33 @@ def test_a_commit_that_fails_leaves_no_kinds_behind(tmp_path: Path, monkeypatch:
     collector = Collector(tmp_path)
     collector.publish(collection)
     report = {"person": "p", "service": "s", "slot": 0, "codes": [0], "public": {"fee": 3}}
-    original = Inbox._store
+    original = SqliteShelf.insert
 
-    def full(self: Inbox, request: Any) -> Any:
-        original(self, request)
+    def full(self: SqliteShelf, rows: Any) -> None:
+        original(self, rows)
         message = "disk full"
         raise sqlite3.OperationalError(message)
 
-    monkeypatch.setattr(Inbox, "_store", full)
+    monkeypatch.setattr(SqliteShelf, "insert", full)
     with pytest.raises(OverloadedError):
         collector.accept(collection.id, [report]).result()
-    monkeypatch.setattr(Inbox, "_store", original)
+    monkeypatch.setattr(SqliteShelf, "insert", original)
     assert collector.accept(collection.id, [report]).result() == [{"status": "stored"}]
     collector.close()
     again = Collector(tmp_path)
     assert again.query("SELECT SUM(fee) AS s FROM s")["s"].value == 3.0
     again.close()
+
+
+def test_a_column_takes_the_type_of_its_first_value(tmp_path: Path) -> None:
+    schema = tc.Schema([tc.Service("s", key="uid", attributes=[tc.Ordinal("a", 0, 3), tc.Public("fee")])])
+    collection, collector = tc.Collection(schema, 1.0), Collector(tmp_path)
+    collector.publish(collection)
+    for person, fee in enumerate([None, 2.5, None, 4]):
+        report = {"person": person, "service": "s", "slot": 0, "codes": [0], "public": {"fee": fee}}
+        assert collector.accept(collection.id, [report]).result() == [{"status": "stored"}]
+        assert collector.move() == 1
+    assert collector.query("SELECT SUM(fee) AS s FROM s")["s"].value == 6.5
+    text = {"person": 9, "service": "s", "slot": 0, "codes": [0], "public": {"fee": "x"}}
+    assert collector.accept(collection.id, [text]).result() == [{"status": "refused", "code": "wrong-public"}]
+    collector.close()

@@ -82,9 +82,9 @@ class Serving:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Serving]:
+def serving(folder: Path, *more: str) -> Iterator[Serving]:
     """Lend a running collector."""
-    started = Serving(folder)
+    started = Serving(folder, options=more)
     try:
         yield started
     finally:

@@ -26,6 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("folder", help="where everything is kept; it is made if it does not exist")
     parser.add_argument("collections", nargs="*", help="collection files or contracts to publish")
+    parser.add_argument("--store", default="", help="postgresql://… to keep reports there instead of in the folder")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8765, help="port (default 8765); 0 for any that is free")
     parser.add_argument("--certificate", help="PEM file with the certificate, for TLS")
@@ -65,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     _check_exposure(options)
     folder = Path(options.folder)
     read = [Collection.from_file(path) for path in options.collections]  # before anything is made
-    collector = Collector(folder)
+    collector = Collector(folder, options.store)
     keys = Keys(folder / "keys.json")
     settings = Settings(
         tokens=frozenset(options.require_token),

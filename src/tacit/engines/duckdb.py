@@ -92,6 +92,8 @@ class DuckDB:
             with self._door:
                 rolled = self.rollups()
                 refused = [self._find_new(connection, i, batch) for i, batch in enumerate(batches)]
+                for i, batch in enumerate(batches):
+                    self._take_types(connection, i, batch)
                 connection.begin()
                 for i, batch in enumerate(batches):
                     known = self.has_table(batch.table)
@@ -126,6 +128,18 @@ class DuckDB:
         )
         [(count,)] = connection.execute(f"SELECT count(*) FROM new{number}").fetchall()  # noqa: S608
         return batch.rows - int(count)
+
+    def _take_types(self, connection: duckdb.DuckDBPyConnection, number: int, batch: Batch) -> None:
+        """Give public columns that hold no value yet the types of a batch: its first ones said nothing about them."""
+        types = "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? ORDER BY ALL"
+        incoming = dict(connection.execute(types, [f"new{number}"]).fetchall())
+        for table in (batch.table, rollup_of(batch.table)):
+            for name, kind in self._rows(types, [table]):
+                if incoming.get(name, kind) != kind and self._has_no_value(table, name):
+                    self._rows(f'ALTER TABLE "{table}" ALTER COLUMN "{name}" TYPE {incoming[name]}')
+
+    def _has_no_value(self, table: str, column: str) -> bool:
+        return not self._rows(f'SELECT 1 FROM "{table}" WHERE "{column}" IS NOT NULL LIMIT 1')  # noqa: S608
 
     def forget(self, tables: Sequence[tuple[str, str]], person: int | str) -> int:
         """Delete a person from tables, given with their keys, and from their rollups; return how many rows."""

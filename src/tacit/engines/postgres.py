@@ -67,6 +67,8 @@ class Postgres:
             with connection.transaction():
                 yield connection
         except BaseException:
+            if connection.broken:  # the server went away: the others are no better
+                self.close()
             connection.close()
             raise
         with self._lock:
@@ -135,6 +137,8 @@ class Postgres:
             f"CREATE TEMP TABLE accepted ON COMMIT DROP AS SELECT DISTINCT ON ({key}, slot, channel) {names} "  # noqa: S608
             f"FROM incoming n WHERE {unknown}"
         )
+        for stored_in in (batch.table, rollup_of(batch.table)):
+            _take_types(connection, stored_in, batch.reports)
         stored = connection.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM accepted").rowcount  # noqa: S608
         if batch.table in rolled:
             self._roll_up(connection, batch.table, rolled[batch.table])
@@ -203,7 +207,7 @@ class Postgres:
         raise unrunnable(failure)
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections that nobody uses."""
         with self._lock:
             for connection in self._idle:
                 connection.close()
@@ -234,6 +238,21 @@ def _create(connection: Connection, batch: Batch) -> None:
         for channel in channels:  # reports of a person are complete, so every batch has all of them
             part = _quoted(f"{batch.table}_{channel}")
             connection.execute(f"CREATE TABLE {part} PARTITION OF {table} FOR VALUES IN ({int(channel)})")
+
+
+def _take_types(connection: Connection, table: str, reports: pa.Table) -> None:
+    """Give public columns that hold no value yet the types of a batch: its first ones said nothing about them."""
+    query = (
+        "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute "
+        "WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped"
+    )
+    incoming = {short_name(field.name): _type(field.type) for field in reports.schema}
+    for name, kind in connection.execute(query, [_quoted(table)]).fetchall():
+        column, wanted = _quoted(name), incoming.get(name, "TEXT")
+        if kind == "text" and wanted != "TEXT":
+            some = connection.execute(f"SELECT 1 FROM {_quoted(table)} WHERE {column} IS NOT NULL LIMIT 1").fetchall()  # noqa: S608
+            if not some:
+                connection.execute(f"ALTER TABLE {_quoted(table)} ALTER COLUMN {column} TYPE {wanted} USING NULL")
 
 
 def _type(kind: pa.DataType) -> str:

@@ -22,11 +22,12 @@ from tacit.database import Database, connect
 from tacit.errors import UnknownNameError
 from tacit.plain import service_data
 from tacit.privacy import decimal_text
-from tacit.server.inbox import Inbox, Pending, Status
-from tacit.server.judge import Judge, Person, Refused, Report
+from tacit.server.inbox import Inbox, Status
+from tacit.server.judge import Judge, Person, Refused, Report, stored_key
 from tacit.server.log import Log, hash_of
+from tacit.server.shelf import Pending
 
-__all__ = ["Collector", "stored_key"]
+__all__ = ["Collector"]
 
 MOVED_AT_ONCE = 100_000
 """People whose reports go to the analytical database in one batch."""
@@ -45,13 +46,16 @@ class Collector:
     ----------
     folder : Path
         Where everything is kept: ``inbox.db``, ``reports.tacit`` and ``log.db``.
+    store : str
+        The address of a PostgreSQL database that keeps the reports instead of the first two.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, store: str = "") -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # keys of people are in it
-        self.inbox = Inbox(folder / "inbox.db")
+        self.folder = folder
+        self.inbox = Inbox(folder / "inbox.db", store)
         self.log = Log(folder / "log.db")
-        self.database: Database = connect(folder / "reports.tacit")
+        self.database: Database = connect(store or folder / "reports.tacit")
         self._judges: dict[str, Judge] = {}
         self._moving = threading.Lock()
         self._stopped = threading.Event()
@@ -186,11 +190,6 @@ class Collector:
             self.database.close()
 
 
-def stored_key(person: Person) -> str:
-    """Return a person as the analytical database knows her: text, in which numbers cannot be mistaken for text."""
-    return person if isinstance(person, str) else f"\x01{person}"
-
-
 def _shown(status: Refused | Status) -> dict[str, str]:
     if isinstance(status, Refused):
         return {"status": "refused", "code": status.code}
@@ -198,7 +197,7 @@ def _shown(status: Refused | Status) -> dict[str, str]:
 
 
 def _table(
-    collection: Collection, compiled: ServiceContract, reports: Sequence[Pending], kinds: Sequence[str]
+    collection: Collection, compiled: ServiceContract, reports: Sequence[Pending], kinds: Sequence[str | None]
 ) -> pa.Table:
     """Return reports as the encoder would have made them."""
     service, channels = compiled.service, len(compiled.channels)
@@ -215,6 +214,6 @@ def _table(
             float(public[number]) if kind == "number" and public[number] is not None else public[number]
             for _, public in contents
         ]
-        columns[attribute.name] = pa.array(values, TYPES[kind]).take(repeat)
+        columns[attribute.name] = pa.array(values, TYPES[kind or "text"]).take(repeat)
     metadata = {"tacit.collection": collection.id, "tacit.service": service.name}
     return pa.table(columns).replace_schema_metadata(metadata)

@@ -11,10 +11,13 @@ from typing import Any
 from tacit.client.record import is_person, is_plain
 from tacit.contract import Contract, ServiceContract
 
-__all__ = ["Judge", "Person", "Refused", "Report"]
+__all__ = ["Judge", "Person", "Refused", "Report", "person_of", "stored_key"]
 
 Person = int | str
 """A key: 42 and "42" are different people."""
+
+NUMBER = "\x01"
+"""Before a whole number that is stored as text: no person's text has it."""
 
 MOST_PUBLIC = 4_096
 """Bytes of a report's public columns."""
@@ -103,3 +106,13 @@ def _kind(value: object) -> str | None:
     if value is None:
         return None
     return "text" if isinstance(value, str) else "flag" if isinstance(value, bool) else "number"
+
+
+def stored_key(person: Person) -> str:
+    """Return a person as the analytical database knows her: text, in which numbers cannot be mistaken for text."""
+    return person if isinstance(person, str) else f"{NUMBER}{person}"
+
+
+def person_of(key: str) -> Person:
+    """Return the person that a stored key is about."""
+    return int(key[1:]) if key.startswith(NUMBER) else key

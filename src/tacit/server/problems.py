@@ -33,6 +33,7 @@ STATUS = {
     "engine": 400,
     "internal": 500,
     "too-slow": 503,
+    "no-store": 503,
     "disk-full": 507,
 }
 """Statuses of errors; of others, those that are about access are 403, about room 503, and the rest 400."""

@@ -1,0 +1,103 @@
+"""Where an inbox keeps its rows: one narrow protocol, which a file of SQLite and a PostgreSQL database fill.
+
+``known`` has one short row for every report ever stored, by its identity, with a digest of its content. ``pending`` has
+the contents until they are in the analytical database. What is written inside a transaction is on disk when it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from tacit.server.judge import Person
+
+__all__ = ["Identity", "Pending", "Place", "Row", "Shelf"]
+
+
+class Identity(NamedTuple):
+    """What a report is about: a service of a collection, a person, and one of her slots."""
+
+    place: int
+    person: Person
+    slot: int
+
+
+class Row(NamedTuple):
+    """A new report."""
+
+    identity: Identity
+    digest: bytes
+    content: bytes
+
+
+class Place(NamedTuple):
+    """A service of a collection, and the round it belongs to."""
+
+    number: int
+    collection: str
+    service: str
+    round: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A report that is not in the analytical database yet."""
+
+    number: int
+    person: Person
+    slot: int
+    content: bytes
+
+
+class Shelf(Protocol):
+    """Rows of an inbox. One thread at a time writes or looks rows up; `pending` may run beside it."""
+
+    failures: tuple[type[Exception], ...]
+    """What it raises when it cannot store."""
+
+    def code_of(self, failure: Exception) -> str:
+        """Return the stable code of a failure: whether there is no room, or no store."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Write everything inside, or nothing."""
+
+    def places(self) -> list[Place]:
+        """Return all places."""
+
+    def add_place(self, collection: str, service: str, round_: str) -> int:
+        """Add a place and return its number."""
+
+    def kinds(self) -> dict[tuple[int, int], str]:
+        """Return the kinds of public columns, by place and number."""
+
+    def add_kind(self, place: int, number: int, kind: str) -> None:
+        """Note the kind of a public column."""
+
+    def known(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
+        """Return the digests of those reports that are stored."""
+
+    def reported(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
+        """Return the places and people, of those asked for, with any report."""
+
+    def forgotten(self, asked: Mapping[bytes, str]) -> set[bytes]:
+        """Return the tombstones, of those asked for with their collections, that are there."""
+
+    def insert(self, rows: Sequence[Row]) -> None:
+        """Store new reports."""
+
+    def pending(self, place: int, sends: int, people: int) -> list[Pending]:
+        """Return reports of people whose slots are all there, of at most so many people, oldest first."""
+
+    def drop(self, numbers: Sequence[int]) -> None:
+        """Drop contents that are in the analytical database now."""
+
+    def forget(self, collection: str, tombstone: bytes, places: Sequence[int], person: Person) -> tuple[int, int]:
+        """Delete a person and leave a tombstone; return how many reports were known, and how many pending."""
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many reports are known, and how many pending."""
+
+    def close(self) -> None:
+        """Let go."""

@@ -1,0 +1,148 @@
+"""An inbox in one file of SQLite: keyed, synced at every commit, read beside the writer."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tacit.server.judge import Person
+from tacit.server.shelf import Identity, Pending, Place, Row
+from tacit.server.tombstones import Tombstones
+from tacit.server.versions import migrate
+
+__all__ = ["SqliteShelf"]
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS places (place INTEGER PRIMARY KEY, collection TEXT, service TEXT, round TEXT,
+  UNIQUE (collection, service));
+CREATE TABLE IF NOT EXISTS known (place INTEGER, person, slot INTEGER, digest BLOB,
+  PRIMARY KEY (place, person, slot)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pending (number INTEGER PRIMARY KEY AUTOINCREMENT, place INTEGER, person, slot INTEGER,
+  content BLOB);
+CREATE INDEX IF NOT EXISTS whole ON pending (place, person);
+CREATE TABLE IF NOT EXISTS kinds (place INTEGER, number INTEGER, kind TEXT, PRIMARY KEY (place, number));
+CREATE TABLE IF NOT EXISTS forgotten (collection TEXT, digest BLOB, PRIMARY KEY (collection, digest)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS totals (one INTEGER PRIMARY KEY CHECK (one = 1), known INTEGER);
+INSERT OR IGNORE INTO totals SELECT 1, count(*) FROM known WHERE NOT EXISTS (SELECT 1 FROM totals);
+"""
+
+
+class SqliteShelf:
+    """Rows in a file."""
+
+    failures: tuple[type[Exception], ...] = (sqlite3.Error,)
+
+    def __init__(self, path: Path, tombstones: Tombstones) -> None:
+        self._path = path
+        self._writer = self._open()
+        self._writer.executescript(TABLES)
+        migrate(self._writer, tombstones)
+        self._reader = self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")  # forgotten people leave no traces in free pages
+        return connection
+
+    def code_of(self, failure: Exception) -> str:
+        """Return the stable code of a failure: a file that cannot be written has no room."""
+        del failure
+        return "disk-full"
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Write everything inside, or nothing."""
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._writer.execute("COMMIT")
+        except BaseException:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            raise
+
+    def places(self) -> list[Place]:
+        """Return all places."""
+        return [Place(*row) for row in self._writer.execute("SELECT place, collection, service, round FROM places")]
+
+    def add_place(self, collection: str, service: str, round_: str) -> int:
+        """Add a place and return its number."""
+        insert = "INSERT INTO places (collection, service, round) VALUES (?, ?, ?)"
+        return int(self._writer.execute(insert, (collection, service, round_)).lastrowid or 0)
+
+    def kinds(self) -> dict[tuple[int, int], str]:
+        """Return the kinds of public columns, by place and number."""
+        return {(place, number): kind for place, number, kind in self._writer.execute("SELECT * FROM kinds")}
+
+    def add_kind(self, place: int, number: int, kind: str) -> None:
+        """Note the kind of a public column."""
+        self._writer.execute("INSERT INTO kinds VALUES (?, ?, ?)", (place, number, kind))
+
+    def known(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
+        """Return the digests of those reports that are stored."""
+        query, found = "SELECT digest FROM known WHERE place = ? AND person = ? AND slot = ?", {}
+        for identity in asked:
+            row = self._writer.execute(query, identity).fetchone()
+            if row is not None:
+                found[identity] = row[0]
+        return found
+
+    def reported(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
+        """Return the places and people, of those asked for, with any report."""
+        query = "SELECT 1 FROM known WHERE place = ? AND person = ? LIMIT 1"
+        return {pair for pair in asked if self._writer.execute(query, pair).fetchone() is not None}
+
+    def forgotten(self, asked: Mapping[bytes, str]) -> set[bytes]:
+        """Return the tombstones, of those asked for with their collections, that are there."""
+        query = "SELECT 1 FROM forgotten WHERE collection = ? AND digest = ?"
+        find = self._writer.execute
+        return {digest for digest, name in asked.items() if find(query, (name, digest)).fetchone() is not None}
+
+    def insert(self, rows: Sequence[Row]) -> None:
+        """Store new reports."""
+        known = ((*row.identity, row.digest) for row in rows)
+        self._writer.executemany("INSERT INTO known VALUES (?, ?, ?, ?)", known)
+        pending = ((*row.identity, row.content) for row in rows)
+        self._writer.executemany("INSERT INTO pending (place, person, slot, content) VALUES (?, ?, ?, ?)", pending)
+        self._writer.execute("UPDATE totals SET known = known + ?", (len(rows),))
+
+    def pending(self, place: int, sends: int, people: int) -> list[Pending]:
+        """Return reports of people whose slots are all there, of at most so many people, oldest first."""
+        whole = "SELECT person FROM pending WHERE place = ? GROUP BY person HAVING count(*) = ? ORDER BY min(number)"
+        query = (
+            "SELECT number, person, slot, content FROM pending "  # noqa: S608
+            f"WHERE place = ? AND person IN ({whole} LIMIT ?) ORDER BY number"
+        )
+        return [Pending(*row) for row in self._reader.execute(query, (place, place, sends, people))]
+
+    def drop(self, numbers: Sequence[int]) -> None:
+        """Drop contents that are in the analytical database now."""
+        self._writer.executemany("DELETE FROM pending WHERE number = ?", ((number,) for number in numbers))
+
+    def forget(self, collection: str, tombstone: bytes, places: Sequence[int], person: Person) -> tuple[int, int]:
+        """Delete a person and leave a tombstone; return how many reports were known, and how many pending."""
+        self._writer.execute("INSERT OR IGNORE INTO forgotten VALUES (?, ?)", (collection, tombstone))
+        deleted = {
+            table: sum(
+                self._writer.execute(f"DELETE FROM {table} WHERE place = ? AND person = ?", (place, person)).rowcount  # noqa: S608
+                for place in places
+            )
+            for table in ("known", "pending")
+        }
+        self._writer.execute("UPDATE totals SET known = known - ?", (deleted["known"],))
+        return deleted["known"], deleted["pending"]
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many reports are known, and how many pending."""
+        [known] = self._writer.execute("SELECT known FROM totals").fetchone()
+        [pending] = self._writer.execute("SELECT count(*) FROM pending").fetchone()
+        return int(known), int(pending)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._reader.close()
+        self._writer.close()

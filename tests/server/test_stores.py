@@ -1,0 +1,179 @@
+"""The rules of reports on both stores: a file of SQLite, and a real PostgreSQL server."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tacit as tc
+from support.collectors import COLLECTION, body_of, reports_of, serving
+from support.engines import postgres_address
+from tacit.errors import EngineError, OverloadedError, TacitError
+from tacit.server.collector import Collector
+
+FEES = tc.Service("s", key="uid", attributes=[tc.Ordinal("a", 0, 3), tc.Public("fee")])
+ROUND = tc.Collection(tc.Schema([FEES]), 1.0)
+HIGHER = tc.Collection(tc.Schema([FEES]), 2.0, tier="high")
+
+Opened = Callable[[], Collector]
+
+
+@contextmanager
+def store_named(name: str) -> Iterator[str]:
+    """Lend the address of an empty store; the file's is empty."""
+    if name == "sqlite":
+        yield ""
+    else:
+        with postgres_address() as address:
+            yield address
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest) -> Iterator[str]:
+    with store_named(request.param) as address:
+        yield address
+
+
+@pytest.fixture
+def collector(store: str, tmp_path: Path) -> Iterator[Collector]:
+    made = Collector(tmp_path, store)
+    for one in (COLLECTION, ROUND, HIGHER):
+        made.publish(one)
+    yield made
+    made.close()
+
+
+def told(collector: Collector, reports: list[Any], collection: tc.Collection = COLLECTION) -> list[str]:
+    return [one.get("code", one["status"]) for one in collector.accept(collection.id, reports).result()]
+
+
+def fee(person: int | str, value: Any, code: int = 0) -> dict[str, Any]:
+    return {"person": person, "service": "s", "slot": 0, "codes": [code], "public": {"fee": value}}
+
+
+def test_first_one_wins(collector: Collector) -> None:
+    reports = reports_of(0, 10)
+    assert set(told(collector, reports)) == {"stored"}
+    assert set(told(collector, reports)) == {"again"}
+    assert told(collector, [*reports[:2], *reports[:2]]) == ["again"] * 4
+    twice = reports_of(50, 1)
+    assert told(collector, twice + twice) == ["stored"] * 3 + ["again"] * 3
+    other = [report | {"public": {"os": "z"}} for report in reports if report["service"] == "users"]
+    assert set(told(collector, other)) == {"report-differs"}
+    assert collector.inbox.counts() == {"known": 33, "pending": 33}
+    assert collector.query("SELECT COUNT(*) AS n FROM users")["n"].value == 11.0
+    assert collector.inbox.counts() == {"known": 33, "pending": 0}
+    assert set(told(collector, reports)) == {"again"}
+
+
+def test_numbers_and_texts_are_different_people(collector: Collector) -> None:
+    assert told(collector, [fee(42, 1), fee("42", 2), fee(-42, 3), fee(42, 1)], ROUND) == ["stored"] * 3 + ["again"]
+    assert collector.query("SELECT SUM(fee) AS s FROM s")["s"].value == 6.0
+
+
+def test_a_person_is_in_one_tier(collector: Collector) -> None:
+    assert told(collector, [fee("p", None)], ROUND) == ["stored"]
+    assert told(collector, [fee("p", None), fee("q", None)], HIGHER) == ["wrong-tier", "stored"]
+    assert told(collector, [fee("q", None)], ROUND) == ["wrong-tier"]
+
+
+def test_columns_keep_the_kind_of_their_first_value(collector: Collector) -> None:
+    for person, value in enumerate([None, 2.5, None, 4]):
+        assert told(collector, [fee(person, value)], ROUND) == ["stored"]
+        collector.move()
+    assert told(collector, [fee(9, "x"), fee(10, True), fee(11, 1)], ROUND) == [
+        "wrong-public",
+        "wrong-public",
+        "stored",
+    ]
+    assert collector.query("SELECT SUM(fee) AS s FROM s")["s"].value == 7.5
+
+
+def test_forgotten_people_are_gone_and_stay_away(collector: Collector) -> None:
+    reports = reports_of(0, 2)
+    told(collector, reports)
+    collector.move()
+    told(collector, reports_of(2, 1))
+    assert [collector.forget(person) for person in ("u-0", "u-2", "u-0")] == [3, 3, 0]
+    assert collector.inbox.counts() == {"known": 3, "pending": 0}
+    mine = [report for report in reports if report["person"] == "u-0"]
+    assert set(told(collector, mine)) == {"forgotten"}
+    assert collector.query("SELECT COUNT(*) AS n FROM users")["n"].value == 1.0
+
+
+def test_what_was_stored_is_there_after_a_restart(store: str, tmp_path: Path) -> None:
+    first = Collector(tmp_path, store)
+    first.publish(COLLECTION)
+    first.publish(ROUND)
+    told(first, reports_of(0, 5))
+    told(first, [fee(1, 2)], ROUND)
+    first.forget("u-4")
+    first.close()
+    again = Collector(tmp_path, store)
+    assert again.inbox.counts()["known"] == 13
+    assert told(again, [fee(2, "text")], ROUND) == ["wrong-public"]
+    assert set(told(again, reports_of(0, 5))) == {"again", "forgotten"}
+    assert again.query("SELECT COUNT(*) AS n FROM users")["n"].value == 4.0
+    again.close()
+
+
+@pytest.mark.parametrize("times", [1, 2, 3, 5])
+def test_reports_may_come_several_times_at_once(collector: Collector, times: int) -> None:
+    """R5 without HTTP: whoever comes first stores, all others hear `again`."""
+    reports = reports_of(100 * times, 20)
+    with ThreadPoolExecutor(16) as pool:
+        found = list(pool.map(lambda _: told(collector, reports), range(times)))
+    for statuses in zip(*found, strict=True):
+        assert sorted(statuses) == ["again"] * (times - 1) + ["stored"]
+
+
+def test_one_collector_uses_a_database_at_a_time(tmp_path: Path) -> None:
+    with store_named("postgres") as address:
+        first = Collector(tmp_path / "one", address)
+        with pytest.raises(EngineError) as refused:
+            Collector(tmp_path / "two", address)
+        assert refused.value.code == "store-in-use"
+        first.close()
+        Collector(tmp_path / "two", address).close()
+
+
+def test_a_lost_connection_loses_nothing_and_is_made_again(tmp_path: Path) -> None:
+    import psycopg
+
+    with store_named("postgres") as address:
+        collector = Collector(tmp_path, address)
+        collector.publish(COLLECTION)
+        reports = reports_of(0, 3)
+        told(collector, reports[:1])
+        with psycopg.connect(address, autocommit=True) as connection:
+            others = "pid <> pg_backend_pid() AND datname = current_database()"
+            connection.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
+        with pytest.raises(OverloadedError) as failed:
+            told(collector, reports[1:])
+        assert failed.value.code == "no-store"
+        assert told(collector, reports) == ["again", *["stored"] * 8]
+        with suppress(TacitError):
+            collector.query("SELECT COUNT(*) AS n FROM users")  # the first one may notice
+        assert collector.query("SELECT COUNT(*) AS n FROM users")["n"].value == 3.0
+        collector.close()
+
+
+def test_what_a_killed_process_acknowledged_is_in_the_database(tmp_path: Path) -> None:
+    with store_named("postgres") as address:
+        sent = [reports_of(first, 10) for first in range(0, 200, 10)]
+        with serving(tmp_path, "--store", address) as running, running.client() as client:
+            for reports in sent:
+                assert client.post(running.path, json=body_of(reports)).status_code == 200
+            running.end(signal.SIGKILL)
+        with serving(tmp_path, "--store", address) as running, running.client() as client:
+            for reports in sent:
+                statuses = client.post(running.path, json=body_of(reports)).json()["statuses"]
+                assert {one["status"] for one in statuses} == {"again"}
+            question = {"tacit": 1, "sql": "SELECT COUNT(*) AS n FROM users"}
+            assert client.post("/v1/query", json=question).json()["rows"][0]["n"] == 200
