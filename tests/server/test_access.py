@@ -86,7 +86,7 @@ def test_every_role_at_every_endpoint(place: Place) -> None:
         for role, key in place.roles.items():
             response = asked(place, method, path, key)
             if scope is None or role == scope:
-                assert response.status_code == 200, (method, path, role, response.text)
+                assert response.status_code not in (401, 403), (method, path, role, response.text)
             else:
                 expected = "wrong-origin" if role == "page" and scope == "ingest" else "wrong-scope"
                 assert (response.status_code, code(response)) == (403, expected), (method, path, role)
