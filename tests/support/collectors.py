@@ -95,7 +95,7 @@ def serving(folder: Path, *more: str) -> Iterator[Serving]:
 def served_here(app: Any, **headers: str) -> Iterator[httpx.Client]:
     """Lend a client of an application that a thread of this process serves, so that tests can reach into it."""
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.engines.base import Batch, Upload, counted, is_long, rollup_of, uncounted, unfit, unrunnable
+from tacit.engines.deadline import interruptible
 from tacit.errors import EngineError
 
 __all__ = ["DuckDB"]
@@ -200,7 +201,8 @@ class DuckDB:
             for name, table in uploads.items():  # as tables of its own: of Arrow tables it does not know the size
                 connection.register(f"arrow_{name}", table)
                 connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM arrow_{name}")  # noqa: S608
-            return connection.sql(statement, params=list(parameters)).to_arrow_table()
+            with interruptible(connection.interrupt):
+                return connection.sql(statement, params=list(parameters)).to_arrow_table()
         except duckdb.Error as cause:
             failure = cause
         finally:

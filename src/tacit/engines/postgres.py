@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from tacit.engines.base import Batch, Upload, counted, is_long, rollup_of, uncounted, unfit, unrunnable
+from tacit.engines.deadline import interruptible
 from tacit.engines.dialect import in_postgres, short_name
 from tacit.errors import EngineError
 
@@ -201,7 +202,8 @@ class Postgres:
                     connection.execute(f"CREATE TEMP TABLE {name} ({_columns(table)}) ON COMMIT DROP")
                     _copy(connection, name, table)
                     connection.execute(f"ANALYZE {name}")
-                return _table(connection.execute(in_postgres(statement), list(parameters)))
+                with interruptible(connection.cancel_safe):
+                    return _table(connection.execute(in_postgres(statement), list(parameters)))
         except psycopg.Error as cause:
             failure = cause
         raise unrunnable(failure)

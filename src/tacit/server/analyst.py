@@ -7,22 +7,20 @@ for auditors alone.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from sqlglot import exp
 from starlette.responses import JSONResponse, Response
 
-from tacit.errors import BodyError, OverloadedError, QueryError, TacitError, UnknownNameError
+from tacit.errors import BodyError, QueryError, TacitError, UnknownNameError
 from tacit.foresight import curves as foretold_curves
 from tacit.foresight import half_width
 from tacit.plain import service_data
 from tacit.server.endpoints import Call, Endpoint, Server
-from tacit.server.questions import QUERY_SECONDS
 from tacit.sql.model import model_of, text_of
 from tacit.sql.parse import parse, span_of
 
@@ -35,13 +33,13 @@ DRAFT = 0.1
 async def catalogue(server: Server, call: Call) -> Response:
     """List what can be asked about."""
     del call
-    return JSONResponse(await _within(_catalogue, server))
+    return JSONResponse(await server.workers.do(_catalogue, server))
 
 
 async def draft(server: Server, call: Call) -> Response:
     """Read a question that is being written, as text or as a model, and foretell its error."""
     server.asking.take(call.key, DRAFT)
-    return _json(await _within(_draft, server, call.body))
+    return _json(await server.workers.do(_draft, server, call.body))
 
 
 async def curves(server: Server, call: Call) -> Response:
@@ -53,7 +51,7 @@ async def curves(server: Server, call: Call) -> Response:
         collection, people = server.collector.database.answering(text)
         return asdict(foretold_curves(collection, text, people=people, confidence=confidence))
 
-    return _json(await _within(work))
+    return _json(await server.workers.do(work))
 
 
 async def contributions(server: Server, call: Call) -> Response:
@@ -66,22 +64,13 @@ async def contributions(server: Server, call: Call) -> Response:
         raise BodyError(message)
     page = {word: call.body[word] for word in PAGE if word in call.body}
     asker = call.key.name if call.key else ""
-    found = await _within(lambda: server.collector.contributions(text, asker=asker, group=group, **page))
+    found = await server.workers.do(lambda: server.collector.contributions(text, asker=asker, group=group, **page))
     rows = [
         {"person": str(person), "contributions": added, "reports": [asdict(report) for report in reports]}
         for person, added, reports in found.rows
     ]
     values = {name: _finite(value) for name, value in found.values.items()}
     return _json(vars(found) | {"rows": rows, "values": values})
-
-
-async def _within(work: Callable[..., Any], *given: Any) -> Any:
-    """Do some work in a thread, within the time of a question."""
-    try:
-        return await asyncio.wait_for(asyncio.to_thread(work, *given), QUERY_SECONDS)
-    except TimeoutError:
-        message = f"This took more than {QUERY_SECONDS:g} seconds."
-        raise OverloadedError(message, code="too-slow") from None
 
 
 def _json(data: object) -> Response:

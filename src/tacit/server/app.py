@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -48,7 +51,14 @@ def make_app(collector: Collector, keys: Keys, demo: Demo | None = None, setting
     """Return the application; with the raw rows of a demo, and only then, exact answers."""
     server = Server(collector, keys, demo, settings or Settings())
     table = (*TABLE, *EXACT) if demo else TABLE
-    app = Starlette(routes=[*(_route(server, endpoint) for endpoint in table), *screen_routes()])
+    routes = [*(_route(server, endpoint) for endpoint in table), *screen_routes()]
+
+    @asynccontextmanager
+    async def running(_: Starlette) -> AsyncIterator[None]:
+        yield
+        server.workers.close()
+
+    app = Starlette(routes=routes, lifespan=running)
     app.router.redirect_slashes = False  # a redirect would carry a key elsewhere
     app.add_exception_handler(HTTPException, as_problem)
     app.add_middleware(Browsers, keys=keys)

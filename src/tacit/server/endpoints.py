@@ -17,6 +17,7 @@ from tacit.server.keys import Key, Keys, Scope
 from tacit.server.rates import Rate
 from tacit.server.rawrows import Demo
 from tacit.server.settings import Settings
+from tacit.server.workers import Workers
 
 __all__ = ["Call", "Endpoint", "Handler", "Server"]
 
@@ -39,6 +40,7 @@ class Server:
     def __post_init__(self) -> None:
         chosen = self.settings
         self.ingest = Rate("reports", chosen.reports_per_second, 10 * chosen.reports_per_second)
+        self.workers = Workers(chosen.question_seconds)
         self.asking = Rate("questions", chosen.questions_per_minute / 60, chosen.questions_per_minute)
 
 

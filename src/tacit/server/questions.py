@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from starlette.responses import Response
 
-from tacit.errors import BodyError, OverloadedError
+from tacit.errors import BodyError
 from tacit.server.endpoints import Call, Endpoint, Server
 
 __all__ = ["QUESTIONS"]
-
-QUERY_SECONDS = 30.0
 
 
 async def query(server: Server, call: Call) -> Response:
@@ -23,12 +19,7 @@ async def query(server: Server, call: Call) -> Response:
     server.asking.take(call.key, 1)
     server.counts["questions"] += 1
     asker = call.key.name if call.key else ""
-    work = asyncio.to_thread(server.collector.query, text, asker=asker, confidence=confidence)
-    try:
-        answer = await asyncio.wait_for(work, QUERY_SECONDS)
-    except TimeoutError:
-        message = f"The question took more than {QUERY_SECONDS:g} seconds."
-        raise OverloadedError(message, code="too-slow") from None
+    answer = await server.workers.do(server.collector.query, text, asker=asker, confidence=confidence)
     return Response(answer.to_json(), media_type="application/json")
 
 

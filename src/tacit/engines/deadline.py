@@ -1,0 +1,79 @@
+"""How long a question may take: when its time is over, the engine is interrupted, not left to work for nobody."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from tacit.errors import OverloadedError
+
+__all__ = ["Deadline", "interruptible"]
+
+
+class Deadline:
+    """A moment at which everything that engines are asked inside of it ends."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+        self._interrupt: Callable[[], object] = lambda: None
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Make it that of this thread."""
+        token = _CURRENT.set(self)
+        try:
+            yield
+        finally:
+            _CURRENT.reset(token)
+
+    @property
+    def left(self) -> float:
+        """Seconds until it."""
+        return self._end - time.monotonic()
+
+    @contextmanager
+    def watch(self, interrupt: Callable[[], object]) -> Iterator[None]:
+        """Call ``interrupt`` from another thread when the time is over, and say that it was."""
+        if self.left <= 0:
+            raise _late()
+        timer = threading.Timer(self.left, interrupt)
+        timer.daemon = True
+        self._interrupt = interrupt
+        timer.start()
+        try:
+            yield
+        except Exception:
+            if self.left <= 0:
+                raise _late() from None
+            raise
+        finally:
+            self._interrupt = lambda: None
+            timer.cancel()
+            timer.join()  # it must not interrupt what comes next
+
+    def end(self) -> None:
+        """Bring it forward to now."""
+        self._end = time.monotonic()
+        self._interrupt()
+
+
+_CURRENT: ContextVar[Deadline | None] = ContextVar("current", default=None)
+
+
+@contextmanager
+def interruptible(interrupt: Callable[[], object]) -> Iterator[None]:
+    """Interrupt what is inside when the deadline of this thread, if it has one, is over."""
+    current = _CURRENT.get()
+    if current is None:
+        yield
+        return
+    with current.watch(interrupt):
+        yield
+
+
+def _late() -> OverloadedError:
+    message = "The question took too long and was interrupted. Ask about less, or about fewer groups."
+    return OverloadedError(message, code="too-slow")

@@ -1,0 +1,59 @@
+"""Threads that think about questions: a few at once, each for so many seconds, and some more that wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from tacit.engines.deadline import Deadline
+from tacit.errors import OverloadedError
+
+__all__ = ["Workers"]
+
+AT_ONCE = 4
+WAITING = 64
+"""Questions that are thought about or wait; more are turned away."""
+
+GRACE = 1.0
+"""Seconds that an interrupted question has to stop."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Workers:
+    """Does work for requests without keeping other requests waiting."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._busy: set[Deadline] = set()
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="question")
+
+    async def do(self, work: Callable[P, T], *given: P.args, **options: P.kwargs) -> T:
+        """Return what some work returns; engines are interrupted when it takes too long."""
+        if len(self._busy) >= WAITING:
+            message = "Too many questions are waiting. Try again in a moment."
+            raise OverloadedError(message)
+        deadline = Deadline(self._seconds)
+
+        def within() -> T:
+            with deadline():
+                return work(*given, **options)
+
+        self._busy.add(deadline)
+        try:
+            running = asyncio.get_running_loop().run_in_executor(self._threads, within)
+            return await asyncio.wait_for(running, self._seconds + GRACE)
+        except TimeoutError:
+            message = f"This took more than {self._seconds:g} seconds."
+            raise OverloadedError(message, code="too-slow") from None
+        finally:
+            self._busy.discard(deadline)
+
+    def close(self) -> None:
+        """Interrupt everything."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for deadline in list(self._busy):
+            deadline.end()
