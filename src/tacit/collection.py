@@ -47,8 +47,8 @@ class Collection:
     epsilon : int, float, str, Decimal or Fraction
         What anyone may learn about a person from everything the person sends in this round.
     mechanism : str
-        ``"auto"`` (by predicted error), ``"hio"``, ``"hi"``, ``"sc"``, ``"em"``, ``"fc"``, ``"pairs"``, ``"am(k)"`` or
-        ``"calm(k)"``; the last needs ``users``.
+        ``"auto"`` (by predicted error), ``"hio"``, ``"hi"``, ``"sc"``, ``"em"``, ``"fc"``, ``"pairs"``, ``"am(k)"``,
+        ``"calm(k)"``, ``"tables(k)"``; the last two need ``users``.
     oracle : str
         ``"auto"`` (least noise for each view) or one of ``"grr"``, ``"ss"``, ``"lh"``, ``"olh"``, ``"oue"``.
     round : str

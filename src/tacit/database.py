@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from sqlglot import exp
 
 from tacit.answer import Answer, Options
 from tacit.attributes import check_name
 from tacit.collection import Collection
+from tacit.contract import ServiceContract
 from tacit.contributions import Contributions, Page, contributions_to
 from tacit.decode.decoder import Decoder, DecoderName
 from tacit.encode.bulk import Progress
 from tacit.encode.tables import as_arrow
 from tacit.engines import open_engine
 from tacit.engines.base import Batch, Engine, rollup_of
-from tacit.errors import ReportError, TacitError, UnknownNameError, UnsupportedSqlError, UsageError
+from tacit.errors import ReportError, TacitError, UnknownNameError, UsageError
+from tacit.marginals.questions import Tables
 from tacit.query import People, run
 from tacit.reports import check_reports
 from tacit.schema import Service
@@ -27,7 +28,7 @@ from tacit.sql.lookup import Dimension
 from tacit.sql.parse import parse, without_explain
 from tacit.sql.plan import Rollup, Round, Stored
 from tacit.sql.scope import Scope
-from tacit.sql.tables import Named, scope_of, tables_of
+from tacit.sql.tables import Named, check_rounds, scope_of, tables_of
 
 __all__ = ["Database", "Loaded", "connect"]
 
@@ -54,7 +55,7 @@ def connect(path: Any = None, *, engine: Any = "duckdb") -> Database:
     return Database(open_engine(path, engine))
 
 
-class Database:
+class Database(Tables):
     """Reports of any number of collections, and SQL over them."""
 
     def __init__(self, engine: Engine) -> None:
@@ -275,7 +276,7 @@ class Database:
         if not scope.uses_round(statement):
             rounds = [one for one in rounds if one.contract.round == newest.contract.round]
         if len({one.contract.round for one in rounds}) > 1:
-            _check_rounds(statement, question, options)
+            check_rounds(statement, question, superpopulation=options.superpopulation)
         plain = statement.sql(dialect="duckdb") if parameters else question
         return _Asked(plain, newest, bound, self._people_of(scope, rounds, options.decoder))
 
@@ -322,6 +323,16 @@ class Database:
     def _has_reports(self, collection: Collection, tables: list[Named]) -> bool:
         names = {collection.contract[table.name].service.name for table in tables}
         return all(self._engine.has_table(_table(collection, name)) for name in names)
+
+    def newest_round(self, service: str) -> list[tuple[ServiceContract, str]]:
+        """Return the tiers of the newest round of a service: their contracts, and the tables of their reports."""
+        newest = self.find([service])
+        rounds = self._rounds(newest, [Named(service, service, None)])
+        return [
+            (found, _table(one, found.service.name))
+            for one in rounds
+            if one.contract.round == newest.contract.round and (found := one.contract[service])
+        ]
 
     def services(self) -> list[Service]:
         """Return the services with reports, by name, each as the newest collection that has some defines it."""
@@ -375,16 +386,6 @@ class _Asked:
     newest: Collection
     bound: Bound
     people: People
-
-
-def _check_rounds(statement: exp.Select, question: str, options: Options) -> None:
-    """Refuse what is not the sum of the rounds' answers, because the same people are in several of them."""
-    group = statement.args.get("group")
-    by_round = any(column.name.lower() == "round" for column in (group.find_all(exp.Column) if group else ()))
-    if not by_round and (options.superpopulation or statement.find(exp.Distinct)):
-        what = "superpopulation=True" if options.superpopulation else "COUNT(DISTINCT …)"
-        message = f"{what} over several rounds would count people once per round. Add GROUP BY round."
-        raise UnsupportedSqlError(message, code="several-rounds", text=question)
 
 
 def _table(collection: Collection, service: str) -> str:

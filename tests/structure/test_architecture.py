@@ -34,6 +34,7 @@ LAYERS: list[set[str]] = [
     {"sql"},
     {"intervals", "rows"},
     {"engines"},
+    {"marginals"},
     {"sums"},
     {"query", "advisor"},
     {"contributions"},

@@ -11,7 +11,22 @@ from collections.abc import Sequence
 from types import ModuleType
 
 import tacit
-from tacit.cli import advise, audit, demo, encode, init, keys, load, plan, query, release, serve, shell
+from tacit.cli import (
+    advise,
+    audit,
+    demo,
+    encode,
+    init,
+    keys,
+    load,
+    marginal,
+    plan,
+    query,
+    release,
+    serve,
+    shell,
+    synthesize,
+)
 from tacit.errors import BudgetError, InternalError, PrivacyError, TacitError
 
 __all__ = ["main", "parser"]
@@ -24,6 +39,8 @@ VERBS: dict[str, ModuleType] = {
     "encode": encode,
     "load": load,
     "query": query,
+    "marginal": marginal,
+    "synthesize": synthesize,
     "shell": shell,
     "serve": serve,
     "keys": keys,

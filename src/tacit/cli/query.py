@@ -10,7 +10,7 @@ from tacit.central.release import Release
 from tacit.database import Database, connect
 from tacit.errors import UsageError
 
-__all__ = ["configure", "open_existing", "print_answer", "run"]
+__all__ = ["configure", "draw", "open_existing", "print_answer", "run"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     answer = _answer(options)
     print_answer(answer, as_json=options.json)
     if options.plot:
-        _draw(answer, options.plot)
+        draw(answer, options.plot)
     if options.explain and not options.json:
         print(answer.explain())
     return 0
@@ -48,7 +48,8 @@ def _answer(options: argparse.Namespace) -> Answer:
         database.close()
 
 
-def _draw(answer: Answer, path: str) -> None:
+def draw(answer: Answer, path: str) -> None:
+    """Draw an answer into a file."""
     try:
         answer.plot(path=path)
     except OSError as cause:

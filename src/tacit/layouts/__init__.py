@@ -14,6 +14,7 @@ from tacit.layouts.pairs import pairs
 from tacit.layouts.product import hi, hio
 from tacit.layouts.rounded import ROUNDED, Derived, Kind, derive, plan_rounded
 from tacit.layouts.split import em, sc
+from tacit.layouts.tables import tables
 
 __all__ = [
     "CANDIDATES",
@@ -38,7 +39,7 @@ LAYOUTS: dict[str, Layout] = {"hio": hio, "hi": hi, "sc": sc, "em": em, "fc": fc
 
 NUMBERED: dict[str, NumberedLayout] = {"am": am, "mg": mg_of}
 
-PLANNED: dict[str, PlannedLayout] = {"calm": calm}
+PLANNED: dict[str, PlannedLayout] = {"calm": calm, "tables": tables}
 
 CANDIDATES = ("hio", "pairs", "fc")
 """What ``mechanism="auto"`` chooses from, by predicted error."""

@@ -13,7 +13,7 @@ from tacit.sql.lookup import Dimension
 from tacit.sql.parse import span_of
 from tacit.sql.scope import Joined, Scope
 
-__all__ = ["Named", "scope_of", "tables_of"]
+__all__ = ["Named", "check_rounds", "scope_of", "tables_of"]
 
 WHY_INNER = (
     "Only inner joins on the key can be answered: who has no row is hidden on purpose. Write JOIN service USING (key)."
@@ -147,3 +147,13 @@ def _check_key(join: exp.Join, service: Service, others: dict[str, str], table: 
             return
     message = f"Services are joined on the person's key only. Write JOIN {service.name} USING ({service.key})."
     raise UnsupportedSqlError(message, code="unsupported-join", text=text, span=span_of(join))
+
+
+def check_rounds(statement: exp.Select, question: str, *, superpopulation: bool) -> None:
+    """Refuse what is not the sum of the rounds' answers, because the same people are in several of them."""
+    group = statement.args.get("group")
+    by_round = any(column.name.lower() == "round" for column in (group.find_all(exp.Column) if group else ()))
+    if not by_round and (superpopulation or statement.find(exp.Distinct)):
+        what = "superpopulation=True" if superpopulation else "COUNT(DISTINCT …)"
+        message = f"{what} over several rounds would count people once per round. Add GROUP BY round."
+        raise UnsupportedSqlError(message, code="several-rounds", text=question)

@@ -1,0 +1,57 @@
+"""Write made-up rows that follow the tables of a service, as Parquet or CSV."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from tacit.cli.query import open_existing
+from tacit.errors import UsageError
+
+__all__ = ["configure", "run"]
+
+WRITERS = {".parquet": pyarrow.parquet.write_table, ".csv": pyarrow.csv.write_csv}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("database", help="a database file that `tacit load` wrote")
+    parser.add_argument("out", help="a new file, .parquet or .csv")
+    parser.add_argument("--rows", type=int, default=10_000, help="how many (default 10,000)")
+    parser.add_argument("--seed", type=int, help="for the same rows again")
+    parser.add_argument("--service", help="where reports of several services are loaded")
+    parser.add_argument("--method", help="shrink (default), calm, em or uniform")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make rows and write them."""
+    out = Path(options.out)
+    if out.suffix.lower() not in WRITERS:
+        message = f"{out.name} must end in .parquet or .csv."
+        raise UsageError(message, code="bad-option")
+    if out.exists():
+        message = f"{out.name} exists already. Name a new file."
+        raise UsageError(message, code="file-exists")
+    database = open_existing(options.database)
+    try:
+        rows = database.synthesize(options.rows, seed=options.seed, service=options.service, method=options.method)
+    finally:
+        database.close()
+    _write(rows, out)
+    words = {"file": out.name, "rows": rows.num_rows, "columns": rows.column_names}
+    print(json.dumps(words) if options.json else f"{rows.num_rows:,} made-up rows in {out.name}")
+    return 0
+
+
+def _write(rows: pa.Table, out: Path) -> None:
+    try:
+        WRITERS[out.suffix.lower()](rows, out)
+    except OSError as cause:
+        message = f"{out.name} cannot be written ({type(cause).__name__})."
+        raise UsageError(message, code="unwritable-file") from None

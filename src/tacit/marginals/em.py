@@ -1,0 +1,81 @@
+"""Expectation maximisation over separate reports of several attributes (EM of the CALM paper).
+
+Every person reports every attribute by itself. The chance of a person's codes, given the values, is a product of the
+channels', so the frequencies that make all reports likeliest are found by sharing each person out among the
+combinations of values there may be, in proportion, again and again. The start is the closed form: the product of the
+attributes' own inversions, unbiased, with what is negative set to zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import UnanswerableError
+from tacit.marginals.basis import Array
+from tacit.marginals.coefficients import along
+from tacit.marginals.nonnegative import norm_sub
+from tacit.oracles import Oracle
+
+__all__ = ["Likeliest", "likeliest", "rows_of"]
+
+ROUNDS = 2000
+STILL = 1e-5
+"""Change of a frequency below which the search stops."""
+
+MOST_CELLS = 2**22
+"""Combinations of codes that are counted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Likeliest:
+    """A table, its unbiased start, and how many rounds it took."""
+
+    table: Array
+    start: Array
+    rounds: int
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last round changed next to nothing."""
+        return self.rounds < ROUNDS
+
+
+def rows_of(oracle: Oracle) -> Array:
+    """Return codes x cells: the chance of each code, given the cell."""
+    codes = np.arange(oracle.alphabet)
+    support = oracle.support(codes)
+    [inside], [outside] = np.argwhere(support)[:1], np.argwhere(~support)[:1]
+    weights = [oracle.weight(int(cell), int(code)) / oracle.denominator for code, cell in (outside, inside)]
+    return np.where(support, weights[1], weights[0])
+
+
+def likeliest(oracles: Sequence[Oracle], counts: npt.NDArray[np.int64]) -> Likeliest:
+    """Return the frequencies under which these counts of codes are likeliest; an axis for each attribute."""
+    if math.prod(one.alphabet for one in oracles) > MOST_CELLS:
+        message = (
+            "Expectation maximisation looks at all combinations of codes; these attributes have too many together."
+        )
+        raise UnanswerableError(message, code="table-too-large")
+    seen = counts / counts.sum()
+    chances = [rows_of(one) for one in oracles]
+    inverses: list[Array] = [
+        (one.support(np.arange(one.alphabet)).T.astype(np.float64) - float(one.lie)) / float(one.keep - one.lie)
+        for one in oracles
+    ]
+    start = along(seen, inverses)
+    table = norm_sub(start.ravel()).reshape(start.shape)
+    table = 0.9 * table + 0.1 / table.size  # what starts at zero stays there
+    rounds, change = 0, np.inf
+    while change > STILL and rounds < ROUNDS:
+        rounds += 1
+        expected = along(table, chances)
+        ratio = np.divide(seen, expected, out=np.zeros_like(seen), where=expected > 0)
+        after = table * along(ratio, [matrix.T for matrix in chances])
+        change = np.abs(after - table).max()
+        table = after
+    return Likeliest(table, start, rounds)
