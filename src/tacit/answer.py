@@ -89,9 +89,13 @@ class Answer:
     def to_json(self) -> str:
         """Return rows with the columns of `to_arrow`, which columns are estimates, and the notes.
 
-        What is not a finite number is null.
+        An estimate ``x`` has ``x_max_shift_per_1pct``, too. What is not a finite number is null.
         """
         rows = [{name: _finite(value) for name, value in row.items()} for row in self.to_arrow().to_pylist()]
+        for shown, cells in zip(rows, self.rows, strict=True):
+            for name, cell in zip(self.columns, cells, strict=True):
+                if isinstance(cell, Estimate):
+                    shown[f"{name}_max_shift_per_1pct"] = _finite(cell.max_shift_per_1pct)
         names = {"columns": self.columns, "estimates": self.estimates}
         return json.dumps({"rows": rows, **names, "notes": list(self.notes)}, indent=1, default=str)
 
@@ -111,6 +115,16 @@ class Answer:
     def explain(self) -> str:
         """Return how the answer was made: functionals, views, contributions, and the SQL that the engine ran."""
         return self._plan() if self._plan else ""
+
+    def shifts(self) -> dict[str, float]:
+        """Return, of each column of estimates, how far 1 % fake people could move one of its values at most."""
+        found = {}
+        for index, name in enumerate(self.columns):
+            moved = [row[index].max_shift_per_1pct for row in self.rows if isinstance(row[index], Estimate)]
+            known = [shift for shift in moved if not math.isnan(shift)]
+            if known:
+                found[name] = max(known)
+        return found
 
     def _labels(self) -> list[str]:
         """Return what names each row: the values of its groups."""

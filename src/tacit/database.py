@@ -302,6 +302,8 @@ class Database(Tables):
     def _explained(self, asked: _Asked, answer: Answer, options: Options) -> Answer:
         """Return how a question is answered, and the error to expect from as many people as have reported."""
         lines = answer.explain().splitlines()
+        for name, shift in answer.shifts().items():
+            lines.append(f"1 % fake people could shift {name} by at most {shift:,.4g}")
         try:
             users = max(1, asked.people.count())
             expected = asked.newest.predict(

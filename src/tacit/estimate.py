@@ -7,6 +7,7 @@ differences, products and ratios of estimates take into account that they come f
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Any, Protocol, Self
@@ -98,6 +99,9 @@ class Estimate:
         People whose reports it is made of.
     freedom : float
         Effective degrees of freedom of the error.
+    max_shift_per_1pct : float
+        How far the value can move if 1 % of the people are fakes who send whatever codes move it most; infinite where
+        nothing bounds it, NaN where it is not known.
 
     Examples
     --------
@@ -115,8 +119,10 @@ class Estimate:
         *,
         interval: tuple[float, float] | None = None,
         origin: Origin | None = None,
+        shift: Callable[[], float] = lambda: math.nan,
     ) -> None:
         self.value, self.n, self.confidence = value, n, confidence
+        self._shift = shift
         self._error, self._freedom, self._interval, self.origin = error, freedom, interval, origin
 
     @cached_property
@@ -135,6 +141,11 @@ class Estimate:
     def freedom(self) -> float:
         """Effective degrees of freedom of the error."""
         return self._spread[1]
+
+    @cached_property
+    def max_shift_per_1pct(self) -> float:
+        """How far 1 % fake people can move the value; worked out when it is first looked at."""
+        return self._shift()
 
     @property
     def margin(self) -> float:
@@ -158,14 +169,20 @@ class Estimate:
         if not all(map(math.isfinite, (value, mine, theirs))):
             return Estimate(math.nan, math.nan, self.n, self.confidence)
         if other is None and self.origin is None:
-            return Estimate(value, abs(mine) * self.error, self.n, self.confidence, self.freedom)
+            shift = self._moved(mine)
+            return Estimate(value, abs(mine) * self.error, self.n, self.confidence, self.freedom, shift=shift)
         if self.origin is None or (other is not None and other.origin is None):
             message = "An estimate that was made by hand cannot be combined with others: their covariance is not known."
             raise UsageError(message, code="unknown-covariance")
         origin = self.origin.scaled(mine)
         if other is not None:
             origin = origin.plus(other.origin.scaled(theirs))  # type: ignore[union-attr]
-        return Estimate(value, None, max(self.n, other.n if other else 0), self.confidence, origin=origin)
+        n = max(self.n, other.n if other else 0)
+        return Estimate(value, None, n, self.confidence, origin=origin, shift=self._moved(mine, other, theirs))
+
+    def _moved(self, mine: float, other: Estimate | None = None, theirs: float = 0.0) -> Callable[[], float]:
+        """Return how far a sum of multiples can move: by all that its parts can, where they do so in one direction."""
+        return lambda: abs(mine) * self.max_shift_per_1pct + (abs(theirs) * other.max_shift_per_1pct if other else 0.0)
 
     def __add__(self, other: Estimate | float) -> Estimate:
         if isinstance(other, Estimate):
@@ -177,7 +194,10 @@ class Estimate:
 
     def __mul__(self, other: Estimate | float) -> Estimate:
         if isinstance(other, Estimate):
-            return self._combined(self.value * other.value, other.value, other, self.value)
+            made = self._combined(self.value * other.value, other.value, other, self.value)
+            first = made._shift
+            made._shift = lambda: first() + self.max_shift_per_1pct * other.max_shift_per_1pct
+            return made
         return self._combined(self.value * other, other)
 
     def __truediv__(self, other: Estimate | float) -> Estimate:
@@ -188,6 +208,7 @@ class Estimate:
             return self * (1 / other)
         ratio = self.value / other.value
         made = self._combined(ratio, 1 / other.value, other, -ratio / other.value)
+        made._shift = _shrunk(made._shift, other)
         if not other.margin < abs(other.value):  # the denominator may be zero
             made._interval = -math.inf, math.inf
         return made
@@ -198,7 +219,9 @@ class Estimate:
     def __rtruediv__(self, other: float) -> Estimate:
         if self.value == 0:
             return Estimate(math.nan, math.nan, self.n, self.confidence)
-        return self._combined(other / self.value, -other / self.value**2)
+        made = self._combined(other / self.value, -other / self.value**2)
+        made._shift = _shrunk(made._shift, self)
+        return made
 
     def __rsub__(self, other: float) -> Estimate:
         return -self + other
@@ -235,6 +258,16 @@ class Estimate:
         return f"{shown} ± {self.margin:,.{digits}f}"
 
     __repr__ = __str__
+
+
+def _shrunk(shift: Callable[[], float], denominator: Estimate) -> Callable[[], float]:
+    """Return how far a ratio moves if its denominator shrinks at the same time; to zero, there is no bound."""
+
+    def found() -> float:
+        left = 1 - denominator.max_shift_per_1pct / abs(denominator.value)
+        return shift() / left if left > 0 else math.inf
+
+    return found
 
 
 def _bare() -> UsageError:

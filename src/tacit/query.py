@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from tacit.intervals import uneven_interval
 from tacit.rows import Row, finished
 from tacit.sql.bind import Bound
 from tacit.sql.explain import explain_plan
+from tacit.sql.extremes import contribution_range
 from tacit.sql.formula import Formula
 from tacit.sql.plan import Plan, Round, needs_codes_only
 from tacit.sql.scope import Scope
@@ -227,20 +228,27 @@ class _Question:
             guards = (*bound.conditions, *equal_to(bound, values))
             for group, made, spots in zip(groups, formulas, places, strict=True):
                 cells = [
-                    _Pending(self, f, spot, sums, guards) if f else None for f, spot in zip(made, spots, strict=True)
+                    _Pending(self, f, spot, sums, guards, plans) if f else None
+                    for f, spot in zip(made, spots, strict=True)
                 ]
                 rows.append(((*values, *group), bound.row(group, values, cells)))
         return rows
 
     def estimate(
-        self, made: Formula, place: list[int], sums: Sums, guards: tuple[SqlPiece, ...], level: float
+        self,
+        made: Formula,
+        place: list[int],
+        sums: Sums,
+        guards: tuple[SqlPiece, ...],
+        level: float,
+        shift: Callable[[], float],
     ) -> Estimate:
         """Return the estimate of a column, with an interval at a level."""
         given = made.at([float(sums.totals[index]) for index in place])
         result = made.evaluate(given)
         options = self.options
         if not place:
-            return Estimate(result.value, 0.0, sums.count, level)
+            return Estimate(result.value, 0.0, sums.count, level, shift=shift)
         gradient = result.gradient
         variance = sums.covariance(gradient[None, :], place, superpopulation=self.options.superpopulation).item()
         freedom = max(1.0, sums.effective(place) - 1)
@@ -252,7 +260,7 @@ class _Question:
         error = math.sqrt(variance) if variance >= 0 else math.nan
         uneven = made.square or (made.denominators and error > 0)
         interval = self._interval(made, place, sums, freedom, level) if uneven else None
-        return Estimate(result.value, error, sums.count, level, freedom, interval=interval, origin=origin)
+        return Estimate(result.value, error, sums.count, level, freedom, interval=interval, origin=origin, shift=shift)
 
     def _note_tiers(self, sums: Sums, gradient: Vector, place: list[int]) -> None:
         """Keep the shares of the tiers in the variance of the first estimate."""
@@ -288,10 +296,20 @@ class _Pending:
     place: list[int]
     sums: Sums
     guards: tuple[SqlPiece, ...]
+    plans: list[Plan]
 
     def at(self, level: float) -> Estimate:
         """Return the estimate."""
-        return self.question.estimate(self.made, self.place, self.sums, self.guards, level)
+        return self.question.estimate(self.made, self.place, self.sums, self.guards, level, self.shift)
+
+    def shift(self) -> float:
+        """Return how far it moves if 1 % of the people send what moves it most, in whatever round."""
+        widths = [self._width(total, place) for total, place in zip(self.made.totals, self.place, strict=True)]
+        moved = [self.sums.count / 100 * width for width in widths]
+        return self.made.shift([float(self.sums.totals[i]) for i in self.place], moved)
+
+    def _width(self, total: Total, place: int) -> float:
+        return max(contribution_range(plan, total, place).width for plan in self.plans)
 
 
 def equal_to(bound: Bound, values: tuple[Any, ...]) -> list[SqlPiece]:

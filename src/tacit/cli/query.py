@@ -68,3 +68,6 @@ def open_existing(path: str) -> Database:
 def print_answer(answer: Answer, *, as_json: bool) -> None:
     """Print an answer for people or for programs."""
     print(answer.to_json() if as_json else answer)
+    if not as_json:
+        for name, shift in answer.shifts().items():
+            print(f"1 % fake people could shift {name} by at most {shift:,.4g}")

@@ -18,7 +18,7 @@ from tacit.decode.functional import Vector
 from tacit.errors import InternalError
 from tacit.oracles.base import flat_values
 
-__all__ = ["WHOLE_ALPHABET", "Factor", "Product", "Reading", "contributions"]
+__all__ = ["WHOLE_ALPHABET", "Factor", "Product", "Reading", "contributions", "view_bounds"]
 
 WHOLE_ALPHABET = 4_000_000
 """Codes up to which contributions are computed for the whole alphabet; above it only for codes that occur."""
@@ -80,6 +80,19 @@ def _read(channel: Channel, index: int, asked: list[list[Product]], codes: npt.N
     else:
         sums = np.stack([oracle.sums(products, codes) for products in asked], axis=1)
     return (sums - lie * np.array(totals)) / ((keep - lie) * share)
+
+
+def view_bounds(reading: Reading) -> tuple[float, float]:
+    """Return numbers that no code's contribution lies beyond: as if codes could support any set of cells."""
+    low = high = 0.0
+    for index, products in reading.products.items():
+        oracle = reading.channel.views[index].oracle
+        keep, lie = float(oracle.keep), float(oracle.lie) if oracle.domain > 1 else 0.0
+        weights = flat_values(products)
+        scale, zero = 1 / ((keep - lie) * reading.channel.probability(index)), lie * float(weights.sum())
+        low = min(low, scale * (float(weights[weights < 0].sum()) - zero))
+        high = max(high, scale * (float(weights[weights > 0].sum()) - zero))
+    return low, high
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ import numpy as np
 from tacit.decode.functional import Vector
 from tacit.sql.totals import Total
 
-__all__ = ["Dual", "Formula", "combine", "constant", "of_total", "ratio", "variance"]
+__all__ = ["Dual", "Formula", "Reach", "combine", "constant", "of_total", "ratio", "variance"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,59 @@ class Dual:
         return Dual(root, self.gradient / (2 * root))
 
 
+@dataclass(frozen=True)
+class Reach(Dual):
+    """A number, and between which others it may be moved; what it is combined with may be moved at the same time."""
+
+    low: float
+    high: float
+
+    def _made(self, result: Dual, ends: list[float]) -> Reach:
+        low, high = (-math.inf, math.inf) if any(map(math.isnan, ends)) else (min(ends), max(ends))
+        return Reach(result.value, result.gradient, low, high)
+
+    def __add__(self, other: Dual) -> Reach:
+        low, high = _ends(other)
+        return self._made(super().__add__(other), [self.low + low, self.high + high])
+
+    def __sub__(self, other: Dual) -> Reach:
+        low, high = _ends(other)
+        return self._made(super().__sub__(other), [self.low - high, self.high - low])
+
+    def __mul__(self, other: Dual) -> Reach:
+        ends = [a * b for a in (self.low, self.high) for b in _ends(other)]
+        return self._made(super().__mul__(other), ends)
+
+    def __truediv__(self, other: Dual) -> Reach:
+        low, high = _ends(other)
+        parts = [a / b for a in (self.low, self.high) for b in (low, high)] if low > 0 or high < 0 else [math.nan]
+        return self._made(super().__truediv__(other), parts)
+
+    def __radd__(self, other: Dual) -> Reach:
+        return _point(other) + self
+
+    def __rsub__(self, other: Dual) -> Reach:
+        return _point(other) - self
+
+    def __rmul__(self, other: Dual) -> Reach:
+        return _point(other) * self
+
+    def __rtruediv__(self, other: Dual) -> Reach:
+        return _point(other) / self
+
+    def root(self) -> Reach:
+        """Return the square root; what may be moved below zero may be moved to it."""
+        return self._made(super().root(), [math.sqrt(max(0.0, end)) for end in (self.low, self.high)])
+
+
+def _ends(number: Dual) -> tuple[float, float]:
+    return (number.low, number.high) if isinstance(number, Reach) else (number.value, number.value)
+
+
+def _point(number: Dual) -> Reach:
+    return Reach(number.value, number.gradient, *_ends(number))
+
+
 ROUNDING = 1e-11
 """A variance this small beside the mean square is rounding: everybody has the same value."""
 
@@ -73,6 +126,18 @@ class Formula:
         """Return the totals as numbers with unit gradients."""
         units = np.eye(len(means)) if means else np.zeros((0, 1))
         return [Dual(mean, unit) for mean, unit in zip(means, units, strict=True)]
+
+    def shift(self, means: list[float], moved: list[float]) -> float:
+        """Return how far the result can move if each total moves by as much as is given, in whatever direction."""
+        if not means:
+            return 0.0
+        given = [
+            Reach(dual.value, dual.gradient, dual.value - by, dual.value + by)
+            for dual, by in zip(self.at(means), moved, strict=True)
+        ]
+        result = self.evaluate(list(given))
+        low, high = _ends(result)
+        return max(high - result.value, result.value - low) if isinstance(result, Reach) else math.inf
 
 
 def of_total(total: Total) -> Formula:

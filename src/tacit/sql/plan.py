@@ -105,6 +105,8 @@ class Plan:
         """Service and two of its factors whose products are added up over a person's reports."""
         self._known: dict[tuple[int, Hashable], list[tuple[float, list[int]]]] = {}
         self.noisy: list[bool] = []
+        self.ends: tuple[Vector, Vector] | None = None
+        """The least and the most that any code adds to each measure, once all codes were looked at."""
         self._decoded: list[list[tuple[int, float, list[int]]]] = []
         self.measures = [self._measure(total) for total in totals]
         self.rollup, self.why_no_rollup = self._rolled_up()
@@ -184,7 +186,7 @@ class Plan:
                 yield self._read(number, local)
 
     def _read(self, number: int, local: Functional) -> str:
-        products = self._decode(number, local)
+        products = self.decoded(number, local)
         self._decoded[-1] += [(number, *product) for product in products]
         return " + ".join(self._product(number, *product) for product in products) or finite(0.0)
 
@@ -201,7 +203,7 @@ class Plan:
             raise UnanswerableError(message)
         ratio = (most - 1) * sends / (most * (sends - 1))
         texts = [self._read(number, (left * right).scaled(sends / most))]
-        lefts, rights = self._decode(number, left), self._decode(number, right)
+        lefts, rights = self.decoded(number, left), self.decoded(number, right)
         self._decoded[-1] += [(number, *product) for product in (*lefts, *rights)]
         for (a, [i]), (b, [j]) in itertools.product(lefts, rights):
             self.crossed[number, i, j] = None
@@ -209,7 +211,7 @@ class Plan:
             texts.append(f"{finite(ratio * a * b)} * ({both})")
         return " + ".join(texts)
 
-    def _decode(self, number: int, local: Functional) -> list[tuple[float, list[int]]]:
+    def decoded(self, number: int, local: Functional) -> list[tuple[float, list[int]]]:
         """Return coefficients and factor numbers of a functional of one service; equal ones share their factors."""
         key = number, local.key
         if key not in self._known:
@@ -269,6 +271,8 @@ class Plan:
             for _, coefficient, factors in products:
                 product = values[:, factors[0]] if len(factors) == 1 else np.prod(values[:, factors], axis=1)
                 result[:, column] += coefficient * product
+        if codes is None:
+            self.ends = result.min(axis=0), result.max(axis=0)
         return result
 
     def summands(self, codes: npt.NDArray[np.int64] | None) -> pa.Table:
