@@ -74,6 +74,11 @@ def test_a_draft_is_text_and_model_with_a_forecast(client: httpx.Client) -> None
         ("SELEC COUNT(*) AS n FROM shop", "not-readable", "SELEC"),
         ("SELECT MAX(age) AS n FROM shop", "unsupported-aggregate", "age"),
         ("SELECT 1; SELECT 2", "several-statements", None),
+        (
+            "SELECT COUNT(*) AS n FROM shop WHERE age > 3 AND region = 'north' AND income > 9",
+            "not-collected-together",
+            None,
+        ),
     ],
 )
 def test_problems_of_drafts_say_where(client: httpx.Client, sql: str, code: str, marked: str | None) -> None:

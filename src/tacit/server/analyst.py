@@ -16,7 +16,7 @@ from typing import Any
 from sqlglot import exp
 from starlette.responses import JSONResponse, Response
 
-from tacit.errors import BodyError, QueryError, TacitError, UnknownNameError
+from tacit.errors import BodyError, QueryError, TacitError, UnanswerableError, UnknownNameError
 from tacit.foresight import curves as foretold_curves
 from tacit.foresight import half_width
 from tacit.plain import service_data
@@ -114,6 +114,8 @@ def _draft(server: Server, body: Mapping[str, Any]) -> dict[str, Any]:
     answer |= {"people": people, "epsilon": float(collection.contract.epsilon)}
     try:
         column, width = half_width(collection, text, people=people, confidence=confidence)
+    except UnanswerableError as refusal:  # running it would say the same
+        return answer | {"problem": _problem(text, refusal)}
     except TacitError as refusal:
         return answer | {"unforeseen": refusal.message}
     return answer | {"expected": {"column": column, "half_width": _finite(width)}}

@@ -6,8 +6,10 @@ import { type Child, svg } from "./dom.js";
 import { number, percent } from "./numbers.js";
 
 const WIDTH = 640;
-const LABEL = 150;
 const ROW = 30;
+
+/** The width of a drawing: what a narrow window has, so that its letters stay readable. */
+const wide = (most: number): number => Math.max(280, Math.min(most, document.documentElement.clientWidth - 72));
 
 /** A bar with its interval; `exact` is known in demos only. A weak one's interval holds 0. */
 export interface Bar {
@@ -21,30 +23,43 @@ export interface Bar {
 
 /** Draw bars with whiskers, and diamonds where the exact value is known. */
 export function barChart(bars: readonly Bar[], sentence: string): SVGElement {
+  const width = wide(640);
+  const left = width < 500 ? 90 : 150;
   const ends = bars.flatMap(({ value, low, high, exact = 0 }) => [value, low, high, exact, 0]).filter(Number.isFinite);
   const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
-  const x = scale([low, high > low ? high : low + 1], [LABEL, WIDTH - 16]);
+  const x = scale([low, high > low ? high : low + 1], [left, width - 24]);
   const height = bars.length * ROW + 30;
-  const ticks = ticksOf(low, high, 5);
-  return picture(WIDTH, height, sentence,
+  const ticks = ticksOf(low, high, width < 500 ? 3 : 5);
+  return picture(width, height, sentence, hatch(),
     ...ticks.map((tick) => svg("line", { class: "grid", x1: x(tick), x2: x(tick), y1: 4, y2: height - 24 })),
-    ...ticks.map((tick) => label(number(tick), x(tick), height - 8, "middle")),
-    ...bars.map((bar, i) => barRow(bar, x, i * ROW + 6)),
+    ...ticks.map((tick) => label(short(tick), x(tick), height - 8, "middle")),
+    ...bars.map((bar, i) => barRow(bar, x, left, i * ROW + 6)),
     svg("line", { class: "axis", x1: x(0), x2: x(0), y1: 4, y2: height - 24 }));
 }
 
-function barRow({ label: name, value, low, high, exact, onpick }: Bar, x: Scale, y: number): SVGElement {
+/** Lines for bars that are too noisy to tell. */
+function hatch(): SVGElement {
+  const lines = { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" };
+  return svg("defs", {}, svg("pattern", lines, svg("line", { class: "hatch", x1: 1, x2: 1, y1: 0, y2: 6 })));
+}
+
+function barRow({ label: name, value, low, high, exact, onpick }: Bar, x: Scale, start: number, y: number): SVGElement {
   const middle = y + 10;
-  const weak = low <= 0 && high >= 0;
-  const [left, right] = [Math.min(x(0), x(value)), Math.max(x(0), x(value))];
+  const weak = !(low > 0 || high < 0) && !(value === 0 && low === high);
+  const known = Number.isFinite(value) ? value : 0;
+  const [left, right] = [Math.min(x(0), x(known)), Math.max(x(0), x(known))];
+  const finite = Number.isFinite(low) && Number.isFinite(high);
   const title = `${name}: ${number(value)}, between ${number(low)} and ${number(high)}` +
     (exact === undefined ? "" : `, exactly ${number(exact)}`) + (weak ? "; too noisy to tell" : "");
   return svg("g", { class: weak ? "bar weak" : "bar", ...(onpick ? { onclick: onpick } : {}) },
     svg("title", {}, title),
-    label(shortened(name), LABEL - 10, middle + 4, "end"),
-    svg("rect", { class: "fill", x: left, y, width: Math.max(0.5, right - left), height: 20, rx: 3 }),
-    svg("path", { class: "whisker", d: `M${x(low)} ${middle}H${x(high)}M${x(low)} ${y + 4}v12M${x(high)} ${y + 4}v12` }),
-    exact !== undefined && svg("path", { class: "exact", d: `M${x(exact)} ${middle - 7}l6 7l-6 7l-6 -7z` }));
+    label(shortened(name, start > 100 ? 20 : 12), start - 10, middle + 4, "end"),
+    svg("rect", {
+      class: "fill", x: left, y, width: Math.max(0.5, right - left), height: 20, rx: 3, ...(weak ? { fill: "url(#hatch)" } : {}),
+    }),
+    finite && svg("path", { class: "whisker", d: `M${x(low)} ${middle}H${x(high)}M${x(low)} ${y + 4}v12M${x(high)} ${y + 4}v12` }),
+    !finite && label("too noisy to tell", right + 8, middle + 4, "start"),
+    exact !== undefined && Number.isFinite(exact) && svg("path", { class: "exact", d: `M${x(exact)} ${middle - 7}l6 7l-6 7l-6 -7z` }));
 }
 
 /** A point of a curve, with the band around it if there is one. */
@@ -67,9 +82,9 @@ export interface LineOptions {
 /** Draw a curve, with a band if its points have one, and a mark at the present. */
 export function lineChart(points: readonly Point[], sentence: string, options: LineOptions): SVGElement {
   const { xName, yName, log = {}, now } = options;
-  const [width, height, left, bottom] = [420, 240, 64, 40];
+  const [width, height, left, bottom] = [wide(420), 240, 64, 40];
   const all = now ? [...points, now] : points;
-  const x = scale(span(all.map((point) => point.x)), [left, width - 14], log.x);
+  const x = scale(span(all.map((point) => point.x)), [left, width - 20], log.x);
   const heights = all.flatMap(({ y, low = y, high = y }) => [low, high]);
   const y = scale(log.y ? span(heights) : span([0, ...heights]), [height - bottom, 14], log.y);
   const path = (pick: (point: Point) => number, from: readonly Point[]): string =>
@@ -79,8 +94,8 @@ export function lineChart(points: readonly Point[], sentence: string, options: L
     `${path((p) => p.high!, banded)}${path((p) => p.low!, [...banded].reverse()).replace("M", "L")}Z`;
   return picture(width, height, sentence,
     ...y.ticks(4).map((tick) => svg("line", { class: "grid", x1: left, x2: width - 14, y1: y(tick), y2: y(tick) })),
-    ...y.ticks(4).map((tick) => label(number(tick, 3), left - 8, y(tick) + 4, "end")),
-    ...x.ticks(5).map((tick) => label(number(tick, 3), x(tick), height - bottom + 18, "middle")),
+    ...y.ticks(4).map((tick) => label(short(tick), left - 8, y(tick) + 4, "end")),
+    ...x.ticks(5).map((tick) => label(short(tick), x(tick), height - bottom + 18, "middle")),
     label(xName, (left + width) / 2, height - 4, "middle"), label(yName, 6, 10, "start"),
     band && svg("path", { class: "band", d: band }),
     svg("path", { class: "line", d: path((p) => p.y, points) }),
@@ -174,6 +189,11 @@ function picture(width: number, height: number, sentence: string, ...children: C
 
 function label(text: string, x: number, y: number, anchor: "start" | "middle" | "end"): SVGElement {
   return svg("text", { x, y, "text-anchor": anchor }, text);
+}
+
+/** A tick: thousands and millions by their letters. */
+function short(tick: number): string {
+  return Math.abs(tick) < 10_000 ? number(tick, 3) : tick.toLocaleString("en", { notation: "compact" }).replace("-", "−");
 }
 
 function shortened(text: string, most = 20): string {

@@ -1,0 +1,54 @@
+/** What more budget and more people would do: two curves of the half width, and how many people a wish takes. */
+import { lineChart, type Point } from "../shared/charts.js";
+import { type Child, h, show } from "../shared/dom.js";
+import { number, percent } from "../shared/numbers.js";
+import { rounded } from "./answer.js";
+import type { Curves } from "./model.js";
+
+export function effects(curves: Curves): Child[] {
+  const { column, per_person: perPerson, now: [epsilon, people, half] } = curves;
+  const share = perPerson ? half / people : half;
+  const unit = (value: number): string => perPerson ? percent(value, value < 0.001 ? 3 : value < 0.01 ? 2 : 1) : number(value, 3);
+  const byEpsilon = points(curves.epsilon);
+  const byPeople = points(curves.people).map(({ x, y }) => ({ x, y: perPerson ? 100 * y : y }));
+  const [low, high] = [byEpsilon[0], byEpsilon.at(-1)];
+  const said = h("output", { for: "wish" });
+  const wish = h("input", {
+    id: "wish", type: "text", inputmode: "decimal", class: "value number", value: perPerson ? number(50 * share, 2) : number(share / 2, 2).replaceAll(",", ""),
+    oninput: () => tell(),
+  });
+  const tell = (): void => {
+    const wanted = Number(wish.value.replaceAll(",", "")) / (perPerson ? 100 : 1);
+    const needed = people * (share / wanted) ** 2; // half widths, per person for totals, fall with the root of people
+    show(said, wanted > 0 && Number.isFinite(needed)
+      ? `you need about ${rounded(Math.max(1, needed))} people at ε ${number(epsilon)}; there are ${number(people, 7)}.`
+      : "is no width: write a number above 0.");
+  };
+  tell();
+  return [
+    h("div", { class: "grid" },
+      h("figure", {},
+        lineChart(byEpsilon, `Half width of ${column} against epsilon: from ${number(low?.y ?? NaN, 3)} at ${number(low?.x ?? NaN)} down to ` +
+          `${number(high?.y ?? NaN, 3)} at ${number(high?.x ?? NaN)}; now ${number(half, 3)} at ${number(epsilon)}`,
+          { xName: "epsilon", yName: `± of ${column}`, log: { x: true, y: true }, now: { x: epsilon, y: half } }),
+        h("figcaption", {}, `More budget: half the width at about ${factor(byEpsilon, epsilon, half)} ε. People decide what they spend, so this is for the next round.`)),
+      h("figure", {},
+        lineChart(byPeople, `Half width of ${column} against people; now ${unit(share)} with ${number(people, 7)} people`,
+          { xName: "people", yName: perPerson ? `± of ${column}, % of the people` : `± of ${column}`, log: { x: true, y: true },
+            now: { x: people, y: perPerson ? 100 * share : share } }),
+        h("figcaption", {}, h("label", { for: "wish" }, "For ± "), wish, perPerson ? " % of the people " : " ", said))),
+    h("p", { class: "soft" }, "Foretold for records that are spread evenly, before looking at any answer; the dot is where things stand."),
+  ];
+}
+
+function points(given: readonly (readonly [number, number])[]): Point[] {
+  return given.map(([x, y]) => ({ x, y })).filter(({ y }) => y > 0);
+}
+
+/** The budget, as a multiple of the present one, at which the width is halved; by the slope of the curve around it. */
+function factor(curve: readonly Point[], epsilon: number, half: number): string {
+  const next = curve.find(({ x }) => x > epsilon);
+  const [from, to] = next ? [{ x: epsilon, y: half }, next] : [curve.at(-2), curve.at(-1)];
+  if (!from || !to || from.y <= to.y) return "twice the";
+  return `${number(2 ** (Math.log(to.x / from.x) / Math.log(from.y / to.y)), 2)} times the`;
+}

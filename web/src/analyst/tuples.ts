@@ -1,0 +1,105 @@
+/** The fact table: encoded tuples with what each adds to the answer, and a footer that adds up to it. */
+import { type Child, h, svg } from "../shared/dom.js";
+import { number, percent } from "../shared/numbers.js";
+import { menu } from "./conditions.js";
+import type { Report, Tuples } from "./model.js";
+import type { State } from "./state.js";
+
+export const PAGE = 25;
+
+export interface Sorting extends Pick<State, "order" | "descending" | "measure" | "offset"> {
+  readonly sort: (change: Partial<State>) => void;
+  /** The answer's own value of each column, to compare with. */
+  readonly answered: Readonly<Record<string, number>>;
+  readonly label: string;
+}
+
+export function tupleTable(tuples: Tuples, sorting: Sorting): Child[] {
+  const { rows, people, before, measures } = tuples;
+  const sums = [...before];
+  const widest = measures.map((_, i) => Math.max(...rows.map(({ contributions }) => Math.abs(contributions[i]!)), 1e-300));
+  const lines = rows.map(({ person, contributions, reports }, line) => {
+    contributions.forEach((value, i) => { sums[i]! += value; });
+    return h("tr", {},
+      h("td", { class: "number soft" }, number(sorting.offset + line + 1, 9)),
+      h("th", { scope: "row", class: "mono" }, person),
+      h("td", {}, ...reports.map(said)),
+      ...contributions.flatMap((value, i) => [
+        h("td", { class: "number" }, spark(value / widest[i]!), " ", signed(value)),
+        h("td", { class: "number soft" }, digits(sums[i]!))]));
+  });
+  const last = sorting.offset + rows.length;
+  return [
+    h("div", { class: "row" },
+      h("label", {}, "Sort by ", menu([["size", "size of contribution"], ["value", "contribution"], ["person", "person"]], sorting.order,
+        (order) => sorting.sort({ order: order as State["order"], offset: 0 }), "Sort by")),
+      h("button", { type: "button", "aria-label": sorting.descending ? "Largest first; turn round" : "Smallest first; turn round",
+        onclick: () => sorting.sort({ descending: !sorting.descending, offset: 0 }) }, sorting.descending ? "↓ largest first" : "↑ smallest first"),
+      h("span", { class: "soft", role: "status" }, people ? `${number(sorting.offset + 1, 9)}–${number(last, 9)} of ${number(people, 9)} tuples${sorting.label && `, ${sorting.label}`}` : "no tuples"),
+      h("span", { class: "row" },
+        h("button", { type: "button", disabled: sorting.offset === 0, onclick: () => sorting.sort({ offset: 0 }) }, "First"),
+        h("button", { type: "button", disabled: sorting.offset === 0, onclick: () => sorting.sort({ offset: Math.max(0, sorting.offset - PAGE) }) }, "Back"),
+        h("button", { type: "button", disabled: last >= people, onclick: () => sorting.sort({ offset: sorting.offset + PAGE }) }, "Next"),
+        h("button", { type: "button", disabled: last >= people, onclick: () => sorting.sort({ offset: Math.max(0, people - PAGE) }) }, "Last"))),
+    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Encoded tuples" },
+      h("table", { class: "tuples" },
+        h("caption", { class: "hidden" }, "Encoded tuples, each with its contribution to the answer"),
+        h("thead", {}, h("tr", {}, h("th", { class: "number", scope: "col" }, "#"), h("th", { scope: "col" }, "person"), h("th", { scope: "col" }, "what was sent, and what it says"),
+          ...measures.flatMap(([name, about], i) => [
+            h("th", { class: "number", scope: "col", title: about, "aria-sort": i === sorting.measure && sorting.order !== "person" ? (sorting.descending ? "descending" : "ascending") : "none" },
+              measures.length > 1
+                ? h("button", { type: "button", class: "pick", "aria-pressed": String(i === sorting.measure), onclick: () => sorting.sort({ measure: i, offset: 0 }) }, name)
+                : `adds to ${name}`),
+            h("th", { class: "number", scope: "col" }, "running sum")]))),
+        h("tbody", {}, ...lines),
+        h("tfoot", {}, ...footer(tuples, sums, sorting)))),
+    h("p", { class: "soft" }, "A contribution may be negative, or larger than any row could be: a code that fits the condition counts for more than one, one that does not ",
+      "for less than none, so that noise cancels on average. No single line says anything reliable about a person; their sum does about all of them."),
+  ];
+}
+
+function footer(tuples: Tuples, sums: readonly number[], { answered }: Sorting): HTMLElement[] {
+  const { measures, totals, parts, part, columns, values } = tuples;
+  const line = (name: string, given: readonly number[], kind = ""): HTMLElement => h("tr", { class: kind },
+    h("th", { scope: "row", colspan: 3 }, name), ...given.flatMap((value) => [h("td", { class: "number" }, digits(value)), h("td", {})]));
+  const lines = [line("so far", sums)];
+  if (parts.length > 1) {
+    lines.push(...parts.map(([name, people, total], i) => line(`${i === part ? "all shown" : "also"}: ${name}, ${number(people, 9)} tuples`, total)));
+  }
+  lines.push(line(`sum over all ${number(parts.reduce((all, [, people]) => all + people, 0), 9)} tuples`, totals, "sum"));
+  for (const [name, places] of Object.entries(columns)) {
+    const value = values[name] ?? NaN;
+    const answer = answered[name] ?? NaN;
+    const close = Math.abs(value - answer) <= 1e-9 * Math.abs(answer) || (Number.isNaN(value) && Number.isNaN(answer));
+    const made = places.length === 2 && measures[places[0]!]?.[0].endsWith("numerator")
+      ? `${digits(totals[places[0]!]!)} ÷ ${digits(totals[places[1]!]!)} = ` : "";
+    lines.push(h("tr", { class: "proof" }, h("td", { colspan: 3 + 2 * measures.length, "data-adds-up": String(close) },
+      `${name} = ${made}${digits(value)} `, h("span", { class: close ? "badge good" : "badge bad" },
+        close ? "✓ equals the answer, to the last digit" : `✗ the answer is ${digits(answer)}: reports came in between; run again`))));
+  }
+  return lines;
+}
+
+function said({ service, code, meaning, public: known }: Report): HTMLElement {
+  const columns = Object.entries(known).map(([name, value]) => `${name} ${String(value)}`);
+  return h("div", { title: meaning.examples.length ? `For example ${meaning.examples.join("; ")}` : undefined },
+    h("code", {}, `${service} ${code.toLocaleString("en")}`), " ",
+    h("span", { class: "soft" }, `${meaning.about} cells, fits ${percent(meaning.fits)} of them${columns.length ? `; ${columns.join(", ")}` : ""}`));
+}
+
+/** A bar around zero: where it stands among the contributions of this page. */
+function spark(share: number): SVGElement {
+  const width = 24 * Math.abs(share);
+  return svg("svg", { class: "spark", viewBox: "0 0 50 10", width: 50, height: 10, "aria-hidden": "true" },
+    svg("rect", { class: share < 0 ? "minus" : "plus", x: share < 0 ? 25 - width : 25, y: 1, width, height: 8 }),
+    svg("line", { x1: 25, x2: 25, y1: 0, y2: 10 }));
+}
+
+/** Contributions and sums with all digits that agree with the answer: a sum can be checked by hand. */
+export function digits(value: number): string {
+  if (!Number.isFinite(value)) return "not defined";
+  const places = value === 0 ? 0 : Math.max(0, Math.min(12, 9 - Math.floor(Math.log10(Math.abs(value)))));
+  return value.toLocaleString("en", { maximumFractionDigits: Math.min(places, 6) }).replace("-", "−");
+}
+
+const signed = (value: number): string => `${value > 0 ? "+" : ""}${digits(value)}`;
