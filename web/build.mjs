@@ -23,7 +23,7 @@ for (const [name, title] of Object.entries(TITLES)) {
 }
 copyFileSync(join(root, "src/shared/icon.svg"), join(out, "icon.svg"));
 const common = { bundle: true, minify: true, charset: "utf8", target: "es2022", absWorkingDir: root };
-await build({ ...common, entryPoints: ["src/shared/style.css"], outfile: join(out, "style.css") });
+await build({ ...common, entryPoints: ["src/shared/all.css"], outfile: join(out, "style.css") });
 await build({
   ...common, format: "esm", outdir: out, entryNames: "[dir]", outbase: "src",
   entryPoints: Object.keys(TITLES).map((name) => `src/${name}/main.ts`),

@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from tacit.contract import Channel, Contract
 from tacit.oracles import Column, Oracle
@@ -91,6 +92,28 @@ class Audit:
         total = self.ratio
         return all(channel.ok for channel in self.channels) and total is not None and within(total, self.epsilon)
 
+    def to_data(self) -> dict[str, Any]:
+        """Return the result as plain data; losses without a bound are None, since JSON has no infinity."""
+        channels = [
+            {
+                "service": item.service,
+                "channel": item.channel,
+                "reports": item.reports,
+                "epsilon": decimal_text(item.epsilon),
+                "realised": _finite(item.loss),
+                "ratio": str(item.ratio),
+                "oracle": item.oracle,
+                "view": item.view,
+                "code": item.code,
+                "cells": item.cells,
+                "ok": item.ok,
+                "problem": item.problem,
+            }
+            for item in self.channels
+        ]
+        total = {"ok": self.ok, "epsilon": decimal_text(self.epsilon), "worst_loss": _finite(self.worst_loss)}
+        return total | {"channels": channels}
+
     def __str__(self) -> str:
         lines = [
             f"{'ok' if self.ok else 'FAILED'}: a person's total loss is at most {self.worst_loss:.12g} nats; "
@@ -104,6 +127,10 @@ class Audit:
                 f"{item.loss:>14.10f}  {where}, code {item.code}{item.problem and f'  ← {item.problem}'}"
             )
         return "\n".join(lines)
+
+
+def _finite(loss: float) -> float | None:
+    return loss if math.isfinite(loss) else None
 
 
 def every_column(oracle: Oracle) -> Iterator[Column]:

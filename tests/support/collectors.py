@@ -61,7 +61,7 @@ class Serving:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line.startswith("listening on "), (line, self.process.stderr and self.process.stderr.read())
-        self.address = line.split()[-1]
+        self.address, self.printed = line.split()[-1], line
 
     def client(self) -> httpx.Client:
         return httpx.Client(base_url=self.address, timeout=60, trust_env=False)
@@ -77,6 +77,7 @@ class Serving:
         code = self.process.wait(30)
         for stream in (self.process.stdout, self.process.stderr):
             assert stream is not None
+            self.printed += "" if stream.closed else stream.read()
             stream.close()
         return code
 

@@ -42,7 +42,7 @@ export function audit(interpreter: Interpreter, bits = BITS): void {
 }
 
 /** Return the weights of the best and the worst cell under the most telling code. */
-function weights(
+export function weights(
   { oracle, flip, g, inside, outside, one, zero }: Oracle, domain: number, span: bigint,
 ): [bigint, bigint] {
   switch (oracle) {

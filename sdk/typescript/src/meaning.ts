@@ -3,6 +3,7 @@
  * this is what anyone who sees the report would guess, not what the row was.
  */
 import { supported, unflatten } from "./answers.js";
+import { weights } from "./audit.js";
 import { bound, dateOf, type Oracle } from "./contract.js";
 import { cellCount, type Channel, isDithered, type Service, type View } from "./interpreter.js";
 import { BITS } from "./randomness.js";
@@ -18,7 +19,7 @@ export interface Meaning {
   readonly slot: number;
   readonly channel: string;
   readonly code: number;
-  /** Attributes the code tells of at all. */
+  /** Attributes the code tells of at all; none if it is about whether there are rows. */
   readonly about: readonly string[];
   /** The first few of the guesses that fit the code best. */
   readonly likely: readonly string[];
@@ -27,6 +28,8 @@ export interface Meaning {
   readonly cells: number;
   /** Probability that the truth is among the guesses that fit best. */
   readonly kept: number;
+  /** How many times likelier a guess that fits best makes the code than one that does not. */
+  readonly ratio: number;
 }
 
 export function meaningOf(service: Service, channel: Channel, slot: number, code: number): Meaning {
@@ -35,8 +38,8 @@ export function meaningOf(service: Service, channel: Channel, slot: number, code
   const fitting = cells <= MOST_CELLS ? supported(view.oracle, view.sizes, code - view.offset) : undefined;
   const labels = (fitting ?? []).map((flat) => cellText(service, view, unflatten(flat, view.sizes)));
   return {
-    slot, code, channel: channel.name, cells, kept: kept(view.oracle, cells),
-    about: view.active.map((i) => service.attributes[i]!.name),
+    slot, code, channel: channel.name, cells, kept: kept(view.oracle, cells), ratio: ratio(view.oracle, cells),
+    about: view.active.filter((i) => view.levels[i]).map((i) => service.attributes[i]!.name),
     likely: labels.filter((label) => label !== undefined).slice(0, LISTED),
     ...(fitting ? { fitting: fitting.length } : {}),
   };
@@ -47,6 +50,7 @@ function cellText(service: Service, view: View, cells: readonly number[]): strin
   const own = view.sizes[0]! - service.extras;
   const extra = cells[0]! - own;
   if (extra >= 0) return cells.some((cell, i) => i && cell) ? undefined : extra ? "no row drawn" : "no rows at all";
+  if (!view.levels.some((level) => level)) return "a row";
   return cells.map((cell, i) => {
     const place = view.active[i]!;
     const attribute = service.attributes[place]!;
@@ -74,6 +78,12 @@ function valueText(attribute: Known, index: number, edge: 0 | 1): string {
   const share = isDithered(attribute) || count === ticks ? index / Math.max(1, count - 1) : (index + edge) / count;
   const value = low + range * share;
   return kind === "date" ? dateOf(Math.round(value)) : String(Number(value.toPrecision(10)));
+}
+
+function ratio(oracle: Oracle, domain: number): number {
+  if (domain === 1) return 1;
+  const [truth, lie] = weights(oracle, domain, 1n << BigInt(BITS));
+  return Number(truth) / Number(lie);
 }
 
 function kept({ oracle, flip, g, w, inside, one }: Oracle, domain: number): number {

@@ -6,7 +6,6 @@ import argparse
 import json
 
 from tacit.collection import Collection
-from tacit.privacy import decimal_text
 
 __all__ = ["configure", "run"]
 
@@ -22,24 +21,7 @@ def run(options: argparse.Namespace) -> int:
     collection = Collection.from_file(options.file)
     result = collection.audit()
     if options.json:
-        channels = [
-            {
-                "service": item.service,
-                "channel": item.channel,
-                "reports": item.reports,
-                "epsilon": decimal_text(item.epsilon),
-                "realised": item.loss,
-                "ratio": str(item.ratio),
-                "oracle": item.oracle,
-                "view": item.view,
-                "code": item.code,
-                "cells": item.cells,
-                "ok": item.ok,
-            }
-            for item in result.channels
-        ]
-        total = {"collection": collection.id, "ok": result.ok, "epsilon": decimal_text(result.epsilon)}
-        print(json.dumps(total | {"worst_loss": result.worst_loss, "channels": channels}, indent=1))
+        print(json.dumps({"collection": collection.id} | result.to_data(), indent=1))
     else:
         print(f"collection {collection.id}")
         print(result)

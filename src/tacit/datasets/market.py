@@ -53,9 +53,9 @@ SAMPLE_PEOPLE: tuple[dict[str, Any], ...] = (
 def market_schema() -> Schema:
     """Return the schema of the town's three services."""
     age = Ordinal("age", low=0, high=99, fanout=10)
-    income = Ordinal("income", low=0, high=120_000, cells=8, fanout=8, outside="clamp")
+    income = Ordinal("income", low=0, high=120_000, cells=9, fanout=9, outside="clamp")
     visits = Ordinal("visits", low=0, high=9, fanout=10, outside="clamp")
-    amount = Ordinal("amount", low=0, high=160, cells=8, fanout=8, outside="clamp")
+    amount = Ordinal("amount", low=0, high=160, cells=9, fanout=9, outside="clamp")
     area = Categorical("area", values=AREAS)
     smoker, goods = Categorical("smoker", values=["no", "yes"]), Categorical("goods", values=GOODS)
     return Schema(

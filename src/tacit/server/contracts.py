@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from starlette.responses import JSONResponse, Response
 
 from tacit.server.endpoints import Call, Endpoint, Server
@@ -30,6 +32,13 @@ async def contract(server: Server, call: Call) -> Response:
     text = server.collector.collection(call.request.path_params["id"]).to_json()
     headers = {"Cache-Control": "public, max-age=31536000, immutable"}
     return Response(text.encode(), media_type="application/json", headers=headers)
+
+
+async def audit(server: Server, call: Call) -> Response:
+    """Return what a person gives away at most, as exact arithmetic finds it."""
+    collection = server.collector.collection(call.request.path_params["id"])
+    result = await asyncio.to_thread(collection.audit)
+    return JSONResponse({"collection": collection.id} | result.to_data())
 
 
 COLLECTION = {
@@ -62,5 +71,16 @@ CONTRACTS = (
         contract,
         "A contract: the bytes that its id is the SHA-256 of.",
         returns={"type": "object", "required": ["services"]},
+    ),
+    Endpoint(
+        "GET",
+        "/v1/collections/{id}/audit",
+        audit,
+        "The exact audit: a person's worst loss, and that of every channel.",
+        returns={
+            "type": "object",
+            "required": ["ok", "epsilon", "worst_loss", "channels"],
+            "properties": {"ok": {"type": "boolean"}, "channels": {"type": "array"}},
+        },
     ),
 )

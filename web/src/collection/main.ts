@@ -1,5 +1,110 @@
-/** The collection's screen. */
-import { h } from "../shared/dom.js";
+/** A collection in words: what is asked of people, what becomes of it, what it can give away at most, and the proof. */
+import { audit, Interpreter } from "@tacit/client";
+import { collections, get, type Listed } from "../shared/api.js";
+import { type Child, h, scroller } from "../shared/dom.js";
 import { open } from "../shared/frame.js";
+import { certainty, listed, number } from "../shared/numbers.js";
+import { budget, type Contract, domainText, rowsText, type Service, serviceBudget, treatmentText } from "../shared/words.js";
 
-void open(async () => [h("h1", {}, "The collection in words")]);
+/** The collector's exact audit. */
+interface Audit {
+  readonly ok: boolean;
+  readonly worst_loss: number | null;
+  readonly epsilon: string;
+  readonly channels: readonly {
+    readonly service: string; readonly channel: string; readonly reports: number; readonly epsilon: string;
+    readonly realised: number | null; readonly oracle: string; readonly problem: string;
+  }[];
+}
+
+void open(async () => {
+  const id = location.pathname.split("/").at(-1)!;
+  const response = await fetch(`/v1/collections/${encodeURIComponent(id)}`);
+  if (!response.ok) return [h("h1", {}, "There is no such collection here"), h("p", {}, h("a", { href: "/" }, "What is collected here"))];
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  const text = new TextDecoder().decode(bytes);
+  const [contract, checked, published] = [
+    JSON.parse(text) as Contract, await get<Audit>(`/v1/collections/${id}/audit`), await collections(),
+  ];
+  return [
+    h("h1", {}, listed(contract.services.map(({ name }) => name))),
+    h("p", {}, labels(contract)),
+    h("section", { class: "card" }, h("h2", {}, "What anyone can learn"), ...promise(contract, checked)),
+    ...contract.services.map(serviceView),
+    tiersView(published, id),
+    h("section", { class: "card", id: "audit" }, h("h2", {}, "The audit"), ...auditView(checked, ownAudit(text))),
+    h("section", { class: "card" }, h("h2", {}, "The contract itself"),
+      h("p", {}, "Clients, collector and analysts hold the same bytes; their SHA-256 is the collection's name."),
+      h("dl", { class: "facts" },
+        h("dt", {}, "Named"), h("dd", {}, h("code", {}, id)),
+        h("dt", {}, "Computed here"), h("dd", { id: "hash" }, h("code", {}, await hashOf(bytes)), " ",
+          h("span", { class: await hashOf(bytes) === id ? "badge good" : "badge bad" }, await hashOf(bytes) === id ? "the same" : "different")),
+        h("dt", {}, "Size"), h("dd", {}, `${number(bytes.length, 9)} bytes`)),
+      h("p", {}, h("a", { class: "button", href: `/v1/collections/${id}`, download: `${id.slice(0, 12)}.json` }, "Download the contract"))),
+  ];
+});
+
+function labels({ round, tier, mechanism }: Contract): string {
+  return [round && `Round ${round}.`, tier && `Tier ${tier}.`, mechanism !== "auto" && `Layout ${mechanism}.`].filter(Boolean).join(" ");
+}
+
+function promise(contract: Contract, checked: Audit): Child[] {
+  const epsilon = budget(contract.epsilon);
+  return [
+    h("p", { class: "promise" }, "Whoever sees everything a person sends in this round can raise a certainty of 50\u00a0% about anything in her rows to at most ",
+      h("strong", {}, certainty(epsilon)), ` (ε = ${number(epsilon)}).`),
+    h("p", {}, checked.ok ? "The audit below proves it exactly, in fractions, over the numbers that the encoders compare with."
+      : "The audit below found a fault. Do not report by this contract."),
+  ];
+}
+
+function serviceView(service: Service): HTMLElement {
+  const own = serviceBudget(service);
+  return h("section", { class: "card" }, h("h2", {}, service.name),
+    h("p", {}, `${rowsText(service)} It spends ε = ${number(own)}: from 50\u00a0% to at most ${certainty(own)}. People are known by ${service.key}.`),
+    scroller(`Attributes of ${service.name}`, h("table", { class: "attributes" },
+      h("thead", {}, h("tr", {}, ...["Attribute", "Values", "What happens to it"].map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, ...service.attributes.map((attribute) => h("tr", {},
+        h("th", { scope: "row" }, attribute.name, attribute.kind === "public" && " ", attribute.kind === "public" && h("span", { class: "badge" }, "public")),
+        h("td", {}, domainText(attribute)), h("td", {}, treatmentText(attribute))))))));
+}
+
+function tiersView(published: readonly Listed[], id: string): Child {
+  const here = published.find((one) => one.id === id);
+  const tiers = published.filter((one) => here && one.round === here.round && one.services.join() === here.services.join());
+  return tiers.length > 1 && h("section", { class: "card" }, h("h2", {}, "Tiers"),
+    h("p", {}, "A person chooses one of these for the whole round; questions are about all of them together."),
+    h("ul", {}, ...tiers.map((one) => h("li", {},
+      one.id === id ? h("strong", {}, one.tier) : h("a", { href: `/collections/${one.id}` }, one.tier),
+      `: ε = ${number(one.epsilon)}, at most ${certainty(one.epsilon)}`))));
+}
+
+/** Audit the contract in this page, too, with the code that people's devices run. */
+function ownAudit(text: string): string {
+  try {
+    audit(new Interpreter(text));
+    return "";
+  } catch (cause) {
+    return cause instanceof Error ? cause.message : "unknown";
+  }
+}
+
+function auditView({ ok, worst_loss: worst, epsilon, channels }: Audit, own: string): Child[] {
+  const loss = (value: number | null): string => value === null ? "unbounded" : value.toFixed(10);
+  return [
+    h("p", {}, h("span", { class: ok ? "badge good" : "badge bad" }, ok ? "holds" : "fails"),
+      ` The collector's exact audit: a person's total loss is at most ${loss(worst)}, of ε = ${number(budget(epsilon))}.`),
+    h("p", {}, h("span", { class: own ? "badge bad" : "badge good" }, own ? "fails" : "holds"),
+      ` The audit of people's devices, run in this page just now${own ? `: ${own}` : "."}`),
+    scroller("Channels", h("table", {},
+      h("thead", {}, h("tr", {}, ...["Service", "Channel", "Reports", "Budget", "Realised loss", "Worst oracle"].map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, ...channels.map((one) => h("tr", {},
+        h("td", {}, one.service), h("td", {}, one.channel), h("td", {}, one.reports), h("td", {}, number(budget(one.epsilon))),
+        h("td", { class: "mono" }, loss(one.realised), one.problem && ` ${one.problem}`), h("td", {}, one.oracle)))))),
+  ];
+}
+
+async function hashOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

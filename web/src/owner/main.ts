@@ -1,5 +1,270 @@
-/** The owner's screen. */
-import { h } from "../shared/dom.js";
-import { open } from "../shared/frame.js";
+/** The data owner's screen: her rows, her choice, what leaves, and her record. Encoding happens in this page. */
+import type { Preview } from "@tacit/client";
+import { collections, type Demo, type SamplePerson } from "../shared/api.js";
+import { type Child, h, show } from "../shared/dom.js";
+import { notice, open } from "../shared/frame.js";
+import { number } from "../shared/numbers.js";
+import { type Round, roundsOf } from "../shared/rounds.js";
+import { type Contract, type Service, serviceBudget } from "../shared/words.js";
+import { leavesView, receiptView, stateBadge } from "./leaves.js";
+import { privacyView } from "./privacy.js";
+import { recordView } from "./record.js";
+import { emptyRow, isComplete, type Row, rowsOfFile, rowsView } from "./rows.js";
+import { accept, changes, changesView } from "./seen.js";
+import { contractOf, keepSettings, readSettings, Session } from "./session.js";
 
-void open(async () => [h("h1", {}, "My data")]);
+const WATCH_MILLISECONDS = 1_000;
+
+/** Everything the screen shows follows from this. */
+class Screen {
+  readonly root = h("div", {});
+  #rows: Record<string, Row[]> = {};
+  #service = "";
+  #contracts: ReadonlyMap<string, Contract> = new Map();
+  #preview: Preview | undefined;
+  #trouble: unknown;
+  #changed: { gone: string[]; came: string[] } | undefined;
+  #busy = false;
+  #session: Session | undefined;
+
+  constructor(readonly demo: Demo, readonly rounds: readonly Round[]) {
+    for (const type of ["online", "offline"]) window.addEventListener(type, () => this.#draw());
+    setInterval(() => void this.#watch(), WATCH_MILLISECONDS);
+  }
+
+  /** Begin with the person of the last visit, or with the first of the demo. */
+  async start(): Promise<void> {
+    const settings = readSettings();
+    const played = this.demo.people?.find(({ person }) => person === settings.person) ?? this.demo.people?.[0];
+    const person = played?.person ?? settings.person;
+    if (person && this.rounds[0]) await this.#become(person, this.rounds[0]);
+    else this.#draw();
+  }
+
+  async #become(person: string, round: Round, more: { key?: string; cap?: string } = {}): Promise<void> {
+    const settings = { ...readSettings(), ...more, person };
+    keepSettings(settings);
+    await this.#try(async () => {
+      this.#session?.close();
+      this.#session = undefined;
+      this.#session = await Session.open(round, settings);
+      this.#service ||= round.services[0]!;
+      this.#contracts = new Map(await Promise.all(round.tiers.map(async (tier) => [tier.id, await contractOf(tier)] as const)));
+      this.#changed = await changes(round, this.#session.tier.tier, this.#contract());
+      if (!this.#changed) accept(round);
+      const sample = this.demo.people?.find((one) => one.person === person);
+      this.#rows = Object.fromEntries(this.#contract().services.map((service) => [service.name, rowsFor(service, sample)]));
+      await this.#look();
+    });
+  }
+
+  /** Show the report of the current service, if there is one. */
+  async #look(): Promise<void> {
+    const session = this.#session!;
+    await session.refresh();
+    const drawn = !["raw", "forgotten"].includes(session.state(this.#service));
+    this.#preview = drawn ? await session.encode(this.#service, this.#rows[this.#service]!) : undefined;
+  }
+
+  /** The contract of the tier that is chosen now. */
+  #contract(): Contract {
+    return this.#contracts.get(this.#session!.tier.id)!;
+  }
+
+  async #try(work: () => Promise<unknown>, focus?: string): Promise<void> {
+    this.#trouble = undefined;
+    this.#busy = true;
+    this.#draw();
+    try {
+      await work();
+    } catch (cause) {
+      this.#trouble = cause;
+    }
+    this.#busy = false;
+    this.#draw(focus);
+  }
+
+  /** See whether the client has sent what waited: it does so by itself when the network is back. */
+  async #watch(): Promise<void> {
+    const session = this.#session;
+    const before = session?.waiting();
+    if (!session || !before || this.#busy) return;
+    await session.refresh();
+    if (session.waiting() !== before) this.#draw();
+  }
+
+  #draw(focus?: string): void {
+    const active = document.activeElement;
+    const id = focus ?? active?.id;
+    if (active instanceof HTMLElement && this.root.contains(active)) active.blur(); // what it has to say comes first
+    show(this.root, ...this.#parts());
+    if (id) document.getElementById(id)?.focus();
+  }
+
+  #parts(): Child[] {
+    const session = this.#session;
+    const head = [
+      h("h1", {}, "My data"),
+      h("p", {}, "Your rows stay in this page. You choose how much anyone may learn, see what would leave, byte for byte, and send it or not."),
+      this.#who(),
+      this.#trouble !== undefined && notice(this.#trouble),
+    ];
+    if (!session || !this.#contracts.size) return head;
+    if (this.#changed) {
+      return [...head, h("section", { class: "card" }, ...changesView(this.#changed, () => {
+        accept(session.round);
+        this.#changed = undefined;
+        this.#draw();
+      }))];
+    }
+    const service = this.#contract().services.find(({ name }) => name === this.#service)!;
+    return [...head, this.#network(), this.#tabs(),
+      h("div", { class: "grid" }, this.#data(service), this.#privacy(service)),
+      this.#leaves(),
+      h("section", { class: "card", "aria-label": "4 My record" }, h("h2", {}, "4  My record"), ...recordView({
+        session,
+        oncap: (cap) => void this.#become(session.settings.person, session.round, { cap }),
+        onforget: () => void this.#try(async () => {
+          const problem = await session.forget();
+          await this.#look();
+          if (problem) throw new Error(problem);
+        }),
+      }))];
+  }
+
+  /** Who she is: a choice among the demo's people, or what her services call her. */
+  #who(): HTMLElement {
+    const [people, session] = [this.demo.people, this.#session];
+    const rounds = this.rounds.length > 1 && h("select", {
+      id: "round", "aria-label": "Round",
+      onchange: (event) => void this.#become(readSettings().person, this.rounds[(event.target as HTMLSelectElement).selectedIndex]!),
+    }, ...this.rounds.map((one) => h("option", { selected: one === session?.round }, `${one.services.join(", ")} ${one.round}`)));
+    if (people) {
+      return h("p", { class: "row" }, h("label", { for: "person" }, "You are "), h("select", {
+        id: "person",
+        onchange: (event) => void this.#become((event.target as HTMLSelectElement).value, session?.round ?? this.rounds[0]!),
+      }, ...people.map(({ person, name }) => h("option", { value: person, selected: person === session?.settings.person }, name))), rounds);
+    }
+    const { person, key } = readSettings();
+    const [name, access] = [h("input", { id: "person", value: person, autocomplete: "off" }), h("input", { id: "key", value: key, autocomplete: "off" })];
+    const file = h("input", { id: "file", type: "file", accept: "application/json" });
+    file.addEventListener("change", () => void this.#try(async () => {
+      if (file.files?.[0]) this.#rows = await rowsOfFile(file.files[0], this.#contract().services);
+    }));
+    return h("form", {
+      class: "row",
+      onsubmit: (event) => {
+        event.preventDefault();
+        if (name.value && this.rounds[0]) void this.#become(name.value, session?.round ?? this.rounds[0], { key: access.value });
+      },
+    }, h("label", { for: "person" }, "Your services know you as "), name, h("label", { for: "key" }, "Key of this page, if it needs one "), access,
+    h("button", {}, "Open"), rounds, session && h("label", { for: "file" }, "My rows from a file "), session && file);
+  }
+
+  #network(): Child {
+    const waiting = this.#session!.waiting();
+    if (!waiting && navigator.onLine) return false;
+    const reports = waiting === 1 ? "1 report waits" : `${waiting} reports wait`;
+    const words = waiting ? `${reports} on this device, and will leave as soon as the collector can be reached.`
+      : "You are offline. You can encode; what you submit waits on this device.";
+    return h("p", { class: "notice", role: "status", id: "outbox" }, words, " ",
+      waiting > 0 && h("button", { type: "button", onclick: () => void this.#try(async () => {
+        await this.#session!.send();
+        await this.#look();
+      }) }, "Send now"));
+  }
+
+  #tabs(): HTMLElement {
+    const session = this.#session!;
+    return h("div", { class: "row tabs", role: "group", "aria-label": "Services" }, ...session.round.services.map((name) =>
+      h("button", {
+        type: "button", id: `service-${name}`, "aria-pressed": String(name === this.#service),
+        onclick: () => void this.#try(async () => {
+          this.#service = name;
+          await this.#look();
+        }, `service-${name}`),
+      }, name, " ", stateBadge(session.state(name)))));
+  }
+
+  #data(service: Service): HTMLElement {
+    const drawn = this.#preview !== undefined;
+    return h("section", { class: "card", "aria-label": "1 My data" }, h("h2", {}, "1  My data ", h("small", {}, "stays here")),
+      ...rowsView({ service, rows: this.#rows[service.name]!, drawn, onvalue: () => this.#judge(service), onchange: () => this.#draw() }),
+      drawn && h("p", {}, h("small", {}, "A report of this round was drawn from these rows. If they change, the next round will tell.")));
+  }
+
+  #privacy(service: Service): HTMLElement {
+    const session = this.#session!;
+    const locked = session.chosenTier() !== undefined;
+    return h("section", { class: "card", "aria-label": "2 Privacy" }, h("h2", {}, "2  Privacy"),
+      ...privacyView({
+        session, service: service.name, contracts: this.#contracts, locked, onchoose: () => this.#draw("tier"),
+      }), ...this.#encode(service));
+  }
+
+  #encode(service: Service): Child[] {
+    const session = this.#session!;
+    const [cost, { left, cap }] = [serviceBudget(service), session.budget];
+    const state = session.state(service.name);
+    if (state === "forgotten") return [receiptView(session.receipt(service.name)!, state)];
+    if (this.#preview) {
+      return [
+        h("button", { type: "button", disabled: true, "aria-describedby": "why" }, "Encode again"),
+        h("p", { id: "why" }, h("small", {}, "Not offered: a report is drawn once a round and kept. Whoever saw several draws for one row could " +
+          "average the noise away, and drawing until one likes the result would give the row away.")),
+      ];
+    }
+    const [rows, over] = [this.#rows[service.name]!, cost > left + 1e-9];
+    return [
+      h("p", {}, `This report costs ε ${number(cost)}; you have ${number(left)} of ${number(cap)} left.`),
+      h("button", {
+        type: "button", id: "encode", class: "main", disabled: over || this.#busy || !isComplete(rows),
+        onclick: () => void this.#try(async () => {
+          this.#preview = await session.encode(service.name, rows);
+          await this.#look();
+        }, "submit"),
+      }, "Encode"),
+      over && h("p", { class: "notice", id: "over" }, `Your cap is reached: ${service.name} would cost ε ${number(cost)}, and ${number(left)} is left. ` +
+        "Choose a more careful tier, or raise your cap below."),
+      !over && h("p", { id: "incomplete", hidden: isComplete(rows) }, h("small", {}, "Fill in every value first.")),
+    ];
+  }
+
+  /** Let her encode as soon as every value is there. */
+  #judge(service: Service): void {
+    const [button, hint] = [document.querySelector<HTMLButtonElement>("#encode"), document.querySelector<HTMLElement>("#incomplete")];
+    const complete = isComplete(this.#rows[service.name]!);
+    if (button && hint) [button.disabled, hint.hidden] = [!complete, complete];
+  }
+
+  #leaves(): Child {
+    const session = this.#session!;
+    const [service, preview] = [this.#service, this.#preview];
+    const state = session.state(service);
+    return h("section", { class: "card", "aria-label": "3 What leaves" }, h("h2", {}, "3  What leaves"),
+      ...(preview ? leavesView(preview, this.#rows[service]!, session.settings.key)
+        : [h("p", { class: "soft" }, "Nothing has been encoded for this service. Encode, look, then decide.")]),
+      preview && state === "held" && h("p", { class: "row" },
+        h("button", {
+          type: "button", id: "submit", class: "main", disabled: this.#busy,
+          onclick: () => void this.#try(async () => {
+            await session.submit(service, this.#rows[service]!);
+            await this.#look();
+          }, "receipt"),
+        }, "Submit"), h("small", {}, "Until you submit, it stays here.")),
+      preview && state !== "held" && receiptView(session.receipt(service)!, state));
+  }
+}
+
+function rowsFor(service: Service, sample: SamplePerson | undefined): Row[] {
+  const given = sample?.rows[service.name];
+  if (given) return given.map((row) => ({ ...row }));
+  return service.at_most === undefined && !service.optional ? [emptyRow(service)] : [];
+}
+
+void open(async (demo) => {
+  const rounds = roundsOf(await collections());
+  const screen = new Screen(demo, rounds);
+  await screen.start();
+  return [screen.root, !rounds.length && h("p", { class: "soft" }, "Nothing is collected here yet.")];
+});

@@ -5,7 +5,6 @@
 import { type Child, svg } from "./dom.js";
 import { number, percent } from "./numbers.js";
 
-const WIDTH = 640;
 const ROW = 30;
 
 /** The width of a drawing: what a narrow window has, so that its letters stay readable. */
@@ -110,18 +109,19 @@ export interface Part {
 
 /** Draw what is used of a whole, part after part; patterns by order, so that colour is not needed. */
 export function stackedBar(parts: readonly Part[], whole: number, sentence: string): SVGElement {
+  const width = wide(640);
   const used = parts.reduce((total, { value }) => total + value, 0);
-  const x = scale([0, Math.max(whole, used)], [2, WIDTH - 2]);
+  const x = scale([0, Math.max(whole, used)], [2, width - 2]);
   let before = 0;
   const drawn = parts.map(({ label: name, value }, i) => {
-    const [left, width] = [x(before), x(before + value) - x(before)];
+    const [left, share] = [x(before), x(before + value) - x(before)];
     before += value;
     return svg("g", { class: `part part${i % 4}` }, svg("title", {}, `${name}: ${number(value)}`),
-      svg("rect", { x: left, y: 8, width: Math.max(1, width - 2), height: 22, rx: 3 }),
-      width > 7 * name.length + 10 && svg("text", { x: left + width / 2, y: 23, "text-anchor": "middle" }, name));
+      svg("rect", { x: left, y: 8, width: Math.max(1, share - 2), height: 22, rx: 3 }),
+      share > 7 * name.length + 10 && svg("text", { x: left + share / 2, y: 23, "text-anchor": "middle" }, name));
   });
-  return picture(WIDTH, 38, sentence,
-    svg("rect", { class: "track", x: 2, y: 8, width: WIDTH - 4, height: 22, rx: 4 }), ...drawn,
+  return picture(width, 38, sentence,
+    svg("rect", { class: "track", x: 2, y: 8, width: width - 4, height: 22, rx: 4 }), ...drawn,
     svg("line", { class: "cap", x1: x(whole), x2: x(whole), y1: 2, y2: 36 }));
 }
 
@@ -135,12 +135,13 @@ export interface Guess {
 /** Draw probabilities as bars of a common scale. */
 export function probabilityBars(guesses: readonly Guess[], sentence: string): SVGElement {
   const most = Math.max(...guesses.map(({ probability }) => probability));
-  const left = 270;
-  const x = scale([0, most || 1], [left, WIDTH - 60]);
-  return picture(WIDTH, guesses.length * 24 + 4, sentence, ...guesses.map(({ label: name, probability, fits }, i) =>
+  const width = wide(640);
+  const left = width * 0.42;
+  const x = scale([0, most || 1], [left, width - 60]);
+  return picture(width, guesses.length * 24 + 4, sentence, ...guesses.map(({ label: name, probability, fits }, i) =>
     svg("g", { class: fits ? "guess fits" : "guess" },
       svg("title", {}, `${name}: ${percent(probability, 2)}`),
-      label(shortened(name, 38), left - 10, i * 24 + 17, "end"),
+      label(shortened(name, left / 7), left - 10, i * 24 + 17, "end"),
       svg("rect", { x: left, y: i * 24 + 4, width: Math.max(1, x(probability) - left), height: 16, rx: 3 }),
       label(percent(probability, probability < 0.01 ? 2 : 1), x(probability) + 6, i * 24 + 17, "start"))));
 }
@@ -196,6 +197,6 @@ function short(tick: number): string {
   return Math.abs(tick) < 10_000 ? number(tick, 3) : tick.toLocaleString("en", { notation: "compact" }).replace("-", "−");
 }
 
-function shortened(text: string, most = 20): string {
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+function shortened(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, Math.floor(most) - 1)}…` : text;
 }

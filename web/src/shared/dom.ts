@@ -24,6 +24,11 @@ export function svg<Name extends keyof SVGElementTagNameMap>(
   return fill(document.createElementNS(SVG, name), attributes, children);
 }
 
+/** Let something wide scroll on its own, also by keyboard. */
+export function scroller(name: string, wide: Node): HTMLElement {
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name }, wide);
+}
+
 /** Replace what an element contains. */
 export function show(element: Element, ...children: Child[]): void {
   element.replaceChildren(...nodes(children));

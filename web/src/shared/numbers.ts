@@ -17,12 +17,12 @@ export function plusMinus(value: number, half: number): [string, string] {
 
 /** Return a share as a percentage. */
 export function percent(share: number, digits = 0): string {
-  return `${minus((100 * share).toLocaleString("en", { maximumFractionDigits: digits }))} %`;
+  return `${minus((100 * share).toLocaleString("en", { maximumFractionDigits: digits }))}\u00a0%`;
 }
 
 /** Return what a certainty of one half can become at most, rounded up to a tenth of a percent. */
 export function certainty(epsilon: number): string {
-  return `${Math.ceil(1000 / (1 + Math.exp(-epsilon))) / 10} %`;
+  return `${Math.ceil(1000 / (1 + Math.exp(-epsilon))) / 10}\u00a0%`;
 }
 
 /** Round at a decimal place, or before the point if there are fewer than none. */
@@ -30,6 +30,11 @@ function rounded(value: number, places: number): string {
   const [unit, digits] = [10 ** Math.max(0, -places), Math.min(12, Math.max(0, places))];
   return minus((unit > 1 ? Math.round(value / unit) * unit : value)
     .toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+}
+
+/** Return names as a sentence has them. */
+export function listed(names: readonly string[]): string {
+  return new Intl.ListFormat("en-GB").format(names);
 }
 
 function minus(text: string): string {

@@ -1,10 +1,12 @@
 /** The start page: what is collected here, and where to go. */
-import { collections, type Listed } from "../shared/api.js";
+import { collections } from "../shared/api.js";
 import { h } from "../shared/dom.js";
 import { open } from "../shared/frame.js";
+import { listed, number } from "../shared/numbers.js";
+import { type Round, roundsOf } from "../shared/rounds.js";
 
 void open(async () => {
-  const listed = await collections();
+  const rounds = roundsOf(await collections());
   return [
     h("h1", {}, "Analytics on data nobody here sees"),
     h("p", {}, "Each person's device perturbs her own rows before anything leaves it. This collector stores the perturbed reports " +
@@ -12,8 +14,8 @@ void open(async () => {
     h("div", { class: "grid" },
       door("/me", "My data", "See what leaves your device, byte for byte, choose how much anyone may learn, send it, or take it back."),
       door("/query", "Ask", "Put a question in SQL or with the builder, see how accurate it will be, and read the answer with its error.")),
-    h("section", { class: "card" }, h("h2", {}, "Collected here"), listed.length
-      ? h("ul", {}, ...listed.map(line))
+    h("section", { class: "card" }, h("h2", {}, "Collected here"), rounds.length
+      ? h("ul", {}, ...rounds.map(line))
       : h("p", { class: "soft" }, "Nothing yet. Publish a collection file: tacit serve FOLDER collection.toml")),
   ];
 });
@@ -22,7 +24,8 @@ function door(href: string, title: string, text: string): HTMLElement {
   return h("section", { class: "card" }, h("h2", {}, h("a", { href }, title)), h("p", {}, text));
 }
 
-function line({ id, round, tier, epsilon, services }: Listed): HTMLElement {
-  const labels = [round && `round ${round}`, tier && `tier ${tier}`, `ε ${epsilon}`].filter(Boolean).join(", ");
-  return h("li", {}, h("a", { href: `/collections/${id}` }, services.join(" and ")), ` · ${labels} · `, h("code", {}, `${id.slice(0, 12)}…`));
+function line({ services, round, tiers }: Round): HTMLElement {
+  return h("li", {}, listed(services), round && `, round ${round}`, ": ", ...tiers.flatMap(({ id, tier, epsilon }, i) => [
+    i > 0 && " · ", h("a", { href: `/collections/${id}` }, `${tier || "the contract in words"}`), ` ε ${number(epsilon)}`,
+  ]));
 }

@@ -1,0 +1,83 @@
+"""Every page in light, dark and narrow: an accessibility checker finds nothing serious, and pictures are kept."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+WEB = Path(__file__).parents[2] / "web"
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the program of the checker, as the lock file names it."""
+    if shutil.which("npm") is None:
+        pytest.skip("no npm: the accessibility checker is not installed")
+    folder = tmp_path_factory.mktemp("axe")
+    for name in ("package.json", "package-lock.json", ".npmrc"):
+        shutil.copy(WEB / name, folder / name)
+    subprocess.run(["npm", "ci"], cwd=folder, check=True, capture_output=True, timeout=300)
+    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
+
+
+def serious(page: Page, axe: str) -> list[Any]:
+    page.evaluate(axe)
+    found = page.evaluate("axe.run().then((result) => result.violations)")
+    return [
+        (one["id"], [node["target"] for node in one["nodes"]])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
+def fits(page: Page) -> bool:
+    """Tell whether nothing is wider than the window."""
+    return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
+
+
+def test_the_checker_finds_what_is_wrong(context: BrowserContext, demo: str, axe: str) -> None:
+    page = context.new_page()
+    page.goto(demo)
+    expect(page.locator("h1")).to_be_visible()
+    assert serious(page, axe) == []
+    page.evaluate("document.querySelector('main').append(document.createElement('button'))")
+    assert [name for name, _ in serious(page, axe)] == ["button-name"]
+
+
+def test_the_start_page(look: BrowserContext, demo: str, axe: str, picture: Callable[[Page, str], None]) -> None:
+    page = look.new_page()
+    page.goto(demo)
+    expect(page.locator("main li")).to_have_count(1)
+    picture(page, "start")
+    assert serious(page, axe) == []
+    assert fits(page)
+
+
+def test_the_owners_screen(look: BrowserContext, demo: str, axe: str, picture: Callable[[Page, str], None]) -> None:
+    page = look.new_page()
+    page.goto(f"{demo}/me")
+    for step in ("raw", "encoded"):
+        expect(page.locator("#encode:enabled")).to_be_visible()
+        if step == "encoded":
+            page.click("#encode")
+            expect(page.locator("#submit")).to_be_visible()
+        picture(page, f"owner-{step}")
+        assert serious(page, axe) == []
+        assert fits(page)
+
+
+def test_the_collection_page(look: BrowserContext, demo: str, axe: str, picture: Callable[[Page, str], None]) -> None:
+    page = look.new_page()
+    [first, *_] = httpx.get(f"{demo}/v1/collections", trust_env=False).json()["collections"]
+    page.goto(f"{demo}/collections/{first['id']}")
+    expect(page.locator("#audit .badge.good")).to_have_count(2)
+    picture(page, "collection")
+    assert serious(page, axe) == []
+    assert fits(page)

@@ -1,0 +1,150 @@
+"""The data owner's story in a real browser: she encodes, sees what leaves, submits, is counted, and can leave again."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+
+def ask(demo: str, sql: str) -> dict[str, Any]:
+    return httpx.post(f"{demo}/v1/query", json={"tacit": 1, "sql": sql}, timeout=60, trust_env=False).json()["rows"][0]
+
+
+def listed(demo: str) -> list[dict[str, Any]]:
+    return list(httpx.get(f"{demo}/v1/collections", trust_env=False).json()["collections"])
+
+
+def play(page: Page, demo: str, person: int) -> str:
+    """Open the screen as one of the demo's people; return who she is to the services."""
+    page.goto(f"{demo}/me")
+    page.wait_for_selector("#person")
+    page.select_option("#person", index=person)
+    expect(page.locator("#encode")).to_be_visible()
+    return str(page.locator("#person").input_value())
+
+
+def encode(page: Page) -> str:
+    """Encode the rows of the service that is shown; return the report as the page shows it."""
+    page.click("#encode:enabled")
+    expect(page.locator("#submit")).to_be_visible()
+    return str(page.locator("#leaves").text_content())
+
+
+def test_she_encodes_sees_submits_and_is_counted(page: Page, demo: str) -> None:
+    before = ask(demo, "SELECT COUNT(*) AS n FROM shop WHERE device = 'ios'")["n"]
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.post_data) if request.post_data else None)
+    person = play(page, demo, 0)
+    leaves = encode(page)
+    report = json.loads(leaves)
+    assert report == {
+        "person": person,
+        "service": "shop",
+        "slot": 0,
+        "codes": report["codes"],
+        "public": {"device": "ios"},
+    }
+    assert sent == [], "nothing leaves before she submits"
+    expect(page.locator("text=Encode again")).to_be_disabled()
+    expect(page.locator("#why")).to_contain_text("drawn once a round")
+    shown = page.locator("#request").text_content()
+    page.click("#submit")
+    expect(page.locator("#receipt")).to_contain_text("The collector has your report")
+    assert sent == [shown], "what left is what was shown, byte for byte"
+    assert ask(demo, "SELECT COUNT(*) AS n FROM shop WHERE device = 'ios'")["n"] == before + 1
+    page.reload()
+    expect(page.locator("#receipt")).to_contain_text("The collector has your report")
+    assert page.locator("#leaves").text_content() == leaves
+    expect(page.locator("#history tbody tr")).to_have_count(1)
+
+
+def test_the_slider_says_what_can_be_learned_and_is_fixed_once_used(page: Page, demo: str) -> None:
+    play(page, demo, 1)
+    slider, promise = page.locator("#tier"), page.locator("#promise")
+    for presses, tier, most in (
+        ("ArrowLeft", "careful", "73.2"),
+        ("ArrowRight", "standard", "88.1"),
+        ("ArrowRight", "open", "95.3"),
+    ):
+        slider.focus()
+        page.keyboard.press(presses)
+        expect(promise).to_contain_text(f"to at most {most}\u00a0%")
+        expect(slider).to_have_attribute("aria-valuetext", re.compile(tier))
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    expect(promise).to_contain_text("88.1")
+    encode(page)
+    expect(slider).to_be_disabled()
+    expect(page.locator("main")).to_contain_text("A second choice would spend both")
+
+
+def test_the_cap_is_kept_over_services(page: Page, demo: str) -> None:
+    play(page, demo, 2)
+    encode(page)
+    page.fill("#cap", "2.5")
+    page.locator("#cap").blur()
+    page.click("#service-clinic")
+    expect(page.locator("#over")).to_contain_text("Your cap is reached")
+    expect(page.locator("#encode")).to_be_disabled()
+    expect(page.locator("svg[aria-label^='Spent']")).to_have_attribute("aria-label", "Spent: shop 2; 2 of 2.5.")
+
+
+def test_offline_reports_wait_and_leave_by_themselves(context: BrowserContext, page: Page, demo: str) -> None:
+    play(page, demo, 3)
+    encode(page)
+    context.set_offline(True)
+    page.click("#submit")
+    expect(page.locator("#outbox")).to_contain_text("1 report waits on this device")
+    expect(page.locator("#receipt")).to_contain_text("waits on this device")
+    context.set_offline(False)
+    expect(page.locator("#receipt")).to_contain_text("The collector has your report")
+    expect(page.locator("#outbox")).to_have_count(0)
+
+
+def test_another_device_is_refused_and_told_so(page: Page, demo: str) -> None:
+    """Somebody reported under her name before: the first one counts, and she sees the code of the refusal."""
+    play(page, demo, 3)
+    page.click("#service-orders")
+    report = json.loads(encode(page))
+    tier = next(one["id"] for one in listed(demo) if one["tier"] == "standard")
+    other = report | {"codes": [1 if report["codes"] == [0] else 0]}
+    httpx.post(f"{demo}/v1/collections/{tier}/reports", json={"tacit": 1, "reports": [other]}, trust_env=False)
+    page.click("#submit")
+    expect(page.locator("#receipt")).to_contain_text("report-differs")
+
+
+def test_forgetting_deletes_here_and_there(page: Page, demo: str) -> None:
+    play(page, demo, 2)
+    page.click("#service-clinic")
+    encode(page)
+    page.click("#submit")
+    expect(page.locator("#receipt")).to_be_visible()
+    before = ask(demo, "SELECT COUNT(*) AS n FROM clinic")["n"]
+    page.click("text=Forget me …")
+    page.click("dialog button.danger")
+    expect(page.locator("#receipt")).to_contain_text("Your report was deleted")
+    assert ask(demo, "SELECT COUNT(*) AS n FROM clinic")["n"] == before - 1
+    expect(page.locator("#history")).to_contain_text("forgotten")
+
+
+def test_all_of_it_can_be_downloaded(page: Page, demo: str) -> None:
+    play(page, demo, 1)
+    page.click("#service-orders")
+    leaves = encode(page)
+    with page.expect_download() as waiting:
+        page.click("text=Download all of it")
+    kept = json.loads(waiting.value.path().read_text())
+    assert kept["receipts"][0]["reports"][0]["body"] == leaves
+
+
+@pytest.mark.parametrize("path", ["/", "/me"])
+def test_pages_have_one_heading_and_a_way_past_the_navigation(page: Page, demo: str, path: str) -> None:
+    page.goto(f"{demo}{path}")
+    expect(page.locator("h1")).to_have_count(1)
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()

@@ -1,0 +1,75 @@
+/** What leaves: the exact bytes of each report beside the row they were drawn for, and what they could mean. */
+import type { Preview, Receipt } from "@tacit/client";
+import { probabilityBars, type Guess } from "../shared/charts.js";
+import { type Child, h } from "../shared/dom.js";
+import { listed, number, percent } from "../shared/numbers.js";
+import type { Rows } from "./rows.js";
+import type { State } from "./session.js";
+
+type Meaning = Preview["meanings"][number];
+
+/** Return the body of the request, as the network panel of a browser shows it. */
+export function requestText(leaves: readonly string[], key: string): string {
+  return `{"tacit":1,${key ? `"key":${JSON.stringify(key)},` : ""}"reports":[${leaves.join()}]}`;
+}
+
+export function leavesView(preview: Preview, rows: Rows, key: string): Child[] {
+  const bytes = new TextEncoder().encode(preview.leaves.join("")).length;
+  return [
+    h("div", { class: "grid" },
+      h("div", {}, h("h3", {}, "On this device"), h("pre", { id: "raw" }, rows.length ? rows.map((row) => JSON.stringify(row)).join("\n") : "no rows")),
+      h("div", {}, h("h3", {}, `What leaves: ${bytes} bytes`), h("pre", { id: "leaves" }, preview.leaves.join("\n")),
+        h("p", { class: "row" },
+          h("button", { type: "button", onclick: () => void navigator.clipboard.writeText(preview.leaves.join("\n")) }, "Copy"),
+          h("details", {}, h("summary", {}, "The whole request"), h("pre", { id: "request" }, requestText(preview.leaves, key)))))),
+    h("h3", {}, "What it could mean"),
+    ...preview.meanings.map(meaningView),
+    h("p", {}, h("small", {}, "Every code is possible for every row. The bars show what someone with no other knowledge would believe after " +
+      "seeing the code: that is all it tells, and your true values need not be among the likely ones.")),
+  ];
+}
+
+function meaningView(meaning: Meaning): HTMLElement {
+  const { code, about, cells, fitting, slot, kept } = meaning;
+  const topic = listed(about) || "whether there are rows";
+  const many = fitting === undefined ? "too many to list" : `${number(fitting, 9)} of ${number(cells, 9)}`;
+  return h("div", { class: "meaning" },
+    h("p", {}, `Report ${slot + 1}, code ${number(code, 16)} `, h("strong", {}, `is about ${topic} alone`),
+      cells > 1 ? `: ${many} possible answers fit it best. Yours is among them with probability ${percent(kept, 1)}.`
+        : ", and tells nothing."),
+    fitting !== undefined && cells > 1 && probabilityBars(guesses(meaning), `${many} answers fit best.`));
+}
+
+/** Return what someone with no other knowledge would believe: each fitting guess is `ratio` times as likely as another. */
+function guesses({ likely, fitting = 0, cells, ratio }: Meaning): Guess[] {
+  const total = fitting * ratio + cells - fitting;
+  const found = likely.map((label) => ({ label, probability: ratio / total, fits: true }));
+  if (fitting > likely.length) {
+    found.push({ label: `each of ${number(fitting - likely.length, 9)} more like these`, probability: ratio / total, fits: true });
+  }
+  const others = { label: `each of the other ${number(cells - fitting, 9)}`, probability: 1 / total, fits: false };
+  return fitting < cells ? [...found, others] : found;
+}
+
+const WORDS: Record<State, string> = {
+  raw: "not encoded", held: "encoded, still here", waiting: "waiting to be sent", stored: "received",
+  refused: "refused", forgotten: "forgotten",
+};
+
+export function stateBadge(state: State): HTMLElement {
+  const kind = { raw: "plain", held: "", waiting: "", stored: "good", refused: "bad", forgotten: "plain" }[state];
+  return h("span", { class: `badge ${kind}` }, WORDS[state]);
+}
+
+/** Say what became of a report. */
+export function receiptView(receipt: Receipt, state: State): HTMLElement {
+  const codes = [...new Set(receipt.reports.flatMap(({ code }) => code ? [code] : []))];
+  const said: Record<State, string> = {
+    raw: "", held: "", forgotten: "Your report was deleted. What was spent stays spent; the next round is open.",
+    waiting: "Your report waits on this device, and leaves by itself when the collector can be reached.",
+    stored: `The collector has your report: ${receipt.service}, ${receipt.day}, ε ${number(receipt.epsilon)}. Sending it again would change nothing.`,
+    refused: `The collector refused your report (${codes.join(", ")}). It is not sent again.`,
+  };
+  const kind = state === "stored" ? "good" : state === "refused" ? "bad" : "";
+  return h("p", { class: `notice ${kind}`, role: "status", id: "receipt" }, said[state]);
+}

@@ -1,0 +1,60 @@
+/** The person's record: budget over services, every receipt, and the way out. */
+import type { Receipt } from "@tacit/client";
+import { stackedBar } from "../shared/charts.js";
+import { type Child, download, h, scroller } from "../shared/dom.js";
+import { number } from "../shared/numbers.js";
+import { stateBadge } from "./leaves.js";
+import { type Session, stateOf } from "./session.js";
+
+export interface RecordView {
+  readonly session: Session;
+  readonly oncap: (cap: string) => void;
+  readonly onforget: () => void;
+}
+
+export function budgetBar({ history, budget }: Session): SVGElement {
+  const parts = new Map<string, number>();
+  for (const { service, epsilon } of history) parts.set(service, (parts.get(service) ?? 0) + epsilon);
+  const listed = [...parts].map(([label, value]) => ({ label, value }));
+  const words = listed.map(({ label, value }) => `${label} ${number(value)}`).join(", ") || "nothing yet";
+  return stackedBar(listed, budget.cap, `Spent: ${words}; ${number(budget.spent)} of ${number(budget.cap)}.`);
+}
+
+export function recordView({ session, oncap, onforget }: RecordView): Child[] {
+  const { history, budget, settings } = session;
+  const sure = h("dialog", { "aria-labelledby": "sure" },
+    h("h2", { id: "sure" }, "Forget me here?"),
+    h("p", {}, "Your reports are deleted on this device and at the collector, and you take no further part in this round. " +
+      "What was spent stays spent: deleting does not make anyone unlearn."),
+    h("form", { method: "dialog", class: "row" },
+      h("button", {}, "Stay"), h("button", { class: "danger", onclick: onforget }, "Forget me")));
+  return [
+    h("h3", {}, "Budget over all services and rounds"),
+    budgetBar(session),
+    h("p", { class: "row" },
+      h("span", {}, `${number(budget.spent)} of ${number(budget.cap)} spent, ${number(budget.left)} left.`),
+      h("label", { for: "cap" }, "My cap "),
+      h("input", {
+        id: "cap", type: "number", min: 0.1, max: 30, step: 0.1, value: settings.cap, size: 5,
+        onchange: (event) => oncap((event.target as HTMLInputElement).value),
+      })),
+    h("h3", {}, "What was sent"),
+    history.length ? scroller("Receipts", table(history)) : h("p", { class: "soft" }, "Nothing yet."),
+    h("p", { class: "row" },
+      h("button", {
+        type: "button", disabled: !history.length,
+        onclick: () => download("my-tacit-reports.json", JSON.stringify({ person: settings.person, receipts: history }, null, 1)),
+      }, "Download all of it"),
+      h("button", { type: "button", class: "danger", onclick: () => sure.showModal() }, "Forget me …")),
+    sure,
+  ];
+}
+
+function table(history: readonly Receipt[]): HTMLElement {
+  const head = ["Day", "Service", "Round", "Tier", "ε", "Reports", "State"];
+  return h("table", { id: "history" },
+    h("thead", {}, h("tr", {}, ...head.map((name) => h("th", { scope: "col" }, name)))),
+    h("tbody", {}, ...history.map((receipt) => h("tr", {},
+      h("td", {}, receipt.day), h("td", {}, receipt.service), h("td", {}, receipt.round || "–"), h("td", {}, receipt.tier || "–"),
+      h("td", {}, number(receipt.epsilon)), h("td", {}, receipt.reports.length), h("td", {}, stateBadge(stateOf(receipt)))))));
+}

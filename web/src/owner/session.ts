@@ -1,0 +1,130 @@
+/**
+ * The person at the screen: who she is, which round she looks at, her choice of tier, and what her wallet says.
+ *
+ * Her rows live in memory only. What is kept between visits is the wallet of the client (codes, costs, receipts) and, in
+ * the browser's own storage, who she is to the services, the key of the page, her cap, and which contracts she has seen.
+ */
+import { type Budget, type Client, connect, type Preview, type Receipt } from "@tacit/client";
+import type { Listed } from "../shared/api.js";
+import type { Round } from "../shared/rounds.js";
+import type { Contract } from "../shared/words.js";
+import type { Rows } from "./rows.js";
+
+const SETTINGS = "tacit.owner";
+const CAP = "4";
+
+/** What is remembered of a visitor beside her wallet. */
+export interface Settings {
+  readonly person: string;
+  readonly key: string;
+  readonly cap: string;
+}
+
+export type State = "raw" | "held" | "waiting" | "stored" | "refused" | "forgotten";
+
+export function readSettings(): Settings {
+  const kept = JSON.parse(localStorage.getItem(SETTINGS) ?? "{}") as Partial<Settings>;
+  return { person: kept.person ?? "", key: kept.key ?? "", cap: kept.cap ?? CAP };
+}
+
+export function keepSettings(settings: Settings): void {
+  localStorage.setItem(SETTINGS, JSON.stringify(settings));
+}
+
+/** One person in one round. */
+export class Session {
+  readonly #clients = new Map<string, Client>();
+  /** Everything her wallet holds, of all rounds. */
+  history: readonly Receipt[] = [];
+  budget: Budget = { cap: 0, spent: 0, left: 0 };
+  tier: Listed;
+
+  private constructor(readonly round: Round, readonly settings: Settings) {
+    this.tier = round.tiers[Math.floor(round.tiers.length / 2)]!;
+  }
+
+  static async open(round: Round, settings: Settings): Promise<Session> {
+    const session = new Session(round, settings);
+    await session.refresh();
+    return session;
+  }
+
+  close(): void {
+    for (const client of this.#clients.values()) client.close();
+  }
+
+  /** Read the wallet again; what was chosen in this round stays chosen. */
+  async refresh(): Promise<void> {
+    const client = await this.client();
+    [this.history, this.budget] = [await client.history(), await client.budget()];
+    const chosen = this.chosenTier();
+    if (chosen) this.tier = chosen;
+  }
+
+  /** The tier that this person has reported in, if any: a second one would spend both. */
+  chosenTier(): Listed | undefined {
+    return this.round.tiers.find(({ id }) => this.history.some(({ collection }) => collection === id));
+  }
+
+  /** Make the client of a tier; all of them share one wallet. Its contract is compared with its hash, and audited. */
+  async client(tier = this.tier): Promise<Client> {
+    const { person, key, cap } = this.settings;
+    const made = this.#clients.get(tier.id) ?? await connect(location.origin, {
+      collection: tier.id, person, cap, ...(key ? { key } : {}),
+    });
+    this.#clients.set(tier.id, made);
+    return made;
+  }
+
+  /** Draw a service's report, charge it and keep it; a second call finds the same one. */
+  async encode(service: string, rows: Rows): Promise<Preview> {
+    return (await this.client()).preview(service, rows);
+  }
+
+  /** Release what was drawn, and send it now. */
+  async submit(service: string, rows: Rows): Promise<string> {
+    const client = await this.client();
+    await client.rows(service, rows);
+    return this.send();
+  }
+
+  /** Send what waits; return what stands in the way, if anything does. */
+  async send(): Promise<string> {
+    const { problem } = await (await this.client()).flush({ seconds: 3 });
+    return problem?.message ?? "";
+  }
+
+  async forget(): Promise<string> {
+    const { problem } = await (await this.client()).forget({ seconds: 5 });
+    return problem?.message ?? "";
+  }
+
+  receipt(service: string): Receipt | undefined {
+    return this.history.find((one) => one.collection === this.tier.id && one.service === service);
+  }
+
+  state(service: string): State {
+    const receipt = this.receipt(service);
+    if (!receipt) return "raw";
+    return stateOf(receipt);
+  }
+
+  /** Reports that have been released but not acknowledged. */
+  waiting(): number {
+    return this.history.filter(({ held }) => !held)
+      .flatMap(({ reports }) => reports).filter(({ status }) => status === "waiting").length;
+  }
+}
+
+export function stateOf({ held, reports }: Receipt): State {
+  if (!reports.length) return "forgotten";
+  if (held) return "held";
+  return reports.some(({ status }) => status === "refused") ? "refused"
+    : reports.some(({ status }) => status === "waiting") ? "waiting" : "stored";
+}
+
+/** Fetch a tier's contract for its words; the client checks it for itself. */
+export async function contractOf(tier: Listed): Promise<Contract> {
+  const response = await fetch(`/v1/collections/${tier.id}`);
+  return await response.json() as Contract;
+}

@@ -1,0 +1,91 @@
+/** A contract in words: one sentence for each thing that is collected, so that two contracts can be compared. */
+import { number } from "./numbers.js";
+
+/** An attribute of a contract, as far as words need it. */
+export interface Attribute {
+  readonly name: string;
+  readonly kind: "ordinal" | "date" | "categorical" | "public";
+  readonly low?: number | string;
+  readonly high?: number | string;
+  readonly step?: number | string;
+  readonly cells?: number;
+  readonly dither?: boolean;
+  readonly outside?: "clamp";
+  readonly values?: readonly (string | number)[];
+  readonly other?: string | number;
+  readonly null?: boolean;
+}
+
+export interface Service {
+  readonly name: string;
+  readonly key: string;
+  readonly at_most?: number;
+  readonly sends?: number;
+  readonly optional?: boolean;
+  readonly attributes: readonly Attribute[];
+  readonly channels: readonly { readonly name: string; readonly epsilon: string }[];
+}
+
+export interface Contract {
+  readonly round: string;
+  readonly tier?: string;
+  readonly epsilon: string;
+  readonly mechanism?: string;
+  readonly services: readonly Service[];
+}
+
+/** Return a budget of a contract as a number; it is written as a decimal or a fraction. */
+export function budget(text: string): number {
+  const [top, bottom = "1"] = text.split("/");
+  return Number(top) / Number(bottom);
+}
+
+/** Return what a person's reports to a service spend together. */
+export function serviceBudget({ channels, sends = 1 }: Service): number {
+  return sends * channels.reduce((total, { epsilon }) => total + budget(epsilon), 0);
+}
+
+/** Return which values an attribute may have. */
+export function domainText(attribute: Attribute): string {
+  const { kind, low, high, step, values = [], other } = attribute;
+  if (kind === "public") return "anything";
+  if (kind === "categorical") {
+    const listed = values.slice(0, 12).join(", ") + (values.length > 12 ? ` and ${values.length - 12} more` : "");
+    return other === undefined ? listed : `${listed}; others count as ${other}`;
+  }
+  const steps = kind === "date" || Number(step ?? 1) === 1 ? "" : ` in steps of ${step}`;
+  const bound = (value: unknown): string => typeof value === "number" ? number(value, 12) : String(value);
+  return `${bound(low)} to ${bound(high)}${attribute.cells === undefined ? steps : ""}`;
+}
+
+/** Return what happens to an attribute's value before anything leaves. */
+export function treatmentText(attribute: Attribute): string {
+  if (attribute.kind === "public") return "Sent as it is: the service knows it anyway.";
+  const told = ["Perturbed, together with the rest of the row."];
+  if (attribute.cells !== undefined) {
+    told.push(attribute.dither === false
+      ? `First put into one of ${attribute.cells} bins.` : `First rounded at random to one of ${attribute.cells} values.`);
+  }
+  if (attribute.outside === "clamp") told.push("Values beyond the ends count as the ends.");
+  if (attribute.null) told.push("It may be withheld; nobody can tell that it was.");
+  return told.join(" ");
+}
+
+/** Return how many rows and reports a person has in a service. */
+export function rowsText({ at_most: most, sends = 1, optional }: Service): string {
+  const reports = sends === 1 ? "one report" : `${sends} reports`;
+  if (most === undefined) return `${optional ? "At most one" : "One"} row per person; everybody sends ${reports}.`;
+  return `Any number of rows, ${most} of which count; everybody sends ${reports}, also those who have none.`;
+}
+
+/** Return a contract as sentences, each of which stands for itself. */
+export function sentences(contract: Contract): string[] {
+  return [
+    `A person's reports of a round spend ε = ${budget(contract.epsilon)} in total.`,
+    ...contract.services.flatMap((service) => [
+      `${service.name} spends ε = ${serviceBudget(service)}. ${rowsText(service)}`,
+      ...service.attributes.map((attribute) =>
+        `${service.name}.${attribute.name}: ${domainText(attribute)}. ${treatmentText(attribute)}`),
+    ]),
+  ];
+}
