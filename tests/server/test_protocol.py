@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import socket
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -125,17 +127,31 @@ def test_questions_errors_and_numbers(collector: Serving, client: httpx.Client) 
     assert int(numbers["tacit_reports_known"]) == int(numbers["tacit_stored_total"])
 
 
-def test_the_same_report_on_sixteen_connections_is_stored_once(collector: Serving) -> None:
-    reports = reports_of(5_000, 50)
+@pytest.mark.parametrize("connections", [1, 16])
+def test_reports_that_come_several_times_are_stored_once(collector: Serving, connections: int) -> None:
+    """R5: reports are sent 1, 2, 3 and 5 times, one after the other or at once, in batches that overlap."""
+    reports = reports_of(5_000 * connections, 40)
+    times = (1, 2, 3, 5)
+    sendings = [[one for place, one in enumerate(reports) if number < times[place % 4]] for number in range(5)]
+    batches = [some[start : start + 7] for some in sendings for start in range(0, len(some), 7)]
+    with collector.client() as client, ThreadPoolExecutor(connections) as pool:
+        answers = list(pool.map(lambda some: statuses(client.post(collector.path, json=body_of(some))), batches))
+        found: dict[tuple[str, str, int], list[str]] = {}
+        for batch, answer in zip(batches, answers, strict=True):
+            for report, status in zip(batch, answer, strict=True):
+                found.setdefault((report["person"], report["service"], report["slot"]), []).append(status)
+        assert {tuple(sorted(each)) for each in found.values()} == {
+            (*("again",) * (count - 1), "stored") for count in times
+        }
+        before = refused(client)
+        other = [report | {"public": {"os": "other"}} for report in reports if report["service"] == "users"]
+        assert set(statuses(client.post(collector.path, json=body_of(other)))) == {"report-differs"}
+        assert refused(client) == before + len(other)
 
-    def send(_: int) -> list[str]:
-        with collector.client() as client:
-            return statuses(client.post(collector.path, json=body_of(reports)))
 
-    with ThreadPoolExecutor(16) as pool:
-        found = list(pool.map(send, range(32)))
-    for each in zip(*found, strict=True):
-        assert sorted(each) == ["again"] * 31 + ["stored"]
+def refused(client: httpx.Client) -> int:
+    numbers = dict(line.split() for line in client.get("/metrics").text.splitlines())
+    return int(numbers["tacit_refused_total"])
 
 
 def test_forgotten_people_are_gone_and_stay_away(collector: Serving, client: httpx.Client) -> None:
@@ -253,3 +269,27 @@ def test_a_column_takes_the_type_of_its_first_value(tmp_path: Path) -> None:
     text = {"person": 9, "service": "s", "slot": 0, "codes": [0], "public": {"fee": "x"}}
     assert collector.accept(collection.id, [text]).result() == [{"status": "refused", "code": "wrong-public"}]
     collector.close()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"not http at all\r\n\r\n",
+        b"GET /v1/collections HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX: " + b"x" * 20_000 + b"\r\n\r\n",
+        b"GET /v1/collections HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + b"X: y\r\n" * 9_000 + b"\r\n",
+        b"POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"POST /v1/query HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ],
+    ids=["not http", "long header", "many headers", "length", "chunk"],
+)
+def test_what_is_not_http_is_a_problem_too(collector: Serving, sent: bytes) -> None:
+    parts = urlsplit(collector.address)
+    with socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=10) as connection:
+        connection.sendall(sent)
+        received = b""
+        while chunk := connection.recv(4096):
+            received += chunk
+    head, _, content = received.partition(b"\r\n\r\n")
+    assert head.startswith((b"HTTP/1.1 400", b"HTTP/1.1 431"))
+    assert b"application/problem+json" in head
+    assert json.loads(content)["code"] in ("bad-request", "bad-body", "head-too-large")

@@ -15,6 +15,7 @@ from tacit.collection import Collection
 from tacit.errors import UsageError
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
+from tacit.server.connections import HEAD_BYTES, Connection
 from tacit.server.journal import Requests, journal
 from tacit.server.keys import Keys
 from tacit.server.settings import EVERYBODY, Settings
@@ -107,6 +108,9 @@ def serve_app(
         ssl_certfile=certificate,
         ssl_keyfile=private_key,
         timeout_graceful_shutdown=4,
+        http=Connection,
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        ws="none",
         server_header=False,
     )
     for how in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends by them, and raises them once more when it has

@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 
 from tacit.client.tokens import expiry, is_about
-from tacit.errors import AccessError
+from tacit.errors import AccessError, BodyError
 from tacit.server.bodies import read_body
+from tacit.server.connections import HEAD_BYTES
 from tacit.server.endpoints import Call, Endpoint, Server
 from tacit.server.judge import Person
 from tacit.server.settings import EVERYBODY
@@ -23,6 +24,9 @@ __all__ = ["admit", "proven"]
 
 async def admit(server: Server, endpoint: Endpoint, request: Request) -> Call:
     """Return a request with its body and key, or raise what is wrong with it."""
+    if sum(len(name) + len(value) for name, value in request.headers.raw) > HEAD_BYTES:
+        message = f"The head of a request has at most {HEAD_BYTES >> 10} KiB."
+        raise BodyError(message, code="head-too-large")
     body = await read_body(request, server.settings.body_seconds) if endpoint.method == "POST" else {}
     if endpoint.scope is None:
         return Call(request, body, None)

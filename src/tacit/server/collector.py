@@ -25,6 +25,7 @@ from tacit.privacy import decimal_text
 from tacit.server.inbox import Inbox, Status
 from tacit.server.judge import Judge, Person, Refused, Report, stored_key
 from tacit.server.log import Log, hash_of
+from tacit.server.room import has_room
 from tacit.server.shelf import Pending
 
 __all__ = ["Collector"]
@@ -52,7 +53,7 @@ class Collector:
 
     def __init__(self, folder: Path, store: str = "") -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # keys of people are in it
-        self.folder = folder
+        self.folder, self._elsewhere = folder, bool(store)
         self.inbox = Inbox(folder / "inbox.db", store)
         self.log = Log(folder / "log.db")
         self.database: Database = connect(store or folder / "reports.tacit")
@@ -148,8 +149,10 @@ class Collector:
         return deleted
 
     def move(self) -> int:
-        """Bring all complete reports from the inbox to the analytical database; return how many."""
+        """Bring all complete reports from the inbox to the analytical database, if there is room; return how many."""
         with self._moving:
+            if not self._elsewhere and not has_room(self.folder):
+                return 0
             return sum(
                 self._moved(collection, compiled)
                 for collection in self.database.collections

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from shutil import disk_usage
-
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from tacit.server.endpoints import Call, Endpoint, Server
+from tacit.server.room import free_bytes, is_scarce
 
 __all__ = ["HEALTH"]
-
-LITTLE_ROOM = 0.1
-"""Share of the disk below which somebody should look."""
 
 
 async def health(server: Server, call: Call) -> Response:
     """Say that reports can be taken, or that soon they cannot."""
     del call
-    free = disk_usage(server.collector.folder)
-    return JSONResponse({"status": "ok" if free.free > LITTLE_ROOM * free.total else "little-room"})
+    return JSONResponse({"status": "little-room" if is_scarce(server.collector.folder) else "ok"})
 
 
 async def metrics(server: Server, call: Call) -> Response:
@@ -27,7 +22,7 @@ async def metrics(server: Server, call: Call) -> Response:
     kept = server.collector.inbox.counts()
     numbers = {f"tacit_{name}_total": value for name, value in server.counts.items()}
     numbers |= {"tacit_reports_known": kept["known"], "tacit_reports_pending": kept["pending"]}
-    numbers |= {"tacit_disk_free_bytes": disk_usage(server.collector.folder).free}
+    numbers |= {"tacit_disk_free_bytes": free_bytes(server.collector.folder)}
     return PlainTextResponse("".join(f"{name} {value}\n" for name, value in numbers.items()))
 
 

@@ -151,7 +151,8 @@ class Inbox:
                     found = self._judge(group, judged)
                     for (place, number), kind in judged.kinds.items():
                         self._shelf.add_kind(place, number, kind)
-                    self._shelf.insert(judged.rows)
+                    if judged.rows:
+                        self._shelf.insert(judged.rows)
                 self._kinds |= judged.kinds
                 self._known, self._pending = self._known + len(judged.rows), self._pending + len(judged.rows)
         except OverloadedError as failure:

@@ -28,6 +28,7 @@ STATUS = {
     "slow-body": 408,
     "too-large": 413,
     "unknown-encoding": 415,
+    "head-too-large": 431,
     "slow-down": 429,
     "overloaded": 429,
     "engine": 400,

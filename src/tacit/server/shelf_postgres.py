@@ -149,8 +149,6 @@ class PostgresShelf:
 
     def insert(self, rows: Sequence[Row]) -> None:
         """Store new reports."""
-        if not rows:
-            return
         columns = _columns([row.identity for row in rows])
         known = "INSERT INTO tacit_known SELECT * FROM unnest(%s::int[], %s::text[], %s::int[], %s::bytea[])"
         self._writer.execute(known, [*columns, [row.digest for row in rows]])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from tacit.server.judge import Person
+from tacit.server.room import has_room
 from tacit.server.shelf import Identity, Pending, Place, Row
 from tacit.server.tombstones import Tombstones
 from tacit.server.versions import migrate
@@ -32,7 +34,7 @@ INSERT OR IGNORE INTO totals SELECT 1, count(*) FROM known WHERE NOT EXISTS (SEL
 class SqliteShelf:
     """Rows in a file."""
 
-    failures: tuple[type[Exception], ...] = (sqlite3.Error,)
+    failures: tuple[type[Exception], ...] = (sqlite3.Error, OSError)
 
     def __init__(self, path: Path, tombstones: Tombstones) -> None:
         self._path = path
@@ -103,7 +105,9 @@ class SqliteShelf:
         return {digest for digest, name in asked.items() if find(query, (name, digest)).fetchone() is not None}
 
     def insert(self, rows: Sequence[Row]) -> None:
-        """Store new reports."""
+        """Store new reports, as long as there is room for everything else."""
+        if not has_room(self._path.parent):
+            raise OSError(errno.ENOSPC, "")
         known = ((*row.identity, row.digest) for row in rows)
         self._writer.executemany("INSERT INTO known VALUES (?, ?, ?, ?)", known)
         pending = ((*row.identity, row.content) for row in rows)
