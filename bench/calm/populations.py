@@ -35,7 +35,7 @@ RICH = 50_000
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Rows of small whole numbers, the number of values of each column, and whether rows were drawn with replacement."""
+    """Rows of small whole numbers, the values of each column, and whether rows were drawn with replacement."""
 
     rows: np.ndarray
     sizes: tuple[int, ...]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ from tacit.oracles import Oracle
 
 __all__ = ["Likeliest", "likeliest", "rows_of"]
 
-ROUNDS = 2000
+ROUNDS = 1000
 STILL = 1e-5
 """Change of a frequency below which the search stops."""
 
@@ -45,31 +46,33 @@ class Likeliest:
         return self.rounds < ROUNDS
 
 
+@lru_cache(maxsize=256)
 def rows_of(oracle: Oracle) -> Array:
     """Return codes x cells: the chance of each code, given the cell."""
-    codes = np.arange(oracle.alphabet)
-    support = oracle.support(codes)
-    [inside], [outside] = np.argwhere(support)[:1], np.argwhere(~support)[:1]
-    weights = [oracle.weight(int(cell), int(code)) / oracle.denominator for code, cell in (outside, inside)]
-    return np.where(support, weights[1], weights[0])
+    cells, codes = range(oracle.domain), range(oracle.alphabet)
+    weights = [[oracle.weight(cell, code) / oracle.denominator for cell in cells] for code in codes]
+    return np.array(weights)
 
 
 def likeliest(oracles: Sequence[Oracle], counts: npt.NDArray[np.int64]) -> Likeliest:
-    """Return the frequencies under which these counts of codes are likeliest; an axis for each attribute."""
+    """Return the frequencies under which these counts of codes are likeliest.
+
+    There is an axis for each attribute; leading ones are counts by themselves.
+    """
     if math.prod(one.alphabet for one in oracles) > MOST_CELLS:
-        message = (
-            "Expectation maximisation looks at all combinations of codes; these attributes have too many together."
-        )
+        message = "Expectation maximisation looks at all combinations of codes; these attributes have too many."
         raise UnanswerableError(message, code="table-too-large")
-    seen = counts / counts.sum()
+    axes = tuple(range(counts.ndim - len(oracles), counts.ndim))
+    seen = counts / counts.sum(axis=axes, keepdims=True)
     chances = [rows_of(one) for one in oracles]
     inverses: list[Array] = [
         (one.support(np.arange(one.alphabet)).T.astype(np.float64) - float(one.lie)) / float(one.keep - one.lie)
         for one in oracles
     ]
     start = along(seen, inverses)
-    table = norm_sub(start.ravel()).reshape(start.shape)
-    table = 0.9 * table + 0.1 / table.size  # what starts at zero stays there
+    cells = math.prod(one.domain for one in oracles)
+    table = norm_sub(start.reshape(*start.shape[: axes[0]], cells)).reshape(start.shape)
+    table = 0.9 * table + 0.1 / cells  # what starts at zero stays there
     rounds, change = 0, np.inf
     while change > STILL and rounds < ROUNDS:
         rounds += 1

@@ -1,0 +1,53 @@
+"""The cells of the paper's figures 4, 5, 7, 8 and 9: data, attributes, size of questions, people, and what varies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["CELLS", "EPSILONS", "MIXED", "QUESTIONS", "RUNS", "SHAPES", "Cell", "name_of"]
+
+RUNS, QUESTIONS = 20, 50
+EPSILONS = (0.2, 0.6, 1.0, 1.4, 2.0)
+"""Every second of the paper's ten, and its ends."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One panel of figures 4 and 5."""
+
+    figure: str
+    data: str
+    attributes: int
+    asked: int
+    people: int
+
+
+BINARY = [(8, 3), (16, 3), (16, 6), (32, 3), (32, 6), (32, 8)]
+CELLS = [
+    *(Cell("4", "retail", d, k, 2**16) for d, k in BINARY),
+    Cell("5", "adult", 8, 3, 2**16),
+    Cell("5", "acs", 8, 3, 2**16),
+    *(Cell("4", "retail", d, k, 2**18) for d, k in BINARY),
+    Cell("5", "adult", 8, 3, 2**18),
+    Cell("5", "acs", 8, 3, 2**18),
+    Cell("5", "acs", 16, 6, 2**18),
+]
+"""In the order of importance."""
+
+SHAPES = [
+    *(("retail", 8, 3, 2**16, 0.6, shown, views) for shown in (1, 2, 3, 4, 6) for views in (4, 8, 16, 28)),
+    *(("retail", 8, 3, 2**16, epsilon, shown, 28) for epsilon in EPSILONS for shown in (1, 2, 3, 4, 6)),
+]
+"""Figure 7: data, attributes, size of questions, people, epsilon, attributes of a view, views."""
+
+MIXED = [
+    *(("8", "retail", 16, k, 2**16, epsilon, other) for k in (3, 6, 8) for epsilon in EPSILONS for other in (3, 6, 8)),
+    *(("9", "retail", 16, k, 2**18, epsilon, other) for epsilon in (0.5, 1.0, 1.5, 2.0) for k in (3, 5, 7, 10)
+      for other in sorted({3, k})),
+]  # fmt: skip
+"""Figures 8 and 9: figure, data, attributes, size of questions, people, epsilon, size that views are chosen for."""
+
+
+def name_of(*words: object) -> str:
+    """Return the name of a point."""
+    return " | ".join(map(str, words))
