@@ -70,7 +70,7 @@ def page(context: BrowserContext) -> Iterator[Page]:
     made.on("pageerror", lambda error: troubles.append(str(error)))
     made.on("console", lambda message: troubles.append(message.text) if "Content Security" in message.text else None)
     yield made
-    assert troubles == []
+    assert not troubles, "\n".join(troubles)
 
 
 @pytest.fixture

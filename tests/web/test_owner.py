@@ -24,7 +24,7 @@ def play(page: Page, demo: str, person: int) -> str:
     page.goto(f"{demo}/me")
     page.wait_for_selector("#person")
     page.select_option("#person", index=person)
-    expect(page.locator("#encode")).to_be_visible()
+    expect(page.locator("[aria-busy=false]")).to_be_attached()
     return str(page.locator("#person").input_value())
 
 

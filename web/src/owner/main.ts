@@ -25,6 +25,7 @@ class Screen {
   #trouble: unknown;
   #changed: { gone: string[]; came: string[] } | undefined;
   #busy = false;
+  #done = Promise.resolve();
   #session: Session | undefined;
 
   constructor(readonly demo: Demo, readonly rounds: readonly Round[]) {
@@ -45,8 +46,9 @@ class Screen {
     const settings = { ...readSettings(), ...more, person };
     keepSettings(settings);
     await this.#try(async () => {
-      this.#session?.close();
-      this.#session = undefined;
+      const left = this.#session;
+      this.#session = undefined; // if opening fails, nobody else is shown
+      left?.close();
       this.#session = await Session.open(round, settings);
       this.#service ||= round.services[0]!;
       this.#contracts = new Map(await Promise.all(round.tiers.map(async (tier) => [tier.id, await contractOf(tier)] as const)));
@@ -71,17 +73,20 @@ class Screen {
     return this.#contracts.get(this.#session!.tier.id)!;
   }
 
-  async #try(work: () => Promise<unknown>, focus?: string): Promise<void> {
-    this.#trouble = undefined;
-    this.#busy = true;
-    this.#draw();
-    try {
-      await work();
-    } catch (cause) {
-      this.#trouble = cause;
-    }
-    this.#busy = false;
-    this.#draw(focus);
+  /** Do one thing after another, and show what came of it. */
+  #try(work: () => Promise<unknown>, focus?: string): Promise<void> {
+    return this.#done = this.#done.then(async () => {
+      this.#trouble = undefined;
+      this.#busy = true;
+      this.#draw();
+      try {
+        await work();
+      } catch (cause) {
+        this.#trouble = cause;
+      }
+      this.#busy = false;
+      this.#draw(focus);
+    });
   }
 
   /** See whether the client has sent what waited: it does so by itself when the network is back. */
@@ -97,6 +102,7 @@ class Screen {
     const active = document.activeElement;
     const id = focus ?? active?.id;
     if (active instanceof HTMLElement && this.root.contains(active)) active.blur(); // what it has to say comes first
+    this.root.setAttribute("aria-busy", String(this.#busy));
     show(this.root, ...this.#parts());
     if (id) document.getElementById(id)?.focus();
   }
