@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Any, Protocol, Self
 
+from tacit.beta import beta_below
 from tacit.errors import UsageError
 
 __all__ = ["Estimate", "Origin", "t_quantile"]
@@ -47,30 +48,8 @@ def t_quantile(probability: float, freedom: float) -> float:
 
 
 def _upper_tail(t: float, freedom: float) -> float:
-    """Return P(T > t) for t > 0: half of the regularised incomplete beta function of n/2 and 1/2 at n/(n + t**2)."""
-    x, a, b = freedom / (freedom + t * t), freedom / 2, 0.5
-    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
-    if x < (a + 1) / (a + b + 2):
-        return front * _beta_fraction(a, b, x) / a / 2
-    return (1 - front * _beta_fraction(b, a, 1 - x) / b) / 2
-
-
-def _beta_fraction(a: float, b: float, x: float) -> float:
-    """Return the continued fraction of the incomplete beta function, by Lentz's method."""
-    tiny, c = 1e-300, 1.0
-    d = 1 / (1 - (a + b) * x / (a + 1) or tiny)
-    value = d
-    for m in range(1, 500):
-        for factor in (
-            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
-        ):
-            d = 1 / (1 + factor * d or tiny)
-            c = 1 + factor / c or tiny
-            value *= c * d
-        if abs(c * d - 1) < 1e-14:
-            break
-    return value
+    """Return P(T > t) for t > 0."""
+    return beta_below(freedom / 2, 0.5, freedom / (freedom + t * t)) / 2
 
 
 class Origin(Protocol):

@@ -22,7 +22,7 @@ REPOSITORY = ROOT.parent.parent
 
 LAYERS: list[set[str]] = [
     {"errors"},
-    {"randomness", "privacy", "client", "chain"},
+    {"randomness", "privacy", "client", "chain", "beta"},
     {"attributes"},
     {"schema"},
     {"oracles", "layouts", "plain", "datasets"},
@@ -39,7 +39,7 @@ LAYERS: list[set[str]] = [
     {"query", "advisor"},
     {"contributions"},
     {"collection"},
-    {"database", "foresight", "testing"},
+    {"database", "evidence", "foresight", "testing"},
     {"central", "functions", "server", "dbapi"},
     {"sqlalchemy"},
     {"cli"},

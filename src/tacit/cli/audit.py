@@ -3,26 +3,92 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from tacit.collection import Collection
+from tacit.errors import UsageError
+from tacit.evidence import Trials, audited, gather, run_trials, verify, write
+from tacit.server.log import Log
 
 __all__ = ["configure", "run"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("file", help="a contract (.json) or a collection file (.toml)")
+    parser.add_argument("files", nargs="*", metavar="file", help="contracts (.json) or collection files (.toml)")
+    parser.add_argument(
+        "--trials", type=float, metavar="N", help="also encode N people of each kind, and look at what came out"
+    )
+    parser.add_argument(
+        "--report", type=Path, metavar="DIR", help="write evidence: one page, JSON, contracts and the log"
+    )
+    parser.add_argument("--store", type=Path, metavar="FOLDER", help="the folder of `tacit serve`, for its log")
+    parser.add_argument("--verify", type=Path, metavar="DIR", help="check all claims of such a folder again")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the audit; exit code 1 if it fails."""
-    collection = Collection.from_file(options.file)
-    result = collection.audit()
+    """Print the audit, or check evidence; exit code 1 if anything fails."""
+    log = _log(options.store) if options.store else None
+    if options.verify:
+        return _verify(options.verify, log, as_json=options.json)
+    if not options.files:
+        message = "Name a collection file or a contract, or give --verify DIR."
+        raise UsageError(message, code="bad-option")
+    collections = [Collection.from_file(path) for path in options.files]
+    trials = {one.id: run_trials(one, int(options.trials)) for one in collections} if options.trials else {}
     if options.json:
-        print(json.dumps({"collection": collection.id} | result.to_data(), indent=1))
+        shown = [_data(one, trials) for one in collections]
+        print(json.dumps(shown[0] if len(shown) == 1 else shown, indent=1))
     else:
-        print(f"collection {collection.id}")
-        print(result)
-    return 0 if result.ok else 1
+        for one in collections:
+            print(f"collection {one.id}\n{one.audit()}")
+        for found in trials.values():
+            _print_trials(found)
+    if options.report:
+        made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        write(options.report, gather(collections, made=made, log=log, trials=trials), collections, log)
+        if not options.json:
+            print(f"evidence is in {options.report}; check it with tacit audit --verify {options.report}")
+    fine = all(one.audit().ok for one in collections) and all(found.ok for found in trials.values())
+    return 0 if fine else 1
+
+
+def _data(collection: Collection, trials: Mapping[str, Trials]) -> dict[str, object]:
+    data = audited(collection)
+    if collection.id in trials:
+        found = trials[collection.id]
+        data |= {"trials": {"ok": found.ok, "lower_bound": found.lower_bound, "problems": found.problems}}
+    return data
+
+
+def _print_trials(trials: Trials) -> None:
+    for where, bound in trials.lower_bound.items():
+        print(f"{where}: by what was encoded, epsilon is at least {bound:.6f}")
+    for problem in trials.problems:
+        print(f"FAILED: {problem}")
+
+
+def _log(folder: Path) -> list[str]:
+    if not (folder / "log.db").is_file():
+        message = f"{folder.name!r} is no folder of tacit serve: it has no log."
+        raise UsageError(message, code="no-store")
+    log = Log(folder / "log.db")
+    try:
+        return log.lines()
+    finally:
+        log.close()
+
+
+def _verify(folder: Path, log: Sequence[str] | None, *, as_json: bool) -> int:
+    verdicts = verify(folder, log=log)
+    words = {True: "PASS", False: "FAIL", None: "NOTE"}
+    if as_json:
+        print(json.dumps([{"claim": v.claim, "result": words[v.ok], "detail": v.detail} for v in verdicts], indent=1))
+    else:
+        for verdict in verdicts:
+            print(f"{words[verdict.ok]}  {verdict.claim}{verdict.detail and f'  ({verdict.detail})'}")
+    return 1 if any(verdict.ok is False for verdict in verdicts) else 0

@@ -19,8 +19,11 @@ async def query(server: Server, call: Call) -> Response:
     server.asking.take(call.key, 1)
     server.counts["questions"] += 1
     asker = call.key.name if call.key else ""
-    answer = await server.workers.do(server.collector.query, text, asker=asker, confidence=confidence)
-    return Response(answer.to_json(), media_type="application/json")
+
+    def answered() -> str:
+        return server.collector.query(text, asker=asker, confidence=confidence).to_json()
+
+    return Response(await server.workers.do(answered), media_type="application/json")
 
 
 QUESTIONS = (

@@ -1,0 +1,163 @@
+"""The claims as plain data: exact audits, a person's total over services, tiers and rounds, what is public, the log."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import tacit.errors
+from tacit.chain import read_chain
+from tacit.collection import Collection
+from tacit.evidence.trials import Trial, Trials
+from tacit.plain import service_data
+from tacit.privacy import decimal_text, log_above
+
+__all__ = ["audited", "code_hash", "gather", "read_trials", "summed"]
+
+Claims = dict[str, Any]
+
+PACKAGES = ("tacit", "numpy", "pyarrow", "duckdb", "sqlglot", "starlette", "uvicorn")
+
+
+def gather(
+    collections: Sequence[Collection],
+    *,
+    made: str,
+    log: Sequence[str] | None = None,
+    trials: Mapping[str, Trials] | None = None,
+) -> Claims:
+    """Return everything that is claimed.
+
+    Parameters
+    ----------
+    collections : sequence of Collection
+        Rounds and tiers that the same people may be in.
+    made : str
+        When.
+    log : sequence of str, optional
+        Lines of a collector's log.
+    trials : mapping, optional
+        Trials of the encoder by the ids of collections.
+    """
+    claims: Claims = {
+        "evidence": 1,
+        "made": made,
+        "program": _program(),
+        "collections": [_described(collection) for collection in collections],
+        "total": summed(collections),
+    }
+    if trials:
+        claims["trials"] = {name: [_trial(one) for one in found.found] for name, found in trials.items()}
+    if log is not None:
+        chain = read_chain(log)
+        events = Counter(entry["event"] for entry in chain.entries)
+        claims["log"] = {"entries": chain.head.entries, "head": chain.head.hash, "events": dict(sorted(events.items()))}
+    return claims
+
+
+def audited(collection: Collection) -> Claims:
+    """Return the exact audit as plain data; ratios are fractions as text."""
+    result = collection.audit()
+    data: Claims = json.loads(json.dumps(result.to_data()))  # lists, as they are read again
+    return {"collection": collection.id} | data | {"ratio": str(result.ratio)}
+
+
+def _described(collection: Collection) -> Claims:
+    contract = collection.contract
+    services = [
+        {
+            "service": one.service.name,
+            "mechanism": one.layout,
+            "reports": one.service.sends * len(one.channels),
+            "sensitive": [attribute.name for attribute in one.service.sensitive],
+            "public": [one.service.key, *(attribute.name for attribute in one.service.public)],
+            "membership": "hidden" if one.service.extras else "public",
+        }
+        for one in contract.services
+    ]
+    return {"round": contract.round, "tier": contract.tier, "services": services} | audited(collection)
+
+
+def summed(collections: Iterable[Collection]) -> Claims:
+    """Return a person's total: in a round she is in one tier of a schema; over rounds and schemas losses add up."""
+    worst: dict[tuple[str, str], Fraction] = {}
+    budget: dict[tuple[str, str], Fraction] = {}
+    bounded = True
+    for one in collections:
+        schema = json.dumps([service_data(service) for service in one.schema.services])
+        place, ratio = (one.contract.round, hashlib.sha256(schema.encode()).hexdigest()[:16]), one.audit().ratio
+        bounded &= ratio is not None
+        worst[place] = max(worst.get(place, Fraction(1)), ratio or Fraction(1))
+        budget[place] = max(budget.get(place, Fraction(0)), one.contract.epsilon)
+    ratio = Fraction(1)
+    for found in worst.values():
+        ratio *= found
+    return {
+        "rounds": [
+            {"round": name, "schema": schema, "epsilon": decimal_text(e)} for (name, schema), e in budget.items()
+        ],
+        "epsilon": decimal_text(sum(budget.values(), Fraction(0))),
+        "worst_loss": log_above(ratio) if bounded else None,
+        "ratio": str(ratio) if bounded else None,
+    }
+
+
+def _program() -> Claims:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {"code": code_hash(), "python": platform.python_version(), "packages": found}
+
+
+@cache
+def code_hash() -> str:
+    """Return the SHA-256 of the package's programs: names and contents, in order."""
+    root, digest = Path(tacit.errors.__file__).parent, hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _trial(one: Trial) -> Claims:
+    return {
+        "service": one.service,
+        "channel": one.channel,
+        "first": one.first,
+        "second": one.second,
+        "epsilon": decimal_text(one.epsilon),
+        "trials": one.trials,
+        "told": list(one.told),
+        "supported": list(one.supported),
+        "expected": [str(chance) for chance in one.expected],
+    }
+
+
+def read_trials(data: Iterable[Mapping[str, Any]]) -> Trials:
+    """Return trials from plain data, so that their bounds can be computed again."""
+    return Trials(
+        tuple(
+            Trial(
+                one["service"],
+                one["channel"],
+                one["first"],
+                one["second"],
+                Fraction(one["epsilon"]),
+                one["trials"],
+                (one["told"][0], one["told"][1]),
+                (one["supported"][0], one["supported"][1]),
+                (Fraction(one["expected"][0]), Fraction(one["expected"][1])),
+            )
+            for one in data
+        )
+    )

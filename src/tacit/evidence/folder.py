@@ -1,0 +1,133 @@
+"""Evidence as a folder: `evidence.json` with the claims, `index.html`, the contracts, and the log; and checking it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacit.chain import Head, read_chain
+from tacit.collection import Collection
+from tacit.errors import TacitError, UsageError
+from tacit.evidence.claims import audited, code_hash, gather, read_trials, summed
+from tacit.evidence.page import page, shown_loss, written
+from tacit.evidence.trials import Trials, expectations
+
+__all__ = ["Verdict", "verify", "write"]
+
+Claims = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One claim that was checked again: whether it holds, or None where this program cannot tell."""
+
+    claim: str
+    ok: bool | None
+    detail: str = ""
+
+
+def write(folder: Path, claims: Claims, collections: Sequence[Collection], log: Sequence[str] | None = None) -> None:
+    """Write a folder of evidence."""
+    (folder / "contracts").mkdir(parents=True, exist_ok=True)
+    for collection in collections:
+        (folder / "contracts" / f"{collection.id}.json").write_text(collection.to_json(), encoding="utf-8")
+    if log is not None:
+        (folder / "log.jsonl").write_text("".join(f"{line}\n" for line in log), encoding="utf-8")
+    (folder / "evidence.json").write_text(written(claims), encoding="utf-8")
+    (folder / "index.html").write_text(page(claims), encoding="utf-8")
+
+
+def verify(folder: Path, *, log: Sequence[str] | None = None) -> list[Verdict]:
+    """Check every claim of a folder again, from the contracts and the log; ``log`` is what the collector has now."""
+    try:
+        claims = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))
+        if claims["evidence"] != 1:
+            message = "This evidence is of another version. Use the tacit that made it."
+            raise UsageError(message, code="evidence-version")
+        return list(_verdicts(folder, claims, log))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as cause:
+        if isinstance(cause, TacitError):
+            raise
+        message = (
+            f"{folder.name} holds no evidence that can be read ({type(cause).__name__}). Name a folder of --report."
+        )
+        raise UsageError(message, code="no-evidence") from None
+
+
+def _verdicts(folder: Path, claims: Claims, log: Sequence[str] | None) -> Iterator[Verdict]:
+    collections = []
+    for claimed in claims["collections"]:
+        name = claimed["collection"]
+        collection = _contract(folder, name)
+        yield Verdict(f"contract {name[:16]} has the hash it is named by", collection is not None)
+        if collection is None:
+            continue
+        collections.append(collection)
+        found = audited(collection)
+        for mine, stated in zip(found["channels"], claimed["channels"], strict=False):
+            where = f"{mine['service']}, {mine['channel']}"
+            yield Verdict(
+                f"channel {where}: worst ratio, exactly", mine == stated, f"realised {shown_loss(mine['realised'])}"
+            )
+        yield Verdict("channels are complete", len(found["channels"]) == len(claimed["channels"]))
+        same = all(found[word] == claimed[word] for word in ("ok", "epsilon", "worst_loss", "ratio"))
+        yield Verdict(f"total of {name[:16]}", same and found["ok"], f"at most {shown_loss(found['worst_loss'])}")
+    described = gather(collections, made=claims["made"])["collections"]
+    yield Verdict("services, what is public, rounds and tiers", described == claims["collections"])
+    yield Verdict("a person's total over all of it", summed(collections) == claims["total"])
+    yield _code(claims["program"])
+    for name, data in claims.get("trials", {}).items():
+        trials = read_trials(data)
+        complete = any(one.id == name and _is_complete(trials, one) for one in collections)
+        yield Verdict(f"trials of {name[:16]}", trials.ok and complete, "; ".join(trials.problems))
+    if "log" in claims:
+        yield from _log(folder, claims["log"], log)
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    yield Verdict("the page says what the claims say", text == page(claims))
+
+
+def _is_complete(trials: Trials, collection: Collection) -> bool:
+    """Tell whether there are trials of every channel, against the budgets and chances of the contract."""
+    expected = expectations(collection)
+    if len(trials.found) != len(expected):
+        return False
+    stated = {(one.service, one.channel, one.first, one.second): (one.epsilon, one.expected) for one in trials.found}
+    return stated == {place: (epsilon, chances) for place, (epsilon, _, chances) in expected.items()}
+
+
+def _contract(folder: Path, name: str) -> Collection | None:
+    """Return a contract of the folder if its hash is its name."""
+    try:
+        collection = Collection.from_json((folder / "contracts" / f"{name}.json").read_text(encoding="utf-8"))
+    except (OSError, TacitError):
+        return None
+    return collection if collection.id == name else None
+
+
+def _code(program: Claims) -> Verdict:
+    """Compare programs: of the same version they must be equal; another version can only check the other claims."""
+    mine = gather((), made="")["program"]["packages"].get("tacit")
+    same = program["code"] == code_hash()
+    if same or mine == program["packages"].get("tacit"):
+        return Verdict("the program is this one", same)
+    return Verdict(
+        "the program is this one", None, "another version made this; its numbers were computed again by mine"
+    )
+
+
+def _log(folder: Path, claimed: Claims, now: Sequence[str] | None) -> Iterator[Verdict]:
+    head = Head(claimed["entries"], claimed["head"])
+    chain = read_chain((folder / "log.jsonl").read_text(encoding="utf-8").splitlines()).since(head)
+    where = f"line {chain.position}: {chain.problem}" if chain.problem else f"{head.entries} entries"
+    yield Verdict("the log is an unbroken chain up to its recorded head", chain.ok and chain.head == head, where)
+    counted: dict[str, int] = {}
+    for entry in chain.entries:
+        counted[entry["event"]] = counted.get(entry["event"], 0) + 1
+    yield Verdict("events of the log", counted == claimed["events"])
+    if now is not None:
+        later = read_chain(now).since(head)
+        where = f"line {later.position}: {later.problem}" if later.problem else f"{len(now)} entries now"
+        yield Verdict("the collector's log goes on from there", later.ok, where)

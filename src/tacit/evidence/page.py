@@ -1,0 +1,176 @@
+"""The claims as one page for people: no scripts, nothing from elsewhere, light and dark, made to be printed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+from tacit.evidence.claims import read_trials
+
+__all__ = ["page", "shown_loss", "written"]
+
+Claims = dict[str, Any]
+
+STYLE = """
+:root { color-scheme: light dark; --line: #8884; --good: #1a7f37; --bad: #b42318; }
+@media (prefers-color-scheme: dark) { :root { --good: #4cc36e; --bad: #ff8379; } }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 0 auto; padding: 2rem 1rem; }
+h1 { font-size: 1.6rem; margin: 0; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
+.big { font-size: 1.15rem; padding: 1rem; border: 1px solid var(--line); border-radius: .5rem; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; }
+th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+code { font: .82rem ui-monospace, monospace; overflow-wrap: anywhere; }
+.good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; } details { margin: .3rem 0; }
+@media print { body { max-width: none; padding: 0; font-size: 10pt; } details { display: block; }
+  tr, .big { break-inside: avoid; } }
+"""
+
+
+def page(claims: Claims) -> str:
+    """Return the page of some claims: a function of them alone, so that it can be checked."""
+    total = claims["total"]
+    fine = all(one["ok"] for one in claims["collections"]) and total["worst_loss"] is not None
+    word = '<span class="good">✓ holds</span>' if fine else '<span class="bad">✗ FAILS</span>'
+    most = total["worst_loss"] if total["worst_loss"] is not None else math.inf
+    parts = [
+        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>",
+        f"<title>Privacy evidence</title><style>{STYLE}</style><h1>Privacy evidence</h1>",
+        f"<p>Made {_(claims['made'])}</p>",
+        f"<p class=big>{word}: whatever a person's records are, everything she sends in the rounds below changes the "
+        f"odds between any two possibilities by at most e<sup>{most:.9g}</sup>, whoever looks at it and whatever else "
+        f"they know. The declared budget is {_(total['epsilon'])}. Somebody who was 50 % sure of a fact about her can "
+        f"become at most {_percent(most)} sure.</p>",
+        "<p>Check every claim on this page again with <code>tacit audit --verify</code> and the folder it is in.</p>",
+        *(_collection(one) for one in claims["collections"]),
+        _total(total),
+        *([_trials(claims["trials"])] if "trials" in claims else []),
+        *([_log(claims["log"])] if "log" in claims else []),
+        _program(claims["program"]),
+        f"<p>SHA-256 of <code>evidence.json</code>: <code>{_digest(claims)}</code></p>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _digest(claims: Claims) -> str:
+    """Return the hash of the claims as they are written."""
+    return hashlib.sha256(written(claims).encode()).hexdigest()
+
+
+def written(claims: Claims) -> str:
+    """Return the text of the claims."""
+    return json.dumps(claims, indent=1)
+
+
+def _(text: object) -> str:
+    return escape(str(text))
+
+
+def _percent(loss: float) -> str:
+    return f"{100 / (1 + math.exp(-loss)):.1f} %"
+
+
+def shown_loss(loss: float | None) -> str:
+    """Return a loss in nats; None has no bound."""
+    return "without bound" if loss is None else f"{loss:.9f}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table; cells are HTML."""
+    cells = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
+    return f"<div class=scroll><table><tr>{''.join(f'<th>{one}</th>' for one in head)}</tr>{cells}</table></div>"
+
+
+def _cell(content: object, *, number: bool = False) -> str:
+    return f"<td{' class=number' if number else ''}>{content}</td>"
+
+
+def _collection(one: Claims) -> str:
+    named = ", ".join(_(one[word]) for word in ("round", "tier") if one[word]) or "unnamed"
+    services = _table(
+        ["service", "mechanism", "reports", "perturbed", "known to the collector as it is", "taking part"],
+        (
+            [
+                _cell(_(s["service"])),
+                _cell(_(s["mechanism"])),
+                _cell(s["reports"], number=True),
+                _cell(_(", ".join(s["sensitive"]))),
+                _cell(_(", ".join(s["public"]))),
+                _cell(s["membership"]),
+            ]
+            for s in one["services"]
+        ),
+    )
+    proof = _table(
+        ["service", "channel", "reports", "budget", "realised", "worst ratio, exactly", "where", ""],
+        (
+            [
+                _cell(_(c["service"])),
+                _cell(_(c["channel"])),
+                _cell(c["reports"], number=True),
+                _cell(_(c["epsilon"]), number=True),
+                _cell(shown_loss(c["realised"]), number=True),
+                _cell(f"<code>{_(c['ratio'])}</code>"),
+                _cell(_(f"{c['oracle']}, code {c['code']}, cells {c['cells'][0]} and {c['cells'][1]}")),
+                _cell('<span class="good">✓</span>' if c["ok"] else '<span class="bad">✗</span>'),
+            ]
+            for c in one["channels"]
+        ),
+    )
+    return (
+        f"<h2>Collection {named}</h2><p><code>{_(one['collection'])}</code></p>{services}"
+        f"<p>What one code can tell at most, from the integers that devices compare their draws with:</p>{proof}"
+        f"<p>A person's total in this collection is at most {shown_loss(one['worst_loss'])}; "
+        f"the budget is {_(one['epsilon'])}.</p>"
+        f"<details><summary>The total as a fraction</summary><code>{_(one['ratio'])}</code></details>"
+    )
+
+
+def _total(total: Claims) -> str:
+    rows = ([_cell(_(one["round"] or "unnamed")), _cell(_(one["epsilon"]), number=True)] for one in total["rounds"])
+    return (
+        "<h2>A person over all of this</h2><p>In a round a person is in one tier, and all services of the round share "
+        f"its budget. Rounds add up.</p>{_table(['round', 'budget of the largest tier'], rows)}"
+    )
+
+
+def _trials(trials: Claims) -> str:
+    parts = []
+    for name, data in trials.items():
+        found = read_trials(data)
+        bounds = found.lower_bound
+        budgets = {f"{one.service}, {one.channel}": one.epsilon for one in found.found}
+        rows = (
+            [_cell(_(where)), _cell(f"{bound:.6f}", number=True), _cell(f"{float(budgets[where]):g}", number=True)]
+            for where, bound in bounds.items()
+        )
+        told = "".join(f'<p class="bad">✗ {_(problem)}</p>' for problem in found.problems)
+        table = _table(["channel", "surely at least", "budget"], rows)
+        parts.append(
+            f"<p><code>{_(name[:16])}…</code></p>{table}{told or '<p class=good>✓ nothing speaks against it</p>'}"
+        )
+    return (
+        "<h2>What the encoder really sent</h2><p>Lower bounds of epsilon by Clopper and Pearson, from people of two "
+        f"kinds encoded by the public encoder; all bounds hold together but for a chance of 1e-6.</p>{''.join(parts)}"
+    )
+
+
+def _log(log: Claims) -> str:
+    rows = ([_cell(_(event)), _cell(count, number=True)] for event, count in log["events"].items())
+    return (
+        f"<h2>The log</h2><p>{log['entries']} entries, each with the hash of the one before; the last one's is "
+        f"<code>{_(log['head'])}</code>. The lines are in <code>log.jsonl</code>. Keep this page: entries that are cut "
+        f"off later are found against it.</p>{_table(['event', 'times'], rows)}"
+    )
+
+
+def _program(program: Claims) -> str:
+    packages = ", ".join(f"{_(name)} {_(number)}" for name, number in program["packages"].items())
+    return (
+        f"<h2>The program</h2><p>SHA-256 of its source: <code>{_(program['code'])}</code></p>"
+        f"<p>Python {_(program['python'])}; {packages}</p>"
+    )

@@ -1,0 +1,217 @@
+"""An empirical check of the shipped encoder: encode two records often, and bound how well their reports differ.
+
+The exact audit proves what the contract's integers do. Trials look at what really comes out of `Collection.encode`
+with the system's generator. For two people with other records, the event that a code supports the one's cell and
+not the other's tells them apart best. Clopper and Pearson's bounds of its two probabilities give a lower bound of the
+realised epsilon; and how often cells are supported must agree with the exact channel, so that encoders which are too
+private, or private in another way, are found, too. All bounds of a run hold together but for a chance of 1e-6.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tacit.beta import proportion_bounds
+from tacit.collection import Collection
+from tacit.contract import Channel, CompiledView, ServiceContract
+from tacit.schema import Categorical, Service
+
+__all__ = ["FALSE_ALARM", "Encode", "Trial", "Trials", "expectations", "run_trials"]
+
+FALSE_ALARM = 1e-6
+"""Chance that anything at all is reported about an encoder that is right."""
+
+BOUNDS = 6
+"""Of each trial: two of the event that tells, four of how often a cell is supported."""
+
+AT_ONCE = 100_000
+"""People who are encoded together."""
+
+Encode = Callable[..., Mapping[str, pa.Table]]
+Counts = dict[str, int]
+Place = tuple[str, str, str, str]
+"""Service, channel, and two kinds of people."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How often two kinds of people sent what tells the first from the second."""
+
+    service: str
+    channel: str
+    first: str
+    second: str
+    epsilon: Fraction
+    trials: int
+    told: tuple[int, int]
+    """Codes that support the first one's cell only, sent by the first and by the second."""
+    supported: tuple[int, int]
+    """Codes that support the first one's cell, sent by the first and by the second."""
+    expected: tuple[Fraction, Fraction]
+    """Exact chances of those."""
+
+    def lower_bound(self, alpha: float) -> float:
+        """Return an epsilon that the channel surely exceeds, but for a chance of twice alpha."""
+        low, _ = proportion_bounds(self.told[0], self.trials, alpha)
+        _, high = proportion_bounds(self.told[1], self.trials, alpha)
+        return math.log(low / high) if low > 0 else -math.inf
+
+    def problem(self, alpha: float) -> str:
+        """Return what is wrong; empty if nothing is."""
+        if self.lower_bound(alpha) > self.epsilon:
+            return "tells more than its budget"
+        for count, chance in zip(self.supported, self.expected, strict=True):
+            low, high = proportion_bounds(count, self.trials, alpha)
+            if not low <= chance <= high:
+                return "is not the channel of the contract"
+        return ""
+
+
+@dataclass(frozen=True)
+class Trials:
+    """All trials of a collection."""
+
+    found: tuple[Trial, ...]
+
+    @property
+    def alpha(self) -> float:
+        """Chance of being wrong that each bound has: all of them together have one in a million."""
+        return FALSE_ALARM / max(1, BOUNDS * len(self.found))
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong, channel by channel."""
+        judged = [(one, one.problem(self.alpha)) for one in self.found]
+        return [f"{one.service}, {one.channel}, {one.first} and {one.second}: {why}" for one, why in judged if why]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing speaks against the encoder."""
+        return not self.problems
+
+    @property
+    def lower_bound(self) -> dict[str, float]:
+        """The largest lower bound of each channel, by service and name."""
+        found: dict[str, float] = {}
+        for one in self.found:
+            name = f"{one.service}, {one.channel}"
+            found[name] = max(found.get(name, -math.inf), one.lower_bound(self.alpha))
+        return found
+
+
+def run_trials(collection: Collection, trials: int, *, encode: Encode | None = None) -> Trials:
+    """Encode people of each kind as often as is said, by the public encoder or another one, and count."""
+    encoder: Encode = encode or collection.encode
+    services = [one for one in collection.contract.services if not one.derived]  # baselines round at random first
+    counts: dict[Place, Counts] = {}
+    pairs = [(one, first, second) for one in services for first, second in _pairs(one)]
+    for kind in ("low", "high", "none"):
+        for start in range(0, trials, AT_ONCE):
+            people = range(start, min(start + AT_ONCE, trials))
+            tables = {one.service.name: _rows(one.service, kind, people) for one in collection.contract.services}
+            reports = encoder(people=people, **tables)
+            for one, first, second in pairs:
+                if kind in (first, second):
+                    _count(one, (first, second), kind, reports[one.service.name], counts)
+    return Trials(tuple(_trials(collection, trials, counts)))
+
+
+def _pairs(compiled: ServiceContract) -> list[tuple[str, str]]:
+    """Return the ordered pairs of people that are compared: extreme values, and no row where that is possible."""
+    pairs = [("low", "high"), ("high", "low")]
+    return [*pairs, ("none", "low"), ("low", "none")] if compiled.extras else pairs
+
+
+def _rows(service: Service, kind: str, people: range) -> dict[str, Any]:
+    """Return a table in which everybody has the same rows: as many as count, with the least or greatest values."""
+    each = service.rows_at_most
+    if kind == "none" and not service.one_to_one:
+        people = people[:0]
+    columns: dict[str, Any] = {service.key: np.repeat(np.arange(people.start, people.stop), each)}
+    for attribute in service.attributes:
+        if attribute in service.public:
+            value: Any = "public"
+        elif isinstance(attribute, Categorical):
+            value = attribute.values[-1 if kind == "high" else 0]
+        else:
+            value = attribute.high if kind == "high" else attribute.low  # type: ignore[union-attr]
+        columns[attribute.name] = pa.array([value]).take(pa.array(np.zeros(each * len(people), dtype=np.int64)))
+    return columns
+
+
+def _cells(compiled: ServiceContract, view: CompiledView, kind: str) -> tuple[int, ...]:
+    """Return the cell of a kind of people in each active attribute of a view."""
+    sizes = view.oracle.sizes
+    if kind == "none" and compiled.extras:
+        return (sizes[0] - compiled.extras, *(0 for _ in sizes[1:]))
+    levels = [(compiled.levels[i], view.levels[i]) for i in view.active]
+    last = [one.size - 1 - one.has_null for one, _ in levels]
+    return tuple(
+        one[depth].cell_of(most if kind == "high" else 0) for (one, depth), most in zip(levels, last, strict=True)
+    )
+
+
+def _count(
+    compiled: ServiceContract, pair: tuple[str, str], kind: str, table: pa.Table, counts: dict[Place, Counts]
+) -> None:
+    """Add up how often people of a kind sent codes that support the first one's cell, and not the second one's."""
+    channels, codes = np.asarray(table.column("channel")), np.asarray(table.column("code"))
+    side = "first" if kind == pair[0] else "second"
+    for index, channel in enumerate(compiled.channels):
+        mine = codes[channels == index]
+        offsets = np.array([view.offset for view in channel.views])
+        views = np.searchsorted(offsets, mine, side="right") - 1
+        counted = counts.setdefault((compiled.service.name, channel.name, *pair), {})
+        for number, view in enumerate(channel.views):
+            own = mine[views == number] - view.offset
+            if not len(own):
+                continue
+            first, second = (_supports(view, _cells(compiled, view, one), own) for one in pair)
+            for name, marks in (("told", first & ~second), ("supported", first)):
+                counted[f"{name} {side}"] = counted.get(f"{name} {side}", 0) + int(marks.sum())
+
+
+def _supports(view: CompiledView, cells: tuple[int, ...], codes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Return which codes support a cell."""
+    marks = [np.eye(1, size, cell)[0] for size, cell in zip(view.oracle.sizes, cells, strict=True)]
+    found: npt.NDArray[np.bool_] = view.oracle.sums([marks], codes) > 0.5
+    return found
+
+
+def expectations(collection: Collection) -> dict[Place, tuple[Fraction, int, tuple[Fraction, Fraction]]]:
+    """Return what is compared: of each channel and pair the budget, the reports of a person, and the exact chances."""
+    found = {}
+    for compiled in collection.contract.services:
+        for channel, pair in itertools.product(compiled.channels, [] if compiled.derived else _pairs(compiled)):
+            chances = _chance(compiled, channel, pair, pair[0]), _chance(compiled, channel, pair, pair[1])
+            place = compiled.service.name, channel.name, *pair
+            found[place] = channel.epsilon, compiled.service.sends, chances
+    return found
+
+
+def _trials(collection: Collection, trials: int, counts: dict[Place, Counts]) -> Iterator[Trial]:
+    for place, (epsilon, sends, chances) in expectations(collection).items():
+        told, supported = (
+            (counts[place].get(f"{name} first", 0), counts[place].get(f"{name} second", 0))
+            for name in ("told", "supported")
+        )
+        yield Trial(*place, epsilon, trials * sends, told, supported, chances)
+
+
+def _chance(compiled: ServiceContract, channel: Channel, pair: tuple[str, str], kind: str) -> Fraction:
+    """Return the exact chance that people of a kind send a code that supports the first one's cell."""
+    total = Fraction(0)
+    for index, view in enumerate(channel.views):
+        share = Fraction(channel.view_weight(index), view.oracle.span)
+        same = _cells(compiled, view, pair[0]) == _cells(compiled, view, kind)
+        total += share * (view.oracle.keep if same else view.oracle.lie)
+    return total

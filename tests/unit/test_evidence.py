@@ -1,0 +1,166 @@
+"""S11: evidence is a page, JSON and contracts; every claim is checked again, and whatever was changed fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tacit as tc
+from tacit.chain import START, next_line
+from tacit.cli import main
+from tacit.evidence import gather, run_trials, verify, write
+from tacit.server.log import Log
+
+ORDERS = tc.Service("orders", key="uid", at_most=2, attributes=[tc.Categorical("item", ["x", "y"])])
+USERS = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", 0, 9), tc.Public("os")])
+SCHEMA = tc.Schema([USERS, ORDERS])
+COLLECTIONS = [tc.Collection(SCHEMA, epsilon, tier=tier) for epsilon, tier in ((1.0, "careful"), (2.0, "open"))]
+COLLECTIONS += [tc.Collection(SCHEMA, 0.5, round="<b>next</b>")]
+
+
+def lines(count: int) -> list[str]:
+    made, head = [], START
+    for number in range(count):
+        line, head = next_line(head, time="2026-11-15T00:00:00+00:00", event="question", details={"n": number})
+        made.append(line)
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    trials = {COLLECTIONS[0].id: run_trials(COLLECTIONS[0], 2_000)}
+    claims = gather(COLLECTIONS, made="2026-11-15T00:00:00+00:00", log=lines(5), trials=trials)
+    write(tmp_path, claims, COLLECTIONS, lines(5))
+    return tmp_path
+
+
+def failing(folder: Path, log: list[str] | None = None) -> list[str]:
+    return [verdict.claim for verdict in verify(folder, log=log) if verdict.ok is False]
+
+
+def test_untouched_evidence_passes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert failing(folder) == []
+    assert failing(folder, lines(9)) == []
+    assert main(["audit", "--verify", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert said.count("PASS") == len(said.splitlines()) > 12
+    claims = json.loads((folder / "evidence.json").read_text())
+    assert claims["total"]["epsilon"] == "2.5", "the larger tier of one round, and the other round"
+    assert 2.4 < claims["total"]["worst_loss"] <= 2.5000001
+
+
+def leaves(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if isinstance(data, dict | list):
+        for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+            yield from leaves(value, (*path, key))
+    else:
+        yield path
+
+
+def changed(data: Any, path: tuple[Any, ...]) -> Any:
+    copy = json.loads(json.dumps(data))
+    place = copy
+    for key in path[:-1]:
+        place = place[key]
+    value = place[path[-1]]
+    place[path[-1]] = (
+        (not value) if isinstance(value, bool) else value + 1 if isinstance(value, int | float) else value + "1"
+    )
+    return copy
+
+
+CLAIMS = ("collections", "total", "log", "code", "epsilon", "expected")
+"""What can be computed again; when evidence was made, and what was counted in trials, can not."""
+
+
+def test_whatever_is_claimed_otherwise_fails_though_the_page_is_made_anew(tmp_path: Path) -> None:
+    """Each leaf of the claims is changed alone, by one or by a letter, by somebody who also rewrites the page."""
+    one = COLLECTIONS[:1]
+    trials = {one[0].id: run_trials(one[0], 500)}
+    claims = gather(one, made="2026-11-15T00:00:00+00:00", log=lines(3), trials=trials)
+    paths = [path for path in leaves(claims) if set(CLAIMS) & set(path)]
+    assert len(paths) > 60
+    for path in paths:
+        write(tmp_path, changed(claims, path), one, lines(3))
+        assert fails(tmp_path), path
+
+
+def fails(folder: Path) -> bool:
+    try:
+        return bool(failing(folder))
+    except tc.errors.UsageError as refusal:
+        return refusal.code == "no-evidence"
+
+
+@pytest.mark.parametrize("name", ["index.html", "log.jsonl", "contract"])
+def test_a_changed_file_fails(folder: Path, name: str) -> None:
+    path = next((folder / "contracts").iterdir()) if name == "contract" else folder / name
+    text = path.read_text()
+    path.write_text(text.replace("1", "2", 1))
+    assert failing(folder)
+    path.write_text(text)
+    assert not failing(folder)
+
+
+def test_a_log_that_was_cut_or_rewritten_is_found_against_the_page(folder: Path) -> None:
+    assert failing(folder, lines(4)) == ["the collector's log goes on from there"]
+    assert failing(folder, [*lines(4), "{}"]) == ["the collector's log goes on from there"]
+    claims = json.loads((folder / "evidence.json").read_text())
+    (folder / "evidence.json").write_text(json.dumps(claims | {"made": "later"}, indent=1))
+    assert failing(folder) == ["the page says what the claims say"]
+    (folder / "log.jsonl").write_text("".join(f"{line}\n" for line in lines(4)))
+    assert "the log is an unbroken chain up to its recorded head" in failing(folder)
+
+
+class Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.loads += [str(value) for name, value in attrs if name in ("src", "href")]
+
+
+def test_the_page_loads_nothing_and_names_are_text(folder: Path) -> None:
+    text = (folder / "index.html").read_text()
+    page = Page()
+    page.feed(text)
+    assert page.loads == []
+    assert "script" not in page.tags
+    assert "b" not in page.tags, "the name of a round is not markup"
+    assert "url(" not in text
+    assert "@import" not in text
+    assert "prefers-color-scheme: dark" in text
+    assert "@media print" in text
+    for collection in COLLECTIONS:
+        assert collection.id in text
+        assert str(collection.audit().ratio) in text
+
+
+def test_the_command_writes_evidence_with_a_stores_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    contract, store, out = tmp_path / "c.json", tmp_path / "store", tmp_path / "evidence"
+    contract.write_text(COLLECTIONS[0].to_json())
+    store.mkdir()
+    log = Log(store / "log.db")
+    log.add("question", sql="0" * 64, key="analyst")
+    words = ["audit", str(contract), "--report", str(out), "--store", str(store), "--trials", "2e3"]
+    assert main(words) == 0
+    assert main(["audit", "--verify", str(out), "--store", str(store), "--json"]) == 0
+    capsys.readouterr()
+    log.add("question", sql="1" * 64, key="analyst")
+    assert main(["audit", "--verify", str(out), "--store", str(store)]) == 0
+    assert "goes on from there  (2 entries now)" in capsys.readouterr().out
+    log._file.execute("DELETE FROM log")
+    assert main(["audit", "--verify", str(out), "--store", str(store)]) == 1
+    assert "FAIL  the collector's log goes on from there  (line 1: 1 of 1 recorded entries" in capsys.readouterr().out
+    log.close()
+    assert main(["audit"]) == 2
+    assert main(["audit", str(contract), "--store", str(tmp_path)]) == 2
+    assert main(["audit", "--verify", str(tmp_path)]) == 2
