@@ -11,6 +11,7 @@ import pyarrow as pa
 from tacit.answer import Answer, Options
 from tacit.attributes import check_name
 from tacit.collection import Collection
+from tacit.consistent import Models, run_consistent
 from tacit.contract import ServiceContract
 from tacit.contributions import Contributions, Page, contributions_to
 from tacit.decode.decoder import Decoder, DecoderName
@@ -21,7 +22,7 @@ from tacit.engines.base import Batch, Engine, rollup_of
 from tacit.errors import ReportError, TacitError, UnknownNameError, UsageError
 from tacit.marginals.questions import Tables
 from tacit.query import People, run
-from tacit.reports import check_reports
+from tacit.reports import Loaded, check_reports
 from tacit.schema import Service
 from tacit.sql.bind import Bound, bind
 from tacit.sql.lookup import Dimension
@@ -31,14 +32,6 @@ from tacit.sql.scope import Scope
 from tacit.sql.tables import Named, check_rounds, scope_of, tables_of
 
 __all__ = ["Database", "Loaded", "connect"]
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """What became of reports: stored, and refused because their people had reported already."""
-
-    stored: int
-    refused: int
 
 
 def connect(path: Any = None, *, engine: Any = "duckdb") -> Database:
@@ -62,6 +55,7 @@ class Database(Tables):
         self._engine = engine
         self._collections: dict[str, Collection] = {}
         self._people: dict[tuple[object, ...], People] = {}
+        self._models = Models(engine)
         self._dimensions = {name.lower(): Dimension(name, key, table) for name, key, table in engine.dimensions()}
         for text in engine.contracts():
             collection = Collection.from_json(text)
@@ -99,6 +93,7 @@ class Database(Tables):
             for service in collection.schema.services
             if self._engine.has_table(_table(collection, service.name))
         ]
+        self._models.clear()
         return self._engine.forget(tables, person)
 
     def dimension(self, name: str, table: Any, *, key: str) -> None:
@@ -165,6 +160,7 @@ class Database(Tables):
         checked = [self._check(name, table) for name, table in reports.items()]
         batches = [self._batch(name, table, collection) for name, table, collection in checked]
         refused = self._engine.append(batches)
+        self._models.clear()
         if progress is not None:
             rows = sum(table.num_rows for _, table, _ in checked)
             progress(rows, rows)
@@ -208,6 +204,7 @@ class Database(Tables):
         decoder: DecoderName = "blue",
         simultaneous: bool = False,
         superpopulation: bool = False,
+        consistent: bool = False,
     ) -> Answer:
         """Answer a question: every aggregate is an estimate with an error.
 
@@ -226,10 +223,14 @@ class Database(Tables):
             Whether all intervals of the answer hold together at the confidence (Bonferroni).
         superpopulation : bool
             Whether errors are about a population that the people are a sample of, not about the people themselves.
+        consistent : bool
+            Whether answers are post-processed: they add up, over any number of attributes, and are biased.
         """
         options = Options(confidence, decoder, simultaneous=simultaneous, superpopulation=superpopulation)
         question, explain = without_explain(text)
         asked = self._asked(question, parameters, options)
+        if consistent:
+            return run_consistent(asked.bound, asked.people.rounds, self._models, options, explain=explain)
         answer = run(asked.bound, asked.people, options)
         return self._explained(asked, answer, options) if explain else answer
 

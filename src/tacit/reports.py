@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
 from tacit.contract import ServiceContract
 from tacit.errors import ReportError
 
-__all__ = ["check_reports"]
+__all__ = ["Loaded", "check_reports"]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What became of reports: stored, and refused because their people had reported already."""
+
+    stored: int
+    refused: int
 
 
 def check_reports(compiled: ServiceContract, table: pa.Table) -> None:

@@ -20,6 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
     parser.add_argument("--decoder", default="blue", help="blue (default), cover or rdc")
     parser.add_argument("--simultaneous", action="store_true", help="let all intervals hold together (Bonferroni)")
+    parser.add_argument(
+        "--consistent", action="store_true", help="post-process: never negative, adding up, any attributes; biased"
+    )
     parser.add_argument("--plot", metavar="FILE", help="also draw the first estimates, as an SVG file")
     parser.add_argument("--explain", action="store_true", help="also print the SQL that the engine ran")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -43,7 +46,7 @@ def _answer(options: argparse.Namespace) -> Answer:
         return Release.load(options.database).sql(options.question, **settings)
     database = open_existing(options.database)
     try:
-        return database.sql(options.question, decoder=options.decoder, **settings)
+        return database.sql(options.question, decoder=options.decoder, consistent=options.consistent, **settings)
     finally:
         database.close()
 

@@ -19,8 +19,8 @@ __all__ = ["Counts", "ViewTable", "decoded", "shape_of", "view_tables"]
 Counts = Mapping[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
 """For each channel, the codes that occur, in order, and how often."""
 
-AT_ONCE = 2**24
-"""Codes times cells that are looked at together."""
+MOST_CELLS = 2**22
+"""Cells of a view above which it is not decoded: they are so many that each would be noise alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ def view_tables(service: ServiceContract, counts: Counts) -> list[ViewTable]:
         codes, times = counts.get(number, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
         bounds = np.searchsorted(codes, [*(view.offset for view in channel.views), channel.alphabet])
         for view, start, stop in zip(channel.views, bounds, bounds[1:], strict=False):
-            if stop > start and any(view.levels):
+            if stop > start and any(view.levels) and view.oracle.domain <= MOST_CELLS:
                 mine = decoded(view.oracle, codes[start:stop] - view.offset, times[start:stop])
                 found.append(ViewTable(_shown(view), mine, int(times[start:stop].sum())))
     return found
@@ -59,13 +59,8 @@ def _shown(view: CompiledView) -> Shown:
 
 def decoded(oracle: Oracle, codes: npt.NDArray[np.int64], times: npt.NDArray[np.int64]) -> Array:
     """Return the unbiased frequencies of a view's cells, from codes and how often each occurs."""
-    support = np.zeros(oracle.domain)
-    step = max(1, AT_ONCE // oracle.domain)
-    for start in range(0, len(codes), step):
-        mine = slice(start, start + step)
-        support += times[mine] @ oracle.support(codes[mine])
     keep, lie = float(oracle.keep), float(oracle.lie)
-    frequencies: Array = (support / times.sum() - lie) / (keep - lie)
+    frequencies: Array = (oracle.tally(codes, times.astype(np.float64)) / times.sum() - lie) / (keep - lie)
     return frequencies.reshape(oracle.sizes)
 
 

@@ -27,6 +27,9 @@ Cells = npt.NDArray[np.int64]
 Terms = Sequence[Sequence[npt.NDArray[np.float64]]]
 Codes = npt.NDArray[np.int64]
 
+SUPPORTS_AT_ONCE = 2**22
+"""Codes times cells whose supports are marked at once: 32 MiB as numbers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -119,6 +122,14 @@ class Oracle(ABC):
 
         The function is a sum of products: each term has a vector over the cells of each attribute.
         """
+
+    def tally(self, codes: Codes, people: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return how many people support each cell, given how many reported each code."""
+        total = np.zeros(self.domain)
+        step = max(1, SUPPORTS_AT_ONCE // self.domain)
+        for start in range(0, len(codes), step):
+            total += people[start : start + step] @ self.support(codes[start : start + step])
+        return total
 
     @abstractmethod
     def columns(self) -> Iterator[Column]:

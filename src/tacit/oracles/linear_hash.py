@@ -367,6 +367,17 @@ class LinearHash(Oracle):
             return points.astype(np.complex128)
         return np.fft.fftn(points.reshape((self.g,) * places)).ravel()
 
+    def tally(self, codes: Codes, people: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return how many people support each cell: each seed's answers, as waves, and one Fourier transform back."""
+        counts, places = np.bincount(codes, people, minlength=self.alphabet), sum(self.digits)
+        waves = np.fft.fft(counts[1:].reshape(self.seeds, self.g), axis=1)[:, 1 : self.g // 2 + 1]
+        spectrum = np.zeros(self.g**places, dtype=np.complex128)
+        spectrum[_multiples(self.g, places, self._vector(np.arange(self.seeds)))[:, 1:]] = waves
+        points = np.fft.ifftn(spectrum.reshape((self.g,) * places)).real * (1 if self.g == 2 else 2)
+        cells = points.reshape([self.g**own for own in self.digits])[np.ix_(*self._points)]
+        share: npt.NDArray[np.float64] = cells.ravel() * self.g ** (places - 1) + counts[1:].sum() / self.g + counts[0]
+        return share
+
     def columns(self) -> Iterator[Column]:
         """Code 0, then any seed that tells two cells apart: the one whose hash is the answer against the other.
 

@@ -1,0 +1,178 @@
+"""`db.sql(..., consistent=True)`: answers add up, are nearer than unbiased ones, marked, refused where they must be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tacit as tc
+from tacit.datasets.town import town, town_schema
+from tacit.errors import TacitError
+from tacit.fit import model
+
+PEOPLE = 30_000
+
+
+@pytest.fixture(scope="module")
+def shop() -> tc.Database:
+    """Return a town's reports at a budget of 2 for each service."""
+    collection = tc.Collection(town_schema(), epsilon=4, mechanism="pairs")
+    db = tc.connect()
+    db.create(collection)
+    db.load(collection.encode(**town(PEOPLE), rng=tc.insecure_rng(5)))
+    return db
+
+
+def values(answer: tc.Answer, column: str) -> np.ndarray:
+    return answer.to_pandas()[column].to_numpy()
+
+
+def ask(db: tc.Database, question: str, **options: object) -> tc.Answer:
+    return db.sql(question, consistent=True, **options)
+
+
+def test_answers_add_up_and_are_never_negative(shop: tc.Database) -> None:
+    assert np.isclose(ask(shop, "SELECT COUNT(*) AS n FROM shop")["n"].value, PEOPLE)
+    ages = values(ask(shop, "SELECT age, COUNT(*) AS n FROM shop GROUP BY age"), "n")
+    assert ages.min() >= 0
+    assert np.isclose(ages.sum(), PEOPLE)
+    both = ask(shop, "SELECT age, region, COUNT(*) AS n FROM shop GROUP BY age, region")
+    assert values(both, "n").min() >= 0
+    summed = both.to_pandas().groupby("age")["n"].sum().to_numpy()
+    assert np.allclose(summed, ages, atol=1e-3 * PEOPLE / len(ages))
+    rich = "FROM shop WHERE income > 40000"
+    parts = values(ask(shop, f"SELECT region, COUNT(*) AS n {rich} GROUP BY region"), "n")
+    assert np.isclose(parts.sum(), ask(shop, f"SELECT COUNT(*) AS n {rich}")["n"].value, rtol=1e-4)
+    unbiased = values(shop.sql("SELECT age, region, COUNT(*) AS n FROM shop GROUP BY age, region"), "n")
+    assert unbiased.min() < 0, "the test has no power if nothing was negative before"
+
+
+def test_either_is_both_less_their_overlap(shop: tc.Database) -> None:
+    one, two = "age > 50", "region = 'north'"
+    count = {w: ask(shop, f"SELECT COUNT(*) AS n FROM shop WHERE {w}")["n"].value for w in (one, two)}
+    both, either = (
+        ask(shop, f"SELECT COUNT(*) AS n FROM shop WHERE {one} {w} {two}")["n"].value for w in ("AND", "OR")
+    )
+    assert np.isclose(either, count[one] + count[two] - both, rtol=1e-6)
+    assert either >= max(count.values()) - 1e-6 * PEOPLE
+    assert both <= min(count.values()) + 1e-6 * PEOPLE
+
+
+def test_averages_are_ratios_and_errors_are_positive(shop: tc.Database) -> None:
+    answer = ask(shop, "SELECT SUM(income) AS s, COUNT(*) AS n, AVG(income) AS m FROM shop WHERE age BETWEEN 30 AND 60")
+    assert np.isclose(answer["m"].value, answer["s"].value / answer["n"].value)
+    assert all(answer[name].error > 0 for name in "snm")
+    wide = ask(shop, "SELECT COUNT(*) AS n FROM shop WHERE age < 30", confidence=0.5)["n"]
+    assert wide.high - wide.low < 2 * wide.error
+
+
+def test_questions_over_three_attributes_are_answered(shop: tc.Database) -> None:
+    question = "SELECT COUNT(*) AS n, AVG(income) AS m FROM shop WHERE age > 40 AND region = 'north' AND income > 20000"
+    with pytest.raises(TacitError) as refusal:
+        shop.sql(question)
+    assert "not collected together" in str(refusal.value)
+    answer = ask(shop, question)
+    pair = ask(shop, "SELECT COUNT(*) AS n FROM shop WHERE age > 40 AND region = 'north'")["n"].value
+    assert 0 < answer["n"].value < pair
+    assert answer["m"].value > 20_000
+    assert answer["n"].error > 0
+    assert any("maximum entropy" in note for note in answer.notes)
+
+
+def test_answers_are_marked_and_explained(shop: tc.Database) -> None:
+    question = "SELECT COUNT(*) AS n FROM shop WHERE age > 40 AND region = 'north'"
+    answer = ask(shop, question)
+    assert "post-processed" in str(answer)
+    assert "age × region" in answer.explain()
+    assert "age × region" in str(
+        ask(shop, "EXPLAIN SELECT COUNT(*) AS n FROM shop WHERE age > 40 AND region = 'north'")
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "options", "code"),
+    [
+        ("SELECT COUNT(*) FROM shop JOIN clinic USING (uid) WHERE age > 3 AND visits > 2", {}, "not-consistent"),
+        ("SELECT device, COUNT(*) FROM shop GROUP BY device", {}, "not-consistent"),
+        ("SELECT COUNT(*) FROM shop WHERE device = 'ios'", {}, "not-consistent"),
+        ("SELECT COUNT(*) FROM shop WHERE device = 'ios' OR age > 3", {}, "not-consistent"),
+        ("SELECT COUNT(*) FROM shop", {"decoder": "cover"}, "bad-option"),
+        ("SELECT COUNT(*) FROM shop", {"superpopulation": True}, "bad-option"),
+    ],
+)
+def test_what_tables_cannot_tell_is_refused(
+    shop: tc.Database, question: str, options: dict[str, object], code: str
+) -> None:
+    with pytest.raises(TacitError) as refusal:
+        ask(shop, question, **options)
+    assert refusal.value.code == code
+
+
+def test_services_of_several_rows_are_refused() -> None:
+    orders = tc.Service("orders", key="uid", at_most=3, attributes=[tc.Ordinal("amount", low=0, high=9)])
+    users = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", low=0, high=9)])
+    collection = tc.Collection(tc.Schema([users, orders]), epsilon=4)
+    db = tc.connect()
+    db.create(collection)
+    rows = {"uid": list(range(50)), "age": [3] * 50}
+    db.load(collection.encode(users=rows, orders={"uid": [1, 1], "amount": [2, 3]}, rng=tc.insecure_rng(1)))
+    with pytest.raises(TacitError) as refusal:
+        ask(db, "SELECT COUNT(*) FROM orders WHERE amount > 2")
+    assert refusal.value.code == "not-consistent"
+
+
+def correlated(people: int, seed: int) -> np.ndarray:
+    source = np.random.default_rng(seed)
+    normal = source.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], people)
+    return np.clip(np.floor((normal + 4) * 4), 0, 31).astype(np.int64)
+
+
+def collected(values: np.ndarray, seed: int) -> tc.Database:
+    attributes = [tc.Ordinal(name, low=0, high=31, fanout=2) for name in "ab"]
+    collection = tc.Collection(tc.Schema([tc.Service("t", key="uid", attributes=attributes)]), 1.0, mechanism="pairs")
+    db = tc.connect()
+    db.create(collection)
+    table = pa.table({"uid": np.arange(len(values)), "a": values[:, 0], "b": values[:, 1]})
+    db.load(collection.encode(t=table, rng=tc.insecure_rng(seed)))
+    return db
+
+
+def test_fits_are_closer_than_unbiased_answers_and_than_independence() -> None:
+    """n = 200,000, epsilon 1, nine ranges of two correlated attributes, 3 encodings.
+
+    Mean errors of fits are near .011, with a standard deviation of .003 from encoding to encoding; those of unbiased
+    answers are near .025, and that of independent attributes, the mutant, is .040 without any noise. With other seeds
+    the first bound would fail about once in ten times: it is a golden number under fixed seeds, not a test of chance.
+    """
+    values = correlated(200_000, 3)
+    ranges = [(low, low + 15) for low in (3, 8, 13)]
+    boxes = [(a, b) for a in ranges for b in ranges]
+    where = [f"a BETWEEN {a[0]} AND {a[1]} AND b BETWEEN {b[0]} AND {b[1]}" for a, b in boxes]
+    inside = [[(values[:, k] >= box[k][0]) & (values[:, k] <= box[k][1]) for k in (0, 1)] for box in boxes]
+    truth = np.array([(left & right).mean() for left, right in inside])
+    mutant = np.array([left.mean() * right.mean() for left, right in inside])
+    fits, plain = [], []
+    for seed in (1, 2, 3):
+        db = collected(values, seed)
+        for found, options in ((fits, {"consistent": True}), (plain, {})):
+            asked = [db.sql(f"SELECT COUNT(*) AS n FROM t WHERE {w}", **options)["n"].value for w in where]
+            found.append(np.abs(np.array(asked) / len(values) - truth).mean())
+    assert np.mean(fits) < 0.5 * np.mean(plain)
+    assert all(fit < unbiased for fit, unbiased in zip(fits, plain, strict=True))
+    assert np.abs(mutant - truth).mean() > 2 * np.mean(fits)
+
+
+def test_models_are_kept_until_reports_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    db, question = collected(correlated(2_000, 1), 1), "SELECT COUNT(*) AS n FROM t WHERE a < 9 AND b < 9"
+    fitted = []
+    real = model.fit_table
+    monkeypatch.setattr(model, "fit_table", lambda *given: fitted.append(1) or real(*given))
+    first = ask(db, question)["n"].value
+    assert len(fitted) == 3
+    assert ask(db, question)["n"].value == first
+    assert len(fitted) == 3
+    db.forget(7)
+    assert ask(db, "SELECT COUNT(*) AS n FROM t")["n"].value == 1_999
+    ask(db, question)
+    assert len(fitted) == 6

@@ -1,0 +1,142 @@
+"""Fitted tables: exact where nothing is noisy, consistent always, with errors that follow from what is assumed."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tacit.errors import LayoutError
+from tacit.fit.classes import classes, rake
+from tacit.fit.entropy import near
+from tacit.fit.smooth import Axis
+from tacit.fit.table import Fit, fit_table
+from tacit.fit.views import Observed, see
+from tacit.layouts import Levels
+from tacit.marginals.coefficients import Shown
+from tacit.marginals.views import ViewTable
+from tacit.oracles import ORACLES
+from tacit.oracles.base import Oracle
+from tacit.privacy import exp_below
+
+LEVELS = (Levels.build(8, fanout=2, null=False), Levels.build(6, fanout=3, null=True))
+AXES = (Axis(8, ordered=True, null=False), Axis(7, ordered=True, null=True))
+
+
+@pytest.mark.parametrize("name", ORACLES)
+@pytest.mark.parametrize("sizes", [(5,), (3, 4), (2, 3, 2), (1, 6)])
+@pytest.mark.parametrize("epsilon", ["0.4", "1", "2"])
+def test_tallies_are_sums_of_supports(
+    name: str, sizes: tuple[int, ...], epsilon: str, source: np.random.Generator
+) -> None:
+    try:
+        oracle = ORACLES[name].build(sizes, exp_below(Fraction(epsilon)))
+    except LayoutError:
+        assert name in ("grr", "ss"), "only these refuse domains"
+        return
+    codes = source.integers(0, min(oracle.alphabet, 2**20), 300)
+    people = source.integers(1, 9, 300).astype(np.float64)
+    assert np.allclose(oracle.tally(codes, people), people @ oracle.support(codes), rtol=0, atol=1e-8)
+    assert np.allclose(oracle.tally(codes, people), Oracle.tally(oracle, codes, people), rtol=0, atol=1e-8)
+
+
+def observed(table: np.ndarray, precision: float, noise: np.random.Generator | None = None) -> Observed:
+    """Return what views of all levels say about a table, exactly or with noise."""
+    seen = []
+    for a in range(len(LEVELS[0])):
+        for b in range(len(LEVELS[1])):
+            active = tuple(i for i, depth in enumerate((a, b)) if depth)
+            if active:
+                shown = LEVELS[0][a].matrix() @ table @ LEVELS[1][b].matrix().T
+                if noise is not None:
+                    shown = shown + noise.normal(0, precision**-0.5, shown.shape)
+                depths = tuple((a, b)[i] for i in active)
+                shown = shown.reshape([LEVELS[i][(a, b)[i]].cells for i in active])
+                seen.append(ViewTable(Shown(active, depths, 1 / precision), shown, 1))
+    return see(LEVELS, seen, (0, 1), (LEVELS[0].finest, LEVELS[1].finest))
+
+
+def spiky(source: np.random.Generator) -> np.ndarray:
+    table = source.dirichlet(np.full(56, 0.2)).reshape(8, 7)
+    return (table + 1e-4) / (table + 1e-4).sum()
+
+
+def fit(seen: Observed, table: np.ndarray) -> Fit:
+    marginals = table.sum(axis=1), table.sum(axis=0)
+    return fit_table(seen, np.multiply.outer(*marginals), AXES, marginals)
+
+
+def test_views_without_noise_are_reproduced(source: np.random.Generator) -> None:
+    table = spiky(source)
+    seen = observed(table, 1e12)
+    found = fit(seen, table).table
+    assert np.abs(found - table).max() < 1e-6
+    wrong = dataclasses.replace(seen, rows=seen.rows[::-1])  # a mutant that mixes cells up
+    assert np.abs(fit(wrong, table).table - table).max() > 1e-2
+
+
+def test_smooth_tables_are_smoothed_and_spiky_ones_are_not(source: np.random.Generator) -> None:
+    z, w = np.linspace(-2, 2, 8)[:, None], np.linspace(-2, 2, 7)[None]
+    smooth = np.exp(-(z**2 + w**2 - 1.4 * z * w))
+    smooth /= smooth.sum()
+    assert fit(observed(smooth, 1e4, source), smooth).how == "smooth"
+    assert "near" in fit(observed(spiky(source), 1e6, source), np.full((8, 7), 1 / 56)).how
+
+
+def test_gradients_are_differences(source: np.random.Generator) -> None:
+    table, seen = spiky(source), observed(np.full((8, 7), 1 / 56), 10.0, source)
+    shift = source.normal(size=table.shape)
+    slope = (seen.misfit(table + 1e-6 * shift) - seen.misfit(table - 1e-6 * shift)) / 2e-6
+    assert np.isclose(2 * (seen.gradient(table) * shift).sum(), slope, rtol=1e-5)
+
+
+def test_no_table_fits_better_nearby(source: np.random.Generator) -> None:
+    base, seen, strength = np.full((8, 7), 1 / 56), observed(spiky(source), 1e4, source), 20.0
+    table = near(seen, base, strength)
+
+    def objective(x: np.ndarray) -> float:
+        return 0.5 * seen.misfit(x) + strength * float((x * np.log(x / base)).sum())
+
+    assert table.min() > 0
+    assert np.isclose(table.sum(), 1)
+    for _ in range(20):
+        moved = table * np.exp(0.03 * source.normal(size=table.shape))
+        assert objective(moved / moved.sum()) > objective(table) - 1e-3
+
+
+def test_errors_are_those_of_the_posterior(source: np.random.Generator) -> None:
+    """Against dense algebra: prior P, observations A with precisions w, posterior P - PA'(APA' + 1/w)^-1 AP."""
+    table = spiky(source)
+    seen = observed(table, 1e5, source)
+    found = fit(seen, table)
+    assert np.isfinite(found.strength)
+    directions = source.normal(size=(3, 8, 7))
+    prior = (np.diag(found.table.ravel()) - np.outer(found.table, found.table)) / found.strength
+    prior += found.start.tangents @ np.diag(found.start.prior) @ found.start.tangents.T
+    told = seen.weight.ravel() > 0
+    design = np.einsum("ai,bj->abij", seen.rows, seen.columns).reshape(told.size, -1)[told]
+    inner = design @ prior @ design.T + np.diag(1 / seen.weight.ravel()[told])
+    after = prior - prior @ design.T @ np.linalg.solve(inner, design @ prior)
+    flat = directions.reshape(3, -1)
+    exact = np.sqrt(np.einsum("di,ij,dj->d", flat, after, flat))
+    assert np.allclose(found.errors(directions), exact, rtol=0.02)
+
+
+def test_raking_keeps_marginals(source: np.random.Generator) -> None:
+    rows, columns = source.dirichlet(np.ones(3)), source.dirichlet(np.ones(4))
+    raked = rake(source.dirichlet(np.ones(12)).reshape(3, 4), rows, columns)
+    assert np.allclose(raked.sum(1), rows)
+    assert np.allclose(raked.sum(0), columns)
+
+
+def test_classes_keep_the_mean(source: np.random.Generator) -> None:
+    vector, weights = source.normal(size=50), source.dirichlet(np.ones(50))
+    for most in (2, 5, 50):
+        member, means = classes(vector, weights, most)
+        assert len(means) <= most
+        assert np.isclose(means @ np.bincount(member, weights), vector @ weights)
+    member, means = classes(np.array([0.0, 1.0, 1.0, 0.0]), np.full(4, 0.25), 2)
+    assert member.tolist() == [0, 1, 1, 0]
+    assert means.tolist() == [0.0, 1.0]
