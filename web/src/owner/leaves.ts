@@ -1,5 +1,5 @@
 /** What leaves: the exact bytes of each report beside the row they were drawn for, and what they could mean. */
-import type { Preview, Receipt } from "@tacit/client";
+import type { Budget, Preview, Receipt } from "@tacit/client";
 import { probabilityBars, type Guess } from "../shared/charts.js";
 import { type Child, h } from "../shared/dom.js";
 import { listed, number, percent } from "../shared/numbers.js";
@@ -44,10 +44,13 @@ function meaningView(meaning: Meaning): HTMLElement {
 function guesses({ likely, fitting = 0, cells, ratio }: Meaning): Guess[] {
   const total = fitting * ratio + cells - fitting;
   const found = likely.map((label) => ({ label, probability: ratio / total, fits: true }));
-  if (fitting > likely.length) {
-    found.push({ label: `each of ${number(fitting - likely.length, 9)} more like these`, probability: ratio / total, fits: true });
+  const more = fitting - likely.length;
+  if (more > 0) {
+    const label = more === 1 ? "one more like these" : `each of ${number(more, 9)} more like these`;
+    found.push({ label, probability: ratio / total, fits: true });
   }
-  const others = { label: `each of the other ${number(cells - fitting, 9)}`, probability: 1 / total, fits: false };
+  const rest = cells - fitting;
+  const others = { label: rest === 1 ? "the other one" : `each of the other ${number(rest, 9)}`, probability: 1 / total, fits: false };
   return fitting < cells ? [...found, others] : found;
 }
 
@@ -62,12 +65,13 @@ export function stateBadge(state: State): HTMLElement {
 }
 
 /** Say what became of a report. */
-export function receiptView(receipt: Receipt, state: State): HTMLElement {
+export function receiptView(receipt: Receipt, state: State, { spent, cap }: Budget): HTMLElement {
   const codes = [...new Set(receipt.reports.flatMap(({ code }) => code ? [code] : []))];
   const said: Record<State, string> = {
     raw: "", held: "", forgotten: "Your report was deleted. What was spent stays spent; the next round is open.",
     waiting: "Your report waits on this device, and leaves by itself when the collector can be reached.",
-    stored: `The collector has your report: ${receipt.service}, ${receipt.day}, ε ${number(receipt.epsilon)}. Sending it again would change nothing.`,
+    stored: `The collector has your report: ${receipt.service}, collection ${receipt.collection.slice(0, 12)}…, ${receipt.day}. It cost ` +
+      `ε ${number(receipt.epsilon)}; over all services ${number(spent)} of your ${number(cap)} is spent. Sending it again would change nothing.`,
     refused: `The collector refused your report (${codes.join(", ")}). It is not sent again.`,
   };
   const kind = state === "stored" ? "good" : state === "refused" ? "bad" : "";

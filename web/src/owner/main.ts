@@ -212,7 +212,7 @@ class Screen {
     const session = this.#session!;
     const [cost, { left, cap }] = [serviceBudget(service), session.budget];
     const state = session.state(service.name);
-    if (state === "forgotten") return [receiptView(session.receipt(service.name)!, state)];
+    if (state === "forgotten") return [receiptView(session.receipt(service.name)!, state, session.budget)];
     if (this.#preview) {
       return [
         h("button", { type: "button", disabled: true, "aria-describedby": "why" }, "Encode again"),
@@ -258,7 +258,7 @@ class Screen {
             await this.#look();
           }, "receipt"),
         }, "Submit"), h("small", {}, "Until you submit, it stays here.")),
-      preview && state !== "held" && receiptView(session.receipt(service)!, state));
+      preview && state !== "held" && receiptView(session.receipt(service)!, state, session.budget));
   }
 }
 

@@ -5,12 +5,14 @@ import { open } from "../shared/frame.js";
 import { listed, number } from "../shared/numbers.js";
 import { type Round, roundsOf } from "../shared/rounds.js";
 
-void open(async () => {
+void open(async ({ loaded }) => {
   const rounds = roundsOf(await collections());
   return [
     h("h1", {}, "Analytics on data nobody here sees"),
     h("p", {}, "Each person's device perturbs her own rows before anything leaves it. This collector stores the perturbed reports " +
       "and answers SQL over them; every answer has an error bar."),
+    loaded && h("p", {}, `This is a demo: ${number(Object.values(loaded)[0]!, 9)} people were invented and encoded a moment ago. Their true rows are ` +
+      "kept beside the reports, here alone, so that every estimate can be compared with the truth."),
     h("div", { class: "grid" },
       door("/me", "My data", "See what leaves your device, byte for byte, choose how much anyone may learn, send it, or take it back."),
       door("/query", "Ask", "Put a question in SQL or with the builder, see how accurate it will be, and read the answer with its error.")),
