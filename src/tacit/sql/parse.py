@@ -22,6 +22,9 @@ MAX_LENGTH = 16 * 1024
 MAX_DEPTH = 32
 """Nested parentheses: the parser recurses, and gives up at about 42."""
 
+MAX_CONDITIONS = 128
+"""AND and OR in a question: a chain of them is a tree as deep as it is long."""
+
 CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having", "order", "limit"})
 """What a question may have; everything else is refused by its name."""
 
@@ -62,6 +65,9 @@ def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
     if not isinstance(text, str) or len(text) > MAX_LENGTH:
         message = f"A question is text of at most {MAX_LENGTH} characters. Shorten it."
         raise ParseError(message, code="too-long")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        message = "The question has half a letter in it, which is no text. Write it anew."
+        raise ParseError(message)
     depth = deepest = 0
     for letter in text:
         depth += (letter == "(") - (letter == ")")
@@ -86,6 +92,10 @@ def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
     if not isinstance(statement, exp.Select):
         message = "Only SELECT statements can be answered. Write SELECT … FROM …."
         raise UnsupportedSqlError(message, code="not-a-select")
+    conditions = sum(isinstance(node, exp.Connector) for node in statement.walk())
+    if conditions > MAX_CONDITIONS:
+        message = f"The question has {conditions} AND and OR; at most {MAX_CONDITIONS}. Use IN or BETWEEN."
+        raise ParseError(message, code="too-deep")
     for clause, value in statement.args.items():
         if value and clause not in CLAUSES:
             name = clause.strip("_").upper()
