@@ -144,6 +144,10 @@ class Database(Tables):
             self._engine.add_rollup(_table(collection, rolled.service.name), tuple(by))
         self._people.clear()
 
+    def copy_to(self, path: Any) -> None:
+        """Write a copy of everything, without what was deleted, to a new file; others may go on reading."""
+        self._engine.copy_to(path)
+
     def close(self) -> None:
         """Close the database."""
         self._engine.close()

@@ -20,7 +20,7 @@ from tacit.server.journal import Requests, journal
 from tacit.server.keys import Keys
 from tacit.server.settings import EVERYBODY, Settings
 
-__all__ = ["configure", "run", "serve_app"]
+__all__ = ["configure", "is_loopback", "run", "serve_app"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
         questions_per_minute=options.questions_per_minute,
         question_seconds=options.question_seconds,
     )
-    if (options.behind_proxy or not _is_loopback(options.host)) and not keys.required:
+    if (options.behind_proxy or not is_loopback(options.host)) and not keys.required:
         collector.close()
         message = "Beyond this machine a collector needs keys. Make some first: tacit keys create."
         raise UsageError(message, code="no-keys")
@@ -118,7 +118,8 @@ def serve_app(
     uvicorn.Server(config).run(sockets=[listening])
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Tell whether an address is of this machine alone."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -127,6 +128,6 @@ def _is_loopback(host: str) -> bool:
 
 def _check_exposure(options: argparse.Namespace) -> None:
     """Refuse to send keys and reports over a network in the clear."""
-    if not _is_loopback(options.host) and not options.certificate and not options.behind_proxy:
+    if not is_loopback(options.host) and not options.certificate and not options.behind_proxy:
         message = "Beyond this machine give --certificate and --private-key, or --behind-proxy if a proxy does TLS."
         raise UsageError(message, code="no-tls")

@@ -79,6 +79,9 @@ class Engine(Protocol):
     def fetch(self, statement: str, parameters: Sequence[Any], uploads: Upload) -> pa.Table:
         """Run one statement over the reports and the uploaded tables."""
 
+    def copy_to(self, path: Any) -> None:
+        """Write a copy of everything that is stored to a new file."""
+
     def close(self) -> None:
         """Let go of what the engine holds."""
 

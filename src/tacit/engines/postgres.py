@@ -208,6 +208,12 @@ class Postgres:
             failure = cause
         raise unrunnable(failure)
 
+    def copy_to(self, path: Any) -> None:
+        """Refuse: there are better tools."""
+        del path
+        message = "Copy a PostgreSQL database with pg_dump."
+        raise EngineError(message, code="kept-elsewhere")
+
     def close(self) -> None:
         """Close all connections that nobody uses."""
         with self._lock:

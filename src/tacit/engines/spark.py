@@ -209,6 +209,12 @@ class Spark:
                 if reports is not None:
                     reports.createOrReplaceTempView(f"`{word}`")
 
+    def copy_to(self, path: Any) -> None:
+        """Refuse: there are better tools."""
+        del path
+        message = "Copy the folder of Spark as it is."
+        raise EngineError(message, code="kept-elsewhere")
+
     def close(self) -> None:
         """Remove a temporary folder; the session is the caller's."""
         if self._temporary:

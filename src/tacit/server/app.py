@@ -21,6 +21,7 @@ from tacit.server.endpoints import Call, Endpoint, Server
 from tacit.server.health import HEALTH
 from tacit.server.keys import Keys
 from tacit.server.openapi import described
+from tacit.server.operations import OPERATIONS
 from tacit.server.problems import as_problem
 from tacit.server.questions import QUESTIONS
 from tacit.server.reporting import REPORTING
@@ -41,6 +42,7 @@ TABLE: tuple[Endpoint, ...] = (
     *REPORTING,
     *QUESTIONS,
     *ANALYST,
+    *OPERATIONS,
     *HEALTH,
     *DEMO,
     Endpoint("GET", "/openapi.json", description, "This description.", returns={"type": "object"}),

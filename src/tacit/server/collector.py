@@ -6,8 +6,9 @@ import hashlib
 import json
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,17 @@ class Collector:
             deleted = sum(self.inbox.forget(name, person) for name in names)
             self.database.forget(stored_key(person), names)
         return deleted
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether reports are kept in PostgreSQL, not in the folder."""
+        return self._elsewhere
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Move and delete nothing for a while; reports are taken as always."""
+        with self._moving:
+            yield
 
     def move(self) -> int:
         """Bring all complete reports from the inbox to the analytical database, if there is room; return how many."""

@@ -1,0 +1,93 @@
+"""Write everything that a store holds to one file: of a folder, of a database file, or of a collector that runs."""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import shutil
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from tacit.client.transport import Transport
+from tacit.errors import EngineError, UsageError
+from tacit.server.archive import export_database, export_store
+from tacit.server.collector import Collector
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument(
+        "store", help="a folder of `tacit serve`, a database file, or the address of a running collector"
+    )
+    parser.add_argument("file", type=Path, help="the archive to write; it must not exist")
+    parser.add_argument("--key", default="", help="an admin key of the running collector")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the archive."""
+    target: Path = options.file
+    if target.exists():
+        message = f"{target.name!r} exists. Name a new file."
+        raise UsageError(message, code="already-there")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if options.store.startswith(("http://", "https://")):
+        _fetch(options.store, options.key, target)
+    elif Path(options.store).is_file():
+        export_database(Path(options.store), target)
+    elif (Path(options.store) / "inbox.db").is_file():
+        _copy(Path(options.store), target)
+    else:
+        message = f"{options.store!r} is neither a folder of tacit serve, nor a database file, nor an address."
+        raise UsageError(message, code="no-store")
+    size = target.stat().st_size
+    print(json.dumps({"file": str(target), "bytes": size}) if options.json else f"{target}: {size:,} bytes")
+    return 0
+
+
+def _copy(folder: Path, target: Path) -> None:
+    try:
+        collector = Collector(folder)
+    except EngineError as cause:
+        if cause.code != "unreadable-database":
+            raise
+        message = "A collector uses this store. Ask it: tacit export http://127.0.0.1:8765 FILE --key …"
+        raise UsageError(message, code="store-in-use") from None
+    try:
+        export_store(collector, target)
+    finally:
+        collector.close()
+
+
+def _fetch(address: str, key: str, target: Path) -> None:
+    """Ask a running collector."""
+    Transport(address)  # refuses addresses that would send the key in the clear
+    body = json.dumps({"tacit": 1} | ({"key": key} if key else {})).encode()
+    request = urllib.request.Request(f"{address.rstrip('/')}/v1/export", body, method="POST")  # noqa: S310  checked above
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    part = target.with_name(f"{target.name}.part")
+    problem = ""
+    try:
+        with opener.open(request) as answer, part.open("xb") as file:
+            shutil.copyfileobj(answer, file)
+        part.replace(target)
+    except urllib.error.HTTPError as failure:
+        problem = f"{failure.code}, {_code(failure)}"
+    except (OSError, http.client.HTTPException) as failure:
+        problem = type(failure).__name__
+    finally:
+        part.unlink(missing_ok=True)
+    if problem:
+        message = f"The collector sent no archive ({problem}). Look at its address, and use a key with the scope admin."
+        raise EngineError(message, code="no-archive")
+
+
+def _code(failure: urllib.error.HTTPError) -> str:
+    try:
+        return str(json.loads(failure.read(10_000))["code"])[:64]
+    except (ValueError, LookupError, TypeError):
+        return "no code"

@@ -1,0 +1,57 @@
+"""Make a store of an archive that `tacit export` wrote; nothing that exists is changed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from tacit.chain import read_chain
+from tacit.errors import UsageError
+from tacit.server.archive import restore
+from tacit.server.deletions import delete_again
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("file", type=Path, help="the archive")
+    parser.add_argument("store", type=Path, help="the folder, or database file, to make")
+    parser.add_argument(
+        "--deletions", type=Path, metavar="LOG", help="a later log (lines of GET /v1/log): its deletions are done again"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Restore it, and delete those who were deleted since."""
+    tombstones = _tombstones(options.deletions) if options.deletions else {}
+    manifest = restore(options.file, options.store)
+    deleted = 0
+    if tombstones and manifest["kind"] == "store":
+        deleted = delete_again(options.store, tombstones)
+    if options.json:
+        print(json.dumps({"made": manifest["made"], "people_deleted_again": deleted}))
+    else:
+        again = f"; {deleted} people who were deleted since are deleted again" if options.deletions else ""
+        print(f"{options.store} is as it was at {manifest['made']}{again}")
+    return 0
+
+
+def _tombstones(path: Path) -> dict[str, set[str]]:
+    """Return the tombstones of a log by collection."""
+    try:
+        chain = read_chain(path.read_text(encoding="utf-8").splitlines())
+    except (OSError, ValueError):
+        message = f"{path.name!r} cannot be read as a log."
+        raise UsageError(message, code="no-log") from None
+    if not chain.ok:
+        message = f"The log is broken at line {chain.position}: {chain.problem}. Take one that is whole."
+        raise UsageError(message, code="broken-log")
+    found: dict[str, set[str]] = {}
+    for entry in chain.entries:
+        if entry["event"] == "person-deleted":
+            for collection, trace in entry["details"]["tombstones"].items():
+                found.setdefault(collection, set()).add(trace)
+    return found

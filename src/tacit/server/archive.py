@@ -1,0 +1,147 @@
+"""Everything that a store holds in one file: copied while the collector runs, and put back whole or not at all.
+
+An archive is a zip of the store's files and a manifest with their hashes. While it is made, reports are taken as always
+and questions wait; it holds everything acknowledged before it was asked for, and of what comes meanwhile a beginning.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tacit.chain import Head
+from tacit.database import connect
+from tacit.errors import EngineError, UsageError
+from tacit.server.collector import Collector
+from tacit.server.log import Log
+
+__all__ = ["export_database", "export_store", "restore"]
+
+FORMAT = 1
+MEMBERS = ("inbox.db", "reports.tacit", "log.db", "keys.json", "tombstones.key")
+PIECE = 1 << 20
+
+
+def export_store(collector: Collector, target: Path, *, asker: str = "") -> None:
+    """Write an archive of a store that is open; the log is told."""
+    if collector.is_elsewhere:
+        message = "Reports are kept in PostgreSQL: copy them with pg_dump, and the folder as it is."
+        raise EngineError(message, code="kept-elsewhere")
+    collector.log.add("exported", key=asker)
+    with tempfile.TemporaryDirectory(dir=target.parent) as name:
+        work = Path(name)
+        with collector.still():  # nothing moves from the one file to the other while both are copied
+            _copy_sqlite(collector.folder / "inbox.db", work / "inbox.db")
+            collector.database.copy_to(work / "reports.tacit")
+        _copy_sqlite(collector.folder / "log.db", work / "log.db")
+        for file in ("keys.json", "tombstones.key"):
+            if (collector.folder / file).exists():
+                shutil.copyfile(collector.folder / file, work / file)
+        head = collector.log.read().head
+        _pack(work, target, {"kind": "store", "log": {"entries": head.entries, "head": head.hash}})
+
+
+def export_database(path: Path, target: Path) -> None:
+    """Write an archive of a database file."""
+    with tempfile.TemporaryDirectory(dir=target.parent) as name:
+        database = connect(path)
+        try:
+            database.copy_to(Path(name) / "reports.tacit")
+        finally:
+            database.close()
+        _pack(Path(name), target, {"kind": "database"})
+
+
+def _copy_sqlite(source: Path, target: Path) -> None:
+    """Copy a file of SQLite as it is between two transactions, whoever writes to it."""
+    with contextlib.closing(sqlite3.connect(source)) as one, contextlib.closing(sqlite3.connect(target)) as other:
+        one.backup(other)
+
+
+def _pack(work: Path, target: Path, about: Mapping[str, Any]) -> None:
+    files = sorted(path for path in work.iterdir() if path.name in MEMBERS)
+    made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    manifest = {"tacit-archive": FORMAT, "made": made, "files": {path.name: _hash(path) for path in files}, **about}
+    whole = work / "archive"
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("manifest.json", json.dumps(manifest, indent=1))
+        for path in files:
+            archive.write(path, path.name)
+    whole.chmod(0o600)
+    _sync(whole)
+    whole.replace(target)
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def restore(archive: Path, target: Path) -> dict[str, Any]:
+    """Make a store, or a database file, of an archive; return its manifest. Nothing is overwritten."""
+    if target.exists() and (target.is_file() or any(target.iterdir())):
+        message = f"{target.name!r} exists. Name a place where nothing is; an archive is never mixed with anything."
+        raise UsageError(message, code="already-there")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as name:
+        work = Path(name) / "whole"
+        work.mkdir(mode=0o700)
+        manifest = _unpack(archive, work)
+        if manifest["kind"] == "database":
+            (work / "reports.tacit").replace(target)
+            return manifest
+        log = Log(work / "log.db")
+        recorded = log.read().since(Head(manifest["log"]["entries"], manifest["log"]["head"]))
+        if not recorded.ok:
+            log.close()
+            raise _damaged("its log is broken")
+        log.add("restored", made=manifest["made"])
+        log.close()
+        if target.exists():
+            target.rmdir()
+        work.replace(target)
+    return manifest
+
+
+def _unpack(archive: Path, work: Path) -> dict[str, Any]:
+    """Unpack the files that a manifest lists, each by its hash."""
+    try:
+        with zipfile.ZipFile(archive) as file:
+            manifest: dict[str, Any] = json.loads(file.read("manifest.json"))
+            if manifest.get("tacit-archive") != FORMAT:
+                raise _damaged("it is of another version")
+            for name, expected in manifest["files"].items():
+                if name not in MEMBERS:
+                    raise _damaged("it lists a file that no store has")
+                with file.open(name) as source, (work / name).open("wb") as copy:
+                    shutil.copyfileobj(source, copy, PIECE)
+                (work / name).chmod(0o600)
+                _sync(work / name)
+                if _hash(work / name) != expected:
+                    raise _damaged("a file of it has another hash")
+    except (OSError, KeyError, TypeError, AttributeError, ValueError, zipfile.BadZipFile, zlib.error) as cause:
+        if isinstance(cause, UsageError):
+            raise
+        raise _damaged(type(cause).__name__) from None
+    return manifest
+
+
+def _damaged(why: str) -> UsageError:
+    message = f"The archive cannot be used ({why}). Nothing was written; take another copy."
+    return UsageError(message, code="damaged-archive")

@@ -1,0 +1,35 @@
+"""Deletions that an archive does not know: done again after it is restored, from the tombstones of a later log."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from tacit.server.collector import Collector
+from tacit.server.tombstones import Tombstones
+
+__all__ = ["delete_again"]
+
+
+def delete_again(folder: Path, tombstones: Mapping[str, Collection[str]]) -> int:
+    """Delete everybody in a store whose tombstone, by collection, is given; return how many people that were."""
+    key = Tombstones(folder / "tombstones.key")
+
+    def is_given(collection: str, person: int | str) -> bool:
+        return key.of(collection, person).hex() in tombstones.get(collection, ())
+
+    with contextlib.closing(sqlite3.connect(folder / "inbox.db")) as file:
+        file.create_function("is_given", 2, is_given, deterministic=True)
+        query = (
+            "SELECT DISTINCT collection, person FROM known JOIN places USING (place) WHERE is_given(collection, person)"
+        )
+        found = file.execute(query).fetchall()
+    collector = Collector(folder)
+    try:
+        for collection, person in found:
+            collector.forget(person, collection, asker="restored")
+    finally:
+        collector.close()
+    return len({person for _, person in found})
