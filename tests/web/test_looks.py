@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -71,6 +72,33 @@ def test_the_owners_screen(look: BrowserContext, demo: str, axe: str, picture: C
         picture(page, f"owner-{step}")
         assert serious(page, axe) == []
         assert fits(page)
+
+
+QUESTIONS = {
+    "plain": "SELECT smoker, AVG(visits) AS visits, COUNT(*) AS people FROM clinic GROUP BY smoker ORDER BY smoker",
+    "nested": "SELECT goods, COUNT(*) FILTER (WHERE amount > 20) AS n FROM orders JOIN shop USING (uid) "
+    "WHERE NOT (goods = 'food' OR area IN ('north', 'south')) GROUP BY goods HAVING n > -1e6 ORDER BY n DESC LIMIT 3",
+    "weak": "SELECT area, COUNT(*) AS people FROM shop WHERE age = 99 GROUP BY area",
+    "wrong": "SELECT COUNT(*) AS people FROM shop\nWHERE agee > 3",
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_analysts_screen(
+    look: BrowserContext, demo: str, axe: str, picture: Callable[[Page, str], None], question: str
+) -> None:
+    page = look.new_page()
+    page.goto(f"{demo}/query#q={quote(QUESTIONS[question])}")
+    if question == "wrong":
+        expect(page.locator(".copy mark")).to_have_text("agee")
+    else:
+        expect(page.locator("[data-adds-up=true]").first).to_be_visible()
+        expect(page.locator("figure svg")).to_have_count(2)
+        expect(page.locator("#run[aria-busy]")).to_have_count(0)
+        page.click("summary")
+    picture(page, f"analyst-{question}")
+    assert serious(page, axe) == []
+    assert fits(page)
 
 
 def test_the_collection_page(look: BrowserContext, demo: str, axe: str, picture: Callable[[Page, str], None]) -> None:

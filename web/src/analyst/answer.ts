@@ -1,6 +1,6 @@
 /** The answer: a chart with error bars and a table, what to make of it, and in a demo the truth beside it. */
 import { type Bar, barChart } from "../shared/charts.js";
-import { type Child, h } from "../shared/dom.js";
+import { type Child, h, scroller } from "../shared/dom.js";
 import { number, percent, plusMinus } from "../shared/numbers.js";
 import { menu } from "./conditions.js";
 import type { Answer, Exact } from "./model.js";
@@ -75,7 +75,7 @@ export function answerView(shown: Shown): Child[] {
     h("p", { class: "advice", role: "status" }, advice(shown, cells)),
     h("div", { class: "answer" },
       h("div", { id: "chart" }, barChart(bars.slice(0, 60), sentence), legend(shown, weak > 0)),
-      h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Answer as a table" }, table(shown, groups, picked))),
+      scroller("Answer as a table", table(shown, groups, picked))),
     answer.notes.length > 0 && h("ul", { class: "notes" }, ...answer.notes.map((note) => h("li", {}, note))),
   ];
 }
@@ -133,7 +133,7 @@ function advice({ answer, people }: Shown, cells: readonly Cell[]): string {
     const worst = Math.max(...cells.filter(isWeak).map((cell) => (cell.high - cell.low) / 2 / Math.abs(cell.value)).filter(Number.isFinite));
     const needed = Number.isFinite(worst) ? ` With about ${rounded(people * worst ** 2)} people the interval would leave 0 behind.` : "";
     const what = cells.length > 1
-      ? `${weak.length === cells.length ? "All" : weak.length} of the ${cells.length} rows are too noisy to tell: merge groups or drop conditions.`
+      ? `${weak.length === cells.length ? "All" : `${weak.length} of the`} ${cells.length} rows are too noisy to tell: merge groups or drop conditions.`
       : "Too noisy to tell: drop a condition, widen a range, or ask for fewer joins.";
     return what + needed;
   }

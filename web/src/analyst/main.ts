@@ -46,6 +46,8 @@ function problemOf(found: unknown, status: number): [string, string, number] {
 const ask = <Found>(path: string, body: object, signal?: AbortSignal): Promise<Found> =>
   post<Found>(path, key ? { key, ...body } : body, signal);
 
+type Given = { readonly sql: string } | { readonly model: Model };
+
 function screen({ services }: Catalogue, demo: Demo): (HTMLElement | string)[] {
   const state = readState(location.hash);
   const [first] = services;
@@ -54,7 +56,11 @@ function screen({ services }: Catalogue, demo: Demo): (HTMLElement | string)[] {
   let draft: Draft | null = null;
   let reading = new AbortController();
   let running = 0;
+  let looking = 0;
   let answer: Answer | null = null;
+  /** What was changed and not read yet, and what was asked last: edits after that do not change its answer. */
+  let pending: Given | null = null;
+  let asked = { sql: state.sql, confidence: state.confidence };
 
   const forecast = h("p", { class: "forecast", role: "status", "aria-live": "polite" });
   const results = h("section", { class: "card", "aria-label": "Answer" }, h("h2", {}, "Answer"),
@@ -63,11 +69,12 @@ function screen({ services }: Catalogue, demo: Demo): (HTMLElement | string)[] {
   const tupleCard = h("section", { class: "card", "aria-label": "Tuples", hidden: true });
   const said = h("span", { class: "soft", role: "status" });
   const code = codePanel(() => state);
-  const write = editor((text) => { state.sql = text; readSoon({ sql: text }); });
-  const build = builder(services, (model) => readSoon({ model }));
+  const write = editor((text) => { state.sql = text; pending = { sql: text }; readSoon(); });
+  const build = builder(services, (model) => { pending = { model }; readSoon(); });
   const runButton = h("button", { type: "button", class: "main", id: "run", onclick: () => void run() }, "Run ", h("kbd", {}, "Ctrl ↵"));
 
-  const read = async (given: { sql: string } | { model: Model }): Promise<void> => {
+  const read = async (given: Given): Promise<void> => {
+    pending = null;
     reading.abort();
     reading = new AbortController();
     try {
@@ -89,25 +96,31 @@ function screen({ services }: Catalogue, demo: Demo): (HTMLElement | string)[] {
     show(forecast, ...foretold(draft));
     code.refresh();
   };
-  const readSoon = soon((given: { sql: string } | { model: Model }) => void read(given), 180);
+  const put = (sql: string): void => {
+    pending = null;
+    state.sql = sql;
+    write.set(sql);
+  };
+  const readSoon = soon(() => { if (pending) void read(pending); }, 180);
 
-  const remember = (): void => history.replaceState(null, "", writeState(state));
+  const remember = (): void => history.replaceState(null, "", writeState({ ...state, ...asked }));
   const run = async (keep = false): Promise<void> => {
     const mine = ++running;
-    const drafted = read({ sql: state.sql });
+    const drafted = read(pending ?? { sql: state.sql });
     if (answer) await drafted; // the first question of a page is asked at once
     if (draft?.problem) {
       write.go();
       return;
     }
     if (!keep) Object.assign(state, { group: null, offset: 0, measure: 0 });
+    asked = { sql: state.sql, confidence: state.confidence };
     remember();
     runButton.setAttribute("aria-busy", "true");
     const began = performance.now();
     try {
       const [found, exact] = await Promise.all([
-        ask<Answer>("/v1/query", { sql: state.sql, confidence: state.confidence }),
-        demo.demo ? ask<Exact>("/demo/exact", { sql: state.sql }).catch(() => null) : null]);
+        ask<Answer>("/v1/query", asked),
+        demo.demo ? ask<Exact>("/demo/exact", { sql: asked.sql }).catch(() => null) : null]);
       await drafted;
       if (mine !== running) return;
       answer = found;
@@ -135,7 +148,7 @@ function screen({ services }: Catalogue, demo: Demo): (HTMLElement | string)[] {
     const draw = (): void => {
       show(results, h("div", { class: "head" }, h("h2", {}, "Answer"), exports(found)),
         ...answerView({
-          answer: found, exact, confidence: state.confidence, seconds, people: draft?.people ?? 0, column, row,
+          answer: found, exact, confidence: asked.confidence, seconds, people: draft?.people ?? 0, column, row,
           pickColumn: (name) => { column = name; draw(); }, pickRow: pick,
         }) as HTMLElement[]);
     };
@@ -153,7 +166,7 @@ function screen({ services }: Catalogue, demo: Demo): (HTMLElement | string)[] {
 
   const showCurves = async (mine: number): Promise<void> => {
     try {
-      const found = await ask<Curves>("/v1/curves", { sql: state.sql, confidence: state.confidence });
+      const found = await ask<Curves>("/v1/curves", asked);
       if (mine !== running) return;
       show(curveCard, h("h2", {}, "What would make it sharper"), ...effects(found) as HTMLElement[]);
       curveCard.hidden = false;
@@ -165,6 +178,7 @@ function screen({ services }: Catalogue, demo: Demo): (HTMLElement | string)[] {
 
   const showTuples = async (): Promise<void> => {
     if (!answer) return;
+    const mine = ++looking;
     const groups = groupsOf(answer);
     const row = answer.rows.find((one) => groups.every((name) => String(one[name]) === String(state.group?.[name])));
     tupleCard.hidden = !row;
@@ -178,12 +192,14 @@ function screen({ services }: Catalogue, demo: Demo): (HTMLElement | string)[] {
     try {
       const { order, descending, measure, offset } = state;
       const found = await ask<Tuples>("/v1/contributions",
-        { sql: state.sql, group: state.group ?? {}, order, descending, measure, offset, limit: PAGE });
+        { sql: asked.sql, group: state.group ?? {}, order, descending, measure, offset, limit: PAGE });
+      if (mine !== looking) return; // another page was asked for in between
       const answered = Object.fromEntries(answer.estimates.map((name) => [name, numberOf(row[name], NaN)]));
       const focus = tupleCard.contains(document.activeElement) ? [...tupleCard.querySelectorAll("button, select")].indexOf(document.activeElement!) : -1;
       show(tupleCard, title, ...tupleTable(found, { order, descending, measure, offset, sort, answered, label: groups.map((name) => `${name} = ${labelOf(row, [name])}`).join(", ") }) as HTMLElement[]);
       if (focus >= 0) [...tupleCard.querySelectorAll<HTMLElement>("button, select")][focus]?.focus();
     } catch (cause) {
+      if (mine !== looking) return;
       const refused = cause instanceof Problem && cause.code === "wrong-scope";
       show(tupleCard, title, refused ? h("p", { class: "soft" }, "Single reports are for auditors: this key sees answers only.") : notice(cause));
     }
@@ -201,10 +217,10 @@ function screen({ services }: Catalogue, demo: Demo): (HTMLElement | string)[] {
   });
   window.addEventListener("hashchange", () => {
     Object.assign(state, readState(location.hash));
-    write.set(state.sql);
+    put(state.sql);
     void run(true);
   });
-  write.set(state.sql);
+  put(state.sql);
   void run(true);
   const examples = demo.questions ?? [];
   return [
@@ -212,7 +228,7 @@ function screen({ services }: Catalogue, demo: Demo): (HTMLElement | string)[] {
       h("p", { class: "facts" }, `${number(people, 9)} people · ε ${number(first.epsilon)} · ${services.map(({ name }) => name).join(", ")}`),
       h("div", { class: "row small" }, copyButton("Copy link", () => location.href, said), said)),
     examples.length > 0 ? h("div", { class: "examples", role: "group", "aria-label": "Questions to begin with" }, ...examples.map(({ title, sql }) =>
-      h("button", { type: "button", onclick: () => { state.sql = sql; write.set(sql); void run(); } }, title))) : "",
+      h("button", { type: "button", onclick: () => { put(sql); void run(); } }, title))) : "",
     h("div", { class: "ask" },
       h("section", { class: "card", "aria-label": "Builder" }, h("h2", {}, "Builder"), build.element),
       h("section", { class: "card", "aria-label": "SQL" }, h("h2", {}, h("label", { for: "sql" }, "SQL")), write.element,

@@ -1,5 +1,5 @@
 /** The fact table: encoded tuples with what each adds to the answer, and a footer that adds up to it. */
-import { type Child, h, svg } from "../shared/dom.js";
+import { type Child, h, scroller, svg } from "../shared/dom.js";
 import { number, percent } from "../shared/numbers.js";
 import { menu } from "./conditions.js";
 import type { Report, Tuples } from "./model.js";
@@ -41,7 +41,7 @@ export function tupleTable(tuples: Tuples, sorting: Sorting): Child[] {
         h("button", { type: "button", disabled: sorting.offset === 0, onclick: () => sorting.sort({ offset: Math.max(0, sorting.offset - PAGE) }) }, "Back"),
         h("button", { type: "button", disabled: last >= people, onclick: () => sorting.sort({ offset: sorting.offset + PAGE }) }, "Next"),
         h("button", { type: "button", disabled: last >= people, onclick: () => sorting.sort({ offset: Math.max(0, people - PAGE) }) }, "Last"))),
-    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Encoded tuples" },
+    scroller("Encoded tuples",
       h("table", { class: "tuples" },
         h("caption", { class: "hidden" }, "Encoded tuples, each with its contribution to the answer"),
         h("thead", {}, h("tr", {}, h("th", { class: "number", scope: "col" }, "#"), h("th", { scope: "col" }, "person"), h("th", { scope: "col" }, "what was sent, and what it says"),

@@ -85,7 +85,7 @@ export function lineChart(points: readonly Point[], sentence: string, options: L
   const all = now ? [...points, now] : points;
   const x = scale(span(all.map((point) => point.x)), [left, width - 20], log.x);
   const heights = all.flatMap(({ y, low = y, high = y }) => [low, high]);
-  const y = scale(log.y ? span(heights) : span([0, ...heights]), [height - bottom, 14], log.y);
+  const y = scale(log.y ? span(heights) : span([0, ...heights]), [height - bottom, 28], log.y);
   const path = (pick: (point: Point) => number, from: readonly Point[]): string =>
     from.map((point, i) => `${i ? "L" : "M"}${x(point.x).toFixed(1)} ${y(pick(point)).toFixed(1)}`).join("");
   const banded = points.filter(({ low, high }) => low !== undefined && high !== undefined);
