@@ -91,7 +91,8 @@ def test_broken_bodies_are_problems(client: httpx.Client, endpoint) -> None:
     for content in (b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"tacit":1'):
         assert problem(client.post(path, content=content)) == (400, "bad-body")
     assert problem(client.post(path, json={"tacit": "1"})) == (400, "protocol-version")
-    assert problem(client.post(path, json={"tacit": 1})) == (400, "bad-body")
+    if endpoint.required:
+        assert problem(client.post(path, json={"tacit": 1})) == (400, "bad-body")
 
 
 def test_our_own_mistakes_are_problems_that_tell_nothing(
