@@ -83,6 +83,25 @@ def test_the_slider_says_what_can_be_learned_and_is_fixed_once_used(page: Page, 
     expect(page.locator("main")).to_contain_text("A second choice would spend both")
 
 
+def test_she_needs_no_mouse(page: Page, demo: str) -> None:
+    """From the service to the receipt by keyboard alone; the focus goes where the next step is."""
+    play(page, demo, 1)
+    page.locator("#service-clinic").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#service-clinic")).to_be_focused()
+    expect(page.locator("#service-clinic")).to_have_attribute("aria-pressed", "true")
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == "encode":
+            break
+    expect(page.locator("#encode")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#submit")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#receipt")).to_be_focused()
+    expect(page.locator("#receipt")).to_contain_text("The collector has your report")
+
+
 def test_the_cap_is_kept_over_services(page: Page, demo: str) -> None:
     play(page, demo, 2)
     encode(page)

@@ -131,11 +131,6 @@ export class Client {
     return this.flush(options);
   }
 
-  /** What reporting to a service spends, whatever is reported. */
-  cost(service: string): number {
-    return toNumber(spending(this.#parts.interpreter.service(service)));
-  }
-
   /** What this person may spend over all services, rounds and collectors of this store, and has. */
   async budget(): Promise<Budget> {
     const before = spent(await this.#parts.wallet.read());

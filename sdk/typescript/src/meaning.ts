@@ -38,7 +38,7 @@ export function meaningOf(service: Service, channel: Channel, slot: number, code
   const fitting = cells <= MOST_CELLS ? supported(view.oracle, view.sizes, code - view.offset) : undefined;
   const labels = (fitting ?? []).map((flat) => cellText(service, view, unflatten(flat, view.sizes)));
   return {
-    slot, code, channel: channel.name, cells, kept: kept(view.oracle, cells), ratio: ratio(view.oracle, cells),
+    slot, code, channel: channel.name, cells, ...odds(view.oracle, cells),
     about: view.active.filter((i) => view.levels[i]).map((i) => service.attributes[i]!.name),
     likely: labels.filter((label) => label !== undefined).slice(0, LISTED),
     ...(fitting ? { fitting: fitting.length } : {}),
@@ -59,7 +59,6 @@ function cellText(service: Service, view: View, cells: readonly number[]): strin
 }
 
 function levelText(attribute: Known, level: number, cell: number): string {
-  if (level === 0) return "anything";
   const { count, widths, values } = attribute;
   if (attribute.null && cell === cellCount(attribute, level) - 1) return "missing";
   const first = cell * widths[level - 1]!;
@@ -80,18 +79,10 @@ function valueText(attribute: Known, index: number, edge: 0 | 1): string {
   return kind === "date" ? dateOf(Math.round(value)) : String(Number(value.toPrecision(10)));
 }
 
-function ratio(oracle: Oracle, domain: number): number {
-  if (domain === 1) return 1;
-  const [truth, lie] = weights(oracle, domain, 1n << BigInt(BITS));
-  return Number(truth) / Number(lie);
-}
-
-function kept({ oracle, flip, g, w, inside, one }: Oracle, domain: number): number {
-  if (domain === 1) return 1;
-  const span = 2 ** BITS;
-  switch (oracle) {
-    case "ss": return choose(domain - 1, w! - 1) * inside! / span;
-    case "oue": return one! / span;
-    default: return 1 - ((oracle === "grr" ? domain : g!) - 1) * flip! / span;
-  }
+/** Return the probability that the truth is among the cells that fit best, and how much likelier those make the code. */
+function odds(oracle: Oracle, domain: number): Pick<Meaning, "kept" | "ratio"> {
+  if (domain === 1) return { kept: 1, ratio: 1 };
+  const [truth, lie] = weights(oracle, domain, 1n << BigInt(BITS)).map(Number) as [number, number];
+  const kept = oracle.one ?? (oracle.w ? choose(domain - 1, oracle.w - 1) : 1) * truth;
+  return { kept: kept / 2 ** BITS, ratio: truth / lie };
 }

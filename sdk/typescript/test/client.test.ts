@@ -143,7 +143,6 @@ test("preview shows what leaves, and that is what leaves", async (t) => {
   assert.equal(shown.raw, USER);
   assert.ok(shown.certainty > 0.5 && shown.certainty < 1 / (1 + Math.exp(-2)));
   assert.match(shown.sentence, /50 % .* to at most \d+(\.\d)? %/);
-  assert.equal(me.cost("users"), shown.epsilon);
   for (const { likely, fitting, cells, kept, ratio } of shown.meanings) {
     assert.ok(1 <= ratio && ratio <= Math.exp(shown.epsilon) * (1 + 1e-12));
     assert.ok(likely.length > 0 && likely.length <= 8 && fitting! <= cells && kept > 0 && kept < 1);

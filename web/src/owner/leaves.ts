@@ -75,5 +75,5 @@ export function receiptView(receipt: Receipt, state: State, { spent, cap }: Budg
     refused: `The collector refused your report (${codes.join(", ")}). It is not sent again.`,
   };
   const kind = state === "stored" ? "good" : state === "refused" ? "bad" : "";
-  return h("p", { class: `notice ${kind}`, role: "status", id: "receipt" }, said[state]);
+  return h("p", { class: `notice ${kind}`, role: "status", id: "receipt", tabindex: -1 }, said[state]);
 }
