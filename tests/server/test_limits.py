@@ -8,19 +8,23 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from support.collectors import COLLECTION, body_of, reports_of, served_here
 from tacit.errors import OverloadedError
+from tacit.server import inbox
 from tacit.server.app import make_app
 from tacit.server.bodies import MOST_BYTES
 from tacit.server.collector import Collector
 from tacit.server.keys import Key, Keys
 from tacit.server.rates import Rate
 from tacit.server.settings import Settings
+from tacit.server.shelf_sqlite import SqliteShelf
 
 PATH = f"/v1/collections/{COLLECTION.id}/reports"
 GZIP = {"Content-Encoding": "gzip"}
@@ -154,3 +158,30 @@ def test_slow_senders_keep_nobody_waiting(client: httpx.Client) -> None:
     assert b"slow-body" in slow[0].recv(4_096)
     for each in slow:
         each.close()
+
+
+def test_more_than_can_wait_is_turned_away_and_served_later(
+    client: httpx.Client, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R10 in small: while the store is slow, who comes too much is told so at once; questions and health go on."""
+    go_on, insert = threading.Event(), SqliteShelf.insert
+
+    def slowly(self: SqliteShelf, rows: Any) -> None:
+        go_on.wait(30)
+        insert(self, rows)
+
+    monkeypatch.setattr(SqliteShelf, "insert", slowly)
+    monkeypatch.setattr(inbox, "WAITING_REPORTS", 60)
+    batches = [body_of(reports_of(first, 10)) for first in range(6_000, 6_080, 10)]
+    with ThreadPoolExecutor(8) as pool:
+        sent = [pool.submit(client.post, PATH, json=batch) for batch in batches]
+        while sum(one.done() for one in sent) < 6:
+            time.sleep(0.01)
+        refused = [one.result() for one in sent if one.done()]
+        assert {named(one) for one in refused} == {(429, "overloaded")}
+        assert {one.headers["retry-after"] for one in refused} == {"1"}
+        assert client.get("/healthz").status_code == 200
+        go_on.set()
+        assert [one.result().status_code for one in sent if one.result() not in refused] == [200, 200]
+    for batch in batches:
+        assert client.post(PATH, json=batch).status_code == 200

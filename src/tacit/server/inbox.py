@@ -29,8 +29,8 @@ Status = Literal["stored", "again", "report-differs", "forgotten", "wrong-tier",
 GROUP = 200
 """Requests that one commit may serve."""
 
-WAITING_REQUESTS, WAITING_REPORTS = 2_000, 20_000
-"""What may wait, about a second's work; more is turned away."""
+WAITING_REQUESTS, WAITING_REPORTS = 2_000, 10_000
+"""What may wait, half a second's work or so; more is turned away."""
 
 DROPPED_AT_ONCE = 5_000
 """Contents that one transaction drops, so that nobody's reports wait for long."""
@@ -50,7 +50,6 @@ class _Asked(NamedTuple):
     report: Report
     identity: Identity
     tiers: tuple[int, ...]
-    tombstone: bytes
 
 
 @dataclass
@@ -106,22 +105,18 @@ class Inbox:
             for one in places
         }
 
-    @property
-    def is_full(self) -> bool:
-        """Whether more waits than can be stored in about a second."""
-        return self._waiting >= WAITING_REPORTS or self._requests.full()
+    def check_room(self) -> None:
+        """Turn somebody away if more waits than can be stored soon."""
+        if self._waiting >= WAITING_REPORTS or self._requests.full():
+            message = "Too many reports are waiting. Try again in a moment."
+            raise OverloadedError(message)
 
     def put(self, collection: str, reports: Sequence[Report]) -> Future[list[Status]]:
         """Store reports that a judge has passed; the statuses come once they are on disk."""
+        self.check_room()
         answer: Future[list[Status]] = Future()
-        try:
-            if self.is_full:
-                raise queue.Full
-            self._waiting += len(reports)  # a hint, not a count: threads may step on it
-            self._requests.put_nowait(_Request(collection, reports, answer))
-        except queue.Full:
-            message = "Too many reports are waiting. Try again in a moment."
-            raise OverloadedError(message) from None
+        self._waiting += len(reports)  # a hint, not a count: threads may step on it
+        self._requests.put(_Request(collection, reports, answer))
         return answer
 
     def _serve(self) -> None:
@@ -181,13 +176,13 @@ class Inbox:
         """Return the status of each report; note the rows of those that are new, and the kinds they bring."""
         asked = [[self._asked(request.collection, report) for report in request.reports] for request in group]
         every = [one for some in asked for one in some]
-        forgotten = self._shelf.forgotten({one.tombstone: one.collection for one in every})
+        forgotten = self._forgotten(every)
         judged.known = self._shelf.known([one.identity for one in every])
         judged.reported = self._shelf.reported({(tier, one.report.person) for one in every for tier in one.tiers})
 
         def status(one: _Asked) -> Status:
             identity, digest, person = one.identity, _digest(one.report.content), one.report.person
-            if one.tombstone in forgotten:
+            if (one.collection, person) in forgotten:
                 return "forgotten"
             if identity in judged.known:
                 return "again" if judged.known[identity] == digest else "report-differs"
@@ -204,11 +199,21 @@ class Inbox:
 
     def _asked(self, collection: str, report: Report) -> _Asked:
         place, tiers = self._places[collection, report.service]
-        identity = Identity(place, report.person, report.slot)
-        return _Asked(collection, report, identity, tiers, self.tombstone(collection, report.person))
+        return _Asked(collection, report, Identity(place, report.person, report.slot), tiers)
+
+    def _forgotten(self, every: Sequence[_Asked]) -> set[tuple[str, Person]]:
+        """Return those who were deleted, with the collections they were deleted from."""
+        if not self._shelf.any_forgotten:
+            return set()
+        people = {(one.collection, one.report.person) for one in every}
+        tombstones = {self.tombstone(*one): one for one in people}
+        found = self._shelf.forgotten({digest: collection for digest, (collection, _) in tombstones.items()})
+        return {tombstones[digest] for digest in found}
 
     def _fits(self, place: int, kinds: Sequence[str | None], fresh: dict[tuple[int, int], str]) -> bool:
         """Note the kind of a public column's first value; tell whether all values are of their column's kind."""
+        if not kinds:
+            return True
         having = {(place, number): kind for number, kind in enumerate(kinds) if kind is not None}
         if any(self._kinds.get(column, fresh.get(column, kind)) != kind for column, kind in having.items()):
             return False

@@ -57,6 +57,9 @@ class Shelf(Protocol):
     failures: tuple[type[Exception], ...]
     """What it raises when it cannot store."""
 
+    any_forgotten: bool
+    """Whether there is any tombstone, so that most stores need not look for them."""
+
     def code_of(self, failure: Exception) -> str:
         """Return the stable code of a failure: whether there is no room, or no store."""
 

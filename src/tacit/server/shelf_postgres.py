@@ -57,6 +57,7 @@ class PostgresShelf:
             with self._writer.transaction():
                 self._writer.execute(TABLES)
             [(version,)] = self._rows("SELECT version FROM tacit_store")
+            self.any_forgotten = bool(self._rows("SELECT 1 FROM tacit_forgotten LIMIT 1"))
         except psycopg.Error as cause:  # its words name host and user
             problem = f"The PostgreSQL database cannot be reached ({type(cause).__name__}). Check its address."
             raise EngineError(problem, code="unreadable-database") from None
@@ -180,6 +181,7 @@ class PostgresShelf:
         self._writer.execute(
             "INSERT INTO tacit_forgotten VALUES (%s, %s) ON CONFLICT DO NOTHING", [collection, tombstone]
         )
+        self.any_forgotten = True
         hers = [list(places), stored_key(person)]
         known, pending = (
             self._writer.execute(f"DELETE FROM {table} WHERE place = ANY(%s) AND person = %s", hers).rowcount  # noqa: S608

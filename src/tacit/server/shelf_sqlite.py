@@ -16,6 +16,9 @@ from tacit.server.versions import migrate
 
 __all__ = ["SqliteShelf"]
 
+LOOKED_UP_AT_ONCE = 100
+"""Reports that one statement looks for."""
+
 TABLES = """
 CREATE TABLE IF NOT EXISTS places (place INTEGER PRIMARY KEY, collection TEXT, service TEXT, round TEXT,
   UNIQUE (collection, service));
@@ -42,6 +45,7 @@ class SqliteShelf:
         self._writer.executescript(TABLES)
         migrate(self._writer, tombstones)
         self._reader = self._open()
+        self.any_forgotten = self._writer.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone() is not None
 
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
@@ -86,11 +90,16 @@ class SqliteShelf:
 
     def known(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
         """Return the digests of those reports that are stored."""
-        query, found = "SELECT digest FROM known WHERE place = ? AND person = ? AND slot = ?", {}
-        for identity in asked:
-            row = self._writer.execute(query, identity).fetchone()
-            if row is not None:
-                found[identity] = row[0]
+        found = {}
+        for start in range(0, len(asked), LOOKED_UP_AT_ONCE):
+            some = asked[start : start + LOOKED_UP_AT_ONCE]
+            values = ", ".join(["(?, ?, ?)"] * len(some))
+            query = (
+                f"WITH asked (place, person, slot) AS (VALUES {values}) SELECT place, person, slot, digest "  # noqa: S608
+                "FROM asked CROSS JOIN known USING (place, person, slot)"  # CROSS: one search for each of those asked
+            )
+            for *identity, digest in self._writer.execute(query, [member for one in some for member in one]):
+                found[Identity(*identity)] = digest
         return found
 
     def reported(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
@@ -130,6 +139,7 @@ class SqliteShelf:
     def forget(self, collection: str, tombstone: bytes, places: Sequence[int], person: Person) -> tuple[int, int]:
         """Delete a person and leave a tombstone; return how many reports were known, and how many pending."""
         self._writer.execute("INSERT OR IGNORE INTO forgotten VALUES (?, ?)", (collection, tombstone))
+        self.any_forgotten = True
         deleted = {
             table: sum(
                 self._writer.execute(f"DELETE FROM {table} WHERE place = ? AND person = ?", (place, person)).rowcount  # noqa: S608
