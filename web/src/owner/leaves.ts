@@ -64,6 +64,14 @@ export function stateBadge(state: State): HTMLElement {
   return h("span", { class: `badge ${kind}` }, WORDS[state]);
 }
 
+/** Why collectors refuse reports, in words; other codes are shown as they are. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  "report-differs": "another report came under your name before, from another device or profile, and the first one counts",
+  "wrong-tier": "you have reported in another tier of this round",
+  forgotten: "you asked to be forgotten in this round",
+  "unknown-collection": "it no longer takes part in this round",
+};
+
 /** Say what became of a report. */
 export function receiptView(receipt: Receipt, state: State, { spent, cap }: Budget): HTMLElement {
   const codes = [...new Set(receipt.reports.flatMap(({ code }) => code ? [code] : []))];
@@ -72,7 +80,7 @@ export function receiptView(receipt: Receipt, state: State, { spent, cap }: Budg
     waiting: "Your report waits on this device, and leaves by itself when the collector can be reached.",
     stored: `The collector has your report: ${receipt.service}, collection ${receipt.collection.slice(0, 12)}…, ${receipt.day}. It cost ` +
       `ε ${number(receipt.epsilon)}; over all services ${number(spent)} of your ${number(cap)} is spent. Sending it again would change nothing.`,
-    refused: `The collector refused your report (${codes.join(", ")}). It is not sent again.`,
+    refused: `The collector refused your report: ${codes.map((code) => REFUSALS[code] ?? code).join(", ")}. It is not sent again. [${codes.join(", ")}]`,
   };
   const kind = state === "stored" ? "good" : state === "refused" ? "bad" : "";
   return h("p", { class: `notice ${kind}`, role: "status", id: "receipt", tabindex: -1 }, said[state]);

@@ -38,7 +38,7 @@ export function recordView({ session, oncap, onforget }: RecordView): Child[] {
         id: "cap", type: "number", min: 0.1, max: 30, step: 0.1, value: settings.cap, size: 5,
         onchange: (event) => oncap((event.target as HTMLInputElement).value),
       })),
-    h("h3", {}, "What was sent"),
+    h("h3", {}, "My reports"),
     history.length ? scroller("Receipts", table(history)) : h("p", { class: "soft" }, "Nothing yet."),
     h("p", { class: "row" },
       h("button", {
