@@ -12,7 +12,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from starlette.applications import Starlette
@@ -29,6 +28,7 @@ from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.demo import Demo
 from tacit.server.keys import Keys
+from tacit.sql.meaning import meaning_of
 
 __all__ = ["configure", "run"]
 
@@ -149,18 +149,9 @@ def _examples(collection: Collection, raw: dict[str, pa.Table], reports: dict[st
 
 
 def _example(compiled: ServiceContract, rows: list[dict[str, Any]], code: int) -> dict[str, Any]:
-    channel = compiled.channels[0]
-    view, local = channel.locate(code)
-    names = [attribute.name for attribute in compiled.service.sensitive]
-    about = [f"{names[i]} in {compiled.levels[i][view.levels[i]].cells} cells" for i in view.active if view.levels[i]]
-    return {
-        "service": compiled.service.name,
-        "rows": rows,
-        "code": code,
-        "codes": channel.alphabet,
-        "about": " × ".join(about) or ("nothing" if compiled.service.one_to_one else "whether there are rows"),
-        "fits": float(np.mean(view.oracle.support(np.array([local])))),
-    }
+    said, codes = meaning_of(compiled, 0, code), compiled.channels[0].alphabet
+    about = {"code": code, "codes": codes, "about": said.about, "fits": said.fits}
+    return {"service": compiled.service.name, "rows": rows} | about
 
 
 def _print_reports(collection: Collection, people: int, examples: list[dict[str, Any]]) -> None:

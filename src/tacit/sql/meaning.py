@@ -31,15 +31,16 @@ def meaning_of(service: ServiceContract, channel: int, code: int) -> Meaning:
     """Return what a code of a service's channel says."""
     view, local = service.channels[channel].locate(code)
     levels = [(i, service.levels[i][view.levels[i]]) for i in view.active]
-    about = " × ".join(f"{_name(service, i)} in {level.cells}" for i, level in levels if view.levels[i])
+    about = " × ".join(f"{_name(service, i)} in {level.cells} cells" for i, level in levels if view.levels[i])
+    about = about or ("nothing" if service.service.one_to_one else "whether there are rows")
     sizes = [level.cells for _, level in levels]
     sizes[0] += service.extras
     if view.oracle.domain > MOST_CELLS:
-        return Meaning(about or "nothing", float(view.oracle.lie), ())
+        return Meaning(about, float(view.oracle.lie), ())
     support = np.asarray(view.oracle.support(np.array([local])))[0].astype(bool)
     places = np.transpose(np.unravel_index(np.flatnonzero(support)[:MOST_EXAMPLES], sizes))
     examples = tuple(_cell(service, levels, [int(place) for place in row]) for row in places)
-    return Meaning(about or "nothing", float(support.mean()), examples)
+    return Meaning(about, float(support.mean()), examples)
 
 
 def _name(service: ServiceContract, index: int) -> str:

@@ -13,6 +13,8 @@ export interface Cell {
   readonly error: number;
   readonly low: number;
   readonly high: number;
+  /** How far 1 % of people who lie could move it. */
+  readonly shift: number;
   readonly exact: number | undefined;
 }
 
@@ -22,7 +24,8 @@ export const numberOf = (value: unknown, missing: number): number => typeof valu
 export function cellOf(row: Row, name: string, exact?: number): Cell {
   return {
     value: numberOf(row[name], NaN), error: numberOf(row[`${name}_error`], NaN),
-    low: numberOf(row[`${name}_low`], -Infinity), high: numberOf(row[`${name}_high`], Infinity), exact,
+    low: numberOf(row[`${name}_low`], -Infinity), high: numberOf(row[`${name}_high`], Infinity),
+    shift: numberOf(row[`${name}_max_shift_per_1pct`], NaN), exact,
   };
 }
 
@@ -91,6 +94,7 @@ function table(shown: Shown, groups: readonly string[], picked: number): HTMLEle
   const heads = answer.estimates.flatMap((name) => [
     h("th", { class: "number", scope: "col" }, name), h("th", { class: "number", scope: "col" }, `± ${percent(confidence, 1)}`),
     h("th", { class: "number", scope: "col" }, "interval"),
+    h("th", { class: "number", scope: "col", title: "How far 1 % of the people could move it by lying together" }, "if 1 % lie"),
     ...exact ? [h("th", { class: "number", scope: "col" }, "exact"),
       h("th", { class: "number", scope: "col", title: "How far off, in standard errors" }, "off by")] : []]);
   const several = answer.rows.length > 1;
@@ -115,7 +119,7 @@ function numbers(cell: Cell, exact: boolean): HTMLElement[] {
   const finite = Number.isFinite(half) && Number.isFinite(cell.value);
   const [value, width] = plusMinus(cell.value, half);
   const ends = finite ? `${plusMinus(cell.low, half)[0]} to ${plusMinus(cell.high, half)[0]}` : "too noisy to tell";
-  const cells = [value, finite ? width : "–", ends];
+  const cells = [value, finite ? width : "–", ends, Number.isFinite(cell.shift) ? `≤ ${number(cell.shift, 2)}` : "–"];
   if (exact) {
     const off = cell.exact === undefined ? NaN : (cell.value - cell.exact) / cell.error;
     const inside = cell.exact !== undefined && cell.low <= cell.exact && cell.exact <= cell.high;

@@ -3,7 +3,7 @@ import { type Demo, post, Problem } from "../shared/api.js";
 import { download, h, show, soon } from "../shared/dom.js";
 import { notice, open } from "../shared/frame.js";
 import { number, percent } from "../shared/numbers.js";
-import { answerView, groupsOf, labelOf, numberOf } from "./answer.js";
+import { answerView, cellOf, groupsOf, labelOf, numberOf } from "./answer.js";
 import { builder } from "./builder.js";
 import { menu } from "./conditions.js";
 import { editor } from "./editor.js";
@@ -196,7 +196,12 @@ function screen({ services }: Catalogue, demo: Demo): (HTMLElement | string)[] {
       if (mine !== looking) return; // another page was asked for in between
       const answered = Object.fromEntries(answer.estimates.map((name) => [name, numberOf(row[name], NaN)]));
       const focus = tupleCard.contains(document.activeElement) ? [...tupleCard.querySelectorAll("button, select")].indexOf(document.activeElement!) : -1;
-      show(tupleCard, title, ...tupleTable(found, { order, descending, measure, offset, sort, answered, label: groups.map((name) => `${name} = ${labelOf(row, [name])}`).join(", ") }) as HTMLElement[]);
+      const [name = ""] = answer.estimates;
+      const { low, high } = cellOf(row, name);
+      const interval = Number.isFinite(high - low)
+        ? `from noise that is known: ${name} is between ${number(low)} and ${number(high)} at ${percent(asked.confidence, 1)}`
+        : "too large to tell anything";
+      show(tupleCard, title, ...tupleTable(found, { order, descending, measure, offset, sort, answered, interval, label: groups.map((name) => `${name} = ${labelOf(row, [name])}`).join(", ") }) as HTMLElement[]);
       if (focus >= 0) [...tupleCard.querySelectorAll<HTMLElement>("button, select")][focus]?.focus();
     } catch (cause) {
       if (mine !== looking) return;

@@ -12,6 +12,8 @@ export interface Sorting extends Pick<State, "order" | "descending" | "measure" 
   /** The answer's own value of each column, to compare with. */
   readonly answered: Readonly<Record<string, number>>;
   readonly label: string;
+  /** The interval of the first column, in words. */
+  readonly interval: string;
 }
 
 export function tupleTable(tuples: Tuples, sorting: Sorting): Child[] {
@@ -30,6 +32,7 @@ export function tupleTable(tuples: Tuples, sorting: Sorting): Child[] {
   });
   const last = sorting.offset + rows.length;
   return [
+    rows.length > 0 && steps(tuples, sorting),
     h("div", { class: "row" },
       h("label", {}, "Sort by ", menu([["size", "size of contribution"], ["value", "contribution"], ["person", "person"]], sorting.order,
         (order) => sorting.sort({ order: order as State["order"], offset: 0 }), "Sort by")),
@@ -58,6 +61,22 @@ export function tupleTable(tuples: Tuples, sorting: Sorting): Child[] {
   ];
 }
 
+/** From a row to an answer, with the numbers of the first line below. */
+function steps({ rows, measures, totals, parts, columns, values }: Tuples, { interval }: Sorting): HTMLElement {
+  const { person, contributions, reports } = rows[0]!;
+  const [name = "", places = []] = Object.entries(columns)[0] ?? [];
+  const codes = reports.map(({ service, code }) => `${service} ${code.toLocaleString("en")}`).join(" and ");
+  const all = number(parts.reduce((sum, [, people]) => sum + people, 0), 9);
+  const step = (title: string, text: string): HTMLElement => h("li", {}, h("b", {}, title), h("span", {}, text));
+  return h("ol", { class: "steps", "aria-label": "How the number is made" },
+    step("A row", `of ${person}, which stays on the device`),
+    step("is encoded", `there, at random, as ${codes}`),
+    step("is weighed", `for this question: ${places.map((place) => `${signed(contributions[place]!)}${places.length > 1 ? ` (${measures[place]![0].split(": ").pop()})` : ""}`).join(", ")}`),
+    step("is added", `to those of all ${all} tuples: ${places.map((place) => number(totals[place]!, 6)).join(" and ")}`),
+    places.length > 1 && step("is combined", `into ${name} = ${number(values[name] ?? NaN, 5)}`),
+    step("has an error", interval));
+}
+
 function footer(tuples: Tuples, sums: readonly number[], { answered }: Sorting): HTMLElement[] {
   const { measures, totals, parts, part, columns, values } = tuples;
   const line = (name: string, given: readonly number[], kind = ""): HTMLElement => h("tr", { class: kind },
@@ -84,7 +103,7 @@ function said({ service, code, meaning, public: known }: Report): HTMLElement {
   const columns = Object.entries(known).map(([name, value]) => `${name} ${String(value)}`);
   return h("div", { title: meaning.examples.length ? `For example ${meaning.examples.join("; ")}` : undefined },
     h("code", {}, `${service} ${code.toLocaleString("en")}`), " ",
-    h("span", { class: "soft" }, `${meaning.about} cells, fits ${percent(meaning.fits)} of them${columns.length ? `; ${columns.join(", ")}` : ""}`));
+    h("span", { class: "soft" }, `${meaning.about}, fits ${percent(meaning.fits)}${columns.length ? `; ${columns.join(", ")}` : ""}`));
 }
 
 /** A bar around zero: where it stands among the contributions of this page. */
