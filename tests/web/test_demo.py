@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import httpx
@@ -42,3 +47,17 @@ def test_sample_people_fit_the_contract_and_are_nobody_else(client: httpx.Client
         assert sorted(person["rows"]) == sorted(services)
         known = {"tacit": 1, "sql": f"SELECT COUNT(*) AS n FROM shop WHERE uid = '{person['person']}'"}
         assert client.post("/demo/exact", json=known).json()["rows"] == [[0]]
+
+
+def test_on_a_terminal_it_serves_until_ctrl_c() -> None:
+    """Without a terminal it prints and ends: `test_cli` looks at that."""
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "tacit.cli", "demo", "--people", "500", "--port", "0"]
+    process = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    with os.fdopen(ours, "rb") as screen:
+        address = next(line.split()[-1].decode() for line in screen if line.startswith(b"listening on "))
+        with httpx.Client(transport=httpx.HTTPTransport(retries=5), trust_env=False) as client:
+            assert client.get(f"{address}/me", timeout=60).status_code == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
-import httpx
-from playwright.sync_api import BrowserContext, Page, expect
+import pytest
+from playwright.sync_api import Page, expect
 
 import tacit as tc
 from support.collectors import Serving, served_here
+from tacit.client.tokens import sign
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
@@ -44,6 +47,24 @@ EVERYTHING = """async () => {
   return texts;
 }"""
 """Everything a browser keeps for a page; of contracts, which are public, only the names."""
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Iterator[str]:
+    """Lend the address of a collector in a process of its own."""
+    serving = Serving(tmp_path, collection=COLLECTION)
+    yield serving.address
+    serving.end()
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[tuple[Collector, Keys, str]]:
+    """Lend a collector that tests can reach into, its keys and its address."""
+    collector, keys = Collector(tmp_path), Keys(tmp_path / "keys.json")
+    collector.publish(COLLECTION)
+    with served_here(make_app(collector, keys)) as client:
+        yield collector, keys, str(client.base_url).rstrip("/")
+    collector.close()
 
 
 def fill(page: Page, address: str, person: str) -> None:
@@ -85,91 +106,90 @@ def test_no_raw_value_is_in_a_request_in_the_storage_or_at_the_collector(page: P
             assert str(NUMBER).encode() not in path.read_bytes()
 
 
-def test_names_of_others_are_text_and_nothing_else(page: Page, tmp_path: Path) -> None:
-    serving = Serving(tmp_path, collection=COLLECTION)
-    try:
-        fill(page, serving.address, EVIL)
-        page.select_option("#bank-0-home", EVIL)
-        page.click("#encode:enabled")
-        expect(page.locator("#raw")).to_contain_text("onerror")
-        page.goto(f"{serving.address}/collections/{COLLECTION.id}")
-        expect(page.locator("main")).to_contain_text(EVIL)
-        expect(page.locator("#hash .badge")).to_have_text("the same")
-        assert page.locator("main img").count() == 0
-        assert page.title() != "broken"
-    finally:
-        serving.end()
+def test_names_of_others_are_text_and_nothing_else(page: Page, bank: str) -> None:
+    fill(page, bank, EVIL)
+    page.select_option("#bank-0-home", EVIL)
+    page.click("#encode:enabled")
+    expect(page.locator("#raw")).to_contain_text("onerror")
+    page.goto(f"{bank}/collections/{COLLECTION.id}")
+    expect(page.locator("main")).to_contain_text(EVIL)
+    expect(page.locator("#hash .badge")).to_have_text("the same")
+    assert page.locator("main img").count() == 0
+    assert page.title() != "broken"
 
 
-def test_withheld_columns_and_wrong_values_are_told_apart(page: Page, tmp_path: Path) -> None:
-    serving = Serving(tmp_path, collection=COLLECTION)
-    try:
-        fill(page, serving.address, "u-2")
-        page.check("text=do not tell")
-        page.fill("#bank-0-savings", "123456789012")
-        page.click("#encode:enabled")
-        expect(page.locator("[role=alert]")).to_contain_text("outside")
-        expect(page.locator("#history")).to_have_count(0)
-        page.fill("#bank-0-savings", "12")
-        page.click("#encode:enabled")
-        expect(page.locator("#raw")).to_contain_text('"home":null')
-    finally:
-        serving.end()
+def test_withheld_columns_and_wrong_values_are_told_apart(page: Page, bank: str) -> None:
+    fill(page, bank, "u-2")
+    page.check("text=do not tell")
+    page.fill("#bank-0-savings", "123456789012")
+    page.click("#encode:enabled")
+    expect(page.locator("[role=alert]")).to_contain_text("outside")
+    expect(page.locator("#history")).to_have_count(0)
+    page.fill("#bank-0-savings", "12")
+    page.click("#encode:enabled")
+    expect(page.locator("#raw")).to_contain_text('"home":null')
 
 
-def test_rows_come_from_a_file_of_hers(page: Page, tmp_path: Path) -> None:
-    serving = Serving(tmp_path, collection=COLLECTION)
-    try:
-        fill(page, serving.address, "u-3")
-        rows = tmp_path / "mine.json"
-        rows.write_text(json.dumps({"bank": {"home": "elsewhere", "savings": 5, "unasked": 1}}))
-        page.set_input_files("#file", rows)
-        expect(page.locator("#bank-0-home")).to_have_value("elsewhere")
-        page.click("#encode:enabled")
-        expect(page.locator("#raw")).to_have_text('{"home":"elsewhere","savings":5}')
-    finally:
-        serving.end()
+def test_rows_come_from_a_file_of_hers(page: Page, bank: str, tmp_path: Path) -> None:
+    fill(page, bank, "u-3")
+    rows = tmp_path / "mine.json"
+    rows.write_text(json.dumps({"bank": {"home": "elsewhere", "savings": 5, "unasked": 1}}))
+    page.set_input_files("#file", rows)
+    expect(page.locator("#bank-0-home")).to_have_value("elsewhere")
+    page.click("#encode:enabled")
+    expect(page.locator("#raw")).to_have_text('{"home":"elsewhere","savings":5}')
 
 
-def test_a_changed_contract_is_shown_before_anything_is_encoded_by_it(context: BrowserContext, tmp_path: Path) -> None:
-    collector = Collector(tmp_path)
-    collector.publish(COLLECTION)
-    try:
-        with served_here(make_app(collector, Keys(tmp_path / "keys.json"))) as client:
-            page = context.new_page()
-            fill(page, str(client.base_url).rstrip("/"), "u-4")
-            expect(page.locator("#encode:enabled")).to_be_visible()
-            other = tc.Service("bank", key="uid", attributes=[*BANK.attributes[:1], tc.Ordinal("debts", 0, 9)])
-            collector.publish(tc.Collection(tc.Schema([other]), 2, round="two"))
-            page.reload()
-            expect(page.locator("h2")).to_have_text("The contract changed since you last looked")
-            expect(page.locator("ins").filter(has_text="bank.debts")).to_be_visible()
-            expect(page.locator("del").filter(has_text="bank.savings")).to_be_visible()
-            expect(page.locator("#encode")).to_have_count(0)
-            page.click("text=I have read this")
-            expect(page.locator("#bank-0-debts")).to_be_visible()
-            page.reload()
-            expect(page.locator("#bank-0-debts")).to_be_visible()
-    finally:
-        collector.close()
+def test_a_changed_contract_is_shown_before_anything_is_encoded_by_it(
+    page: Page, own: tuple[Collector, Keys, str]
+) -> None:
+    collector, _, address = own
+    fill(page, address, "u-4")
+    expect(page.locator("#encode:enabled")).to_be_visible()
+    other = tc.Service("bank", key="uid", attributes=[*BANK.attributes[:1], tc.Ordinal("debts", 0, 9)])
+    collector.publish(tc.Collection(tc.Schema([other]), 2, round="two"))
+    page.reload()
+    expect(page.locator("h2")).to_have_text("The contract changed since you last looked")
+    expect(page.locator("ins").filter(has_text="bank.debts")).to_be_visible()
+    expect(page.locator("del").filter(has_text="bank.savings")).to_be_visible()
+    expect(page.locator("#encode")).to_have_count(0)
+    page.click("text=I have read this")
+    expect(page.locator("#bank-0-debts")).to_be_visible()
+    page.reload()
+    expect(page.locator("#bank-0-debts")).to_be_visible()
 
 
-def test_a_collector_with_keys_takes_the_key_of_its_page(page: Page, tmp_path: Path) -> None:
-    collector = Collector(tmp_path)
-    collector.publish(COLLECTION)
-    keys = Keys(tmp_path / "keys.json")
-    try:
-        with served_here(make_app(collector, keys)) as client:
-            address = str(client.base_url).rstrip("/")
-            key = keys.create("page", ["ingest"], address)
-            fill(page, address, "u-5")
-            page.click("#encode:enabled")
-            page.click("#submit:enabled")
-            expect(page.locator("#outbox")).to_contain_text("1 report waits")
-            page.fill("#key", key)
-            page.click("text=Open")
-            page.click("text=Send now")
-            expect(page.locator("#receipt")).to_contain_text("The collector has your report")
-            assert isinstance(client, httpx.Client)
-    finally:
-        collector.close()
+def test_a_collector_with_keys_takes_the_key_of_its_page(page: Page, own: tuple[Collector, Keys, str]) -> None:
+    _, keys, address = own
+    key = keys.create("page", ["ingest"], address)
+    fill(page, address, "u-5")
+    page.click("#encode:enabled")
+    page.click("#submit:enabled")
+    expect(page.locator("#outbox")).to_contain_text("1 report waits")
+    page.fill("#key", key)
+    page.click("text=Open")
+    page.click("text=Send now")
+    expect(page.locator("#receipt")).to_contain_text("The collector has your report")
+    page.click("text=Forget me …")
+    page.click("dialog button.danger")
+    expect(page.locator("[role=alert]")).to_contain_text("token")
+
+
+def test_an_apps_link_says_who_she_is_and_leaves_no_trace(page: Page, own: tuple[Collector, Keys, str]) -> None:
+    """Behind the # of a link nothing is sent: not in requests for pages, not in a referrer."""
+    collector, keys, address = own
+    key, secret = keys.create("page", ["ingest"], address), keys.create("page", ["sign"])
+    token = sign(secret, collection=COLLECTION.id, person="u-6")
+    page.goto(f"{address}/me#{urlencode({'person': 'u-6', 'key': key, 'token': token})}")
+    page.select_option("#bank-0-home", "elsewhere")
+    page.fill("#bank-0-savings", "1")
+    page.click("#encode:enabled")
+    page.click("#submit:enabled")
+    expect(page.locator("#receipt")).to_contain_text("The collector has your report")
+    assert page.url == f"{address}/me"
+    assert not [text for text in page.evaluate(EVERYTHING) if token in text]
+    assert collector.query("SELECT COUNT(*) AS n FROM bank")["n"].value == 1
+    page.click("text=Forget me …")
+    page.click("dialog button.danger")
+    expect(page.locator("#receipt")).to_contain_text("Your report was deleted")
+    assert collector.query("SELECT COUNT(*) AS n FROM bank")["n"].value == 0

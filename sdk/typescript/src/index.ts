@@ -2,6 +2,7 @@
 export { audit } from "./audit.js";
 export type { Budget, Client, Delivery, Preview, Receipt } from "./client.js";
 export { connect, type Options } from "./connect.js";
+export type { Attribute, Contract, ServiceData } from "./contract.js";
 export type { Token } from "./outbox.js";
 export {
   CollectorError, ContractError, PrivacyError, RandomnessError, RecordError, StoreError, TacitError, UnknownNameError,

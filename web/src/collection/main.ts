@@ -22,7 +22,7 @@ void open(async () => {
   const response = await fetch(`/v1/collections/${encodeURIComponent(id)}`);
   if (!response.ok) return [h("h1", {}, "There is no such collection here"), h("p", {}, h("a", { href: "/" }, "What is collected here"))];
   const bytes = new Uint8Array(await response.arrayBuffer());
-  const text = new TextDecoder().decode(bytes);
+  const [text, hash] = [new TextDecoder().decode(bytes), await hashOf(bytes)];
   const [contract, checked, published] = [
     JSON.parse(text) as Contract, await get<Audit>(`/v1/collections/${id}/audit`), await collections(),
   ];
@@ -37,14 +37,14 @@ void open(async () => {
       h("p", {}, "Clients, collector and analysts hold the same bytes; their SHA-256 is the collection's name."),
       h("dl", { class: "facts" },
         h("dt", {}, "Named"), h("dd", {}, h("code", {}, id)),
-        h("dt", {}, "Computed here"), h("dd", { id: "hash" }, h("code", {}, await hashOf(bytes)), " ",
-          h("span", { class: await hashOf(bytes) === id ? "badge good" : "badge bad" }, await hashOf(bytes) === id ? "the same" : "different")),
+        h("dt", {}, "Computed here"), h("dd", { id: "hash" }, h("code", {}, hash), " ",
+          h("span", { class: hash === id ? "badge good" : "badge bad" }, hash === id ? "the same" : "different")),
         h("dt", {}, "Size"), h("dd", {}, `${number(bytes.length, 9)} bytes`)),
       h("p", {}, h("a", { class: "button", href: `/v1/collections/${id}`, download: `${id.slice(0, 12)}.json` }, "Download the contract"))),
   ];
 });
 
-function labels({ round, tier, mechanism }: Contract): string {
+function labels({ round, tier, mechanism }: Contract & { mechanism?: string }): string {
   return [round && `Round ${round}.`, tier && `Tier ${tier}.`, mechanism !== "auto" && `Layout ${mechanism}.`].filter(Boolean).join(" ");
 }
 
@@ -105,6 +105,7 @@ function auditView({ ok, worst_loss: worst, epsilon, channels }: Audit, own: str
 }
 
 async function hashOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  if (!isSecureContext) return "only pages with https can compute it";
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -4,24 +4,25 @@ import { probabilityBars, type Guess } from "../shared/charts.js";
 import { type Child, h } from "../shared/dom.js";
 import { listed, number, percent } from "../shared/numbers.js";
 import type { Rows } from "./rows.js";
-import type { State } from "./session.js";
+import type { Access, State } from "./session.js";
 
 type Meaning = Preview["meanings"][number];
 
 /** Return the body of the request, as the network panel of a browser shows it. */
-export function requestText(leaves: readonly string[], key: string): string {
-  return `{"tacit":1,${key ? `"key":${JSON.stringify(key)},` : ""}"reports":[${leaves.join()}]}`;
+function requestText(leaves: readonly string[], { key, token }: Access): string {
+  const access = JSON.stringify({ tacit: 1, key: key || undefined, token: token || undefined }).slice(0, -1);
+  return `${access},"reports":[${leaves.join()}]}`;
 }
 
-export function leavesView(preview: Preview, rows: Rows, key: string): Child[] {
+export function leavesView(preview: Preview, rows: Rows, access: Access): Child[] {
   const bytes = new TextEncoder().encode(preview.leaves.join("")).length;
   return [
     h("div", { class: "grid" },
       h("div", {}, h("h3", {}, "On this device"), h("pre", { id: "raw" }, rows.length ? rows.map((row) => JSON.stringify(row)).join("\n") : "no rows")),
       h("div", {}, h("h3", {}, `What leaves: ${bytes} bytes`), h("pre", { id: "leaves" }, preview.leaves.join("\n")),
         h("p", { class: "row" },
-          h("button", { type: "button", onclick: () => void navigator.clipboard.writeText(preview.leaves.join("\n")) }, "Copy"),
-          h("details", {}, h("summary", {}, "The whole request"), h("pre", { id: "request" }, requestText(preview.leaves, key)))))),
+          isSecureContext && h("button", { type: "button", onclick: () => void navigator.clipboard.writeText(preview.leaves.join("\n")) }, "Copy"),
+          h("details", {}, h("summary", {}, "The whole request"), h("pre", { id: "request" }, requestText(preview.leaves, access)))))),
     h("h3", {}, "What it could mean"),
     ...preview.meanings.map(meaningView),
     h("p", {}, h("small", {}, "Every code is possible for every row. The bars show what someone with no other knowledge would believe after " +

@@ -11,7 +11,7 @@ import { privacyView } from "./privacy.js";
 import { recordView } from "./record.js";
 import { emptyRow, isComplete, type Row, rowsOfFile, rowsView } from "./rows.js";
 import { accept, changes, changesView } from "./seen.js";
-import { contractOf, keepSettings, readSettings, Session } from "./session.js";
+import { contractOf, keepSettings, readSettings, Session, takeLink } from "./session.js";
 
 const WATCH_MILLISECONDS = 1_000;
 
@@ -35,6 +35,7 @@ class Screen {
 
   /** Begin with the person of the last visit, or with the first of the demo. */
   async start(): Promise<void> {
+    takeLink();
     const settings = readSettings();
     const played = this.demo.people?.find(({ person }) => person === settings.person) ?? this.demo.people?.[0];
     const person = played?.person ?? settings.person;
@@ -248,7 +249,7 @@ class Screen {
     const [service, preview] = [this.#service, this.#preview];
     const state = session.state(service);
     return h("section", { class: "card", "aria-label": "3 What leaves" }, h("h2", {}, "3  What leaves"),
-      ...(preview ? leavesView(preview, this.#rows[service]!, session.settings.key)
+      ...(preview ? leavesView(preview, this.#rows[service]!, session.settings)
         : [h("p", { class: "soft" }, "Nothing has been encoded for this service. Encode, look, then decide.")]),
       preview && state === "held" && h("p", { class: "row" },
         h("button", {

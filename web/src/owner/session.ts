@@ -13,10 +13,15 @@ import type { Rows } from "./rows.js";
 const SETTINGS = "tacit.owner";
 const CAP = "4";
 
-/** What is remembered of a visitor beside her wallet. */
-export interface Settings {
-  readonly person: string;
+/** What lets her reports in: the page's key and, where the collector asks for it, a token that says who she is. */
+export interface Access {
   readonly key: string;
+  readonly token: string;
+}
+
+/** Who she is, and what she may spend. Tokens are never kept. */
+export interface Settings extends Access {
+  readonly person: string;
   readonly cap: string;
 }
 
@@ -24,11 +29,23 @@ export type State = "raw" | "held" | "waiting" | "stored" | "refused" | "forgott
 
 export function readSettings(): Settings {
   const kept = JSON.parse(localStorage.getItem(SETTINGS) ?? "{}") as Partial<Settings>;
-  return { person: kept.person ?? "", key: kept.key ?? "", cap: kept.cap ?? CAP };
+  return { person: kept.person ?? "", key: kept.key ?? "", cap: kept.cap ?? CAP, token };
 }
 
-export function keepSettings(settings: Settings): void {
-  localStorage.setItem(SETTINGS, JSON.stringify(settings));
+export function keepSettings({ person, key, cap }: Settings): void {
+  localStorage.setItem(SETTINGS, JSON.stringify({ person, key, cap }));
+}
+
+let token = "";
+
+/** Take what an app hands over behind the `#` of its link, which browsers send nowhere, and clear it from the address. */
+export function takeLink(): void {
+  const given = new URLSearchParams(location.hash.slice(1));
+  if (!given.size) return;
+  token = given.get("token") ?? "";
+  const before = readSettings();
+  keepSettings({ ...before, person: given.get("person") ?? before.person, key: given.get("key") ?? before.key });
+  history.replaceState(null, "", location.pathname);
 }
 
 /** One person in one round. */
@@ -68,9 +85,9 @@ export class Session {
 
   /** Make the client of a tier; all of them share one wallet. Its contract is compared with its hash, and audited. */
   async client(tier = this.tier): Promise<Client> {
-    const { person, key, cap } = this.settings;
+    const { person, key, cap, token } = this.settings;
     const made = this.#clients.get(tier.id) ?? await connect(location.origin, {
-      collection: tier.id, person, cap, ...(key ? { key } : {}),
+      collection: tier.id, person, cap, ...(key ? { key } : {}), ...(token ? { token } : {}),
     });
     this.#clients.set(tier.id, made);
     return made;

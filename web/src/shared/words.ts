@@ -1,38 +1,9 @@
 /** A contract in words: one sentence for each thing that is collected, so that two contracts can be compared. */
+import type { Attribute, Contract, ServiceData } from "@tacit/client";
 import { number } from "./numbers.js";
 
-/** An attribute of a contract, as far as words need it. */
-export interface Attribute {
-  readonly name: string;
-  readonly kind: "ordinal" | "date" | "categorical" | "public";
-  readonly low?: number | string;
-  readonly high?: number | string;
-  readonly step?: number | string;
-  readonly cells?: number;
-  readonly dither?: boolean;
-  readonly outside?: "clamp";
-  readonly values?: readonly (string | number)[];
-  readonly other?: string | number;
-  readonly null?: boolean;
-}
-
-export interface Service {
-  readonly name: string;
-  readonly key: string;
-  readonly at_most?: number;
-  readonly sends?: number;
-  readonly optional?: boolean;
-  readonly attributes: readonly Attribute[];
-  readonly channels: readonly { readonly name: string; readonly epsilon: string }[];
-}
-
-export interface Contract {
-  readonly round: string;
-  readonly tier?: string;
-  readonly epsilon: string;
-  readonly mechanism?: string;
-  readonly services: readonly Service[];
-}
+export type { Attribute, Contract };
+export type Service = ServiceData;
 
 /** Return a budget of a contract as a number; it is written as a decimal or a fraction. */
 export function budget(text: string): number {
