@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from support.collectors import COLLECTION, body_of, reports_of, served_here
+from support.collectors import COLLECTION, body_of, collector_here, reports_of, served_here
 from tacit.cli import main
 from tacit.client import connect
 from tacit.client.tokens import sign
@@ -37,10 +37,8 @@ class Place(NamedTuple):
 
 @pytest.fixture
 def collector(tmp_path: Path) -> Iterator[Collector]:
-    made = Collector(tmp_path / "store")
-    made.publish(COLLECTION)
-    yield made
-    made.close()
+    with collector_here(tmp_path / "store") as made:
+        yield made
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support.collectors import COLLECTION, Serving, body_of, reports_of, served_here, serving
+from support.collectors import COLLECTION, Serving, body_of, collector_here, reports_of, served_here, serving
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
@@ -33,10 +33,8 @@ QUICK = settings(
 
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
-    made = Collector(tmp_path_factory.mktemp("collector"))
-    made.publish(COLLECTION)
-    yield made
-    made.close()
+    with collector_here(tmp_path_factory.mktemp("collector")) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

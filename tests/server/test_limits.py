@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from support.collectors import COLLECTION, body_of, reports_of, served_here
+from support.collectors import COLLECTION, body_of, collector_here, reports_of, served_here
 from tacit.errors import OverloadedError
 from tacit.server import inbox
 from tacit.server.app import make_app
@@ -32,10 +32,8 @@ GZIP = {"Content-Encoding": "gzip"}
 
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
-    made = Collector(tmp_path_factory.mktemp("collector"))
-    made.publish(COLLECTION)
-    yield made
-    made.close()
+    with collector_here(tmp_path_factory.mktemp("collector")) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from support.collectors import COLLECTION, served_here
+from support.collectors import COLLECTION, collector_here, served_here
 from tacit.server.app import TABLE, make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
@@ -20,10 +20,8 @@ from tacit.server.screens import screen_routes
 
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
-    made = Collector(tmp_path_factory.mktemp("collector"))
-    made.publish(COLLECTION)
-    yield made
-    made.close()
+    with collector_here(tmp_path_factory.mktemp("collector")) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

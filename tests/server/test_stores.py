@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import tacit as tc
-from support.collectors import COLLECTION, body_of, reports_of, serving
+from support.collectors import COLLECTION, body_of, collector_here, reports_of, serving
 from support.engines import postgres_address
 from tacit.errors import EngineError, OverloadedError, TacitError
 from tacit.server.collector import Collector
@@ -42,11 +42,8 @@ def store(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture
 def collector(store: str, tmp_path: Path) -> Iterator[Collector]:
-    made = Collector(tmp_path, store)
-    for one in (COLLECTION, ROUND, HIGHER):
-        made.publish(one)
-    yield made
-    made.close()
+    with collector_here(tmp_path, COLLECTION, ROUND, HIGHER, store=store) as made:
+        yield made
 
 
 def told(collector: Collector, reports: list[Any], collection: tc.Collection = COLLECTION) -> list[str]:
@@ -93,6 +90,20 @@ def test_columns_keep_the_kind_of_their_first_value(collector: Collector) -> Non
         "stored",
     ]
     assert collector.query("SELECT SUM(fee) AS s FROM s")["s"].value == 7.5
+
+
+def test_texts_that_a_store_cannot_keep_are_refused_by_every_store(collector: Collector) -> None:
+    odd = ["a\x00b", "\ud800", "x" * 5_000]
+    assert told(collector, [fee(number, text) for number, text in enumerate(odd)], ROUND) == [
+        "wrong-public",
+        "wrong-public",
+        "too-large",
+    ]
+    fine = ["", "'; DROP TABLE tacit_known; --", "Ωß雪🙂", "\x01", "\t\r\n\\"]
+    assert told(collector, [fee(number, text) for number, text in enumerate(fine)], ROUND) == ["stored"] * 5
+    assert collector.move() == 5
+    for text in fine[2:3]:
+        assert collector.query(f"SELECT COUNT(*) AS n FROM s WHERE fee = '{text}'")["n"].value == 1.0
 
 
 def test_forgotten_people_are_gone_and_stay_away(collector: Collector) -> None:

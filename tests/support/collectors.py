@@ -18,6 +18,7 @@ import numpy as np
 import uvicorn
 
 import tacit as tc
+from tacit.server.collector import Collector
 
 USERS = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", 0, 9), tc.Public("os")])
 ORDERS = tc.Service("orders", key="uid", attributes=[tc.Ordinal("pay", 0, 4)], at_most=3, sends=2)
@@ -90,6 +91,16 @@ def serving(folder: Path, *more: str) -> Iterator[Serving]:
         yield started
     finally:
         started.end()
+
+
+@contextmanager
+def collector_here(folder: Path, *collections: tc.Collection, store: str = "") -> Iterator[Collector]:
+    """Lend a collector of this process that publishes these collections, or the one above."""
+    made = Collector(folder, store)
+    for collection in collections or (COLLECTION,):
+        made.publish(collection)
+    yield made
+    made.close()
 
 
 @contextmanager

@@ -138,7 +138,7 @@ def is_person(value: object) -> TypeGuard[int | str]:
 def is_plain(value: object) -> bool:
     """Tell whether a public value can be sent: text, a number of 64 bits, true, false or nothing."""
     if isinstance(value, str):
-        return not any("\ud800" <= letter <= "\udfff" for letter in value)
+        return "\0" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
     if isinstance(value, float):
         return math.isfinite(value)
     return value is None or isinstance(value, bool) or (type(value) is int and -(2**63) <= value < 2**63)
