@@ -10,6 +10,7 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.contract import ServiceContract, compile_service
 from tacit.decode.decoder import Decoder
@@ -28,16 +29,19 @@ MOST_VIEWS = 400
 MOST_QUESTIONS = 36
 """Questions a comparison asks: all single attributes and pairs of eight attributes."""
 
+FIRST = 0.18
+"""Where the ranges that are asked for start, as a share of the values."""
 
-def choose_layout(service: Service, epsilon: Fraction, oracle: str) -> ServiceContract:
+
+def choose_layout(service: Service, epsilon: Fraction, oracle: str, users: int | None = None) -> ServiceContract:
     """Return the service compiled in the best of the candidate layouts, with the reason."""
     compared: dict[str, tuple[float, ServiceContract]] = {}
     refusals: list[LayoutError] = []
     present = Service(service.name, service.key, service.attributes)  # compared as if everybody had a row
     for name in CANDIDATES:
         try:
-            compiled = compile_service(service, epsilon, name, oracle)
-            judged = compiled if service.one_to_one else compile_service(present, epsilon, name, oracle)
+            compiled = compile_service(service, epsilon, name, oracle, users=users)
+            judged = compiled if service.one_to_one else compile_service(present, epsilon, name, oracle, users=users)
         except LayoutError as refusal:
             refusals.append(refusal)
             continue
@@ -49,15 +53,22 @@ def choose_layout(service: Service, epsilon: Fraction, oracle: str) -> ServiceCo
     layout, (least, compiled) = ranked[0]
     others = ", ".join(f"{name} {variance / least:.2g}" for name, (variance, _) in ranked[1:] if least > 0)
     why = f"least predicted variance on ranges of one and two attributes; others, relative to it: {others or 'none'}"
+    why = f"{compiled.why}; variance of others: {others or 'none'}" if compiled.why else why
     return ServiceContract(compiled.service, layout, compiled.levels, compiled.channels, why)
 
 
 def mean_variance(compiled: ServiceContract) -> float:
     """Return the mean variance of half-ranges of one and two attributes, over uniform records."""
     sizes = tuple(levels.size for levels in compiled.levels)
-    halves = [Functional.of(sizes, i, np.arange(size) < (size + 1) // 2) for i, size in enumerate(sizes)]
+    halves = [Functional.of(sizes, i, _half(size)) for i, size in enumerate(sizes)]
     asked = [half for half in halves if half.attributes]
     asked += [left * right for left, right in itertools.combinations(asked, 2)]
     decoder, uniform = Decoder(compiled), Population.of(compiled)
     variances = [expected_variance(decoder, functional, uniform) for functional in asked[:MOST_QUESTIONS]]
     return float(np.mean(variances)) if variances else 0.0
+
+
+def _half(size: int) -> npt.NDArray[np.bool_]:
+    """Return a range of half of the values that starts and ends within cells of most levels, as ranges do."""
+    start = int(FIRST * size)
+    return (np.arange(size) >= start) & (np.arange(size) < start + (size + 1) // 2)

@@ -59,7 +59,7 @@ class Collection:
     weights : dict, optional
         Services whose reports have a larger or smaller share of the budget than others. Default: 1 each.
     users : int, optional
-        The people expected, for mechanisms that choose their views by it.
+        The people expected, for mechanisms that choose their views by it: ``pairs`` and ``auto`` may, others must.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Collection:
             mechanism=mechanism,
             oracle=oracle,
             round_name=round,
-            choose_layout=partial(choose_layout, oracle=oracle) if mechanism == "auto" else None,
+            choose_layout=partial(choose_layout, oracle=oracle, users=users) if mechanism == "auto" else None,
             weights=_weights(schema, weights),
             tier=tier,
             users=users,

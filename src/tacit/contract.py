@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from tacit.errors import LayoutError, UnknownNameError
-from tacit.layouts import MAX_VIEWS, ROUNDED, Derived, Expected, Levels, View, derive, plan_channels
+from tacit.layouts import MAX_VIEWS, ROUNDED, Derived, Expected, Levels, View, derive, plan_channels, told
 from tacit.oracles import Grr, Oracle, choose, oracle_named
 from tacit.privacy import exp_below
 from tacit.randomness import DRAW_BITS
@@ -246,7 +246,8 @@ def compile_service(
     except LayoutError as refusal:
         hint = _what_fits(plain, expected, layout, oracle, bits, service.extras)
         raise LayoutError(f"{service.name}: {refusal.message}{hint}", code=refusal.code) from None
-    return ServiceContract(service, layout, levels, channels, derived=derived)
+    why = told(levels, expected) if layout == "pairs" else ""
+    return ServiceContract(service, layout, levels, channels, why, derived)
 
 
 def with_derived(service: Service, derived: Sequence[Derived]) -> tuple[Levels, ...]:

@@ -12,6 +12,7 @@ from tacit.layouts.levels import Level, Levels
 from tacit.layouts.marginals import am, fc, mg, mg_of
 from tacit.layouts.pairs import pairs
 from tacit.layouts.product import hi, hio
+from tacit.layouts.resolution import levels_for, told
 from tacit.layouts.rounded import ROUNDED, Derived, Kind, derive, plan_rounded
 from tacit.layouts.split import em, sc
 from tacit.layouts.tables import tables
@@ -33,6 +34,7 @@ __all__ = [
     "View",
     "derive",
     "plan_channels",
+    "told",
 ]
 
 LAYOUTS: dict[str, Layout] = {"hio": hio, "hi": hi, "sc": sc, "em": em, "fc": fc, "mg": mg, "pairs": pairs}
@@ -58,6 +60,8 @@ def plan_channels(
         return plan_rounded(mechanism, levels, derived or {})
     parsed = _MECHANISM.match(mechanism)
     name, number = (parsed[1], parsed[2]) if parsed else (mechanism, None)
+    if mechanism == "pairs":
+        return pairs(levels, levels_for(levels, expected))
     if name in LAYOUTS and number is None:
         return LAYOUTS[name](levels)
     if name in NUMBERED and number is not None:
