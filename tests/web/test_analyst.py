@@ -229,6 +229,39 @@ def test_answers_are_taken_away_as_files_and_code(page: Page, demo: str, tmp_pat
     assert json.loads(body)["sql"] == page.input_value("#sql")
 
 
+FOCUSED = "(([one]) => one.id || one.getAttribute('aria-label') || one.innerText)([document.activeElement])"
+
+
+def walk(page: Page, to: str, most: int = 60) -> list[str]:
+    """Go from control to control by the Tab key until one is reached; return all that were passed."""
+    passed: list[str] = []
+    while not passed or to not in passed[-1]:
+        assert len(passed) < most, passed
+        page.keyboard.press("Tab")
+        passed.append(page.evaluate(FOCUSED))
+    return passed
+
+
+def test_the_screen_is_walked_by_keyboard_alone(page: Page, demo: str) -> None:
+    opened(page, demo, GROUPED)
+    expect(proof(page)).to_have_attribute("data-adds-up", "true")
+    expect(page.locator("figure svg")).to_have_count(2)
+    passed = walk(page, "Most rows")
+    assert {"What is measured", "From which service", "where: value", "Remove this group area"} <= set(passed)
+    page.keyboard.type("2")
+    expect(page.locator("#sql")).to_have_value(re.compile("LIMIT 2$"))
+    assert walk(page, "run") == ["sql", "run"]  # the editor lets go of the Tab key
+    page.keyboard.press("Enter")
+    expect(page.locator("[aria-label='Answer as a table'] tbody tr")).to_have_count(2)
+    walk(page, "south")
+    page.keyboard.press("Enter")
+    expect(tuples(page)).to_contain_text("area = south")
+    expect(page.get_by_role("button", name="south")).to_be_focused()
+    walk(page, "Largest first")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Smallest first")).to_be_focused()
+
+
 EVIL = (
     "<img src=x onerror=\"document.title='broken'\">",
     "<script>document.title='broken'</script>",

@@ -1,5 +1,5 @@
 /** The builder: menus over a model of the question. It never sees a text; the collector turns one into the other. */
-import { byId, type Child, h, show } from "../shared/dom.js";
+import { type Child, h, redraw, show } from "../shared/dom.js";
 import { conditionEditor, menu, remove } from "./conditions.js";
 import { type Attribute, columnsOf, type Model, type Output, type Service } from "./model.js";
 
@@ -19,22 +19,14 @@ export function builder(services: readonly Service[], onchange: (model: Model) =
   let model: Model | null = null;
   const changed = (shape: boolean): void => {
     if (!model) return;
-    if (shape) redraw();
+    if (shape) redraw(element, ...sections(model, services, changed));
     onchange(model);
-  };
-  /** Draw everything again, and give the focus back to the control that stands where it was. */
-  const redraw = (): void => {
-    if (!model) return;
-    const controls = (): HTMLElement[] => [...element.querySelectorAll<HTMLElement>("select, input, button")];
-    const place = controls().indexOf(document.activeElement as HTMLElement);
-    show(element, ...sections(model, services, changed));
-    if (place >= 0) (controls()[Math.min(place, controls().length - 1)] ?? byId("sql")).focus();
   };
   return {
     element,
     show: (made, outside) => {
       model = made && structuredClone(made);
-      if (model) redraw();
+      if (model) redraw(element, ...sections(model, services, changed));
       else show(element, h("p", { class: "soft" }, outside ?? "The builder follows as soon as the question can be read."));
     },
   };

@@ -1,6 +1,6 @@
 /** The analyst's screen: one question, in menus and in SQL; its answer, its accuracy, and the tuples behind it. */
 import { type Demo, post, Problem } from "../shared/api.js";
-import { download, h, show, soon } from "../shared/dom.js";
+import { download, h, redraw, show, soon } from "../shared/dom.js";
 import { notice, open } from "../shared/frame.js";
 import { number, percent } from "../shared/numbers.js";
 import { answerView, cellOf, groupsOf, labelOf, numberOf } from "./answer.js";
@@ -15,6 +15,13 @@ import { PAGE, tupleTable } from "./tuples.js";
 
 let key = "";
 
+const fetchCatalogue = (): Promise<Response> =>
+  fetch("/v1/catalogue", { credentials: "omit", headers: key ? { Authorization: `Bearer ${key}` } : {} });
+
+/** Asked for at once, while the frame finds out whether this is a demo. */
+let early: Promise<Response> | null = fetchCatalogue();
+early.catch(() => null); // what is wrong with it is said where it is awaited
+
 void open(async (demo) => {
   const root = h("div", {});
   await start(root, demo);
@@ -24,7 +31,8 @@ void open(async (demo) => {
 /** Fetch what can be asked, with a key where one is needed, and draw the screen. */
 async function start(root: HTMLElement, demo: Demo): Promise<void> {
   try {
-    const response = await fetch("/v1/catalogue", { credentials: "omit", headers: key ? { Authorization: `Bearer ${key}` } : {} });
+    const response = await (early ?? fetchCatalogue());
+    early = null;
     const found: unknown = await response.json();
     if (!response.ok) throw new Problem(...problemOf(found, response.status));
     show(root, ...screen(found as Catalogue, demo));
@@ -146,11 +154,11 @@ function screen({ services }: Catalogue, demo: Demo): (HTMLElement | string)[] {
       void showTuples();
     };
     const draw = (): void => {
-      show(results, h("div", { class: "head" }, h("h2", {}, "Answer"), exports(found)),
+      redraw(results, h("div", { class: "head" }, h("h2", {}, "Answer"), exports(found)),
         ...answerView({
           answer: found, exact, confidence: asked.confidence, seconds, people: draft?.people ?? 0, column, row,
           pickColumn: (name) => { column = name; draw(); }, pickRow: pick,
-        }) as HTMLElement[]);
+        }));
     };
     if (groups.length && found.rows[row]) state.group = Object.fromEntries(groups.map((name) => [name, found.rows[row]![name]]));
     draw();
@@ -168,7 +176,7 @@ function screen({ services }: Catalogue, demo: Demo): (HTMLElement | string)[] {
     try {
       const found = await ask<Curves>("/v1/curves", asked);
       if (mine !== running) return;
-      show(curveCard, h("h2", {}, "What would make it sharper"), ...effects(found) as HTMLElement[]);
+      show(curveCard, h("h2", {}, "What would make it sharper"), ...effects(found));
       curveCard.hidden = false;
     } catch (cause) {
       if (!(cause instanceof Problem)) throw cause;
@@ -195,14 +203,12 @@ function screen({ services }: Catalogue, demo: Demo): (HTMLElement | string)[] {
         { sql: asked.sql, group: state.group ?? {}, order, descending, measure, offset, limit: PAGE });
       if (mine !== looking) return; // another page was asked for in between
       const answered = Object.fromEntries(answer.estimates.map((name) => [name, numberOf(row[name], NaN)]));
-      const focus = tupleCard.contains(document.activeElement) ? [...tupleCard.querySelectorAll("button, select")].indexOf(document.activeElement!) : -1;
       const [name = ""] = answer.estimates;
       const { low, high } = cellOf(row, name);
       const interval = Number.isFinite(high - low)
         ? `from noise that is known: ${name} is between ${number(low)} and ${number(high)} at ${percent(asked.confidence, 1)}`
         : "too large to tell anything";
-      show(tupleCard, title, ...tupleTable(found, { order, descending, measure, offset, sort, answered, interval, label: groups.map((name) => `${name} = ${labelOf(row, [name])}`).join(", ") }) as HTMLElement[]);
-      if (focus >= 0) [...tupleCard.querySelectorAll<HTMLElement>("button, select")][focus]?.focus();
+      redraw(tupleCard, title, ...tupleTable(found, { order, descending, measure, offset, sort, answered, interval, label: groups.map((name) => `${name} = ${labelOf(row, [name])}`).join(", ") }));
     } catch (cause) {
       if (mine !== looking) return;
       const refused = cause instanceof Problem && cause.code === "wrong-scope";

@@ -34,6 +34,14 @@ export function show(element: Element, ...children: Child[]): void {
   element.replaceChildren(...nodes(children));
 }
 
+/** Replace what an element contains; the focus stays with the control that stands where it was. */
+export function redraw(element: Element, ...children: Child[]): void {
+  const controls = (): HTMLElement[] => [...element.querySelectorAll<HTMLElement>("select, input, button")];
+  const place = controls().indexOf(document.activeElement as HTMLElement);
+  show(element, ...children);
+  if (place >= 0) controls()[Math.min(place, controls().length - 1)]?.focus();
+}
+
 /** Return the element of an id that the page has. */
 export function byId(id: string): HTMLElement {
   const found = document.getElementById(id);
