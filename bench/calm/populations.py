@@ -84,6 +84,8 @@ def _coded(column: Any, most: int, *, label: bool) -> tuple[np.ndarray, int]:
             return (numbers > RICH).astype(np.int64), 2
         edges = np.unique(np.quantile(numbers, [i / most for i in range(1, most)]))
         codes = np.searchsorted(edges, numbers, side="left")
+        if not codes.any():  # most people have the largest value
+            codes = np.searchsorted(edges, numbers, side="right")
     else:
         texts = column.fillna("missing").astype(str)
         top = texts.value_counts(sort=True).index[: most - 1]

@@ -45,6 +45,8 @@ class CompiledView:
     levels: View
     oracle: Oracle
     offset: int
+    parity: bool = False
+    """Whether ``levels`` are masks of bits, whose parity is the only cell there is."""
 
     @cached_property
     def active(self) -> tuple[int, ...]:
@@ -64,6 +66,11 @@ class Channel:
     name: str
     epsilon: Fraction
     views: tuple[CompiledView, ...]
+
+    @property
+    def parities(self) -> bool:
+        """Whether parities of bits are reported, not cells."""
+        return self.views[0].parity
 
     @property
     def alphabet(self) -> int:
@@ -157,7 +164,7 @@ BuildOracle = Callable[[Sequence[int]], Oracle]
 
 
 def lay_out(
-    levels: Sequence[Levels], views: Sequence[View], build: BuildOracle, extras: int
+    levels: Sequence[Levels], views: Sequence[View], build: BuildOracle, extras: int, *, parities: bool = False
 ) -> tuple[CompiledView, ...]:
     """Give every view its oracle and its range of codes.
 
@@ -165,9 +172,9 @@ def lay_out(
     """
     compiled, offset = [], 0
     for view in views:
-        sizes = [levels[i][view[i]].cells for i in active_attributes(view)]
+        sizes = [2] if parities else [levels[i][view[i]].cells for i in active_attributes(view)]
         oracle = build([sizes[0] + extras, *sizes[1:]])
-        compiled.append(CompiledView(view, oracle, offset))
+        compiled.append(CompiledView(view, oracle, offset, parities))
         offset += oracle.alphabet
     if offset > MAX_CODE:
         message = (
@@ -272,16 +279,15 @@ def _compile_channels(
     if len(plans) > MAX_CHANNELS:
         message = f"{layout} makes {len(plans)} channels; at most {MAX_CHANNELS}."
         raise LayoutError(message, code="too-many-channels")
-    return tuple(
-        Channel(
-            plan.name,
-            epsilon * plan.share,
-            lay_out(
-                levels, _with_root(plan.views, extras), _oracle_builder(oracle, epsilon * plan.share, bits), extras
-            ),
-        )
-        for plan in plans
-    )
+    if extras and any(plan.parities for plan in plans):
+        message = f"{layout} reports parities, which people without a row do not have. Use hio, or am(2)."
+        raise LayoutError(message, code="layout-out-of-range")
+    made = []
+    for plan in plans:
+        build = _oracle_builder("grr" if plan.parities else oracle, epsilon * plan.share, bits)
+        views = lay_out(levels, _with_root(plan.views, extras), build, extras, parities=plan.parities)
+        made.append(Channel(plan.name, epsilon * plan.share, views))
+    return tuple(made)
 
 
 def _with_root(views: tuple[View, ...], extras: int) -> tuple[View, ...]:

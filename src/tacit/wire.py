@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 from tacit.contract import Channel, Contract, ServiceContract, lay_out, with_derived
 from tacit.errors import ContractError, LayoutError, TacitError
-from tacit.layouts import MAX_VIEWS, Derived, Kind, Levels, View
+from tacit.layouts import MAX_VIEWS, Derived, Kind, Levels, View, parity_count, parity_views
 from tacit.oracles import LinearHash, Oracle, oracle_named
 from tacit.oracles.linear_hash import digits_for
 from tacit.plain import read_schema, service_data
@@ -101,7 +101,10 @@ def _channel(channel: Channel, levels: Sequence[Levels]) -> dict[str, Any]:
     views = [view.levels for view in channel.views]
     ranges = [sorted({view[i] for view in views}) for i in range(len(levels))]
     whole = math.prod(map(len, ranges)) == len(views)  # a list of pairs may span an astronomic product
-    product = whole and views == list(itertools.product(*ranges))
+    product = not channel.parities and whole and views == list(itertools.product(*ranges))
+    shown: dict[str, Any] = {"product": ranges} if product else {}
+    if channel.parities:
+        shown = {"parities": max(sum(map(bool, view)) for view in views)}
     by_domain: dict[str, Any] = {}
     hashed: dict[str, Any] | None = None
     for view in channel.views:
@@ -119,7 +122,7 @@ def _channel(channel: Channel, levels: Sequence[Levels]) -> dict[str, Any]:
         "epsilon": decimal_text(channel.epsilon),
         "draws": channel.draws,
         "codes": channel.alphabet,
-        "views": {"product": ranges} if product else {"list": [_sparse(view) for view in views]},
+        "views": shown or {"list": [_sparse(view) for view in views]},
         "by_domain": dict(sorted(by_domain.items(), key=lambda item: int(item[0]))),
         "otherwise": hashed,
     }
@@ -219,7 +222,9 @@ def _derived(item: list[Any], service: Service) -> Derived:
 
 def _read_channel(data: Mapping[str, Any], levels: Sequence[Levels], most_views: int, extras: int) -> Channel:
     _require(_is_label(data["name"]), "a channel's name is a short text")
-    views = _read_views(data["views"], levels, most_views)
+    parities = "parities" in data["views"]
+    read = _read_parities if parities else _read_views
+    views = read(data["views"], levels, most_views)
     by_domain, otherwise = data["by_domain"], data["otherwise"]
 
     def build(sizes: Sequence[int]) -> Oracle:
@@ -233,7 +238,9 @@ def _read_channel(data: Mapping[str, Any], levels: Sequence[Levels], most_views:
         _require(not oracle.flaw(), oracle.flaw())
         return oracle
 
-    return Channel(data["name"], parse_epsilon(data["epsilon"]), lay_out(levels, views, build, extras))
+    _require(not (parities and extras), "parities are of services with one row per person")
+    compiled = lay_out(levels, views, build, extras, parities=parities)
+    return Channel(data["name"], parse_epsilon(data["epsilon"]), compiled)
 
 
 def _read_views(data: Mapping[str, Any], levels: Sequence[Levels], most: int) -> list[View]:
@@ -251,6 +258,13 @@ def _read_views(data: Mapping[str, Any], levels: Sequence[Levels], most: int) ->
         possible = all(type(j) is int and 0 <= j < len(own) for j, own in zip(view, levels, strict=True))
         _require(possible, "a view names a level that does not exist")
     return views
+
+
+def _read_parities(data: Mapping[str, Any], levels: Sequence[Levels], most: int) -> list[View]:
+    order, sizes = data["parities"], [own.size for own in levels]
+    _require(type(order) is int and 1 <= order <= len(levels), "parities are of one attribute or more")
+    _require(0 < parity_count(sizes, order) <= most, f"there are more than {MAX_VIEWS} views")
+    return parity_views(sizes, order)
 
 
 def _dense(sparse: list[int], attributes: int) -> View:

@@ -64,6 +64,7 @@ CASES: dict[str, tuple[list[Any], list[dict[str, Any]], dict[str, Any]]] = {
     "layout_am_1": (WIDE, WIDE_RECORDS, {"mechanism": "am(1)", "epsilon": 1}),
     "layout_am_2": (WIDE, WIDE_RECORDS, {"mechanism": "am(2)", "epsilon": 2}),
     "layout_pairs": (WIDE, WIDE_RECORDS, {"mechanism": "pairs", "epsilon": 1}),
+    "layout_ft_2": (WIDE, WIDE_RECORDS, {"mechanism": "ft(2)", "epsilon": 1}),
     "values": (RICH, RICH_RECORDS, {"mechanism": "am(2)", "epsilon": 2}),
 }
 

@@ -56,7 +56,12 @@ export interface ChannelData {
   readonly epsilon: string;
   readonly draws: number;
   readonly codes: number;
-  readonly views: { readonly product?: readonly (readonly number[])[]; readonly list?: readonly (readonly number[])[] };
+  readonly views: {
+    readonly product?: readonly (readonly number[])[];
+    readonly list?: readonly (readonly number[])[];
+    /** Parities of bits of at most so many attributes: a view has a mask for each attribute, and two cells. */
+    readonly parities?: number;
+  };
   readonly by_domain: Readonly<Record<string, Oracle>>;
   readonly otherwise: Oracle | null;
 }
@@ -166,6 +171,29 @@ export function daysOf(value: unknown): number {
 
 export function dateOf(days: number): string {
   return new Date(days * 86_400_000).toISOString().slice(0, 10);
+}
+
+/** Return the masks of all parities: of one attribute first, the last mask changing fastest; `sizes` count values. */
+export function readParities(order: number, sizes: readonly number[]): number[][] {
+  needContract(isWhole(order, 1, sizes.length), "views");
+  const views: number[][] = [];
+  const choose = (chosen: readonly number[], count: number): void => {
+    if (chosen.length < count) {
+      for (let i = (chosen.at(-1) ?? -1) + 1; i < sizes.length; i++) if (sizes[i]! > 1) choose([...chosen, i], count);
+      return;
+    }
+    let made = [sizes.map(() => 0)];
+    for (const i of chosen) {
+      const masks = 2 ** (sizes[i]! - 1).toString(2).length - 1; // c values are written in as many bits as c - 1 has
+      needContract(views.length + made.length * masks <= MAX_VIEWS, "views");
+      made = made.flatMap((view) =>
+        Array.from({ length: masks }, (_, mask) => view.map((own, place) => place === i ? mask + 1 : own)));
+    }
+    views.push(...made);
+  };
+  for (let count = 1; count <= order; count++) choose([], count);
+  needContract(views.length, "views");
+  return views;
 }
 
 /** Return every view of a channel, a level for each attribute; `tops` are the attributes' deepest levels. */

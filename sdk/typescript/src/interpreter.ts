@@ -4,7 +4,7 @@
  * It knows no formula for a probability, and its codes equal those of the Python encoders for the same draws.
  */
 import { alphabet, answer, answerCount } from "./answers.js";
-import { type ChannelData, type Contract, type Oracle, readContract, readViews, type ServiceData } from "./contract.js";
+import { type ChannelData, type Contract, type Oracle, readContract, readParities, readViews, type ServiceData } from "./contract.js";
 import { ContractError, needContract, RandomnessError, RecordError, UnknownNameError, UsageError } from "./errors.js";
 import { needSound } from "./flaws.js";
 import { BITS } from "./randomness.js";
@@ -178,6 +178,8 @@ export class Channel {
   readonly epsilon: string;
   readonly draws: number;
   readonly views: readonly View[];
+  /** Whether views have masks of bits for levels, and report their parity. */
+  readonly parities: boolean;
   readonly #attributes: readonly Known[];
   readonly #extras: number;
   readonly #span: number;
@@ -187,10 +189,16 @@ export class Channel {
     ({ name: this.name, epsilon: this.epsilon, draws: this.draws } = data);
     let offset = 0;
     let answers = 0;
-    this.views = readViews(data.views, attributes.map(({ widths }) => widths.length)).map((levels) => {
+    const order = data.views.parities;
+    this.parities = order !== undefined;
+    needContract(!(this.parities && extras), "views"); // people without a row have no parity
+    const tops = attributes.map(({ widths }) => widths.length);
+    const sizesOf = attributes.map((attribute, i) => cellCount(attribute, tops[i]!));
+    const views = order === undefined ? readViews(data.views, tops) : readParities(order, sizesOf);
+    this.views = views.map((levels) => {
       const below = levels.flatMap((level, i) => level ? [i] : []);
       const active = below.length ? below : [0];
-      const sizes = active.map((i) => cellCount(attributes[i]!, levels[i]!));
+      const sizes = this.parities ? [2] : active.map((i) => cellCount(attributes[i]!, levels[i]!));
       sizes[0]! += extras;
       const oracle = data.by_domain[product(sizes)] ?? data.otherwise;
       needContract(oracle, "by_domain");
@@ -208,11 +216,20 @@ export class Channel {
   /** Return the code of a row's values or, without any, of an extra cell. */
   encode(values: readonly number[] | null, extra: number, [pick, ...draws]: readonly number[]): number {
     const { levels, active, sizes, oracle, offset } = this.views[pick! % this.views.length]!;
+    if (values && this.parities) {
+      const odd = active.reduce((sum, i) => sum + ones(values[i]! & levels[i]!), 0) % 2;
+      return offset + answer(oracle, sizes, [odd], draws, this.#span);
+    }
     const cells = values
       ? active.map((i) => cellOf(this.#attributes[i]!, levels[i]!, values[i]!))
       : sizes.map((size, i) => i ? 0 : size - this.#extras + extra);
     return offset + answer(oracle, sizes, cells, draws, this.#span);
   }
+}
+
+/** Return the number of bits that are set. */
+function ones(word: number): number {
+  return word.toString(2).replaceAll("0", "").length;
 }
 
 export function isDithered(attribute: Known): boolean {

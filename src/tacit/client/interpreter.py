@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import combinations, product
 from math import prod
 from typing import Any
 
@@ -148,11 +149,12 @@ class _Channel:
     def __init__(self, data: Data, attributes: list[Data], extras: int) -> None:
         self.draws: int = data["draws"]
         self._attributes, self._extras = attributes, extras
+        self._parities = "parities" in data["views"]
         self._views: list[tuple[list[int], list[int], list[int], Data, int]] = []
         offset = 0
-        for view in _views(data["views"], len(attributes)):
+        for view in _views(data["views"], attributes):
             active = [i for i, level in enumerate(view) if level] or [0]
-            sizes = [_cells(attributes[i], view[i]) for i in active]
+            sizes = [2] if self._parities else [_cells(attributes[i], view[i]) for i in active]
             sizes[0] += extras
             oracle = data["by_domain"].get(str(prod(sizes))) or data["otherwise"]
             self._views.append((view, active, sizes, oracle, offset))
@@ -169,6 +171,8 @@ class _Channel:
         view, active, sizes, oracle, offset = self._views[draws[0] % len(self._views)]
         if values is None:
             cells = [sizes[0] - self._extras + extra, *(0 for _ in active[1:])]
+        elif self._parities:
+            cells = [sum((values[i] & view[i]).bit_count() for i in active) % 2]
         else:
             cells = [_cell(self._attributes[i], view[i], values[i]) for i in active]
         return offset + answer(oracle, sizes, cells, seed=draws[1], answers=draws[2:], bits=BITS)
@@ -201,7 +205,9 @@ def _cell(attribute: Data, level: int, value: int) -> int:
     return _cells(attribute, level) - 1 if is_null else int(value // attribute["widths"][level - 1])
 
 
-def _views(data: Data, attributes: int) -> list[list[int]]:
+def _views(data: Data, attributes: list[Data]) -> list[list[int]]:
+    if "parities" in data:
+        return _parities(data["parities"], [_cells(attribute, len(attribute["widths"])) for attribute in attributes])
     if "product" in data:
         views: list[list[int]] = [[]]
         for levels in data["product"]:
@@ -209,8 +215,22 @@ def _views(data: Data, attributes: int) -> list[list[int]]:
         return views
     views = []
     for sparse in data["list"]:
-        view = [0] * attributes
+        view = [0] * len(attributes)
         for attribute, level in zip(sparse[::2], sparse[1::2], strict=True):
             view[attribute] = level
         views.append(view)
+    return views
+
+
+def _parities(order: int, sizes: list[int]) -> list[list[int]]:
+    """Return a mask of bits for each attribute: parities of one attribute first, the last mask changing fastest."""
+    telling = [i for i, size in enumerate(sizes) if size > 1]
+    views = []
+    for count in range(1, order + 1):
+        for chosen in combinations(telling, count):
+            for masks in product(*(range(1, 1 << (sizes[i] - 1).bit_length()) for i in chosen)):
+                view = [0] * len(sizes)
+                for i, mask in zip(chosen, masks, strict=True):
+                    view[i] = mask
+                views.append(view)
     return views

@@ -41,6 +41,8 @@ def _service(data: Data) -> bool:
 
 def _views(views: Data, tops: list[int]) -> bool:
     """Tell whether every view names levels that exist; those of derived attributes are looked up when they are read."""
+    if "parities" in views:
+        return is_whole(views["parities"], 1, len(tops))
     if "product" in views:
         listed = [(attribute, level) for attribute, own in enumerate(views["product"]) for level in own]
     else:

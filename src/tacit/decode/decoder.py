@@ -26,6 +26,7 @@ from typing import Literal
 import numpy as np
 
 from tacit.contract import ServiceContract
+from tacit.decode.fourier import Parities
 from tacit.decode.functional import Functional, Term, Vector
 from tacit.decode.reading import Factor, Product, Reading
 from tacit.decode.rounding import rewritten
@@ -145,6 +146,7 @@ class Decoder:
     def __init__(self, service: ServiceContract, name: DecoderName = "blue") -> None:
         self.service, self.name = service, name
         self._grids: dict[tuple[tuple[int, ...], bool], _Grid] = {}
+        self._parities = Parities(service) if service.channels[0].parities else None
 
     def decode(self, functional: Functional) -> Decoded:
         """Return contributions whose mean, for every record, is the functional."""
@@ -154,6 +156,8 @@ class Decoder:
             attributes = tuple(i for i in sorted(term.factors) if i < len(self.service.levels))
             if not term.factors:
                 constant += term.coefficient
+            elif self._parities:
+                constant += self._parities.read(term, linear.products.setdefault(0, {}))
             elif (grid := self._grid(attributes)).is_grid:
                 constant += self._read(term, grid, linear)
             else:

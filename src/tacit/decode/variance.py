@@ -45,6 +45,9 @@ def expected_variance(decoder: Decoder, functional: Functional, population: Popu
 
 def moments(decoder: Decoder, functional: Functional, population: Population) -> Moments:
     """Return the moments of one person's contribution to a functional of one service."""
+    if population.service.channels[0].parities:
+        message = "The error of answers from parities cannot be foretold. Use am, or ask after collecting."
+        raise UnanswerableError(message, code="not-predictable")
     products = decoder.decode(functional).products
     if len(products) > 1:
         message = "The error of ORs over several attributes cannot be predicted for sc. Use AND only."

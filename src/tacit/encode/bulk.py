@@ -125,7 +125,11 @@ class _Encoder:
         self, channel: Channel, index: int, values: list[Codes] | dict[int, Codes], seed: Draws, answers: Draws
     ) -> Codes:
         view = channel.views[index]
-        cells = [self._cells(i, view.levels[i], first=i == view.active[0])[values[i]] for i in view.active]
+        if view.parity:
+            masks = {i: view.levels[i] for i in view.active}
+            cells = [np.bitwise_xor.reduce([np.bitwise_count(values[i] & mask) for i, mask in masks.items()]) & 1]
+        else:
+            cells = [self._cells(i, view.levels[i], first=i == view.active[0])[values[i]] for i in view.active]
         answer = answers[0] if view.oracle.answers == 1 else answers.T
         return view.oracle.randomise(cells, seed, answer) + view.offset
 

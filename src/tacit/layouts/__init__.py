@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from tacit.errors import LayoutError, UnknownNameError
 from tacit.layouts.base import MAX_VIEWS, ChannelPlan, Expected, Layout, NumberedLayout, PlannedLayout, View
 from tacit.layouts.calm import calm
+from tacit.layouts.fourier import bits_of, ft, parity_count, parity_views
 from tacit.layouts.levels import Level, Levels
 from tacit.layouts.marginals import am, fc, mg, mg_of
 from tacit.layouts.pairs import pairs
@@ -32,14 +33,17 @@ __all__ = [
     "Level",
     "Levels",
     "View",
+    "bits_of",
     "derive",
+    "parity_count",
+    "parity_views",
     "plan_channels",
     "told",
 ]
 
 LAYOUTS: dict[str, Layout] = {"hio": hio, "hi": hi, "sc": sc, "em": em, "fc": fc, "mg": mg, "pairs": pairs}
 
-NUMBERED: dict[str, NumberedLayout] = {"am": am, "mg": mg_of}
+NUMBERED: dict[str, NumberedLayout] = {"am": am, "ft": ft, "mg": mg_of}
 
 PLANNED: dict[str, PlannedLayout] = {"calm": calm, "tables": tables}
 

@@ -28,6 +28,8 @@ class ChannelPlan:
     name: str
     share: Fraction
     views: tuple[View, ...]
+    parities: bool = False
+    """Whether a view has a mask of bits for each attribute instead of a level, and one bit is reported: its parity."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from tacit.marginals.coefficients import Shape
 from tacit.marginals.em import likeliest
 from tacit.marginals.labelled import Marginal, labelled
 from tacit.marginals.model import METHODS, Model, Table
+from tacit.marginals.parities import ParityTables
 from tacit.marginals.synthesis import draw_rows
 from tacit.marginals.views import Counts, view_tables
 from tacit.oracles import Oracle
@@ -137,8 +138,10 @@ class Tables(ABC):
             raise UsageError(message, code="which-service")
         return fitting[0]
 
-    def _tables(self, service: Service, method: str | None) -> _Apart | _Together:
+    def _tables(self, service: Service, method: str | None) -> _Apart | _Together | ParityTables:
         stored = self.newest_round(service.name)
+        if stored[0][0].channels[0].parities:
+            return self._of_parities(stored, method)
         apart = stored[0][0].layout in ("em", "sc")
         if method is not None and method not in (*METHODS, "em"):
             raise UnknownNameError("method", str(method), (*METHODS, "em"))
@@ -148,6 +151,13 @@ class Tables(ABC):
             message = "em reads reports of separate attributes, of one tier: the layouts em and sc. Use 'shrink' here."
             raise UnanswerableError(message, code="not-reported-apart")
         return _Apart(self._engine, *stored[0])
+
+    def _of_parities(self, stored: Sequence[Stored], method: str | None) -> ParityTables:
+        if method not in (None, "linear") or len(stored) > 1:
+            message = "Reports of parities, of one tier, are read by method 'linear' alone. Leave method out."
+            raise UnanswerableError(message, code="no-tables")
+        service, table = stored[0]
+        return ParityTables(service, _counts(self._engine, table))
 
 
 class _Together:
