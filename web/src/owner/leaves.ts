@@ -32,10 +32,10 @@ export function leavesView(preview: Preview, rows: Rows, access: Access): Child[
 
 function meaningView(meaning: Meaning): HTMLElement {
   const { code, about, cells, fitting, slot, kept } = meaning;
-  const topic = listed(about) || "whether there are rows";
+  const topic = about.length ? `tells of ${listed(about)} alone` : "tells only whether there are rows";
   const many = fitting === undefined ? "too many to list" : `${number(fitting, 9)} of ${number(cells, 9)}`;
   return h("div", { class: "meaning" },
-    h("p", {}, `Report ${slot + 1}, code ${number(code, 16)} `, h("strong", {}, `is about ${topic} alone`),
+    h("p", {}, `Report ${slot + 1}, code ${number(code, 16)} `, h("strong", {}, topic),
       cells > 1 ? `: ${many} possible answers fit it best. Yours is among them with probability ${percent(kept, 1)}.`
         : ", and tells nothing."),
     fitting !== undefined && cells > 1 && probabilityBars(guesses(meaning), `${many} answers fit best.`));

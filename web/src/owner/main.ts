@@ -232,7 +232,7 @@ class Screen {
         }, "submit"),
       }, "Encode"),
       over && h("p", { class: "notice", id: "over" }, `Your cap is reached: ${service.name} would cost ε ${number(cost)}, and ${number(left)} is left. ` +
-        "Choose a more careful tier, or raise your cap below."),
+        `${session.chosenTier() ? "Wait for the next round" : "Choose a more careful tier"}, or raise your cap below.`),
       !over && h("p", { id: "incomplete", hidden: isComplete(rows) }, h("small", {}, "Fill in every value first.")),
     ];
   }
