@@ -35,7 +35,7 @@ class Collected:
 
     shape: Shape
     tables: list[np.ndarray]
-    reports: list[float]
+    reports: list[np.ndarray]
 
 
 def oracle_for(cells: int, epsilon: float) -> Oracle:
@@ -103,15 +103,17 @@ def collect(
         size: paper_oracle(size, epsilon) if paper else oracle_for(size, epsilon) for size in np.unique(cells).tolist()
     }
     tables: list[np.ndarray] = [np.empty(0)] * count
+    reports = list(tables)
     for size, oracle in oracles.items():
         mine = np.flatnonzero(cells == size)
         held = seen[:, starts[mine][:, None] + np.arange(size)]  # (runs, views, cells)
         read_out = read(oracle, held, rng)
         for place, own in enumerate(mine):
             tables[own] = read_out[:, place].reshape(runs, *sizes[chosen[own]])
+            reports[own] = held[:, place].sum(axis=-1).astype(np.float64)
     noise = {size: float(oracle.noise) + 1 / size for size, oracle in oracles.items()}
     shape = shape_for(people.sizes, [(own, noise[int(size)]) for own, size in zip(sets, cells, strict=True)])
-    return Collected(shape, tables, [len(people.rows) / count] * count)
+    return Collected(shape, tables, reports)
 
 
 def read(oracle: Oracle | Oue, held: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -143,7 +145,7 @@ def _encoded(oracle: Oracle, held: np.ndarray, rng: np.random.Generator) -> np.n
 
 def check(people: Population, sets: Sequence[tuple[int, ...]], epsilon: float) -> float:
     """Return the ratio of mean squared errors of one-way tables: draws by this module over real encodings."""
-    runs, rng = 30, np.random.default_rng(1)
+    runs, rng = 300, np.random.default_rng(1)
     found = collect(people, sets, epsilon, runs, rng, paper=False)
     truth = [_truth(people, own) for own in sets]
     ours = math.fsum(float(((table - own) ** 2).mean()) for table, own in zip(found.tables, truth, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ def _missed(train: np.ndarray, test: np.ndarray, sizes: tuple[int, ...]) -> floa
     return float(np.mean(guessed[place.ravel()] != test[:, -1]))
 
 
+@lru_cache(maxsize=8)
 def _six(data: Path, name: str, most: int) -> Population:
     features, label = SVM[name]
     people = population(data, name, 8, 48_000, most=most)

@@ -23,8 +23,8 @@ from tacit.layouts.marginals import am
 
 __all__ = ["foretold_error", "tables", "together"]
 
-INTERACTIONS = {2: 0.004, 3: 0.001}
-"""Squares of two-way and three-way interactions that are expected, as correlations of signs: about 0.06 and 0.03."""
+INTERACTIONS = {2: 0.002, 3: 0.0005}
+"""Squares of two-way and three-way interactions that are expected, as correlations of signs: about 0.04 and 0.02."""
 
 MOST_TOGETHER = 4
 """Attributes of a view at most: interactions of more are next to nothing beside their noise."""
@@ -59,7 +59,8 @@ def foretold_error(sizes: Sequence[int], users: int, epsilon: float, asked: int,
             error = own if order == 1 else own * expected / (own + expected)
         else:
             error = expected
-        total += math.comb(asked, order) * max(size - 1, 1.0) ** order * error
+        # an error in the mean of a set of attributes enters those of all larger sets, of which smaller ones have more
+        total += math.comb(asked, order) / 2**order * max(size - 1, 1.0) ** order * error
     return total
 
 

@@ -90,21 +90,24 @@ class Shape:
             found.append((self.keys(view.attributes, [len(matrix) for matrix in matrices]), scale))
         return found
 
-    def combine(self, tables: Sequence[Array], reports: Sequence[float]) -> Coefficients:
-        """Average the tables of all views, frequencies with any leading axes, given how many reports each has."""
+    def combine(self, tables: Sequence[Array], reports: Sequence[float] | Sequence[Array]) -> Coefficients:
+        """Average the tables of all views, frequencies with any leading axes, given how many reports each has.
+
+        Numbers of reports may have the same leading axes.
+        """
         leading = tables[0].shape[: tables[0].ndim - len(self.views[0].attributes)]
-        total, weight = np.zeros((*leading, self.size)), np.zeros(self.size)
+        total, weight = np.zeros((*leading, self.size)), np.zeros((*np.shape(reports[0]), self.size))
         for view, (keys, scale), table, count in zip(self.views, self.view_keys, tables, reports, strict=True):
             seen = along(
                 table, [analysis(self.levels[i], d) for i, d in zip(view.attributes, view.depths, strict=True)]
             )
-            mine = count / scale
+            mine = np.multiply.outer(np.asarray(count, dtype=np.float64), 1 / scale)
             total[..., keys] += mine * seen
-            weight[keys] += mine
+            weight[..., keys] += mine
         known = np.where(weight > 0, weight, 1.0)
         values = np.where(weight > 0, total / known, 0.0)
         variances = np.where(weight > 0, 1 / known, np.inf)
-        values[..., 0], variances[0] = 1.0, 0.0  # the total is known
+        values[..., 0], variances[..., 0] = 1.0, 0.0  # the total is known
         return Coefficients(self, values, variances)
 
 
@@ -138,7 +141,7 @@ class Coefficients:
     def table_variance(self, attributes: tuple[int, ...]) -> Array:
         """Return the variance of each frequency of a covered set; infinite where no view was as fine."""
         sizes = [self.shape.levels[i].size for i in attributes]
-        seen = self.variances[self.shape.keys(attributes, sizes)]
+        seen = self.variances[..., self.shape.keys(attributes, sizes)]
         known = np.isfinite(seen)
         spread = along(np.where(known, seen, 0.0), [synthesis(self.shape.levels[i]) ** 2 for i in attributes])
         return spread if known.all() else np.full_like(spread, np.inf)

@@ -53,7 +53,7 @@ class Model:
 
     shape: Shape
     tables: Sequence[Array]
-    reports: Sequence[float]
+    reports: Sequence[float] | Sequence[Array]
     method: str = "shrink"
 
     def __post_init__(self) -> None:

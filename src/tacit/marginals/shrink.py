@@ -60,7 +60,7 @@ def shrunk(found: Coefficients) -> Coefficients:
             continue
         units = [_outer([spreads[i] for i in one], leading) for one in sets]
         unit = np.concatenate(units, axis=-1)
-        noise = np.concatenate([found.variances[shape.places[one]] for one in sets]) / unit**2
+        noise = np.concatenate([found.variances[..., shape.places[one]] for one in sets], axis=-1) / unit**2
         seen = np.concatenate([cumulants[one] for one in sets], axis=-1) / unit
         kept = posterior_means(seen, noise) * unit
         ends = np.cumsum([0, *(cumulants[one].shape[-1] for one in sets)])
@@ -82,7 +82,7 @@ def _alike(found: Coefficients) -> Coefficients:
             continue
         for function in range(size - 1):
             mine = np.array(starts) + function
-            values[..., mine] = fitted_means(values[..., mine], found.variances[mine])
+            values[..., mine] = fitted_means(values[..., mine], found.variances[..., mine])
     return replace(found, values=values)
 
 
@@ -155,7 +155,7 @@ def fitted_means(seen: Array, noise: Array) -> Array:
     """Replace estimates with known noise by their means under the distribution that fits them best, point masses."""
     low, high = seen.min(axis=-1, keepdims=True), seen.max(axis=-1, keepdims=True)
     grid = (low + (high - low) * np.linspace(0, 1, POINTS))[..., :, None]
-    fit = -0.5 * (seen[..., None, :] - grid) ** 2 / noise
+    fit = -0.5 * (seen[..., None, :] - grid) ** 2 / noise[..., None, :]
     fit = np.exp(fit - fit.max(axis=-2, keepdims=True))
     share = np.full((*seen.shape[:-1], POINTS, 1), 1 / POINTS)
     for _ in range(ROUNDS):
