@@ -264,10 +264,11 @@ class Database(Tables):
         asked = self._asked(without_explain(text)[0], parameters, Options(decoder=decoder))
         return contributions_to(asked.bound, asked.people, group or {}, Page(**page))
 
-    def answering(self, text: str) -> tuple[Collection, int]:
-        """Return the newest collection that answers a question, and how many people its answer is made of."""
+    def answering(self, text: str) -> tuple[Collection, int, str]:
+        """Return what a forecast takes: a collection, people (of the largest public group), what is not public."""
         asked = self._asked(without_explain(text)[0], (), Options())
-        return asked.newest, asked.people.count()
+        people = asked.people.count(asked.bound.public, asked.bound.conditions)
+        return asked.newest, people, asked.bound.sensitive_part()
 
     def _asked(self, question: str, parameters: Sequence[Any], options: Options) -> _Asked:
         """Bind a question to the newest collection that can answer it, and to the rounds that it is about."""

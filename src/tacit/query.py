@@ -23,7 +23,7 @@ from tacit.sql.explain import explain_plan
 from tacit.sql.extremes import contribution_range
 from tacit.sql.formula import Formula
 from tacit.sql.plan import Plan, Round, needs_codes_only
-from tacit.sql.scope import Scope
+from tacit.sql.scope import Found, Scope
 from tacit.sql.totals import Piece, SqlPiece, Total
 from tacit.sums import Asked, Sums, fetch_sums
 
@@ -66,10 +66,10 @@ class People:
         """Tables of the reports that are read."""
         return {stored.table for one in self.rounds for stored in one.stored}
 
-    def count(self) -> int:
-        """Return how many people there are."""
-        sums, _ = fetch_sums(self.engine, self.scope, self.rounds, Asked(), (), ())
-        return sum(one.count for one in sums.values())
+    def count(self, keys: Sequence[Found] = (), conditions: Sequence[SqlPiece] = ()) -> int:
+        """Return how many people there are: of those that satisfy public conditions, in the largest public group."""
+        sums, _ = fetch_sums(self.engine, self.scope, self.rounds, Asked(), keys, conditions)
+        return max((one.count for one in sums.values()), default=0)
 
     def error_of(self, terms: Terms, *, superpopulation: bool) -> tuple[float, float]:
         """Return the standard error of a combination of totals, and its degrees of freedom."""

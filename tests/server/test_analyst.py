@@ -89,8 +89,32 @@ def test_problems_of_drafts_say_where(client: httpx.Client, sql: str, code: str,
     assert found == marked or (found and marked and marked.startswith(found))
 
 
+@pytest.mark.parametrize(
+    ("public", "plain"),
+    [
+        ("COUNT(*) AS n FROM shop WHERE device = 'ios' AND age < 30", "COUNT(*) AS n FROM shop WHERE age < 30"),
+        ("device, AVG(age) AS n FROM shop GROUP BY device HAVING n > 3 ORDER BY n", "AVG(age) AS n FROM shop"),
+        (
+            "device, region, COUNT(*) AS n FROM shop WHERE (age < 30) AND device <> 'web' GROUP BY 1, region LIMIT 2",
+            "region, COUNT(*) AS n FROM shop WHERE age < 30 GROUP BY region",
+        ),
+    ],
+)
+def test_public_columns_change_only_how_many_people_a_forecast_is_about(
+    client: httpx.Client, public: str, plain: str
+) -> None:
+    """The forecast of a question with public conditions is that of the rest, from the people who satisfy them."""
+    device = town(PEOPLE)["shop"]["device"].to_pylist()
+    people = device.count("ios") if "'ios'" in public else device.count("android")
+    drafted = ask(client, "draft", sql=f"SELECT {public}")
+    assert drafted["people"] == people
+    expected = COLLECTION.predict(f"SELECT {plain}", users=people)["n"]
+    first = expected[0] if isinstance(expected, list) else expected
+    assert drafted["expected"]["half_width"] == pytest.approx(first.margin)
+
+
 def test_a_draft_that_cannot_be_foretold_says_why(client: httpx.Client) -> None:
-    drafted = ask(client, "draft", sql="SELECT COUNT(*) AS n FROM shop WHERE device = 'ios'")
+    drafted = ask(client, "draft", sql="SELECT COUNT(*) AS n FROM shop WHERE device = 'ios' OR age > 3")
     assert drafted["problem"] is drafted["expected"] is None
     assert "Public columns" in drafted["unforeseen"]
     outside = ask(client, "draft", sql="SELECT COUNT(*) AS n /* all */ FROM shop")

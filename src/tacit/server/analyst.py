@@ -48,8 +48,8 @@ async def curves(server: Server, call: Call) -> Response:
     server.asking.take(call.key, 1)
 
     def work() -> dict[str, Any]:
-        collection, people = server.collector.database.answering(text)
-        return asdict(foretold_curves(collection, text, people=people, confidence=confidence))
+        collection, people, question = server.collector.database.answering(text)
+        return asdict(foretold_curves(collection, question, people=people, confidence=confidence))
 
     return _json(await server.workers.do(work))
 
@@ -90,7 +90,7 @@ def _catalogue(server: Server) -> dict[str, Any]:
     server.collector.move()
     found = []
     for service in database.services():
-        collection, people = database.answering(f'SELECT COUNT(*) FROM "{service.name}"')  # noqa: S608  our own name
+        collection, people, _ = database.answering(f'SELECT COUNT(*) FROM "{service.name}"')  # noqa: S608  our own name
         about = {"people": people, "epsilon": float(collection.contract.epsilon), "round": collection.contract.round}
         found.append(service_data(service) | about | {"collection": collection.id})
     dimensions = [
@@ -108,12 +108,12 @@ def _draft(server: Server, body: Mapping[str, Any]) -> dict[str, Any]:
     except TacitError as refusal:
         answer["outside"] = refusal.message
     try:
-        collection, people = server.collector.database.answering(text)
+        collection, people, question = server.collector.database.answering(text)
     except TacitError as refusal:
         return answer | {"problem": _problem(text, refusal)}
     answer |= {"people": people, "epsilon": float(collection.contract.epsilon)}
     try:
-        column, width = half_width(collection, text, people=people, confidence=confidence)
+        column, width = half_width(collection, question, people=people, confidence=confidence)
     except UnanswerableError as refusal:  # running it would say the same
         return answer | {"problem": _problem(text, refusal)}
     except TacitError as refusal:

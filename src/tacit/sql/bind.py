@@ -15,7 +15,8 @@ from tacit.sql.aggregates import formula
 from tacit.sql.cases import Classes, classes_of_group
 from tacit.sql.formula import Formula
 from tacit.sql.parse import span_of
-from tacit.sql.predicates import condition
+from tacit.sql.predicates import condition, conjuncts
+from tacit.sql.public import is_public
 from tacit.sql.scope import Found, Scope
 from tacit.sql.selection import Selection
 from tacit.sql.totals import SqlPiece, Total
@@ -98,6 +99,24 @@ class Bound:
         }
         shown = [known[id(output)] if isinstance(output, Key) else None for _, output in self.outputs]
         return [value if cell is None else cell for value, cell in itertools.zip_longest(shown, cells)]
+
+    def sensitive_part(self) -> str:
+        """Return the question without public conditions, groups and columns, and without what only picks rows."""
+        where = self.statement.args.get("where")
+        kept = [part for part in conjuncts(where.this if where else None) if not is_public(self.scope, part)]
+        keys = [key.node for key in self.keys if key.public is None]
+        shown = [
+            node
+            for node, (_, output) in zip(self.statement.expressions, self.outputs, strict=True)
+            if not isinstance(output, Key) or output.public is None
+        ]
+        made = self.statement.copy()
+        made.set("expressions", [node.copy() for node in shown])
+        made.set("where", exp.Where(this=exp.and_(*kept)) if kept else None)
+        made.set("group", exp.Group(expressions=[node.copy() for node in keys]) if keys else None)
+        for word in ("having", "order", "limit"):
+            made.set(word, None)
+        return made.sql(dialect="duckdb")
 
     def notes(self) -> list[str]:
         """Return what the definition of the answer leaves blurred."""

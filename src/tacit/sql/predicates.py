@@ -25,7 +25,7 @@ from tacit.sql.vectors import (
     ordered_values,
 )
 
-__all__ = ["condition", "holds"]
+__all__ = ["condition", "conjuncts", "holds"]
 
 MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -37,7 +37,7 @@ MAX_TERMS = 2_000
 def condition(scope: Scope, node: exp.Expr | None) -> tuple[Total, list[SqlPiece]]:
     """Return WHERE as a total of rows, and those of its conjuncts that the engine decides by itself."""
     total, public = scope.rows, []
-    for part in _conjuncts(node):
+    for part in conjuncts(node):
         if is_public(scope, part):
             public.append(public_condition(scope, part))
         else:
@@ -45,13 +45,14 @@ def condition(scope: Scope, node: exp.Expr | None) -> tuple[Total, list[SqlPiece
     return total, public
 
 
-def _conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
+def conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
+    """Return the conditions that AND joins."""
     if node is None:
         return []
     if isinstance(node, exp.Paren):
-        return _conjuncts(node.this)
+        return conjuncts(node.this)
     if isinstance(node, exp.And):
-        return _conjuncts(node.left) + _conjuncts(node.right)
+        return conjuncts(node.left) + conjuncts(node.right)
     return [node]
 
 
