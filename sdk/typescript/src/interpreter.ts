@@ -217,7 +217,7 @@ export class Channel {
   encode(values: readonly number[] | null, extra: number, [pick, ...draws]: readonly number[]): number {
     const { levels, active, sizes, oracle, offset } = this.views[pick! % this.views.length]!;
     if (values && this.parities) {
-      const odd = active.reduce((sum, i) => sum + ones(values[i]! & levels[i]!), 0) % 2;
+      const odd = active.map((i) => (values[i]! & levels[i]!).toString(2)).join("").replaceAll("0", "").length % 2; // of all bits set
       return offset + answer(oracle, sizes, [odd], draws, this.#span);
     }
     const cells = values
@@ -225,11 +225,6 @@ export class Channel {
       : sizes.map((size, i) => i ? 0 : size - this.#extras + extra);
     return offset + answer(oracle, sizes, cells, draws, this.#span);
   }
-}
-
-/** Return the number of bits that are set. */
-function ones(word: number): number {
-  return word.toString(2).replaceAll("0", "").length;
 }
 
 export function isDithered(attribute: Known): boolean {

@@ -37,7 +37,7 @@ export function meaningOf(service: Service, channel: Channel, slot: number, code
   const cells = product(view.sizes);
   const fitting = cells <= MOST_CELLS ? supported(view.oracle, view.sizes, code - view.offset) : undefined;
   const labels = (fitting ?? []).map((flat) =>
-    channel.parities ? `${flat ? "an odd" : "an even"} number of the bits it asks for` : cellText(service, view, unflatten(flat, view.sizes)));
+    channel.parities ? `${flat ? "odd" : "even"} bits` : cellText(service, view, unflatten(flat, view.sizes)));
   return {
     slot, code, channel: channel.name, cells, ...odds(view.oracle, cells),
     about: view.active.filter((i) => view.levels[i]).map((i) => service.attributes[i]!.name),
