@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 import tacit as tc
-from support.collectors import COLLECTION, Serving, body_of, reports_of, serving
+from support.collectors import COLLECTION, Serving, body_of, collector_here, reports_of, serving
 from tacit.errors import OverloadedError
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
@@ -293,3 +293,32 @@ def test_what_is_not_http_is_a_problem_too(collector: Serving, sent: bytes) -> N
     assert head.startswith((b"HTTP/1.1 400", b"HTTP/1.1 431"))
     assert b"application/problem+json" in head
     assert json.loads(content)["code"] in ("bad-request", "bad-body", "head-too-large")
+
+
+def test_people_who_were_loaded_in_bulk_are_counted_once(tmp_path: Path) -> None:
+    """The engine looks for people again only where it has others than the inbox; then it must."""
+    with collector_here(tmp_path) as made:
+        reports = reports_of(0, 30)
+        made.accept(COLLECTION.id, reports[:20]).result()
+        assert made.move() == 20
+        users = {"uid": [f"u-{number}" for number in range(15, 25)], "age": [1] * 10, "os": ["a"] * 10}
+        made.database.load({"users": COLLECTION.encode(users=users, orders={"uid": [], "pay": []})["users"]})
+        made.accept(COLLECTION.id, reports[20:30]).result()
+        made.move()
+        assert made.query("SELECT COUNT(*) AS n FROM users")["n"].value == 30.0
+
+
+def test_a_move_that_was_cut_short_is_repeated_without_counting_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with collector_here(tmp_path) as made:
+        reports = reports_of(0, 30)
+        made.accept(COLLECTION.id, reports).result()
+        with monkeypatch.context() as patch:
+            patch.setattr(made.inbox, "moved", lambda _: 1 / 0)  # the database has them, the inbox has not let go
+            assert made.move() == 0
+        assert made.inbox.counts()["pending"] == 90
+        assert made.move() == 90
+        made.accept(COLLECTION.id, reports_of(30, 5)).result()
+        assert made.forget("u-3") == 3
+        assert made.query("SELECT COUNT(*) AS n FROM users")["n"].value == 34.0

@@ -18,7 +18,22 @@ import pyarrow as pa
 from tacit.errors import EngineError, ReportError
 from tacit.schema import Service
 
-__all__ = ["Batch", "Engine", "Upload", "counted", "is_long", "rollup_of", "uncounted", "unfit", "unrunnable"]
+__all__ = [
+    "ROWS_BEFORE",
+    "Batch",
+    "Engine",
+    "Upload",
+    "counted",
+    "is_long",
+    "rollup_of",
+    "uncounted",
+    "unfit",
+    "unrunnable",
+]
+
+
+ROWS_BEFORE = b"tacit.rows_before"
+"""Metadata of a batch: see `Batch.rows_before`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +49,12 @@ class Batch:
     def rows(self) -> int:
         """Number of reports."""
         return len(self.reports)
+
+    @property
+    def rows_before(self) -> int | None:
+        """Rows of the table if these people are not in it, as far as whoever has sent the batch can tell."""
+        told = (self.reports.schema.metadata or {}).get(ROWS_BEFORE)
+        return None if told is None else int(told)
 
 
 Upload = Mapping[str, pa.Table]

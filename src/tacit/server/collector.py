@@ -20,6 +20,7 @@ from tacit.collection import Collection
 from tacit.contract import ServiceContract
 from tacit.contributions import Contributions
 from tacit.database import Database, connect
+from tacit.engines.base import ROWS_BEFORE
 from tacit.errors import UnknownNameError
 from tacit.plain import service_data
 from tacit.privacy import decimal_text
@@ -60,6 +61,7 @@ class Collector:
         self.database: Database = connect(store or folder / "reports.tacit")
         self._judges: dict[str, Judge] = {}
         self._moving = threading.Lock()
+        self._settled: dict[tuple[str, str], int] = {}  # reports that have left the inbox
         self._stopped = threading.Event()
         for collection in self.database.collections:
             self._open(collection)
@@ -146,6 +148,7 @@ class Collector:
         self.log.add("person-deleted", tombstones=traces, key=asker)
         with self._moving:  # nothing of her may be on its way
             deleted = sum(self.inbox.forget(name, person) for name in names)
+            self._settled.clear()
             self.database.forget(stored_key(person), names)
         return deleted
 
@@ -181,14 +184,19 @@ class Collector:
 
     def _move(self, collection: Collection, compiled: ServiceContract) -> int:
         name, moved = compiled.service.name, 0
-        while True:
-            waiting = self.inbox.pending(collection.id, name, compiled.service.sends, MOVED_AT_ONCE)
-            if not waiting:
-                return moved
+        place = (collection.id, name)
+        while waiting := self.inbox.pending(collection.id, name, compiled.service.sends, MOVED_AT_ONCE):
             kinds = self.inbox.kinds(collection.id, name, len(compiled.service.public))
-            self.database.load({name: _table(collection, compiled, waiting, kinds)})
+            before = self._settled.pop(place, None)  # kept only by moves that do not fail
+            if before is None:
+                before = self.inbox.settled(*place)
+            self.database.load({name: _table(collection, compiled, waiting, kinds, before)})
             self.inbox.moved([report.number for report in waiting])
+            self._settled[place] = before + len(waiting)
             moved += len(waiting)
+            if len(waiting) < MOVED_AT_ONCE:
+                break  # what has come since then is for the next time: there may be no end of it
+        return moved
 
     def _move_now_and_then(self) -> None:
         while not self._stopped.wait(IDLE_SECONDS):
@@ -212,9 +220,17 @@ def _shown(status: Refused | Status) -> dict[str, str]:
 
 
 def _table(
-    collection: Collection, compiled: ServiceContract, reports: Sequence[Pending], kinds: Sequence[str | None]
+    collection: Collection,
+    compiled: ServiceContract,
+    reports: Sequence[Pending],
+    kinds: Sequence[str | None],
+    settled: int,
 ) -> pa.Table:
-    """Return reports as the encoder would have made them."""
+    """Return reports as the encoder would have made them.
+
+    The engine is told how many rows there must be before: those that have left the inbox, all of which are there. If
+    there are no others, what the inbox calls new is new there, too, and need not be looked for among all of them.
+    """
     service, channels = compiled.service, len(compiled.channels)
     contents = json.loads(b"[" + b",".join(report.content for report in reports) + b"]")
     repeat = pa.array(np.repeat(np.arange(len(reports)), channels))
@@ -231,4 +247,5 @@ def _table(
         ]
         columns[attribute.name] = pa.array(values, TYPES[kind or "text"]).take(repeat)
     metadata = {"tacit.collection": collection.id, "tacit.service": service.name}
+    metadata |= {ROWS_BEFORE.decode(): str(channels * settled)}
     return pa.table(columns).replace_schema_metadata(metadata)

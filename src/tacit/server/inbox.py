@@ -232,6 +232,10 @@ class Inbox:
         """
         return self._shelf.pending(self._places[collection, service][0], sends, people)
 
+    def settled(self, collection: str, service: str) -> int:
+        """Return how many reports of a service have left the inbox; it counts all of them, so ask seldom."""
+        return self._shelf.settled(self._places[collection, service][0])
+
     def moved(self, numbers: Sequence[int]) -> None:
         """Drop contents that are in the analytical database now."""
         for start in range(0, len(numbers), DROPPED_AT_ONCE):
@@ -240,6 +244,7 @@ class Inbox:
                 with self._transaction():
                     self._shelf.drop(some)
                 self._pending -= len(some)
+        self._shelf.tidy()
 
     def forget(self, collection: str, person: Person) -> int:
         """Delete a person's reports of a collection and refuse later ones; return how many there were."""

@@ -93,8 +93,14 @@ class Shelf(Protocol):
     def pending(self, place: int, sends: int, people: int) -> list[Pending]:
         """Return reports of people whose slots are all there, of at most so many people, oldest first."""
 
+    def settled(self, place: int) -> int:
+        """Return how many reports of a place are known and not pending."""
+
     def drop(self, numbers: Sequence[int]) -> None:
         """Drop contents that are in the analytical database now."""
+
+    def tidy(self) -> None:
+        """Do beside the writer what it would have to do otherwise."""
 
     def forget(self, collection: str, tombstone: bytes, places: Sequence[int], person: Person) -> tuple[int, int]:
         """Delete a person and leave a tombstone; return how many reports were known, and how many pending."""

@@ -172,9 +172,19 @@ class PostgresShelf:
         rows = self._reader.execute(query, [place, place, sends, people]).fetchall()
         return [Pending(number, person_of(person), slot, content) for number, person, slot, content in rows]
 
+    def settled(self, place: int) -> int:
+        """Return how many reports of a place are known and not pending."""
+        count = "SELECT count(*) FROM tacit_{} WHERE place = %s"
+        query = f"SELECT ({count.format('known')}) - ({count.format('pending')})"
+        row = self._reader.execute(query, [place, place]).fetchone()
+        return int(row[0]) if row else 0
+
     def drop(self, numbers: Sequence[int]) -> None:
         """Drop contents that are in the analytical database now."""
         self._writer.execute("DELETE FROM tacit_pending WHERE number = ANY(%s)", [list(numbers)])
+
+    def tidy(self) -> None:
+        """Do nothing: the server looks after itself."""
 
     def forget(self, collection: str, tombstone: bytes, places: Sequence[int], person: Person) -> tuple[int, int]:
         """Delete a person and leave a tombstone; return how many reports were known, and how many pending."""

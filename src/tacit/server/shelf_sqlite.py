@@ -16,6 +16,10 @@ from tacit.server.versions import migrate
 
 __all__ = ["SqliteShelf"]
 
+CACHE_KIB = 64 << 10
+PAGES_IN_JOURNAL = 20_000
+"""Pages of 4 KiB that wait in the journal until the writer itself brings them to the file; `tidy` does it before."""
+
 LOOKED_UP_AT_ONCE = 100
 """Reports that one statement looks for."""
 
@@ -52,6 +56,8 @@ class SqliteShelf:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA secure_delete = ON")  # forgotten people leave no traces in free pages
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {PAGES_IN_JOURNAL}")
         return connection
 
     def code_of(self, failure: Exception) -> str:
@@ -132,9 +138,20 @@ class SqliteShelf:
         )
         return [Pending(*row) for row in self._reader.execute(query, (place, place, sends, people))]
 
+    def settled(self, place: int) -> int:
+        """Return how many reports of a place are known and not pending."""
+        count = "SELECT count(*) FROM {} WHERE place = ?"
+        query = f"SELECT ({count.format('known')}) - ({count.format('pending')})"
+        row = self._reader.execute(query, (place, place)).fetchone()
+        return int(row[0])
+
     def drop(self, numbers: Sequence[int]) -> None:
         """Drop contents that are in the analytical database now."""
         self._writer.executemany("DELETE FROM pending WHERE number = ?", ((number,) for number in numbers))
+
+    def tidy(self) -> None:
+        """Bring what is in the journal to the file, beside the writer, so that it seldom has to."""
+        self._reader.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def forget(self, collection: str, tombstone: bytes, places: Sequence[int], person: Person) -> tuple[int, int]:
         """Delete a person and leave a tombstone; return how many reports were known, and how many pending."""
