@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from tacit.errors import LayoutError
 from tacit.layouts.levels import Levels
 
-__all__ = ["MAX_VIEWS", "ChannelPlan", "Expected", "Layout", "NumberedLayout", "PlannedLayout", "View"]
+__all__ = ["MAX_VIEWS", "ChannelPlan", "Expected", "Layout", "NumberedLayout", "PlannedLayout", "View", "check_number"]
 
 MAX_VIEWS = 100_000
 """Views of one collection: beyond it nobody's view has enough people to say anything."""
@@ -38,6 +39,22 @@ class Expected:
 
     epsilon: Fraction
     users: int | None = None
+
+    def people(self, mechanism: str) -> int:
+        """Return the people expected, for a mechanism that cannot be planned without."""
+        if self.users is None:
+            message = (
+                f"{mechanism} chooses its views for a number of people. Say how many you expect, as users=100_000."
+            )
+            raise LayoutError(message, code="users-needed")
+        return self.users
+
+
+def check_number(mechanism: str, number: int, attributes: int) -> None:
+    """Refuse a number of attributes in a mechanism's name that the service does not have."""
+    if not 1 <= number <= attributes:
+        message = f"{mechanism} takes a number of attributes, from 1 to {attributes} here."
+        raise LayoutError(message, code="mechanism-number")
 
 
 Layout = Callable[[Sequence[Levels]], list[ChannelPlan]]

@@ -18,8 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.errors import LayoutError
-from tacit.layouts.base import ChannelPlan, Expected
+from tacit.layouts.base import ChannelPlan, Expected, check_number
 from tacit.layouts.covering import Sets, covering, spread
 from tacit.layouts.levels import Levels
 
@@ -83,13 +82,8 @@ def _choose(sizes: Sequence[int], users: int, epsilon: float, asked: int, theta:
 
 def calm(levels: Sequence[Levels], number: int, expected: Expected) -> list[ChannelPlan]:
     """Return one channel over the sets of attributes that suit questions about ``number`` of them."""
-    if not 1 <= number <= len(levels):
-        message = f"calm takes the number of attributes that are asked for together, from 1 to {len(levels)} here."
-        raise LayoutError(message, code="mechanism-number")
-    if expected.users is None:
-        message = "calm chooses its views for a number of people. Say how many you expect, as users=100_000."
-        raise LayoutError(message, code="users-needed")
+    check_number("calm", number, len(levels))
     sizes = [attribute.size for attribute in levels]
-    sets = view_sets(sizes, expected.users, float(expected.epsilon), number)
+    sets = view_sets(sizes, expected.people("calm"), float(expected.epsilon), number)
     views = tuple(tuple(own.finest if i in one else 0 for i, own in enumerate(levels)) for one in map(set, sets))
     return [ChannelPlan(f"calm({number})", Fraction(1), views)]

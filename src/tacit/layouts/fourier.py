@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from tacit.errors import LayoutError
-from tacit.layouts.base import MAX_VIEWS, ChannelPlan, View
+from tacit.layouts.base import MAX_VIEWS, ChannelPlan, View, check_number
 from tacit.layouts.levels import Levels
 
 __all__ = ["bits_of", "ft", "parity_count", "parity_views"]
@@ -50,9 +50,7 @@ def parity_views(sizes: Sequence[int], order: int) -> list[View]:
 
 def ft(levels: Sequence[Levels], number: int) -> list[ChannelPlan]:
     """Return one channel over the parities of at most ``number`` attributes."""
-    if not 1 <= number <= len(levels):
-        message = f"ft takes the number of attributes of a table, from 1 to {len(levels)} here."
-        raise LayoutError(message, code="mechanism-number")
+    check_number("ft", number, len(levels))
     sizes = [attribute.size for attribute in levels]
     count = parity_count(sizes, number)
     if count > MAX_VIEWS or count == 0:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from tacit.errors import LayoutError
-from tacit.layouts.base import MAX_VIEWS, ChannelPlan
+from tacit.layouts.base import MAX_VIEWS, ChannelPlan, check_number
 from tacit.layouts.levels import Levels
 
 __all__ = ["am", "fc", "mg", "mg_of"]
@@ -27,9 +27,7 @@ def fc(levels: Sequence[Levels]) -> list[ChannelPlan]:
 
 def am(levels: Sequence[Levels], number: int) -> list[ChannelPlan]:
     """Return one channel over all sets of ``number`` attributes."""
-    if not 1 <= number <= len(levels):
-        message = f"am takes the number of attributes of a marginal, from 1 to {len(levels)} here."
-        raise LayoutError(message, code="mechanism-number")
+    check_number("am", number, len(levels))
     count = math.comb(len(levels), number)
     if count > MAX_VIEWS:
         message = f"{count} sets of {number} attributes; at most {MAX_VIEWS} views. Use a smaller number, as am(2)."

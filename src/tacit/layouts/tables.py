@@ -16,8 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tacit.errors import LayoutError
-from tacit.layouts.base import MAX_VIEWS, ChannelPlan, Expected
+from tacit.layouts.base import MAX_VIEWS, ChannelPlan, Expected, check_number
 from tacit.layouts.levels import Levels
 from tacit.layouts.marginals import am
 
@@ -76,11 +75,6 @@ def together(sizes: Sequence[int], users: int, epsilon: float, asked: int) -> in
 
 def tables(levels: Sequence[Levels], number: int, expected: Expected) -> list[ChannelPlan]:
     """Return one channel over all sets of the number of attributes that suits questions about ``number`` of them."""
-    if not 1 <= number <= len(levels):
-        message = f"tables takes the number of attributes that are asked for together, from 1 to {len(levels)} here."
-        raise LayoutError(message, code="mechanism-number")
-    if expected.users is None:
-        message = "tables chooses its views for a number of people. Say how many you expect, as users=100_000."
-        raise LayoutError(message, code="users-needed")
-    shown = together([own.size for own in levels], expected.users, float(expected.epsilon), number)
+    check_number("tables", number, len(levels))
+    shown = together([own.size for own in levels], expected.people("tables"), float(expected.epsilon), number)
     return [replace(plan, name=f"tables({number})") for plan in am(levels, shown)]

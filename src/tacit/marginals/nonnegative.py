@@ -8,6 +8,7 @@ import numpy as np
 
 from tacit.layouts import Level, Levels
 from tacit.marginals.basis import Array
+from tacit.marginals.coefficients import along
 
 __all__ = ["norm_sub", "ripple", "top_down"]
 
@@ -78,10 +79,8 @@ def top_down(tables: Array, levels: Sequence[Levels]) -> Array:
 
 def _sums(tables: Array, cells: Sequence[Level]) -> Array:
     """Add values up into cells, flat."""
-    for k, cell in enumerate(cells):
-        axis = tables.ndim - len(cells) + k
-        tables = np.moveaxis(np.tensordot(tables, cell.matrix(), axes=(axis, 1)), -1, axis)
-    return tables.reshape(*tables.shape[: tables.ndim - len(cells)], -1)
+    added = along(tables, [cell.matrix() for cell in cells])
+    return added.reshape(*added.shape[: added.ndim - len(cells)], -1)
 
 
 def _within(values: Array, owner: np.ndarray, totals: Array) -> Array:

@@ -12,6 +12,7 @@ from tacit.decode.fourier import signs
 from tacit.errors import UnanswerableError
 from tacit.layouts import bits_of
 from tacit.marginals.basis import Array
+from tacit.marginals.coefficients import along
 from tacit.marginals.model import Table
 from tacit.marginals.views import Counts
 
@@ -44,12 +45,10 @@ class ParityTables:
             if any(chosen):
                 place = self._place(dict(zip(attributes, chosen, strict=True)))
                 means[chosen], variances[chosen] = self._means[place], self._variances[place]
-        back = [signs(self.levels[i].size) / len(own) for i, own in zip(attributes, masks, strict=True)]
-        for k, matrix in enumerate(back):
-            means = np.moveaxis(np.tensordot(means, matrix, axes=(k, 0)), -1, k)
-            variances = np.moveaxis(np.tensordot(variances, matrix**2, axes=(k, 0)), -1, k)
+        back = [signs(self.levels[i].size).T / len(own) for i, own in zip(attributes, masks, strict=True)]
+        table, squares = along(means, back), along(variances, [matrix**2 for matrix in back])
         notes = ("unbiased, from parities; it may be negative and add up to a little more or less than everybody",)
-        return Table(tuple(attributes), means, np.sqrt(variances), notes), self.people
+        return Table(tuple(attributes), table, np.sqrt(squares), notes), self.people
 
     def frequencies(self, attributes: Sequence[int]) -> Array:
         """Return a table without its errors."""
