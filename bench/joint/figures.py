@@ -118,7 +118,7 @@ def _sums() -> Iterator[Panel]:
 
 
 def _consistency() -> Iterator[Panel]:
-    questions, encodings, asked = 3, 5, (1, 2, 3, 4)
+    questions, encodings, asked = 3, 5, (1, 2, 3, 4)  # four ranges are predicted: minutes a question
     for letters, readers, public in (
         (("7a", "7c", "7e"), (AHIO, AHIO_RDC), False),
         (("7b", "7d", "7f"), (HIO, HIO_RDC), True),
@@ -131,7 +131,7 @@ def _consistency() -> Iterator[Panel]:
             row = [(d, random_ranges(4, d, questions, public=public)) for d in asked if d <= most]
             name = f"{reader.name}, k = 2^dq" if reader is rdc else reader.name
             name = f"{rdc.name}, k = 4^dq" if reader.decoder == "rdc(4)" else name
-            points = tuple((str(d), point(Syn1(4), reader, work, encodings)) for d, work in row)
+            points = tuple((str(d), point(Syn1(4), reader, work, encodings if d < 4 else 0)) for d, work in row)
             curves.append(Curve(name, points))
         title = f"{'public' if public else 'sensitive'} measure, d = 4"
         yield from _panels(letters, curves, title, "ranges in the predicate")
