@@ -137,7 +137,7 @@ function advice({ answer, people }: Shown, cells: readonly Cell[]): string {
     const worst = Math.max(...cells.filter(isWeak).map((cell) => (cell.high - cell.low) / 2 / Math.abs(cell.value)).filter(Number.isFinite));
     const needed = Number.isFinite(worst) ? ` With about ${rounded(people * worst ** 2)} people the interval would leave 0 behind.` : "";
     const what = cells.length > 1
-      ? `${weak.length === cells.length ? "All" : `${weak.length} of the`} ${cells.length} rows are too noisy to tell: merge groups or drop conditions.`
+      ? `${weak.length === cells.length ? "All" : `${weak.length} of`} ${cells.length} rows ${weak.length === 1 ? "is" : "are"} too noisy to tell: merge groups or drop conditions.`
       : "Too noisy to tell: drop a condition, widen a range, or ask for fewer joins.";
     return what + needed;
   }
