@@ -139,6 +139,7 @@ def test_made_up_rows_have_the_schema_and_follow_the_tables() -> None:
         (lambda db: db.marginal(["age", "stat"]), "unknown-column"),
         (lambda db: db.marginal(["age", "os"]), "unknown-column"),
         (lambda db: db.marginal("age"), "bad-option"),
+        (lambda db: db.marginal([]), "bad-option"),
         (lambda db: db.marginal(["age", "age"]), "duplicate-name"),
         (lambda db: db.marginal(["age"], method="magic"), "unknown-name"),
         (lambda db: db.marginal(["age"], method="em"), "not-reported-apart"),

@@ -61,6 +61,17 @@ def test_exact_views_of_any_levels_give_the_exact_table() -> None:
     assert found.faces((0, 1, 2)) == [(0, 1, 2)]
 
 
+def test_coarse_views_spread_people_evenly_and_say_so() -> None:
+    truth = joint(3, 14, 2)
+    view = Shown((0, 1), (1, 2), 1.0)
+    table = Model(Shape(LEVELS, (view,)), [view_of(truth, LEVELS, view)], [100]).marginal((1, 0))
+    assert "coarser" in table.notes[0]
+    assert np.isfinite(table.errors).all()
+    cells = LEVELS[1][2].table()
+    for cell in np.unique(cells):
+        assert np.ptp(table.frequencies[cells == cell], axis=0).max() < 1e-12
+
+
 def in_subset_order(
     tables: list[np.ndarray], views: list[tuple[int, ...]], sizes: list[int], noise: list[float]
 ) -> None:

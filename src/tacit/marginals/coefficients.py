@@ -139,12 +139,15 @@ class Coefficients:
         return along(seen, [synthesis(self.shape.levels[i]) for i in attributes])
 
     def table_variance(self, attributes: tuple[int, ...]) -> Array:
-        """Return the variance of each frequency of a covered set; infinite where no view was as fine."""
+        """Return the variance of each frequency of a covered set, as far as views show it (see `shows`)."""
         sizes = [self.shape.levels[i].size for i in attributes]
         seen = self.variances[..., self.shape.keys(attributes, sizes)]
-        known = np.isfinite(seen)
-        spread = along(np.where(known, seen, 0.0), [synthesis(self.shape.levels[i]) ** 2 for i in attributes])
-        return spread if known.all() else np.full_like(spread, np.inf)
+        return along(np.where(np.isfinite(seen), seen, 0.0), [synthesis(self.shape.levels[i]) ** 2 for i in attributes])
+
+    def shows(self, attributes: tuple[int, ...]) -> bool:
+        """Tell whether views show single values of a covered set; what they do not is taken as even within cells."""
+        sizes = [self.shape.levels[i].size for i in attributes]
+        return bool(np.isfinite(self.variances[..., self.shape.keys(attributes, sizes)]).all())
 
 
 def along(table: Array, matrices: Sequence[Array]) -> Array:

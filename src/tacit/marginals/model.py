@@ -33,8 +33,10 @@ RIPPLES = 3
 REPLICAS = 24
 """Tables with noise drawn anew, from whose spread the error of a reconstructed table is told."""
 
-MOST_CELLS = 2**22
+MOST_CELLS = 2**20
 """Cells of a table."""
+
+COARSE = "views show these attributes in coarser cells only: values within a cell are taken as equally likely"
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +101,8 @@ class Model:
             return np.full(sizes, 1 / math.prod(sizes)), np.full(sizes, np.nan), ("every combination equally likely",)
         if self.linear.covers(asked):
             errors = np.sqrt(self.linear.table_variance(asked))
+            if not self.linear.shows(asked):
+                return self._positive(self.means, asked), errors, (COARSE,)
             if self.method == "linear":
                 return self.linear.table(asked), errors, ("unbiased; the views that hold these attributes agree",)
             note = "consistent and not negative, so not unbiased; errors are those of the unbiased table it starts from"

@@ -70,6 +70,9 @@ class Tables(ABC):
             Level of the intervals.
         """
         Options(confidence)
+        if not attributes:
+            message = "Name at least one attribute."
+            raise UsageError(message, code="bad-option")
         found = self._service(attributes, service)
         names = [own.name for own in found.sensitive]
         places = [names.index(name) for name in attributes]
