@@ -167,10 +167,11 @@ class Wallet:
             return self._spent(_key(person))
 
     def history(self, person: Person) -> list[Entry]:
-        """Return everything that was drawn for a person."""
+        """Return everything that was drawn for a person, by round and service."""
         who = _key(person)
         with self._lock:
-            rows = self._file.execute("SELECT collection, service FROM entries WHERE person = ?", (who,)).fetchall()
+            query = "SELECT collection, service FROM entries WHERE person = ? ORDER BY round, service, collection"
+            rows = self._file.execute(query, (who,)).fetchall()
             found = [self._entry(collection, who, service) for collection, service in rows]
         return [entry for entry in found if entry is not None]
 
