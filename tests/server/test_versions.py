@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from support.collectors import COLLECTION, reports_of
 from tacit.errors import EngineError
 from tacit.server.collector import Collector
 from tacit.server.versions import VERSION, version_of
@@ -49,10 +48,10 @@ def check(store: Path) -> None:
     collector = Collector(store)
     try:
         assert version_of(sqlite3.connect(store / "inbox.db")) == VERSION
-        [late] = {tuple(map(str, s.values())) for s in collector.accept(COLLECTION.id, reports_of(2000, 3)).result()}
-        assert late == ("again",)
-        gone = [report for report in reports_of(0, 300) if report["person"] == "u-7"]
-        assert {s["code"] for s in collector.accept(COLLECTION.id, gone).result()} == {"forgotten"}
+        sent = json.loads((store / "reports.json").read_text())  # as they were made then: contracts compile anew
+        name = sent["collection"]
+        assert {one["status"] for one in collector.accept(name, sent["kept"]).result()} == {"again"}
+        assert {one["code"] for one in collector.accept(name, sent["forgotten"]).result()} == {"forgotten"}
         for person in ("u-2000", "u-2001", "u-2002"):
             assert collector.forget(person) == 3
         for question, rows in json.loads((store / "answers.json").read_text()).items():
