@@ -102,7 +102,9 @@ class Model:
                 marginals = tuple(self._within(i).sum(axis=1) for i in pair)
                 base = np.multiply.outer(*marginals)
                 axes = tuple(self._axis(i, PAIR_CELLS) for i in pair)
-                fit = fit_table(see(self.service.levels, self._seen, pair, depths), base, axes, marginals)
+                even = all(self.one(i)[0].is_smooth for i in pair)
+                observed = see(self.service.levels, self._seen, pair, depths)
+                fit = fit_table(observed, base, axes, marginals, smooth_axes=even)
                 self._pairs[pair] = fit, rake(fit.table, *marginals)
             return self._pairs[pair]
 

@@ -2,8 +2,8 @@
 
 Candidates are the smooth table, and tables near the smooth one or near the plain base (no attribute told anything about
 the other), with less and less strength. Each is judged by Mallows' criterion, misfit plus twice the parameters it took:
-an estimate of how far it would be from views that other people filled in; what takes more parameters must win by more
-than chance. So smooth data are smoothed, spiky data keep
+an estimate of how far it would be from views that other people filled in. What is less than chance counts for smooth
+tables if each attribute is smooth by itself, and against them if not. So smooth data are smoothed, spiky data keep
 their spikes, and with many people the table is what least squares say.
 """
 
@@ -39,12 +39,17 @@ class Fit:
     start: Smooth
     strength: float
 
+    @property
+    def is_smooth(self) -> bool:
+        """Whether nothing but smooth functions was needed."""
+        return math.isinf(self.strength)
+
     def errors(self, directions: Vector) -> Vector:
         """Return standard errors of sums of cells with weights: directions have a leading axis.
 
         They are posterior errors: channel noise, and what the assumed prior allows beyond the data, to second order.
         """
-        if np.isinf(self.strength):
+        if self.is_smooth:
             along = directions.reshape(len(directions), -1) @ self.start.tangents
             return cast("Vector", np.sqrt(np.maximum(((along @ self.start.posterior) * along).sum(axis=1), 0.0)))
         root = np.sqrt(self.observed.weight)
@@ -70,8 +75,13 @@ class Fit:
         return cast("Vector", spread.reshape(directions.shape) + self.table * (directions - mean) / self.strength)
 
 
-def fit_table(observed: Observed, base: Vector, axes: tuple[Axis, ...], marginals: tuple[Vector, ...]) -> Fit:
-    """Return the best fit of a table, given what it would be if nothing had been seen."""
+def fit_table(
+    observed: Observed, base: Vector, axes: tuple[Axis, ...], marginals: tuple[Vector, ...], *, smooth_axes: bool = True
+) -> Fit:
+    """Return the best fit of a table, given what it would be if nothing had been seen.
+
+    ``smooth_axes`` tells whether each attribute by itself is smooth: in doubt, so are two of them together.
+    """
     smoothed = smooth(observed, base, functions(axes, marginals, WAVES[len(axes)]))
     bare = Smooth(base, smoothed.tangents[:, :0], smoothed.prior[:0], smoothed.posterior[:0, :0], 0.0)
     best = observed.misfit(smoothed.table) + 2 * smoothed.parameters
@@ -82,7 +92,8 @@ def fit_table(observed: Observed, base: Vector, axes: tuple[Axis, ...], marginal
             table = near(observed, start.table, strength, table)
             took = parameters(observed, table, strength)
             judged = observed.misfit(table) + 2 * (took + _left(start.parameters, took, start.table.size))
-            if judged + math.sqrt(2 * took) < best:
+            judged += math.sqrt(2 * took) * (1 if smooth_axes else -1)  # its chance
+            if judged < best:
                 best = judged
                 found = Fit(observed, table, f"near the {how} table, strength {strength:g}", start, strength)
             if judged > last:
