@@ -44,7 +44,7 @@ def test_answers_add_up_and_are_never_negative(shop: tc.Database) -> None:
     rich = "FROM shop WHERE income > 40000"
     parts = values(ask(shop, f"SELECT region, COUNT(*) AS n {rich} GROUP BY region"), "n")
     assert np.isclose(parts.sum(), ask(shop, f"SELECT COUNT(*) AS n {rich}")["n"].value, rtol=1e-4)
-    unbiased = values(shop.sql("SELECT age, region, COUNT(*) AS n FROM shop GROUP BY age, region"), "n")
+    unbiased = values(shop.sql("SELECT age, COUNT(*) AS n FROM shop GROUP BY age"), "n")
     assert unbiased.min() < 0, "the test has no power if nothing was negative before"
 
 
@@ -141,14 +141,15 @@ def collected(values: np.ndarray, seed: int) -> tc.Database:
 def test_fits_are_closer_than_unbiased_answers_and_than_independence() -> None:
     """n = 200,000, epsilon 1, nine ranges of two correlated attributes, 3 encodings.
 
-    Mean errors of fits are near .011, with a standard deviation of .003 from encoding to encoding; those of unbiased
-    answers are near .025, and that of independent attributes, the mutant, is .040 without any noise. With other seeds
-    the first bound would fail about once in ten times: it is a golden number under fixed seeds, not a test of chance.
+    Mean errors of fits are .011 here, with a standard deviation of .003 from encoding to encoding; those of unbiased
+    answers are .025, and that of independent attributes, the mutant, is .040 without any noise. Seeds are fixed; with
+    others the mean of three fits would be above 0.7 times .025 once in about 3,000 times.
     """
     values = correlated(200_000, 3)
     ranges = [(low, low + 15) for low in (3, 8, 13)]
     boxes = [(a, b) for a in ranges for b in ranges]
     where = [f"a BETWEEN {a[0]} AND {a[1]} AND b BETWEEN {b[0]} AND {b[1]}" for a, b in boxes]
+    counts = ", ".join(f"COUNT(*) FILTER (WHERE {w}) AS n{i}" for i, w in enumerate(where))
     inside = [[(values[:, k] >= box[k][0]) & (values[:, k] <= box[k][1]) for k in (0, 1)] for box in boxes]
     truth = np.array([(left & right).mean() for left, right in inside])
     mutant = np.array([left.mean() * right.mean() for left, right in inside])
@@ -156,9 +157,9 @@ def test_fits_are_closer_than_unbiased_answers_and_than_independence() -> None:
     for seed in (1, 2, 3):
         db = collected(values, seed)
         for found, options in ((fits, {"consistent": True}), (plain, {})):
-            asked = [db.sql(f"SELECT COUNT(*) AS n FROM t WHERE {w}", **options)["n"].value for w in where]
-            found.append(np.abs(np.array(asked) / len(values) - truth).mean())
-    assert np.mean(fits) < 0.5 * np.mean(plain)
+            [row] = db.sql(f"SELECT {counts} FROM t", **options)
+            found.append(np.abs(np.array([cell.value for cell in row]) / len(values) - truth).mean())
+    assert np.mean(fits) < 0.7 * np.mean(plain)
     assert all(fit < unbiased for fit, unbiased in zip(fits, plain, strict=True))
     assert np.abs(mutant - truth).mean() > 2 * np.mean(fits)
 
@@ -167,7 +168,7 @@ def test_models_are_kept_until_reports_change(monkeypatch: pytest.MonkeyPatch) -
     db, question = collected(correlated(2_000, 1), 1), "SELECT COUNT(*) AS n FROM t WHERE a < 9 AND b < 9"
     fitted = []
     real = model.fit_table
-    monkeypatch.setattr(model, "fit_table", lambda *given: fitted.append(1) or real(*given))
+    monkeypatch.setattr(model, "fit_table", lambda *given, **more: fitted.append(1) or real(*given, **more))
     first = ask(db, question)["n"].value
     assert len(fitted) == 3
     assert ask(db, question)["n"].value == first
