@@ -35,7 +35,7 @@ CELLS = [
 """In the order of importance."""
 
 SHAPES = [
-    *(("retail", 8, 3, 2**16, 0.6, shown, views) for shown in (1, 2, 3, 4, 6) for views in (4, 8, 16, 28)),
+    *(("retail", 8, 3, 2**16, 0.6, shown, views) for shown in (1, 2, 3, 4, 6) for views in (8, 16, 28)),
     *(("retail", 8, 3, 2**16, epsilon, shown, 28) for epsilon in EPSILONS for shown in (1, 2, 3, 4, 6)),
 ]
 """Figure 7: data, attributes, size of questions, people, epsilon, attributes of a view, views."""
