@@ -54,9 +54,10 @@ NOTHING, ONE, EVERYTHING = Range(0.0, 0.0), Range(1.0, 1.0), Range(-math.inf, ma
 
 def contribution_range(plan: Plan, total: Total, place: int) -> Range:
     """Return the range of a person's contribution to a total, the plan's measure at a place, whatever she sends."""
-    if plan.ends is not None:
-        return Range(float(plan.ends[0][place]), float(plan.ends[1][place]))
-    return _sum(_of_piece(plan, piece) for piece in total.pieces)
+    if place not in plan.ranges:
+        found = _sum(_of_piece(plan, piece) for piece in total.pieces)
+        plan.ranges[place] = found.low, found.high
+    return Range(*plan.ranges[place])
 
 
 def _of_piece(plan: Plan, piece: Piece) -> Range:

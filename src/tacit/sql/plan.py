@@ -105,8 +105,8 @@ class Plan:
         """Service and two of its factors whose products are added up over a person's reports."""
         self._known: dict[tuple[int, Hashable], list[tuple[float, list[int]]]] = {}
         self.noisy: list[bool] = []
-        self.ends: tuple[Vector, Vector] | None = None
-        """The least and the most that any code adds to each measure, once all codes were looked at."""
+        self.ranges: dict[int, tuple[float, float]] = {}
+        """The least and the most that a person can add to a measure, once that was looked at."""
         self._decoded: list[list[tuple[int, float, list[int]]]] = []
         self.measures = [self._measure(total) for total in totals]
         self.rollup, self.why_no_rollup = self._rolled_up()
@@ -272,7 +272,8 @@ class Plan:
                 product = values[:, factors[0]] if len(factors) == 1 else np.prod(values[:, factors], axis=1)
                 result[:, column] += coefficient * product
         if codes is None:
-            self.ends = result.min(axis=0), result.max(axis=0)
+            ends = zip(result.min(axis=0).tolist(), result.max(axis=0).tolist(), strict=True)
+            self.ranges = dict(enumerate(ends))
         return result
 
     def summands(self, codes: npt.NDArray[np.int64] | None) -> pa.Table:
