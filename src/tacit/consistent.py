@@ -103,6 +103,8 @@ def run_consistent(
     names = [attribute.name for attribute in bound.scope.sources[0].service.sensitive]
     alone = sorted({t for model in models for t in used if not model.together(t)})
     lines += [f"no view shows {' and '.join(names[i] for i in t)} together: taken as independent" for t in alone]
+    weak = sorted({t for model in models for t in used if model.is_weak(t)})
+    lines += [f"reports say next to nothing of {' and '.join(names[i] for i in t)}: errors are too small" for t in weak]
 
     def plan() -> str:
         told = [f"{' × '.join(names[i] for i in t)}: {model.how(t)}" for model in models for t in used]

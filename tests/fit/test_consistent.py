@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import tacit as tc
+from tacit.cli import main
 from tacit.datasets.town import town, town_schema
 from tacit.errors import TacitError
 from tacit.fit import model
@@ -177,3 +180,26 @@ def test_models_are_kept_until_reports_change(monkeypatch: pytest.MonkeyPatch) -
     assert ask(db, "SELECT COUNT(*) AS n FROM t")["n"].value == 1_999
     ask(db, question)
     assert len(fitted) == 6
+
+
+@pytest.mark.parametrize("mechanism", ["pairs", "am(1)", "am(2)", "hio"])
+@pytest.mark.parametrize("people", [1, 30])
+def test_hardly_any_reports_give_answers_that_say_so(mechanism: str, people: int) -> None:
+    collection = tc.Collection(town_schema(), epsilon=1, mechanism=mechanism)
+    db = tc.connect()
+    db.create(collection)
+    db.load(collection.encode(**town(people), rng=tc.insecure_rng(people)))
+    answer = ask(db, "SELECT COUNT(*) AS n FROM shop WHERE age > 30 AND region = 'north'")
+    assert 0 <= answer["n"].value <= people
+    assert any("next to nothing" in note or "independent" in note for note in answer.notes[1:])
+
+
+def test_the_command_line_asks_for_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "town.tacit"
+    collection = tc.Collection(town_schema(), epsilon=4, mechanism="pairs")
+    db = tc.connect(file)
+    db.create(collection)
+    db.load(collection.encode(**town(2_000), rng=tc.insecure_rng(1)))
+    db.close()
+    assert main(["query", str(file), "SELECT COUNT(*) AS n FROM shop WHERE age > 40", "--consistent"]) == 0
+    assert "post-processed" in capsys.readouterr().out

@@ -79,7 +79,7 @@ def parameters(observed: Observed, table: Vector, strength: float) -> float:
         signs = signs - root * (root * signs).sum()
         solved = conjugate(_curvature(observed, table, strength), signs, tolerance=1e-3)
         found += float((signs**2).sum() - strength * (signs * solved).sum())
-    return found / PROBES
+    return max(0.0, found / PROBES)
 
 
 def _curvature(observed: Observed, table: Vector, strength: float) -> Callable[[Vector], Vector]:

@@ -34,6 +34,9 @@ ONE_CELLS, PAIR_CELLS = 2048, 128
 JOINT_CELLS, MOST_CLASSES = 2**18, 16
 """Cells of a table of maximum entropy, and classes of one of its attributes."""
 
+WEAK = 2.0
+"""Parameters below which reports have told next to nothing of a table."""
+
 AT_ONCE = 64
 """Directions whose errors are found side by side."""
 
@@ -73,6 +76,10 @@ class Model:
     def how(self, attributes: tuple[int, ...]) -> str:
         """Return how the table of one or two attributes was fitted."""
         return self._fit(attributes).how if self.together(attributes) else "no view shows them together: independent"
+
+    def is_weak(self, attributes: tuple[int, ...]) -> bool:
+        """Tell whether reports say so little about one or two attributes that their table is what was assumed."""
+        return self._fit(attributes).told < WEAK
 
     def together(self, attributes: tuple[int, ...]) -> bool:
         """Tell whether some view shows all of some attributes."""

@@ -38,6 +38,8 @@ class Fit:
     how: str
     start: Smooth
     strength: float
+    told: float
+    """How many parameters the reports told: near 0, the table is what was assumed."""
 
     @property
     def is_smooth(self) -> bool:
@@ -85,17 +87,18 @@ def fit_table(
     smoothed = smooth(observed, base, functions(axes, marginals, WAVES[len(axes)]))
     bare = Smooth(base, smoothed.tangents[:, :0], smoothed.prior[:0], smoothed.posterior[:0, :0], 0.0)
     best = observed.misfit(smoothed.table) + 2 * smoothed.parameters
-    found = Fit(observed, smoothed.table, "smooth", smoothed, np.inf)
+    found = Fit(observed, smoothed.table, "smooth", smoothed, np.inf, smoothed.parameters)
     for how, start in (("smooth", smoothed), ("base", bare)):
         last, table = np.inf, None
         for strength in STRENGTHS:
             table = near(observed, start.table, strength, table)
             took = parameters(observed, table, strength)
-            judged = observed.misfit(table) + 2 * (took + _left(start.parameters, took, start.table.size))
+            told = took + _left(start.parameters, took, start.table.size)
+            judged = observed.misfit(table) + 2 * told
             judged += math.sqrt(2 * took) * (1 if smooth_axes else -1)  # its chance
             if judged < best:
                 best = judged
-                found = Fit(observed, table, f"near the {how} table, strength {strength:g}", start, strength)
+                found = Fit(observed, table, f"near the {how} table, strength {strength:g}", start, strength, told)
             if judged > last:
                 break
             last = judged

@@ -69,7 +69,7 @@ def see(
             precision = view.reports / view.shown.noise * table.size / view.table.size
             before, total = traces.get(trace, (0.0, np.zeros(table.shape)))
             traces[trace] = before + precision, total + precision * table
-    used = [sorted({trace[k] for trace in traces}) for k in range(len(attributes))]
+    used = [sorted({trace[k] for trace in traces} or {finest}) for k, finest in enumerate(depths)]  # or nobody reported
     stacks = [
         np.concatenate([_between(levels[i], finest, depth) for depth in own])
         for i, finest, own in zip(attributes, depths, used, strict=True)
