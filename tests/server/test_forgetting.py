@@ -99,6 +99,7 @@ def test_keys_are_logged_by_name_and_digest(tmp_path: Path, capsys: pytest.Captu
     folder = tmp_path / "keys"
     assert main(["keys", str(folder), "create", "shop", "--scope", "ingest"]) == 0
     made = capsys.readouterr().out.split()[0]
+    assert folder.stat().st_mode & 0o77 == 0
     assert main(["keys", str(folder), "list"]) == 0
     digest = capsys.readouterr().out.split()[0]
     assert main(["keys", str(folder), "revoke", digest]) == 0
