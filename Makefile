@@ -35,6 +35,7 @@ bench: .venv/bench.done
 	@test -z "$(DATA)" || $(BIN)/python -m bench.dpcube.run --slice --data "$(DATA)"
 	$(BIN)/python -m bench.joint.run --slice
 	$(BIN)/python -m bench.joint.speed --slice
+	$(BIN)/python -m bench.ingest.run --slice
 
 docs: .venv/dev.done
 	$(BIN)/python docs/generate.py
