@@ -12,6 +12,7 @@ from tacit.decode.decoder import Decoder
 from tacit.decode.functional import Functional
 from tacit.errors import TacitError
 from tacit.layouts import parity_count, parity_views
+from tacit.sql.meaning import meaning_of
 
 ATTRIBUTES: list[tc.Ordinal | tc.Categorical | tc.Public] = [
     tc.Ordinal("age", low=0, high=4),
@@ -88,6 +89,13 @@ def test_reports_of_parities_give_tables_and_answers() -> None:
         db.marginal(["age", "state", "sex"])
     with pytest.raises(TacitError):
         db.marginal(["age"], method="calm")
+
+
+def test_codes_of_parities_have_words() -> None:
+    service = tc.Collection(SCHEMA, 1.0, mechanism="ft(2)").contract["s"]
+    first, second = meaning_of(service, 0, 0), meaning_of(service, 0, 1)
+    assert first.about == second.about == "the parity of bits of age & 1"
+    assert (first.examples, second.examples) == (("even",), ("odd",))
 
 
 def test_services_with_extra_cells_have_no_parities() -> None:

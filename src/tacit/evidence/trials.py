@@ -155,6 +155,9 @@ def _cells(compiled: ServiceContract, view: CompiledView, kind: str) -> tuple[in
         return (sizes[0] - compiled.extras, *(0 for _ in sizes[1:]))
     levels = [(compiled.levels[i], view.levels[i]) for i in view.active]
     last = [one.size - 1 - one.has_null for one, _ in levels]
+    if view.parity:  # levels are masks of bits
+        masks = [mask for _, mask in levels]
+        return (sum((most & mask).bit_count() for most, mask in zip(last, masks, strict=True)) % 2 * (kind == "high"),)
     return tuple(
         one[depth].cell_of(most if kind == "high" else 0) for (one, depth), most in zip(levels, last, strict=True)
     )

@@ -30,6 +30,9 @@ class Meaning:
 def meaning_of(service: ServiceContract, channel: int, code: int) -> Meaning:
     """Return what a code of a service's channel says."""
     view, local = service.channels[channel].locate(code)
+    if view.parity:
+        asked = " × ".join(f"{_name(service, i)} & {view.levels[i]}" for i in view.active)
+        return Meaning(f"the parity of bits of {asked}", 0.5, (("even", "odd")[local],))
     levels = [(i, service.levels[i][view.levels[i]]) for i in view.active]
     about = " × ".join(f"{_name(service, i)} in {level.cells} cells" for i, level in levels if view.levels[i])
     about = about or ("nothing" if service.service.one_to_one else "whether there are rows")
