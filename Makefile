@@ -36,6 +36,7 @@ bench: .venv/bench.done
 	$(BIN)/python -m bench.joint.run --slice
 	$(BIN)/python -m bench.joint.speed --slice
 	$(BIN)/python -m bench.ingest.run --slice
+	@test -z "$(DATA)" || $(BIN)/python -m bench.ranges.run --slice --data "$(DATA)"
 
 docs: .venv/dev.done
 	$(BIN)/python docs/generate.py
