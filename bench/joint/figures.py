@@ -99,7 +99,7 @@ def _single(name: str, volume: float, size: int, d: int) -> Point:
         return point(kind, HIO, volume_questions(volume, questions, public=True), encodings)
     reader = {each.name: each for each in (HIO, AHIO, EHIO, AMG, OURS)}[name]
     if reader is AMG:
-        kind = replace(kind, room=5)
+        kind, encodings = replace(kind, room=5), encodings if d < 4 else 0  # see README, "Marginals by a linear hash"
     return point(kind, reader, volume_questions(volume, questions), encodings)
 
 
