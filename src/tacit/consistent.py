@@ -11,14 +11,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from tacit.answer import Answer, Options
 from tacit.decode.functional import Functional, Term
-from tacit.engines.base import Engine, counted, rollup_of
+from tacit.engines.base import Engine
 from tacit.errors import UnsupportedSqlError, UsageError
 from tacit.estimate import Estimate
 from tacit.fit.model import Model
+from tacit.marginals.stored import code_counts
 from tacit.rows import Row, finished
 from tacit.sql.bind import Bound
 from tacit.sql.formula import Formula
@@ -72,16 +71,9 @@ class Models:
         [count] = self._engine.fetch(counting, [], {}).column("0n").to_pylist()
         known = self._known.get(stored.table)
         if known is None or known[0] != count:  # another program may have loaded reports
-            known = self._known[stored.table] = count, self._fetched(stored)
+            counts = code_counts(self._engine, stored.table, rollup=stored.rollup is not None)
+            known = self._known[stored.table] = count, Model(stored.service, counts)
         return known[1]
-
-    def _fetched(self, stored: Stored) -> Model:
-        table, again = (rollup_of(stored.table), True) if stored.rollup else (stored.table, False)
-        found = self._engine.fetch(counted(table, (), again=again), [], {})
-        channel, code, people = (np.asarray(found.column(name)).astype(np.int64) for name in ("channel", "code", "0n"))
-        order = np.lexsort((code, channel))
-        parts = {int(k): order[channel[order] == k] for k in np.unique(channel)}
-        return Model(stored.service, {k: (code[own], people[own]) for k, own in parts.items()})
 
 
 def run_consistent(

@@ -6,13 +6,15 @@ Defaults are left out, unknown words are refused, and the order of attributes is
 from __future__ import annotations
 
 import datetime
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from tacit.errors import SchemaError, UnknownNameError
 from tacit.schema import Attribute, Categorical, Ordinal, Public, Schema, Service
 
-__all__ = ["attribute_data", "read_schema", "read_service", "service_data"]
+__all__ = ["attribute_data", "read_schema", "read_service", "schema_hash", "service_data"]
 
 
 def _number(value: Any) -> Any:
@@ -133,3 +135,9 @@ def read_schema(data: Any) -> Schema:
         message = "services must be a list of services."
         raise SchemaError(message, code="bad-option")
     return Schema([read_service(item) for item in data])
+
+
+def schema_hash(schema: Schema) -> str:
+    """Return a short name of a schema: equal ones have equal names."""
+    text = json.dumps([service_data(service) for service in schema.services])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

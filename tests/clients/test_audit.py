@@ -28,15 +28,18 @@ VECTORS = {
 }
 
 
-def opened(text: str, folder: Path) -> None:
-    """Do what `connect` does with a contract whose hash is the pinned one."""
+def opened(text: str, folder: Path) -> str:
+    """Do what `connect` does with a contract whose hash is the pinned one; return how the client names itself."""
     name = hashlib.sha256(text.encode()).hexdigest()
-    Client(Transport("http://127.0.0.1:1"), Wallet(folder / "w.db"), name, text, "", Fraction(9), 0).close()
+    client = Client(Transport("http://127.0.0.1:1"), Wallet(folder / "w.db"), name, text, "", Fraction(9), 0)
+    client.close()
+    return repr(client)
 
 
 @pytest.mark.parametrize("name", VECTORS)
 def test_sound_contracts_pass(name: str, tmp_path: Path) -> None:
-    opened(VECTORS[name], tmp_path)
+    services = [service["name"] for service in json.loads(VECTORS[name])["services"]]
+    assert opened(VECTORS[name], tmp_path).endswith(f"services: {', '.join(services)})")
 
 
 def put(pattern: str, by: str | Callable[[re.Match[str]], str]) -> Callable[[str], str]:

@@ -81,6 +81,8 @@ def test_a_preview_is_what_leaves(client: Client) -> None:
     shown = me.preview("users", ROW)
     assert "88 %" in shown.sentence
     assert client.flush().sent == 0, "a preview sends nothing"
+    assert shown.raw == ROW
+    assert "raw" not in repr(shown), "a repr may end in a log"
     entry = me.record("users", ROW)
     assert tuple(json.loads(body) for body in entry.bodies) == shown.leaves
     assert client.flush().sent == 1

@@ -150,7 +150,8 @@ def agreed(name: str, judge: tc.Database, folder: Path, asked: list[Case]) -> st
 
 @pytest.mark.parametrize("name", ["postgres", "spark"])
 def test_engines_agree(name: str, judge: tc.Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = agreed(name, judge, tmp_path, cases())
+    said = agreed(name, judge, tmp_path, asked := cases())
+    assert said.startswith(f"{name}: {len(asked)} cases agree")
     with capsys.disabled():
         print(f"\n{said}")
 

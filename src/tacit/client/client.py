@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,8 @@ class Delivery:
 class Preview:
     """What was handed over, the very reports that will leave, and what anyone can learn from them."""
 
-    raw: Any
+    raw: Any = field(repr=False)
+    """Never in a repr, which may end in a log."""
     leaves: tuple[Any, ...]
     epsilon: float
 

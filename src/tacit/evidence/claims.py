@@ -17,7 +17,7 @@ import tacit.errors
 from tacit.chain import read_chain
 from tacit.collection import Collection
 from tacit.evidence.trials import Trial, Trials
-from tacit.plain import service_data
+from tacit.plain import schema_hash
 from tacit.privacy import decimal_text, log_above
 
 __all__ = ["audited", "code_hash", "gather", "read_trials", "summed"]
@@ -92,8 +92,7 @@ def summed(collections: Iterable[Collection]) -> Claims:
     budget: dict[tuple[str, str], Fraction] = {}
     bounded = True
     for one in collections:
-        schema = json.dumps([service_data(service) for service in one.schema.services])
-        place, ratio = (one.contract.round, hashlib.sha256(schema.encode()).hexdigest()[:16]), one.audit().ratio
+        place, ratio = (one.contract.round, schema_hash(one.schema)), one.audit().ratio
         bounded &= ratio is not None
         worst[place] = max(worst.get(place, Fraction(1)), ratio or Fraction(1))
         budget[place] = max(budget.get(place, Fraction(0)), one.contract.epsilon)

@@ -20,8 +20,9 @@ from tacit.marginals.em import likeliest
 from tacit.marginals.labelled import Marginal, labelled
 from tacit.marginals.model import METHODS, Model, Table
 from tacit.marginals.parities import ParityTables
+from tacit.marginals.stored import code_counts
 from tacit.marginals.synthesis import draw_rows
-from tacit.marginals.views import Counts, view_tables
+from tacit.marginals.views import view_tables
 from tacit.oracles import Oracle
 from tacit.schema import Service
 from tacit.sql.vectors import shown_value
@@ -160,7 +161,7 @@ class Tables(ABC):
             message = "Reports of parities, of one tier, are read by method 'linear' alone. Leave method out."
             raise UnanswerableError(message, code="no-tables")
         service, table = stored[0]
-        return ParityTables(service, _counts(self._engine, table))
+        return ParityTables(service, code_counts(self._engine, table))
 
 
 class _Together:
@@ -170,7 +171,7 @@ class _Together:
         self.levels = stored[0][0].levels
         found, self.people = [], 0
         for service, table in stored:
-            counts = _counts(engine, table)
+            counts = code_counts(engine, table)
             found += view_tables(service, counts)
             self.people += int(counts[0][1].sum()) if 0 in counts else 0
         if not found:
@@ -225,11 +226,3 @@ class _Apart:
         counts = np.zeros(alphabets, dtype=np.int64)
         counts[tuple(np.asarray(found.column(f"c{k}")) for k in range(len(channels)))] = np.asarray(found.column("n"))
         return counts
-
-
-def _counts(engine: Engine, table: str) -> Counts:
-    """Return how often each code occurs."""
-    query = f'SELECT channel, code, count(*) AS n FROM "{table}" GROUP BY channel, code ORDER BY channel, code'  # noqa: S608
-    found = engine.fetch(query, [], {})
-    channel, code, times = (np.asarray(found.column(name), dtype=np.int64) for name in ("channel", "code", "n"))
-    return {int(number): (code[channel == number], times[channel == number]) for number in np.unique(channel)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import threading
@@ -22,7 +21,7 @@ from tacit.contributions import Contributions
 from tacit.database import Database, connect
 from tacit.engines.base import ROWS_BEFORE
 from tacit.errors import UnknownNameError
-from tacit.plain import service_data
+from tacit.plain import schema_hash
 from tacit.privacy import decimal_text
 from tacit.server.inbox import Inbox, Status
 from tacit.server.judge import Judge, Person, Refused, Report, stored_key
@@ -81,9 +80,7 @@ class Collector:
     def _open(self, collection: Collection) -> None:
         contract = collection.contract
         names = [service.name for service in collection.schema.services]
-        data = json.dumps([service_data(service) for service in collection.schema.services])
-        schema = hashlib.sha256(data.encode()).hexdigest()[:16]
-        self.inbox.add_collection(collection.id, names, f"{contract.round} {schema}")
+        self.inbox.add_collection(collection.id, names, f"{contract.round} {schema_hash(collection.schema)}")
         self._judges[collection.id] = Judge(contract)
 
     @property

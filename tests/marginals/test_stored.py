@@ -1,0 +1,27 @@
+"""Codes are counted alike from reports and from their rollup, also after people were deleted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import tacit as tc
+from tacit.marginals.stored import code_counts
+
+SCHEMA = tc.Schema([tc.Service("users", key="uid", attributes=[tc.Ordinal("age", 0, 15), tc.Ordinal("n", 0, 15)])])
+
+
+def test_a_rollup_counts_as_the_reports_do_without_people_who_were_deleted() -> None:
+    collection, people = tc.Collection(SCHEMA, 2.0, mechanism="pairs"), 40
+    database = tc.connect()
+    database.create(collection)
+    table = {"uid": np.arange(people), "age": np.arange(people) % 16, "n": np.arange(people) % 7}
+    database.load(collection.encode(users=table, rng=tc.insecure_rng(1)))
+    database.rollup("users", by=[])
+    for person in range(0, people, 2):
+        database.forget(person)
+    [(_, stored)] = database.newest_round("users")
+    plain, rolled = (code_counts(database._engine, stored, rollup=own) for own in (False, True))
+    assert plain.keys() == rolled.keys() == {0}
+    assert np.array_equal(plain[0], rolled[0])
+    assert plain[0][1].sum() == people // 2
+    assert database.sql("SELECT COUNT(*) AS c FROM users WHERE age < 8", consistent=True)["c"].value >= 0
