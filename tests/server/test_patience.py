@@ -41,6 +41,18 @@ def test_engines_stop_when_the_time_is_over(engine: str, tmp_path: Path) -> None
             database._engine.fetch("SELECT 1 AS one", [], {})
 
 
+def test_closing_interrupts_what_is_being_asked(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    with ThreadPoolExecutor(4) as pool, engine_named("duckdb", tmp_path) as database:
+        numbers = {"numbers": pa.table({"n": list(range(20_000))})}
+        asked = [pool.submit(database._engine.fetch, FOR_EVER, [], numbers) for _ in range(4)]
+        while not database._engine._busy:  # type: ignore[attr-defined]
+            time.sleep(0.01)
+        database.close()
+        assert all(isinstance(one.exception(30), Exception) for one in asked)
+
+
 @contextmanager
 def slow(tmp_path: Path, seconds: float) -> Iterator[tuple[httpx.Client, threading.Event]]:
     """Lend a collector whose questions keep the engine busy for ever; the event tells that one was interrupted."""

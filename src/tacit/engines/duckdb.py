@@ -6,7 +6,8 @@ User text never reaches the engine: statements are built from the contract's nam
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ class DuckDB:
     whole_alphabet = 4_000_000
 
     def __init__(self, path: str | Path | None = None, *, read_only: bool = False) -> None:
-        self._door = threading.Lock()
+        self._door, self._idle = threading.Lock(), threading.Condition()
+        self._busy: list[duckdb.DuckDBPyConnection] = []
         try:
             self._connection = _open(str(path) if path is not None else ":memory:", read_only=read_only)
             if not read_only:
@@ -40,13 +42,24 @@ class DuckDB:
             message = f"The database cannot be opened ({type(cause).__name__}). Name a file of tacit, or a new one."
             raise EngineError(message, code="unreadable-database") from None
 
-    def _rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run a small query on a cursor of its own: one that threads share mixes up or refuses their results."""
-        cursor = self._connection.cursor()
+    @contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Lend a cursor to one call: one that threads share mixes up or refuses their results."""
+        with self._idle:
+            cursor = self._connection.cursor()
+            self._busy.append(cursor)
         try:
-            return cursor.execute(query, list(parameters)).fetchall()
+            yield cursor
         finally:
-            cursor.close()
+            with self._idle:
+                cursor.close()
+                self._busy = [other for other in self._busy if other is not cursor]
+                self._idle.notify_all()
+
+    def _rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run a small query."""
+        with self._cursor() as cursor:
+            return cursor.execute(query, list(parameters)).fetchall()
 
     def contracts(self) -> list[str]:
         """Return the texts of all contracts, in the order of their creation."""
@@ -60,13 +73,12 @@ class DuckDB:
 
     def store_dimension(self, name: str, key: str, table: pa.Table) -> None:
         """Keep a public table; one of the same name is replaced."""
-        connection = self._connection.cursor()
-        connection.register("incoming", table)
-        connection.execute("CREATE TABLE IF NOT EXISTS tacit_dimensions (name TEXT, key TEXT)")
-        connection.execute("DELETE FROM tacit_dimensions WHERE name = ?", [name])
-        connection.execute(f'CREATE OR REPLACE TABLE "dimension_{name}" AS SELECT * FROM incoming')  # noqa: S608
-        connection.execute("INSERT INTO tacit_dimensions VALUES (?, ?)", [name, key])
-        connection.close()
+        with self._door, self._cursor() as connection:
+            connection.register("incoming", table)
+            connection.execute("CREATE TABLE IF NOT EXISTS tacit_dimensions (name TEXT, key TEXT)")
+            connection.execute("DELETE FROM tacit_dimensions WHERE name = ?", [name])
+            connection.execute(f'CREATE OR REPLACE TABLE "dimension_{name}" AS SELECT * FROM incoming')  # noqa: S608
+            connection.execute("INSERT INTO tacit_dimensions VALUES (?, ?)", [name, key])
 
     def dimensions(self) -> list[tuple[str, str, pa.Table]]:
         """Return all public tables with their names and keys."""
@@ -88,9 +100,8 @@ class DuckDB:
         around it lose rows in DuckDB 2.0.0, from 200,000 on: an anti join inside an explicit transaction misses those
         that an earlier one inserted, and scans find none in a table that was made empty in the same transaction.
         """
-        connection, failure = self._connection.cursor(), None
         try:
-            with self._door:
+            with self._door, self._cursor() as connection:
                 rolled = self.rollups()
                 refused = [self._find_new(connection, i, batch) for i, batch in enumerate(batches)]
                 for i, batch in enumerate(batches):
@@ -109,8 +120,6 @@ class DuckDB:
             return refused
         except duckdb.Error as cause:
             failure = cause
-        finally:
-            connection.close()
         raise unfit(failure)
 
     def _find_new(self, connection: duckdb.DuckDBPyConnection, number: int, batch: Batch) -> int:
@@ -150,8 +159,8 @@ class DuckDB:
 
     def forget(self, tables: Sequence[tuple[str, str]], person: int | str) -> int:
         """Delete a person from tables, given with their keys, and from their rollups; return how many rows."""
-        deleted, rolled, connection = 0, self.rollups(), self._connection.cursor()
-        with self._door:
+        deleted, rolled = 0, self.rollups()
+        with self._door, self._cursor() as connection:
             connection.begin()
             for table, key in tables:
                 if table in rolled:
@@ -161,13 +170,11 @@ class DuckDB:
                 [(count,)] = connection.execute(query, [str(person)]).fetchall()
                 deleted += count
             connection.commit()
-            connection.close()
         return deleted
 
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
         """Keep counts of codes by public columns beside a report table from now on, exact after every batch."""
-        with self._door:
-            connection = self._connection.cursor()
+        with self._door, self._cursor() as connection:
             connection.execute("CREATE TABLE IF NOT EXISTS tacit_rollups (name TEXT, columns TEXT[], rows BIGINT)")
             connection.begin()
             connection.execute(f'CREATE OR REPLACE TABLE "{rollup_of(table)}" AS {counted(table, by)}')
@@ -175,7 +182,6 @@ class DuckDB:
             size = f'(SELECT count(*) FROM "{rollup_of(table)}")'  # noqa: S608
             connection.execute(f"INSERT INTO tacit_rollups VALUES (?, ?, {size})", [table, list(by)])  # noqa: S608
             connection.commit()
-            connection.close()
 
     def rollups(self) -> dict[str, tuple[str, ...]]:
         """Return the report tables that have a rollup, with its public columns."""
@@ -202,24 +208,21 @@ class DuckDB:
 
     def fetch(self, statement: str, parameters: Sequence[Any], uploads: Upload) -> pa.Table:
         """Run one statement over the reports and the uploaded tables."""
-        connection, failure = self._connection.cursor(), None
         try:
-            for name, table in uploads.items():  # as tables of its own: of Arrow tables it does not know the size
-                connection.register(f"arrow_{name}", table)
-                connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM arrow_{name}")  # noqa: S608
-            with interruptible(connection.interrupt):
-                return connection.sql(statement, params=list(parameters)).to_arrow_table()
+            with self._cursor() as connection:
+                for name, table in uploads.items():  # as tables of its own: of Arrow tables it does not know the size
+                    connection.register(f"arrow_{name}", table)
+                    connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM arrow_{name}")  # noqa: S608
+                with interruptible(connection.interrupt):
+                    return connection.sql(statement, params=list(parameters)).to_arrow_table()
         except duckdb.Error as cause:
             failure = cause
-        finally:
-            connection.close()
         raise unrunnable(failure)
 
     def copy_to(self, path: Any) -> None:
         """Write a copy of everything to a new file: rows that were deleted are in none of its pages."""
-        with self._door:
-            connection, failure = self._connection.cursor(), None
-            try:
+        try:
+            with self._door, self._cursor() as connection:
                 [(name,)] = connection.execute("SELECT current_database()").fetchall()
                 place = str(path).replace("'", "''")
                 connection.execute(f"ATTACH '{place}' AS tacit_copy")
@@ -227,17 +230,18 @@ class DuckDB:
                     connection.execute(f'COPY FROM DATABASE "{name}" TO tacit_copy')
                 finally:
                     connection.execute("DETACH tacit_copy")
-            except duckdb.Error as cause:
-                failure = cause
-            finally:
-                connection.close()
-        if failure is not None:
-            message = f"The copy cannot be written ({type(failure).__name__}). Name a new file where there is room."
-            raise EngineError(message, code="unwritable-file")
+        except duckdb.Error as cause:
+            message = f"The copy cannot be written ({type(cause).__name__}). Name a new file where there is room."
+            raise EngineError(message, code="unwritable-file") from None
 
     def close(self) -> None:
-        """Close the database."""
-        self._connection.close()
+        """Close the database: what is being written is finished, what is being asked is interrupted."""
+        with self._door, self._idle:
+            while self._busy:
+                for cursor in self._busy:
+                    cursor.interrupt()
+                self._idle.wait(0.05)  # and again: one that has not begun yet is not stopped by it
+            self._connection.close()
 
 
 def _open(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
