@@ -25,7 +25,7 @@ from bench.ingest.fill import COLLECTION, fill
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
-PACKAGES = ("tacit", "duckdb", "starlette", "uvicorn", "h11")
+PACKAGES = ("tacit", "duckdb", "starlette", "uvicorn", "httptools", "uvloop")
 SEED = 20_261_115
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import socket
 import sqlite3
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -293,6 +294,43 @@ def test_what_is_not_http_is_a_problem_too(collector: Serving, sent: bytes) -> N
     assert head.startswith((b"HTTP/1.1 400", b"HTTP/1.1 431"))
     assert b"application/problem+json" in head
     assert json.loads(content)["code"] in ("bad-request", "bad-body", "head-too-large")
+
+
+def spoken(collector: Serving, *parts: bytes) -> bytes:
+    """Send parts one after the other, so that each arrives alone, and return everything that comes until the end."""
+    place = urlsplit(collector.address)
+    received = b""
+    with socket.create_connection((str(place.hostname), int(place.port or 0)), timeout=30) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            for part in parts:
+                connection.sendall(part)
+                time.sleep(0.02)
+        except OSError:  # closed already, with an answer to be read
+            pass
+        try:
+            while chunk := connection.recv(4096):
+                received += chunk
+        except ConnectionResetError:
+            pass
+    return received
+
+
+@pytest.mark.parametrize("part", [b"x" * 2_000, b"X: y\r\n" * 300, b"\r\n" * 1_000], ids=["value", "headers", "blank"])
+def test_a_head_that_does_not_end_is_refused_in_time(collector: Serving, part: bytes) -> None:
+    begun = b"" if part.startswith(b"\r\n") else b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: "
+    received = spoken(collector, begun, *[part] * 20)
+    assert not received or (received.startswith(b"HTTP/1.1 400") and b"bad-request" in received)
+
+
+def test_requests_may_follow_each_other_without_waiting(collector: Serving) -> None:
+    """A large body and the beginning of the next head come together; the head is not as large as both."""
+    body = json.dumps({"tacit": 1, "sql": "SELECT 1", "more": "x" * 60_000}).encode()
+    post = b"POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    get = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    received = spoken(collector, post + get[:20], get[20:])
+    assert [answer[:3] for answer in received.split(b"HTTP/1.1 ")[1:]] == [b"400", b"200"]
+    assert b"bad-request" not in received
 
 
 def test_people_who_were_loaded_in_bulk_are_counted_once(tmp_path: Path) -> None:

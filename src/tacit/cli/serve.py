@@ -6,6 +6,7 @@ import argparse
 import ipaddress
 import signal
 import socket
+import sys
 from pathlib import Path
 
 import uvicorn
@@ -15,12 +16,16 @@ from tacit.collection import Collection
 from tacit.errors import UsageError
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
-from tacit.server.connections import HEAD_BYTES, Connection
+from tacit.server.connections import Connection
 from tacit.server.journal import Requests, journal
 from tacit.server.keys import Keys
 from tacit.server.settings import EVERYBODY, Settings
 
 __all__ = ["configure", "is_loopback", "run", "serve_app"]
+
+SWITCH_SECONDS = 0.0005
+"""How long a busy thread keeps Python's lock from the others: SQLite lets go of it at every step, and reports would
+wait for it as often."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -109,12 +114,12 @@ def serve_app(
         ssl_keyfile=private_key,
         timeout_graceful_shutdown=4,
         http=Connection,
-        h11_max_incomplete_event_size=HEAD_BYTES,
         ws="none",
         server_header=False,
     )
     for how in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends by them, and raises them once more when it has
         signal.signal(how, lambda *_: None)
+    sys.setswitchinterval(SWITCH_SECONDS)
     uvicorn.Server(config).run(sockets=[listening])
 
 

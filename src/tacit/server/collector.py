@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +30,7 @@ from tacit.server.shelf import Pending
 
 __all__ = ["Collector"]
 
-MOVED_AT_ONCE = 100_000
+MOVED_AT_ONCE = 20_000
 """People whose reports go to the analytical database in one batch."""
 
 IDLE_SECONDS = 1.0
@@ -79,8 +78,8 @@ class Collector:
 
     def _open(self, collection: Collection) -> None:
         contract = collection.contract
-        names = [service.name for service in collection.schema.services]
-        self.inbox.add_collection(collection.id, names, f"{contract.round} {schema_hash(collection.schema)}")
+        sends = {service.name: service.sends for service in collection.schema.services}
+        self.inbox.add_collection(collection.id, sends, f"{contract.round} {schema_hash(collection.schema)}")
         self._judges[collection.id] = Judge(contract)
 
     @property
@@ -102,8 +101,8 @@ class Collector:
 
         ``objection`` is why the sender may not send a report that is acceptable otherwise, if there is a reason.
         """
-        self.collection(collection)
-        judged = [self._judges[collection](report) for report in reports]
+        judge = self._judges.get(collection) or self._judges[self.collection(collection).id]
+        judged = [judge(report) for report in reports]
         judged = [Refused(why) if isinstance(one, Report) and (why := objection(one)) else one for one in judged]
         good = [report for report in judged if isinstance(report, Report)]
         answer: Future[list[dict[str, str]]] = Future()
@@ -182,16 +181,17 @@ class Collector:
     def _move(self, collection: Collection, compiled: ServiceContract) -> int:
         name, moved = compiled.service.name, 0
         place = (collection.id, name)
-        while waiting := self.inbox.pending(collection.id, name, compiled.service.sends, MOVED_AT_ONCE):
+        sends = compiled.service.sends
+        while (waiting := self.inbox.pending(collection.id, name, sends, MOVED_AT_ONCE)).numbers:
             kinds = self.inbox.kinds(collection.id, name, len(compiled.service.public))
             before = self._settled.pop(place, None)  # kept only by moves that do not fail
             if before is None:
                 before = self.inbox.settled(*place)
             self.database.load({name: _table(collection, compiled, waiting, kinds, before)})
-            self.inbox.moved([report.number for report in waiting])
-            self._settled[place] = before + len(waiting)
-            moved += len(waiting)
-            if len(waiting) < MOVED_AT_ONCE:
+            self.inbox.moved(waiting.numbers)
+            self._settled[place] = before + len(waiting.numbers)
+            moved += len(waiting.numbers)
+            if len(waiting.numbers) < MOVED_AT_ONCE:
                 break  # what has come since then is for the next time: there may be no end of it
         return moved
 
@@ -219,7 +219,7 @@ def _shown(status: Refused | Status) -> dict[str, str]:
 def _table(
     collection: Collection,
     compiled: ServiceContract,
-    reports: Sequence[Pending],
+    reports: Pending,
     kinds: Sequence[str | None],
     settled: int,
 ) -> pa.Table:
@@ -229,18 +229,18 @@ def _table(
     there are no others, what the inbox calls new is new there, too, and need not be looked for among all of them.
     """
     service, channels = compiled.service, len(compiled.channels)
-    contents = json.loads(b"[" + b",".join(report.content for report in reports) + b"]")
-    repeat = pa.array(np.repeat(np.arange(len(reports)), channels))
+    rows = len(reports.numbers)
+    repeat = pa.array(np.repeat(np.arange(rows), channels))
     columns: dict[str, Any] = {
-        service.key: pa.array([stored_key(report.person) for report in reports], pa.string()).take(repeat),
-        "slot": pa.array([report.slot for report in reports], pa.int16()).take(repeat),
-        "channel": pa.array(np.tile(np.arange(channels, dtype=np.int32), len(reports))),
-        "code": pa.array([code for codes, _ in contents for code in codes], pa.int64()),
+        service.key: pa.array([stored_key(person) for person in reports.people], pa.string()).take(repeat),
+        "slot": pa.array(reports.slots, pa.int16()).take(repeat),
+        "channel": pa.array(np.tile(np.arange(channels, dtype=np.int32), rows)),
+        "code": pa.array([code for codes, _ in reports.contents for code in codes], pa.int64()),
     }
     for number, (attribute, kind) in enumerate(zip(service.public, kinds, strict=True)):
         values = [
             float(public[number]) if kind == "number" and public[number] is not None else public[number]
-            for _, public in contents
+            for _, public in reports.contents
         ]
         columns[attribute.name] = pa.array(values, TYPES[kind or "text"]).take(repeat)
     metadata = {"tacit.collection": collection.id, "tacit.service": service.name}

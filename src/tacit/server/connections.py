@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, Literal
 
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 __all__ = ["HEAD_BYTES", "Connection"]
 
@@ -16,28 +15,59 @@ HEAD_SECONDS = 30.0
 """In which a request's head must have arrived once it has begun, and the first one at all."""
 
 
-class Connection(H11Protocol):
-    """As uvicorn's, with a limit of time, and with problem+json for what is not HTTP."""
+class Connection(HttpToolsProtocol):
+    """As uvicorn's, with limits of time and size, and with problem+json for what is not HTTP."""
 
     _late: asyncio.TimerHandle | None = None
+    _place: Literal["head", "body", "end"] = "head"
+    _all_head = True
+    """Whether everything that has just come belongs to one head."""
+
+    _bytes = 0
+    """Of a head that is not whole yet."""
 
     def connection_made(self, transport: Any) -> None:
         """Wait for a request."""
         super().connection_made(transport)
-        self._late = self.loop.call_later(HEAD_SECONDS, transport.close)
+        self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Read on; the time of a head runs until it is whole."""
+        """Read on; time and size of a head count until it is whole."""
+        if self._place == "end":
+            self._place = "head"
+        self._all_head = self._place == "head"
         super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
+        if self._place != "head" or self.transport.is_closing():
             self._stop_waiting()
-        elif self._late is None:
-            self._late = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+            return
+        self._wait()
+        self._bytes += len(data) if self._all_head else 0
+        if self._bytes > HEAD_BYTES:
+            self.send_400_response("This is not a request.")
+
+    def on_message_begin(self) -> None:
+        """Read a head."""
+        super().on_message_begin()
+        self._place = "head"
+
+    def on_headers_complete(self) -> None:
+        """Go on with the body."""
+        self._place, self._all_head, self._bytes = "body", False, 0
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Let the next request come."""
+        super().on_message_complete()
+        self._place = "end"
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._stop_waiting()
         super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        if self._late is None:
+            self._late = self.loop.call_later(HEAD_SECONDS, self.transport.close)
 
     def _stop_waiting(self) -> None:
         if self._late is not None:
@@ -49,12 +79,7 @@ class Connection(H11Protocol):
         detail = f"{msg} The head of a request has at most {HEAD_BYTES >> 10} KiB."
         problem = {"type": "urn:tacit:bad-request", "title": "BadRequest", "status": 400, "detail": detail}
         content = json.dumps(problem | {"code": "bad-request"}).encode()
-        headers = [
-            (b"content-type", b"application/problem+json"),
-            (b"content-length", str(len(content)).encode()),
-            (b"connection", b"close"),
-        ]
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            for event in (h11.Response(status_code=400, headers=headers), h11.Data(data=content), h11.EndOfMessage()):
-                self.transport.write(self.conn.send(event) or b"")
+        head = f"content-type: application/problem+json\r\ncontent-length: {len(content)}\r\nconnection: close\r\n\r\n"
+        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+            self.transport.write(STATUS_LINE[400] + head.encode() + content)
         self.transport.close()

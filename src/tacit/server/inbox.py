@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import queue
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -85,9 +85,12 @@ class Inbox:
         self._thread = threading.Thread(target=self._serve, name="inbox", daemon=True)
         self._thread.start()
 
-    def add_collection(self, collection: str, services: Sequence[str], round_: str) -> None:
-        """Make places for the services of a collection; a person reports to one collection of a round."""
+    def add_collection(self, collection: str, services: Mapping[str, int], round_: str) -> None:
+        """Make places for services, given with the reports of each person; one has one collection of a round."""
         new = [service for service in services if (collection, service) not in self._places]
+        if max(services.values()) > 1:
+            with self._lock, self._transaction():
+                self._shelf.expect_parts()
         if new:
             with self._lock, self._transaction():
                 for service in new:
@@ -225,7 +228,7 @@ class Inbox:
         place = self._places[collection, service][0]
         return [self._kinds.get((place, number)) for number in range(count)]
 
-    def pending(self, collection: str, service: str, sends: int, people: int) -> list[Pending]:
+    def pending(self, collection: str, service: str, sends: int, people: int) -> Pending:
         """Return reports of a service that are not in the analytical database yet, of people whose slots are all there.
 
         A person's reports belong together; who has sent a part of them waits, and keeps nobody else waiting.
@@ -233,7 +236,7 @@ class Inbox:
         return self._shelf.pending(self._places[collection, service][0], sends, people)
 
     def settled(self, collection: str, service: str) -> int:
-        """Return how many reports of a service have left the inbox; it counts all of them, so ask seldom."""
+        """Return how many reports of a service have left the inbox."""
         return self._shelf.settled(self._places[collection, service][0])
 
     def moved(self, numbers: Sequence[int]) -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tacit.server.judge import Person
 
@@ -41,14 +40,14 @@ class Place(NamedTuple):
     round: str
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """A report that is not in the analytical database yet."""
+class Pending(NamedTuple):
+    """Reports that are not in the analytical database yet, oldest first: a list for each column."""
 
-    number: int
-    person: Person
-    slot: int
-    content: bytes
+    numbers: Sequence[int] = ()
+    people: Sequence[Person] = ()
+    slots: Sequence[int] = ()
+    contents: Sequence[tuple[list[int], list[Any]]] = ()
+    """Codes and public values of each."""
 
 
 class Shelf(Protocol):
@@ -72,6 +71,9 @@ class Shelf(Protocol):
     def add_place(self, collection: str, service: str, round_: str) -> int:
         """Add a place and return its number."""
 
+    def expect_parts(self) -> None:
+        """Get ready for people who send several reports each, which are pending until all are there."""
+
     def kinds(self) -> dict[tuple[int, int], str]:
         """Return the kinds of public columns, by place and number."""
 
@@ -90,7 +92,7 @@ class Shelf(Protocol):
     def insert(self, rows: Sequence[Row]) -> None:
         """Store new reports."""
 
-    def pending(self, place: int, sends: int, people: int) -> list[Pending]:
+    def pending(self, place: int, sends: int, people: int) -> Pending:
         """Return reports of people whose slots are all there, of at most so many people, oldest first."""
 
     def settled(self, place: int) -> int:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import errno
+import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tacit.server.judge import Person
 from tacit.server.room import has_room
@@ -20,8 +23,9 @@ CACHE_KIB = 64 << 10
 PAGES_IN_JOURNAL = 20_000
 """Pages of 4 KiB that wait in the journal until the writer itself brings them to the file; `tidy` does it before."""
 
-LOOKED_UP_AT_ONCE = 100
-"""Reports that one statement looks for."""
+AT_ONCE = 100
+"""Reports that one statement looks for or stores: Python's lock changes hands at every step of a statement, and may be
+kept by another thread for a while, so statements have few steps."""
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS places (place INTEGER PRIMARY KEY, collection TEXT, service TEXT, round TEXT,
@@ -30,11 +34,9 @@ CREATE TABLE IF NOT EXISTS known (place INTEGER, person, slot INTEGER, digest BL
   PRIMARY KEY (place, person, slot)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pending (number INTEGER PRIMARY KEY AUTOINCREMENT, place INTEGER, person, slot INTEGER,
   content BLOB);
-CREATE INDEX IF NOT EXISTS whole ON pending (place, person);
 CREATE TABLE IF NOT EXISTS kinds (place INTEGER, number INTEGER, kind TEXT, PRIMARY KEY (place, number));
 CREATE TABLE IF NOT EXISTS forgotten (collection TEXT, digest BLOB, PRIMARY KEY (collection, digest)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS totals (one INTEGER PRIMARY KEY CHECK (one = 1), known INTEGER);
-INSERT OR IGNORE INTO totals SELECT 1, count(*) FROM known WHERE NOT EXISTS (SELECT 1 FROM totals);
+CREATE TABLE IF NOT EXISTS sizes (place INTEGER PRIMARY KEY, known INTEGER);
 """
 
 
@@ -86,6 +88,10 @@ class SqliteShelf:
         insert = "INSERT INTO places (collection, service, round) VALUES (?, ?, ?)"
         return int(self._writer.execute(insert, (collection, service, round_)).lastrowid or 0)
 
+    def expect_parts(self) -> None:
+        """Keep people who send several reports each in an index, by which those with all of them are found."""
+        self._writer.execute("CREATE INDEX IF NOT EXISTS whole ON pending (place, person)")
+
     def kinds(self) -> dict[tuple[int, int], str]:
         """Return the kinds of public columns, by place and number."""
         return {(place, number): kind for place, number, kind in self._writer.execute("SELECT * FROM kinds")}
@@ -97,14 +103,12 @@ class SqliteShelf:
     def known(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
         """Return the digests of those reports that are stored."""
         found = {}
-        for start in range(0, len(asked), LOOKED_UP_AT_ONCE):
-            some = asked[start : start + LOOKED_UP_AT_ONCE]
-            values = ", ".join(["(?, ?, ?)"] * len(some))
+        for values, members in _some(asked):
             query = (
-                f"WITH asked (place, person, slot) AS (VALUES {values}) SELECT place, person, slot, digest "  # noqa: S608
+                f"WITH asked (place, person, slot) AS ({values}) SELECT place, person, slot, digest "  # noqa: S608
                 "FROM asked CROSS JOIN known USING (place, person, slot)"  # CROSS: one search for each of those asked
             )
-            for *identity, digest in self._writer.execute(query, [member for one in some for member in one]):
+            for *identity, digest in self._writer.execute(query, members):
                 found[Identity(*identity)] = digest
         return found
 
@@ -123,31 +127,46 @@ class SqliteShelf:
         """Store new reports, as long as there is room for everything else."""
         if not has_room(self._path.parent):
             raise OSError(errno.ENOSPC, "")
-        known = ((*row.identity, row.digest) for row in rows)
-        self._writer.executemany("INSERT INTO known VALUES (?, ?, ?, ?)", known)
-        pending = ((*row.identity, row.content) for row in rows)
-        self._writer.executemany("INSERT INTO pending (place, person, slot, content) VALUES (?, ?, ?, ?)", pending)
-        self._writer.execute("UPDATE totals SET known = known + ?", (len(rows),))
+        for values, members in _some([(*row.identity, row.digest) for row in rows]):
+            self._writer.execute(f"INSERT INTO known {values}", members)
+        for values, members in _some([(*row.identity, row.content) for row in rows]):
+            self._writer.execute(f"INSERT INTO pending (place, person, slot, content) {values}", members)
+        for place, more in Counter(row.identity.place for row in rows).items():
+            self._resize(place, more)
 
-    def pending(self, place: int, sends: int, people: int) -> list[Pending]:
-        """Return reports of people whose slots are all there, of at most so many people, oldest first."""
+    def _resize(self, place: int, more: int) -> None:
+        resize = "INSERT INTO sizes VALUES (?, ?) ON CONFLICT (place) DO UPDATE SET known = known + excluded.known"
+        self._writer.execute(resize, (place, more))
+
+    def pending(self, place: int, sends: int, people: int) -> Pending:
+        """Return reports of people whose slots are all there, of at most so many people, oldest first.
+
+        They come as one text, which is one step of the statement.
+        """
         whole = "SELECT person FROM pending WHERE place = ? GROUP BY person HAVING count(*) = ? ORDER BY min(number)"
+        chosen, given = f"AND person IN ({whole} LIMIT ?) ORDER BY number", [place, place, sends, people]
+        if sends == 1:
+            chosen, given = "ORDER BY number LIMIT ?", [place, people]
         query = (
-            "SELECT number, person, slot, content FROM pending "  # noqa: S608
-            f"WHERE place = ? AND person IN ({whole} LIMIT ?) ORDER BY number"
+            "SELECT json_group_array(json_array(number, person, slot, json(CAST(content AS TEXT)))) "  # noqa: S608
+            f"FROM (SELECT * FROM pending WHERE place = ? {chosen})"
         )
-        return [Pending(*row) for row in self._reader.execute(query, (place, place, sends, people))]
+        [text] = self._reader.execute(query, given).fetchone()
+        return Pending(*zip(*json.loads(text), strict=True))
 
     def settled(self, place: int) -> int:
         """Return how many reports of a place are known and not pending."""
-        count = "SELECT count(*) FROM {} WHERE place = ?"
-        query = f"SELECT ({count.format('known')}) - ({count.format('pending')})"
+        query = (
+            "SELECT coalesce((SELECT known FROM sizes WHERE place = ?), 0) - "
+            "(SELECT count(*) FROM pending WHERE place = ?)"
+        )
         row = self._reader.execute(query, (place, place)).fetchone()
         return int(row[0])
 
     def drop(self, numbers: Sequence[int]) -> None:
         """Drop contents that are in the analytical database now."""
-        self._writer.executemany("DELETE FROM pending WHERE number = ?", ((number,) for number in numbers))
+        listed = "SELECT value FROM json_each(?)"
+        self._writer.execute(f"DELETE FROM pending WHERE number IN ({listed})", [json.dumps(numbers)])  # noqa: S608
 
     def tidy(self) -> None:
         """Bring what is in the journal to the file, beside the writer, so that it seldom has to."""
@@ -157,19 +176,18 @@ class SqliteShelf:
         """Delete a person and leave a tombstone; return how many reports were known, and how many pending."""
         self._writer.execute("INSERT OR IGNORE INTO forgotten VALUES (?, ?)", (collection, tombstone))
         self.any_forgotten = True
-        deleted = {
-            table: sum(
-                self._writer.execute(f"DELETE FROM {table} WHERE place = ? AND person = ?", (place, person)).rowcount  # noqa: S608
-                for place in places
-            )
-            for table in ("known", "pending")
-        }
-        self._writer.execute("UPDATE totals SET known = known - ?", (deleted["known"],))
-        return deleted["known"], deleted["pending"]
+        known = pending = 0
+        for place in places:
+            hers = "WHERE place = ? AND person = ?", (place, person)
+            fewer = self._writer.execute(f"DELETE FROM known {hers[0]}", hers[1]).rowcount  # noqa: S608
+            self._resize(place, -fewer)
+            known += fewer
+            pending += self._writer.execute(f"DELETE FROM pending {hers[0]}", hers[1]).rowcount  # noqa: S608
+        return known, pending
 
     def counts(self) -> tuple[int, int]:
         """Return how many reports are known, and how many pending."""
-        [known] = self._writer.execute("SELECT known FROM totals").fetchone()
+        [known] = self._writer.execute("SELECT coalesce(sum(known), 0) FROM sizes").fetchone()
         [pending] = self._writer.execute("SELECT count(*) FROM pending").fetchone()
         return int(known), int(pending)
 
@@ -177,3 +195,11 @@ class SqliteShelf:
         """Close the file."""
         self._reader.close()
         self._writer.close()
+
+
+def _some(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Any]]]:
+    """Yield rows as the VALUES of statements, a hundred at a time, each with what takes the places of its marks."""
+    for start in range(0, len(rows), AT_ONCE):
+        some = rows[start : start + AT_ONCE]
+        marks = f"({', '.join('?' * len(some[0]))})"
+        yield f"VALUES {', '.join([marks] * len(some))}", [member for row in some for member in row]

@@ -23,7 +23,14 @@ def _key_tombstones(file: sqlite3.Connection, tombstones: Tombstones) -> None:
     file.execute("UPDATE forgotten SET digest = keyed(digest)")
 
 
-STEPS: tuple[Step, ...] = (_key_tombstones,)
+def _count_by_place(file: sqlite3.Connection, _: Tombstones) -> None:
+    """From 2 to 3: reports are counted by place, and only those of people who send several are in an index."""
+    file.execute("INSERT INTO sizes SELECT place, count(*) FROM known GROUP BY place")
+    file.execute("DROP TABLE IF EXISTS totals")
+    file.execute("DROP INDEX IF EXISTS whole")
+
+
+STEPS: tuple[Step, ...] = (_key_tombstones, _count_by_place)
 """The first leads from version 1 to 2."""
 
 VERSION = 1 + len(STEPS)
