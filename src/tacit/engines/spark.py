@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tacit.engines.base import Batch, Upload, unfit, unrunnable
 from tacit.engines.dialect import in_spark
@@ -75,7 +76,7 @@ class Spark:
         self._session, self._door = session, threading.Lock()
         self._temporary = folder is None
         self._schemas: dict[str, Any] = {}
-        if folder is None and not session.conf.get("spark.master", "").startswith("local"):
+        if folder is None and not self._is_here:
             problem = "Name a folder that all executors can reach: tc.connect('hdfs://…', engine=spark)."
             raise EngineError(problem, code="no-folder")
         self._root = str(folder) if folder is not None else tempfile.mkdtemp(prefix="tacit-spark-")
@@ -149,8 +150,23 @@ class Spark:
         raise unfit(failure)
 
     def _write(self, batch: Batch, name: str) -> int:
+        """Write those reports of a batch that are new; return how many are not."""
+        if not self._is_here:
+            return self._write_new(batch, name, self._session.createDataFrame(batch.reports))
+        with tempfile.TemporaryDirectory(prefix="tacit-spark-") as folder:
+            file = f"{folder}/reports.parquet"
+            pq.write_table(batch.reports, file)
+            return self._write_new(batch, name, self._session.read.parquet(file))
+
+    @property
+    def _is_here(self) -> bool:
+        """Whether Spark runs in this process: a file takes it a quarter of the time, and less memory, than a table."""
+        elsewhere = type(self._session).__module__.startswith("pyspark.sql.connect")
+        return not elsewhere and str(self._session.conf.get("spark.master", "")).startswith("local")
+
+    def _write_new(self, batch: Batch, name: str, reports: Any) -> int:
         key = batch.service.key
-        new = self._session.createDataFrame(batch.reports).dropDuplicates([key, "slot", "channel"])
+        new = reports.dropDuplicates([key, "slot", "channel"])
         known = self._reports(batch.table)
         if known is not None:
             if known.schema != new.schema:
