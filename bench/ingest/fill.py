@@ -36,7 +36,7 @@ def fill(folder: Path, reports: int, seed: int) -> None:
         rows = ((place, key, 0, digests[12 * i : 12 * i + 12]) for i, key in enumerate(some))
         inbox.execute("BEGIN")
         inbox.executemany("INSERT INTO known VALUES (?, ?, ?, ?)", rows)
-        inbox.execute("UPDATE totals SET known = known + ?", (len(some),))
+        inbox.execute("INSERT OR REPLACE INTO sizes VALUES (?, ?)", (place, start + len(some)))
         inbox.execute("COMMIT")
         say(f"filled {start + len(some):,} of {reports:,}")
     inbox.close()

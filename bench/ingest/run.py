@@ -84,13 +84,14 @@ def bare(folder: Path, sizes: Sizes, seed: int) -> dict[str, float]:
     file = sqlite3.connect(path, isolation_level=None)
     for pragma in ("journal_mode = WAL", "synchronous = FULL"):
         file.execute(f"PRAGMA {pragma}")
+    file.execute("CREATE TABLE contents (number INTEGER PRIMARY KEY, place, person, slot, content)")
     stored, start, number = 0, time.perf_counter(), seed << 40
     while time.perf_counter() - start < min(sizes.seconds, 10):
         rows = [(1, os.urandom(8).hex(), 0, os.urandom(12)) for _ in range(sizes.batch)]
         file.execute("BEGIN IMMEDIATE")
         file.executemany("INSERT INTO known VALUES (?, ?, ?, ?)", rows)
         contents = ((one, person, slot, b"[[12345],[]]") for one, person, slot, _ in rows)
-        file.executemany("INSERT INTO pending (place, person, slot, content) VALUES (?, ?, ?, ?)", contents)
+        file.executemany("INSERT INTO contents (place, person, slot, content) VALUES (?, ?, ?, ?)", contents)
         file.execute("COMMIT")
         stored, number = stored + len(rows), number + len(rows)
     took = time.perf_counter() - start

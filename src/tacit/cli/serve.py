@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import ipaddress
 import signal
 import socket
@@ -26,6 +27,9 @@ __all__ = ["configure", "is_loopback", "run", "serve_app"]
 SWITCH_SECONDS = 0.0005
 """How long a busy thread keeps Python's lock from the others: SQLite lets go of it at every step, and reports would
 wait for it as often."""
+
+OBJECTS = 50_000
+"""New objects until those that refer to each other are looked for: a few batches of reports."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -120,7 +124,12 @@ def serve_app(
     for how in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends by them, and raises them once more when it has
         signal.signal(how, lambda *_: None)
     sys.setswitchinterval(SWITCH_SECONDS)
-    uvicorn.Server(config).run(sockets=[listening])
+    gc.freeze()  # what is there now stays: looking at it again and again would keep reports waiting
+    gc.set_threshold(OBJECTS)
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        gc.unfreeze()
 
 
 def is_loopback(host: str) -> bool:

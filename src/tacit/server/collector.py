@@ -37,6 +37,7 @@ IDLE_SECONDS = 1.0
 """How long reports may wait in the inbox while nobody asks."""
 
 TYPES = {"text": pa.string(), "number": pa.float64(), "flag": pa.bool_()}
+TAKEN = {"stored": {"status": "stored"}, "again": {"status": "again"}}
 LOG = logging.getLogger("tacit.server")
 
 
@@ -95,7 +96,7 @@ class Collector:
         return found
 
     def accept(
-        self, collection: str, reports: Sequence[Any], objection: Callable[[Report], str | None] = lambda _: None
+        self, collection: str, reports: Sequence[Any], objection: Callable[[Report], str | None] | None = None
     ) -> Future[list[dict[str, str]]]:
         """Judge and store reports; the statuses, one for each, come once what they acknowledge is on disk.
 
@@ -103,7 +104,8 @@ class Collector:
         """
         judge = self._judges.get(collection) or self._judges[self.collection(collection).id]
         judged = [judge(report) for report in reports]
-        judged = [Refused(why) if isinstance(one, Report) and (why := objection(one)) else one for one in judged]
+        if objection:
+            judged = [Refused(why) if isinstance(one, Report) and (why := objection(one)) else one for one in judged]
         good = [report for report in judged if isinstance(report, Report)]
         answer: Future[list[dict[str, str]]] = Future()
         if not good:
@@ -197,7 +199,14 @@ class Collector:
 
     def _move_now_and_then(self) -> None:
         while not self._stopped.wait(IDLE_SECONDS):
-            self.move()
+            if self.move():
+                self._tidy()
+
+    def _tidy(self) -> None:
+        try:
+            self.inbox.tidy(self._stopped)
+        except Exception as cause:  # it is for speed alone, and done again
+            LOG.error("the inbox could not be tidied: %s", type(cause).__name__)
 
     def close(self) -> None:
         """Store what waits, and close; what is in the inbox is brought to the database at the next start."""
@@ -213,7 +222,7 @@ class Collector:
 def _shown(status: Refused | Status) -> dict[str, str]:
     if isinstance(status, Refused):
         return {"status": "refused", "code": status.code}
-    return {"status": status} if status in ("stored", "again") else {"status": "refused", "code": status}
+    return TAKEN.get(status) or {"status": "refused", "code": status}
 
 
 def _table(

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 
 from tacit.errors import InternalError, OverloadedError
 from tacit.server.judge import Person, Report
-from tacit.server.shelf import Identity, Pending, Row, Shelf
+from tacit.server.shelf import DIGEST_BYTES, Identity, Pending, Row, Shelf
 from tacit.server.shelf_sqlite import SqliteShelf
 from tacit.server.tombstones import Tombstones
 
@@ -34,6 +34,9 @@ WAITING_REQUESTS, WAITING_REPORTS = 2_000, 10_000
 
 DROPPED_AT_ONCE = 5_000
 """Contents that one transaction drops, so that nobody's reports wait for long."""
+
+PAUSE = 0.001
+"""Seconds between chores, in which others get the store: whoever asks for a lock first need not get it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +192,9 @@ class Inbox:
                 return "forgotten"
             if identity in judged.known:
                 return "again" if judged.known[identity] == digest else "report-differs"
-            if any((tier, person) in judged.reported for tier in one.tiers):
+            if one.tiers and any((tier, person) in judged.reported for tier in one.tiers):
                 return "wrong-tier"
-            if not self._fits(identity.place, one.report.kinds, judged.kinds):
+            if one.report.kinds and not self._fits(identity.place, one.report.kinds, judged.kinds):
                 return "wrong-public"
             judged.known[identity] = digest
             judged.reported.add((identity.place, person))
@@ -215,8 +218,6 @@ class Inbox:
 
     def _fits(self, place: int, kinds: Sequence[str | None], fresh: dict[tuple[int, int], str]) -> bool:
         """Note the kind of a public column's first value; tell whether all values are of their column's kind."""
-        if not kinds:
-            return True
         having = {(place, number): kind for number, kind in enumerate(kinds) if kind is not None}
         if any(self._kinds.get(column, fresh.get(column, kind)) != kind for column, kind in having.items()):
             return False
@@ -247,7 +248,14 @@ class Inbox:
                 with self._transaction():
                     self._shelf.drop(some)
                 self._pending -= len(some)
-        self._shelf.tidy()
+
+    def tidy(self, stopped: threading.Event) -> None:
+        """Do the store's chores, until told to stop, and let others at it in between."""
+        for chore in self._shelf.chores():
+            with self._lock:
+                chore()
+            if stopped.wait(PAUSE):
+                return
 
     def forget(self, collection: str, person: Person) -> int:
         """Delete a person's reports of a collection and refuse later ones; return how many there were."""
@@ -282,4 +290,4 @@ def _shelf(path: Path, store: str, tombstones: Tombstones) -> Shelf:
 
 
 def _digest(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=12).digest()
+    return hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest()

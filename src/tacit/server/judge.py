@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, TypeGuard
 
 from tacit.client.record import is_person, is_plain
 from tacit.contract import Contract, ServiceContract
@@ -23,8 +22,7 @@ MOST_PUBLIC = 4_096
 """Bytes of a report's public columns."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """A report that the contract knows: who, where, and its content as canonical bytes."""
 
     person: Person
@@ -35,8 +33,7 @@ class Report:
     """Kinds of its public values: text, number, flag, or None for NULL."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(NamedTuple):
     """A report that is never acceptable."""
 
     code: str
@@ -68,8 +65,10 @@ class Judge:
         public = data.get("public")
         if not rules.fits(public):
             return Refused("wrong-public")
-        shown = [public[name] for name in rules.public] if public else []
-        content = _content(codes, shown)
+        if not public:
+            return Report(person, rules.name, slot, b"[[%b],[]]" % ",".join(map(str, codes)).encode())
+        shown = [public[name] for name in rules.public]
+        content = json.dumps([codes, shown], separators=(",", ":"), ensure_ascii=False).encode()
         if len(content) > MOST_PUBLIC:
             return Refused("too-large")
         return Report(person, rules.name, slot, content, tuple(map(_kind, shown)))
@@ -87,11 +86,14 @@ class _Rules:
     def _alphabets(self) -> list[int]:
         return [channel.alphabet for channel in self._compiled.channels]
 
-    def knows(self, codes: Any) -> bool:
+    def knows(self, codes: Any) -> TypeGuard[list[int]]:
         """Tell whether there is a code of its alphabet for each channel."""
         if not isinstance(codes, list) or len(codes) != len(self._alphabets):
             return False
-        return all(type(code) is int and 0 <= code < most for code, most in zip(codes, self._alphabets, strict=True))
+        for code, most in zip(codes, self._alphabets, strict=True):  # a loop: `all` takes three times as long for one
+            if type(code) is not int or not 0 <= code < most:
+                return False
+        return True
 
     def fits(self, public: Any) -> bool:
         """Tell whether there is a plain value for each public column, and nothing else."""
@@ -100,13 +102,6 @@ class _Rules:
         if not isinstance(public, Mapping) or set(public) != set(self.public):
             return False
         return all(is_plain(value) for value in public.values())
-
-
-def _content(codes: Any, shown: list[Any]) -> bytes:
-    """Return what a report says as JSON; most say codes alone, which need no library to be written."""
-    if not shown:
-        return f"[[{','.join(map(str, codes))}],[]]".encode()
-    return json.dumps([codes, shown], separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def _kind(value: object) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 from starlette.responses import JSONResponse, Response
@@ -29,7 +30,7 @@ async def reports(server: Server, call: Call) -> Response:
         raise BodyError(message, code="too-large")
     server.ingest.take(call.key, max(1, len(given)))
     name, services = call.request.path_params["id"], call.key.services if call.key else ()
-    people = [one["person"] for one in given if isinstance(one, dict) and is_person(one.get("person"))]
+    people = (one["person"] for one in given if isinstance(one, dict) and is_person(one.get("person")))
     about = proven(server, call, [name], people)
 
     def objection(report: Report) -> str | None:
@@ -37,9 +38,10 @@ async def reports(server: Server, call: Call) -> Response:
             return "wrong-service"
         return None if about is None or report.person in about else "token-mismatch"
 
-    statuses = await asyncio.wrap_future(server.collector.accept(name, given, objection))
-    for status in statuses:
-        server.counts[status["status"]] += 1
+    limited = objection if services or about is not None else None
+    statuses = await asyncio.wrap_future(server.collector.accept(name, given, limited))
+    for word, more in Counter(status["status"] for status in statuses).items():
+        server.counts[word] += more
     return JSONResponse({"statuses": statuses})
 
 

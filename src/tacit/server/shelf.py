@@ -1,18 +1,20 @@
 """Where an inbox keeps its rows: one narrow protocol, which a file of SQLite and a PostgreSQL database fill.
 
-``known`` has one short row for every report ever stored, by its identity, with a digest of its content. ``pending`` has
-the contents until they are in the analytical database. What is written inside a transaction is on disk when it ends.
+There is one short row for every report ever stored: its identity, with a digest of its content. The content itself is
+pending until it is in the analytical database. What is written inside a transaction is on disk when it ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 from tacit.server.judge import Person
 
-__all__ = ["Identity", "Pending", "Place", "Row", "Shelf"]
+__all__ = ["DIGEST_BYTES", "Identity", "Pending", "Place", "Row", "Shelf"]
+
+DIGEST_BYTES = 12
 
 
 class Identity(NamedTuple):
@@ -101,8 +103,8 @@ class Shelf(Protocol):
     def drop(self, numbers: Sequence[int]) -> None:
         """Drop contents that are in the analytical database now."""
 
-    def tidy(self) -> None:
-        """Do beside the writer what it would have to do otherwise."""
+    def chores(self) -> Iterator[Callable[[], object]]:
+        """Yield what to do now and then while nobody writes, a little at a time."""
 
     def forget(self, collection: str, tombstone: bytes, places: Sequence[int], person: Person) -> tuple[int, int]:
         """Delete a person and leave a tombstone; return how many reports were known, and how many pending."""

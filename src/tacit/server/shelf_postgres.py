@@ -7,7 +7,7 @@ reports are taken again as soon as the server is back.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -190,8 +190,9 @@ class PostgresShelf:
         """Drop contents that are in the analytical database now."""
         self._writer.execute("DELETE FROM tacit_pending WHERE number = ANY(%s)", [list(numbers)])
 
-    def tidy(self) -> None:
-        """Do nothing: the server looks after itself."""
+    def chores(self) -> Iterator[Callable[[], object]]:
+        """Yield nothing: the server looks after itself."""
+        yield from ()
 
     def forget(self, collection: str, tombstone: bytes, places: Sequence[int], person: Person) -> tuple[int, int]:
         """Delete a person and leave a tombstone; return how many reports were known, and how many pending."""

@@ -1,4 +1,9 @@
-"""An inbox in one file of SQLite: keyed, synced at every commit, read beside the writer."""
+"""An inbox in one file of SQLite: keyed, synced at every commit, read beside the writer.
+
+``known`` has a row for every report, in the order of people. Those of one second are all over it, so that each would
+change a page of its own, which is written twice. New rows are therefore appended to ``fresh``, which is also kept in
+memory, and sorted in when they are many: then a page takes several, and nobody waits for it.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +11,30 @@ import errno
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tacit.server.fresh import Fresh
 from tacit.server.judge import Person
 from tacit.server.room import has_room
-from tacit.server.shelf import Identity, Pending, Place, Row
+from tacit.server.shelf import DIGEST_BYTES, Identity, Pending, Place, Row
 from tacit.server.tombstones import Tombstones
 from tacit.server.versions import migrate
 
 __all__ = ["SqliteShelf"]
 
 CACHE_KIB = 64 << 10
-PAGES_IN_JOURNAL = 20_000
-"""Pages of 4 KiB that wait in the journal until the writer itself brings them to the file; `tidy` does it before."""
+PAGES_IN_JOURNAL = 200_000
+"""Pages that wait in the journal until a commit brings them to the file; `chores` do it before."""
+
+FRESH = 200_000
+"""Reports that are sorted in together, at about 300 bytes of memory each."""
+
+SORTED_AT_ONCE = 2_000
+"""Reports that one transaction sorts in, so that nobody's wait for long."""
 
 AT_ONCE = 100
 """Reports that one statement looks for or stores: Python's lock changes hands at every step of a statement, and may be
@@ -34,6 +47,8 @@ CREATE TABLE IF NOT EXISTS known (place INTEGER, person, slot INTEGER, digest BL
   PRIMARY KEY (place, person, slot)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pending (number INTEGER PRIMARY KEY AUTOINCREMENT, place INTEGER, person, slot INTEGER,
   content BLOB);
+CREATE TABLE IF NOT EXISTS fresh (number INTEGER PRIMARY KEY AUTOINCREMENT, place INTEGER, person, slot INTEGER,
+  digest BLOB);
 CREATE TABLE IF NOT EXISTS kinds (place INTEGER, number INTEGER, kind TEXT, PRIMARY KEY (place, number));
 CREATE TABLE IF NOT EXISTS forgotten (collection TEXT, digest BLOB, PRIMARY KEY (collection, digest)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sizes (place INTEGER PRIMARY KEY, known INTEGER);
@@ -50,7 +65,10 @@ class SqliteShelf:
         self._writer = self._open()
         self._writer.executescript(TABLES)
         migrate(self._writer, tombstones)
-        self._reader = self._open()
+        self._reader, self._keeper = self._open(), self._open()
+        self._fresh, self._uncommitted = Fresh(DIGEST_BYTES), list[Row]()
+        for *identity, digest in self._writer.execute("SELECT place, person, slot, digest FROM fresh").fetchall():
+            self._fresh.add(Identity(*identity), digest)
         self.any_forgotten = self._writer.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone() is not None
 
     def _open(self) -> sqlite3.Connection:
@@ -74,10 +92,14 @@ class SqliteShelf:
         try:
             yield
             self._writer.execute("COMMIT")
+            for row in self._uncommitted:
+                self._fresh.add(row.identity, row.digest)
         except BaseException:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
             raise
+        finally:
+            self._uncommitted = []
 
     def places(self) -> list[Place]:
         """Return all places."""
@@ -102,8 +124,8 @@ class SqliteShelf:
 
     def known(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
         """Return the digests of those reports that are stored."""
-        found = {}
-        for values, members in _some(asked):
+        found = {one: digest for one in asked if (digest := self._fresh.digest(one))}
+        for values, members in _some([one for one in asked if one not in found] if found else asked):
             query = (
                 f"WITH asked (place, person, slot) AS ({values}) SELECT place, person, slot, digest "  # noqa: S608
                 "FROM asked CROSS JOIN known USING (place, person, slot)"  # CROSS: one search for each of those asked
@@ -114,8 +136,8 @@ class SqliteShelf:
 
     def reported(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
         """Return the places and people, of those asked for, with any report."""
-        query = "SELECT 1 FROM known WHERE place = ? AND person = ? LIMIT 1"
-        return {pair for pair in asked if self._writer.execute(query, pair).fetchone() is not None}
+        query, find = "SELECT 1 FROM known WHERE place = ? AND person = ? LIMIT 1", self._writer.execute
+        return {pair for pair in asked if pair in self._fresh or find(query, pair).fetchone() is not None}
 
     def forgotten(self, asked: Mapping[bytes, str]) -> set[bytes]:
         """Return the tombstones, of those asked for with their collections, that are there."""
@@ -128,11 +150,12 @@ class SqliteShelf:
         if not has_room(self._path.parent):
             raise OSError(errno.ENOSPC, "")
         for values, members in _some([(*row.identity, row.digest) for row in rows]):
-            self._writer.execute(f"INSERT INTO known {values}", members)
+            self._writer.execute(f"INSERT INTO fresh (place, person, slot, digest) {values}", members)
         for values, members in _some([(*row.identity, row.content) for row in rows]):
             self._writer.execute(f"INSERT INTO pending (place, person, slot, content) {values}", members)
         for place, more in Counter(row.identity.place for row in rows).items():
             self._resize(place, more)
+        self._uncommitted = list(rows)
 
     def _resize(self, place: int, more: int) -> None:
         resize = "INSERT INTO sizes VALUES (?, ?) ON CONFLICT (place) DO UPDATE SET known = known + excluded.known"
@@ -168,9 +191,37 @@ class SqliteShelf:
         listed = "SELECT value FROM json_each(?)"
         self._writer.execute(f"DELETE FROM pending WHERE number IN ({listed})", [json.dumps(numbers)])  # noqa: S608
 
-    def tidy(self) -> None:
-        """Bring what is in the journal to the file, beside the writer, so that it seldom has to."""
-        self._reader.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    def chores(self) -> Iterator[Callable[[], object]]:
+        """Yield what to do while nobody writes, a little at a time; the rest is done in between.
+
+        Fresh reports are sorted in if they are many, and the journal is brought to the file. It begins anew if nothing
+        is left in it, and is kept short because every page that is read is looked for there first.
+        """
+        if self._fresh.size >= FRESH:
+            yield self._fresh.begin_sorting
+            [last] = self._keeper.execute("SELECT max(number) FROM fresh").fetchone()
+            ordered = "SELECT number FROM fresh WHERE number <= ? ORDER BY place, person, slot"
+            [text] = self._keeper.execute(f"SELECT json_group_array(number) FROM ({ordered})", [last]).fetchone()  # noqa: S608
+            numbers = json.loads(text)
+            for start in range(0, len(numbers), SORTED_AT_ONCE):
+                yield partial(self._sort_in, numbers[start : start + SORTED_AT_ONCE])
+            yield partial(self._end_sorting, last)
+        self._keeper.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        yield lambda: self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def _sort_in(self, numbers: Sequence[int]) -> None:
+        """Sort fresh reports in; some may be already, if sorting did not come to its end the last time."""
+        with self.transaction():
+            self._writer.execute(
+                "INSERT OR IGNORE INTO known SELECT place, person, slot, digest "
+                "FROM json_each(?) CROSS JOIN fresh ON number = value",
+                [json.dumps(numbers)],
+            )
+
+    def _end_sorting(self, last: int) -> None:
+        with self.transaction():
+            self._writer.execute("DELETE FROM fresh WHERE number <= ?", [last])
+        self._fresh.end_sorting()
 
     def forget(self, collection: str, tombstone: bytes, places: Sequence[int], person: Person) -> tuple[int, int]:
         """Delete a person and leave a tombstone; return how many reports were known, and how many pending."""
@@ -178,11 +229,15 @@ class SqliteShelf:
         self.any_forgotten = True
         known = pending = 0
         for place in places:
-            hers = "WHERE place = ? AND person = ?", (place, person)
-            fewer = self._writer.execute(f"DELETE FROM known {hers[0]}", hers[1]).rowcount  # noqa: S608
+            hers = "WHERE place = ? AND person = ?"
+            slots = f"SELECT slot FROM known {hers} UNION SELECT slot FROM fresh {hers}"  # noqa: S608
+            fewer = len(self._writer.execute(slots, (place, person) * 2).fetchall())
+            for table in ("known", "fresh"):
+                self._writer.execute(f"DELETE FROM {table} {hers}", (place, person))  # noqa: S608
+            self._fresh.forget(place, person)
             self._resize(place, -fewer)
             known += fewer
-            pending += self._writer.execute(f"DELETE FROM pending {hers[0]}", hers[1]).rowcount  # noqa: S608
+            pending += self._writer.execute(f"DELETE FROM pending {hers}", (place, person)).rowcount  # noqa: S608
         return known, pending
 
     def counts(self) -> tuple[int, int]:
@@ -193,6 +248,7 @@ class SqliteShelf:
 
     def close(self) -> None:
         """Close the file."""
+        self._keeper.close()
         self._reader.close()
         self._writer.close()
 
