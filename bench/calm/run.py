@@ -27,7 +27,7 @@ from tacit.layouts.covering import spread
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
 SLICE = [name_of("4", "retail", 8, 3, 2**16, 1.0, method) for method in ("tacit", "CALM", "FT")]
-FEW = 10
+FEW = 20
 """Questions for EM, which is slow."""
 
 Work = dict[str, Callable[[], dict[str, Any]]]

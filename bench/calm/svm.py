@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from bench.calm.figures import name_of
+from bench.calm.figures import EPSILONS, name_of
 from bench.calm.methods import METHODS
 from bench.calm.populations import SVM, Population, population
 from bench.common import figure, seed_of
 
 __all__ = ["svm_points"]
 
-EPSILONS = (0.2, 0.6, 1.0, 1.4, 2.0)
 RUNS = 5
 TRAINED = 40_000
 """Rows drawn from a table; equal ones are given to the SVM once, with their number as weight, which is the same."""
