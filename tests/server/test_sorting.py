@@ -23,6 +23,7 @@ JUDGE = Judge(COLLECTION.contract)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shelf_sqlite, "FRESH", 40)
     monkeypatch.setattr(shelf_sqlite, "SORTED_AT_ONCE", 10)
+    monkeypatch.setattr(shelf_sqlite, "DROPPED_AT_ONCE", 25)
 
 
 def judged(reports: list[dict[str, Any]]) -> list[Report]:

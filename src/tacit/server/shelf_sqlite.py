@@ -33,8 +33,13 @@ PAGES_IN_JOURNAL = 200_000
 FRESH = 200_000
 """Reports that are sorted in together, at about 300 bytes of memory each."""
 
-SORTED_AT_ONCE = 2_000
-"""Reports that one transaction sorts in, so that nobody's wait for long."""
+SORTED_AT_ONCE, DROPPED_AT_ONCE = 1_000, 10_000
+"""Fresh reports that one transaction sorts in, or drops, so that nobody's wait for long."""
+
+SYNCED_AT_ONCE = 10
+"""Such transactions until the file is synced: what is synced at once keeps everybody's commits waiting."""
+
+CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
 
 AT_ONCE = 100
 """Reports that one statement looks for or stores: Python's lock changes hands at every step of a statement, and may be
@@ -205,9 +210,17 @@ class SqliteShelf:
             numbers = json.loads(text)
             for start in range(0, len(numbers), SORTED_AT_ONCE):
                 yield partial(self._sort_in, numbers[start : start + SORTED_AT_ONCE])
-            yield partial(self._end_sorting, last)
-        self._keeper.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        yield lambda: self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                if start % (SORTED_AT_ONCE * SYNCED_AT_ONCE) == 0:
+                    yield from self._bring_journal()
+            for some in range(last - len(numbers), last, DROPPED_AT_ONCE):
+                yield partial(self._drop_fresh, min(some + DROPPED_AT_ONCE, last))
+            yield self._fresh.end_sorting
+        yield from self._bring_journal()
+
+    def _bring_journal(self) -> Iterator[Callable[[], object]]:
+        """Bring the journal to the file, most of it beside the writer."""
+        self._keeper.execute(CHECKPOINT).fetchall()
+        yield lambda: self._writer.execute(CHECKPOINT).fetchall()
 
     def _sort_in(self, numbers: Sequence[int]) -> None:
         """Sort fresh reports in; some may be already, if sorting did not come to its end the last time."""
@@ -218,10 +231,9 @@ class SqliteShelf:
                 [json.dumps(numbers)],
             )
 
-    def _end_sorting(self, last: int) -> None:
+    def _drop_fresh(self, last: int) -> None:
         with self.transaction():
             self._writer.execute("DELETE FROM fresh WHERE number <= ?", [last])
-        self._fresh.end_sorting()
 
     def forget(self, collection: str, tombstone: bytes, places: Sequence[int], person: Person) -> tuple[int, int]:
         """Delete a person and leave a tombstone; return how many reports were known, and how many pending."""
