@@ -13,8 +13,14 @@ PARTS = ("batches", "singles", "peak", "overload")
 
 
 def best(runs: list[dict[str, Any]], part: str) -> dict[str, Any]:
-    """Return the repetition that stored most."""
-    return max((run[part] for run in runs), key=lambda found: found["stored_per_second"])
+    """Return the repetition that left least unsent, had the shortest tail (or, as fast as can be, stored most)."""
+    steady = part in ("batches", "singles")
+
+    def rank(found: dict[str, Any]) -> tuple[float, float]:
+        tail = found["latency"].get("p99", float("inf"))
+        return (found["unsent"], tail) if steady else (0, -found["stored_per_second"])
+
+    return min((run[part] for run in runs), key=rank)
 
 
 def row(part: str, found: dict[str, Any]) -> str:
@@ -45,7 +51,8 @@ def main() -> None:
         f"| bare SQLite | {bare:,.0f} | | | | | | | |",
         *(row(part, best(runs, part)) for part in PARTS),
         "",
-        f"Best of {len(runs)} by reports stored, on {data['cores']} cores shared with others: the load average "
+        f"Best of {len(runs)} by the 99th percentile (batches, singles) or by reports stored (peak, overload), on "
+        f"{data['cores']} cores shared with others: the load average "
         f"before the repetitions was {loads}. After the overload a single report was answered within 250 ms again "
         f"after {min(run['overload']['recovery_seconds'] for run in runs):.1f} s. The collector had at most "
         f"{max(run['memory_mib'] for run in runs):,} MiB and ended within "
