@@ -112,7 +112,7 @@ def test_slots_of_a_person_are_told_apart() -> None:
     for slot, digest in enumerate(digests):
         if slot == 150:
             fresh.begin_sorting()
-        fresh.add(Identity(1, "a", slot), digest)
+        fresh.add([(Identity(1, "a", slot), digest)])
     fresh.begin_sorting()  # as if sorting had not come to its end
     assert [fresh.digest(Identity(1, "a", slot)) for slot in range(300)] == digests
     assert fresh.digest(Identity(1, "a", 300)) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tacit.server.judge import Person
 from tacit.server.shelf import Identity
 
@@ -27,13 +29,13 @@ class Fresh:
         """Tell whether a person has reported to a place."""
         return pair in self._young or pair in self._old
 
-    def add(self, identity: Identity, digest: bytes) -> None:
-        """Note a report."""
-        pair = (identity.place, identity.person)
-        entry = identity.slot.to_bytes(SLOT_BYTES, "big") + digest
-        before = self._young.get(pair)
-        self._young[pair] = before + entry if before else entry
-        self.size += 1
+    def add(self, reports: Sequence[tuple[Identity, bytes]]) -> None:
+        """Note reports and their digests."""
+        for (place, person, slot), digest in reports:
+            entry = slot.to_bytes(SLOT_BYTES, "big") + digest
+            before = self._young.get((place, person))
+            self._young[place, person] = before + entry if before else entry
+        self.size += len(reports)
 
     def digest(self, identity: Identity) -> bytes | None:
         """Return the digest of a report, or None if it is not here."""

@@ -71,9 +71,9 @@ class SqliteShelf:
         self._writer.executescript(TABLES)
         migrate(self._writer, tombstones)
         self._reader, self._keeper = self._open(), self._open()
-        self._fresh, self._uncommitted = Fresh(DIGEST_BYTES), list[Row]()
-        for *identity, digest in self._writer.execute("SELECT place, person, slot, digest FROM fresh").fetchall():
-            self._fresh.add(Identity(*identity), digest)
+        self._fresh, self._when_committed = Fresh(DIGEST_BYTES), list[Callable[[], None]]()
+        stored = self._writer.execute("SELECT place, person, slot, digest FROM fresh").fetchall()
+        self._fresh.add([(Identity(*identity), digest) for *identity, digest in stored])
         self.any_forgotten = self._writer.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone() is not None
 
     def _open(self) -> sqlite3.Connection:
@@ -97,14 +97,14 @@ class SqliteShelf:
         try:
             yield
             self._writer.execute("COMMIT")
-            for row in self._uncommitted:
-                self._fresh.add(row.identity, row.digest)
+            for change in self._when_committed:
+                change()
         except BaseException:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
             raise
         finally:
-            self._uncommitted = []
+            self._when_committed = []
 
     def places(self) -> list[Place]:
         """Return all places."""
@@ -160,7 +160,7 @@ class SqliteShelf:
             self._writer.execute(f"INSERT INTO pending (place, person, slot, content) {values}", members)
         for place, more in Counter(row.identity.place for row in rows).items():
             self._resize(place, more)
-        self._uncommitted = list(rows)
+        self._when_committed.append(partial(self._fresh.add, [(row.identity, row.digest) for row in rows]))
 
     def _resize(self, place: int, more: int) -> None:
         resize = "INSERT INTO sizes VALUES (?, ?) ON CONFLICT (place) DO UPDATE SET known = known + excluded.known"
@@ -246,7 +246,7 @@ class SqliteShelf:
             fewer = len(self._writer.execute(slots, (place, person) * 2).fetchall())
             for table in ("known", "fresh"):
                 self._writer.execute(f"DELETE FROM {table} {hers}", (place, person))  # noqa: S608
-            self._fresh.forget(place, person)
+            self._when_committed.append(partial(self._fresh.forget, place, person))
             self._resize(place, -fewer)
             known += fewer
             pending += self._writer.execute(f"DELETE FROM pending {hers}", (place, person)).rowcount  # noqa: S608
