@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
+import uvloop
 
 QUESTION = "SELECT COUNT(*) AS n FROM users WHERE age BETWEEN 20 AND 40"
 
@@ -145,4 +146,4 @@ def percentiles(seconds: list[float]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(Load(**json.loads(sys.argv[1])).run())))
+    print(json.dumps(uvloop.run(Load(**json.loads(sys.argv[1])).run())))

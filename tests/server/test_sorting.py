@@ -74,7 +74,8 @@ def test_each_report_is_known_once_at_every_point(tmp_path: Path) -> None:
         assert told(again, [*first, *later]) == {"again"}
         assert again.counts()["known"] == len(first) + len(later)
         some_chores(again, 1_000)
-        assert (rows(folder, "known"), rows(folder, "fresh")) == (len(first) + len(later), 0)
+        assert rows(folder, "known") >= len(first), "all but what has come last"
+        assert rows(folder, "fresh") < 40
         assert told(again, [*first, *later]) == {"again"}
         again.close()
         if done < stop:
@@ -107,15 +108,15 @@ def test_who_is_forgotten_meanwhile_does_not_come_back(tmp_path: Path) -> None:
 
 
 def test_slots_of_a_person_are_told_apart() -> None:
-    fresh = Fresh(DIGEST_BYTES)
-    digests = [slot.to_bytes(DIGEST_BYTES, "big") for slot in range(300)]
+    fresh = Fresh(100)
+    digests = [slot.to_bytes(DIGEST_BYTES, "big") for slot in range(250)]
     for slot, digest in enumerate(digests):
-        if slot == 150:
-            fresh.begin_sorting()
-        fresh.add([(Identity(1, "a", slot), digest)])
-    fresh.begin_sorting()  # as if sorting had not come to its end
-    assert [fresh.digest(Identity(1, "a", slot)) for slot in range(300)] == digests
-    assert fresh.digest(Identity(1, "a", 300)) is None
+        fresh.add([(Identity(1, "a", slot), digest)], slot)
+    assert (fresh.ripe(1), fresh.ripe(9)) == ((1, 99), (2, 199))
+    assert [fresh.digest(Identity(1, "a", slot)) for slot in range(250)] == digests
+    assert fresh.digest(Identity(1, "a", 250)) is None
     assert ((1, "a") in fresh, (2, "a") in fresh) == (True, False)
-    fresh.end_sorting()
-    assert fresh.digest(Identity(1, "a", 0)) is None
+    fresh.drop(2)
+    assert fresh.digest(Identity(1, "a", 199)) is None
+    assert fresh.digest(Identity(1, "a", 200)) == digests[200]
+    assert fresh.ripe(9) == (0, 0)

@@ -24,7 +24,7 @@ from tacit.server.settings import EVERYBODY, Settings
 
 __all__ = ["configure", "is_loopback", "run", "serve_app"]
 
-SWITCH_SECONDS = 0.0005
+SWITCH_SECONDS = 0.001
 """How long a busy thread keeps Python's lock from the others: SQLite lets go of it at every step, and reports would
 wait for it as often."""
 
@@ -114,6 +114,7 @@ def serve_app(
         app,
         log_level="warning",
         access_log=False,  # it would hold addresses of people
+        proxy_headers=False,  # nobody asks for them, for the same reason
         ssl_certfile=certificate,
         ssl_keyfile=private_key,
         timeout_graceful_shutdown=4,

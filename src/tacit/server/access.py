@@ -27,8 +27,6 @@ async def admit(server: Server, endpoint: Endpoint, request: Request) -> Call:
     if sum(len(name) + len(value) for name, value in request.headers.raw) > HEAD_BYTES:
         message = f"The head of a request has at most {HEAD_BYTES >> 10} KiB."
         raise BodyError(message, code="head-too-large")
-    if endpoint.scope == "ingest":
-        server.collector.inbox.check_room()  # before anything is read: who is turned away should cost little
     body = await read_body(request, server.settings.body_seconds) if endpoint.method == "POST" else {}
     if endpoint.scope is None:
         return Call(request, body, None)

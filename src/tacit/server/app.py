@@ -27,6 +27,7 @@ from tacit.server.questions import QUESTIONS
 from tacit.server.reporting import REPORTING
 from tacit.server.screens import screen_routes
 from tacit.server.settings import Settings
+from tacit.server.turnstile import Turnstile
 
 __all__ = ["TABLE", "make_app"]
 
@@ -63,6 +64,7 @@ def make_app(collector: Collector, keys: Keys, demo: Demo | None = None, setting
     app = Starlette(routes=routes, lifespan=running)
     app.router.redirect_slashes = False  # a redirect would carry a key elsewhere
     app.add_exception_handler(HTTPException, as_problem)
+    app.add_middleware(Turnstile, inbox=collector.inbox)
     app.add_middleware(Browsers, keys=keys)
     return app
 

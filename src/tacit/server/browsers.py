@@ -33,7 +33,7 @@ class Browsers:
             return
         headers = Headers(scope=scope)
         origin = headers.get("origin", "")
-        allowed = origin in self._keys.origins()
+        allowed = bool(origin) and origin in self._keys.origins()
 
         async def told(message: Message) -> None:
             if message["type"] == "http.response.start":

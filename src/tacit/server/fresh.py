@@ -2,62 +2,73 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from tacit.server.judge import Person
-from tacit.server.shelf import Identity
+from tacit.server.shelf import DIGEST_BYTES, Identity
 
 __all__ = ["Fresh"]
 
 SLOT_BYTES = 2
+ENTRY_BYTES = SLOT_BYTES + DIGEST_BYTES
 
 
-class Fresh:
-    """An index in two parts: what comes in now, and what is being sorted in meanwhile.
+@dataclass(slots=True)
+class _Part:
+    """Reports that came one after the other.
 
     A person of a place has one entry, which is bytes: slots and digests one after the other.
     """
 
-    def __init__(self, digest_bytes: int) -> None:
-        self._step = SLOT_BYTES + digest_bytes
-        self._young: dict[tuple[int, Person], bytes] = {}
-        self._old: dict[tuple[int, Person], bytes] = {}
-        self.size = 0
-        """Reports that came since the last time that sorting began."""
+    entries: dict[tuple[int, Person], bytes] = field(default_factory=dict, repr=False)
+    size: int = 0
+    last: int = 0
+    """The number of the last report."""
+
+
+class Fresh:
+    """An index in parts of so many reports: the last one grows, the first ones are sorted in meanwhile."""
+
+    def __init__(self, size: int) -> None:
+        self._size, self._parts = size, deque([_Part()])
 
     def __contains__(self, pair: tuple[int, Person]) -> bool:
         """Tell whether a person has reported to a place."""
-        return pair in self._young or pair in self._old
+        return any(pair in part.entries for part in self._parts)
 
-    def add(self, reports: Sequence[tuple[Identity, bytes]]) -> None:
-        """Note reports and their digests."""
+    def add(self, reports: Sequence[tuple[Identity, bytes]], last: int) -> None:
+        """Note reports and their digests; ``last`` is the number of the last one."""
+        part = self._parts[-1]
         for (place, person, slot), digest in reports:
             entry = slot.to_bytes(SLOT_BYTES, "big") + digest
-            before = self._young.get((place, person))
-            self._young[place, person] = before + entry if before else entry
-        self.size += len(reports)
+            before = part.entries.get((place, person))
+            part.entries[place, person] = before + entry if before else entry
+        part.size, part.last = part.size + len(reports), last
+        if part.size >= self._size:
+            self._parts.append(_Part())
 
     def digest(self, identity: Identity) -> bytes | None:
         """Return the digest of a report, or None if it is not here."""
-        for part in (self._young, self._old):
-            entries = part.get((identity.place, identity.person))
-            if entries:
-                for start in range(0, len(entries), self._step):
-                    if int.from_bytes(entries[start : start + SLOT_BYTES], "big") == identity.slot:
-                        return entries[start + SLOT_BYTES : start + self._step]
+        for part in self._parts:
+            entries = part.entries.get((identity.place, identity.person), b"")
+            for start in range(0, len(entries), ENTRY_BYTES):
+                if int.from_bytes(entries[start : start + SLOT_BYTES], "big") == identity.slot:
+                    return entries[start + SLOT_BYTES : start + ENTRY_BYTES]
         return None
 
-    def begin_sorting(self) -> None:
-        """Set what is here apart, with what was already, if sorting did not come to its end."""
-        for pair, entries in self._old.items():
-            self._young[pair] = entries + self._young.get(pair, b"")
-        self._old, self._young, self.size = self._young, {}, 0
+    def ripe(self, most: int) -> tuple[int, int]:
+        """Return how many parts can be sorted in, at most so many, and the number of their last report."""
+        parts = min(len(self._parts) - 1, most)
+        return parts, self._parts[parts - 1].last if parts else 0
 
-    def end_sorting(self) -> None:
-        """Let go of what was set apart."""
-        self._old = {}
+    def drop(self, parts: int) -> None:
+        """Let go of the first parts, which are sorted in."""
+        for _ in range(parts):
+            self._parts.popleft()
 
     def forget(self, place: int, person: Person) -> None:
         """Let go of a person."""
-        for part in (self._young, self._old):
-            part.pop((place, person), None)
+        for part in self._parts:
+            part.entries.pop((place, person), None)

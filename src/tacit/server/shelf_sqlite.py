@@ -20,7 +20,7 @@ from typing import Any
 from tacit.server.fresh import Fresh
 from tacit.server.judge import Person
 from tacit.server.room import has_room
-from tacit.server.shelf import DIGEST_BYTES, Identity, Pending, Place, Row
+from tacit.server.shelf import Identity, Pending, Place, Row
 from tacit.server.tombstones import Tombstones
 from tacit.server.versions import migrate
 
@@ -30,8 +30,8 @@ CACHE_KIB = 64 << 10
 PAGES_IN_JOURNAL = 200_000
 """Pages that wait in the journal until a commit brings them to the file; `chores` do it before."""
 
-FRESH = 200_000
-"""Reports that are sorted in together, at about 300 bytes of memory each."""
+FRESH, PARTS = 200_000, 5
+"""Reports that are sorted in together, at about 300 bytes of memory each; more parts of them if more are waiting."""
 
 SORTED_AT_ONCE, DROPPED_AT_ONCE = 1_000, 10_000
 """Fresh reports that one transaction sorts in, or drops, so that nobody's wait for long."""
@@ -71,9 +71,10 @@ class SqliteShelf:
         self._writer.executescript(TABLES)
         migrate(self._writer, tombstones)
         self._reader, self._keeper = self._open(), self._open()
-        self._fresh, self._when_committed = Fresh(DIGEST_BYTES), list[Callable[[], None]]()
-        stored = self._writer.execute("SELECT place, person, slot, digest FROM fresh").fetchall()
-        self._fresh.add([(Identity(*identity), digest) for *identity, digest in stored])
+        self._fresh, self._when_committed = Fresh(FRESH), list[Callable[[], None]]()
+        stored = self._writer.execute("SELECT number, place, person, slot, digest FROM fresh ORDER BY number")
+        while some := stored.fetchmany(FRESH):
+            self._fresh.add([(Identity(*identity), digest) for _, *identity, digest in some], some[-1][0])
         self.any_forgotten = self._writer.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone() is not None
 
     def _open(self) -> sqlite3.Connection:
@@ -154,13 +155,16 @@ class SqliteShelf:
         """Store new reports, as long as there is room for everything else."""
         if not has_room(self._path.parent):
             raise OSError(errno.ENOSPC, "")
+        last = 0
         for values, members in _some([(*row.identity, row.digest) for row in rows]):
-            self._writer.execute(f"INSERT INTO fresh (place, person, slot, digest) {values}", members)
+            stored = self._writer.execute(f"INSERT INTO fresh (place, person, slot, digest) {values}", members)
+            last = stored.lastrowid or last
         for values, members in _some([(*row.identity, row.content) for row in rows]):
             self._writer.execute(f"INSERT INTO pending (place, person, slot, content) {values}", members)
         for place, more in Counter(row.identity.place for row in rows).items():
             self._resize(place, more)
-        self._when_committed.append(partial(self._fresh.add, [(row.identity, row.digest) for row in rows]))
+        noted = [(row.identity, row.digest) for row in rows]
+        self._when_committed.append(partial(self._fresh.add, noted, last))
 
     def _resize(self, place: int, more: int) -> None:
         resize = "INSERT INTO sizes VALUES (?, ?) ON CONFLICT (place) DO UPDATE SET known = known + excluded.known"
@@ -202,9 +206,8 @@ class SqliteShelf:
         Fresh reports are sorted in if they are many, and the journal is brought to the file. It begins anew if nothing
         is left in it, and is kept short because every page that is read is looked for there first.
         """
-        if self._fresh.size >= FRESH:
-            yield self._fresh.begin_sorting
-            [last] = self._keeper.execute("SELECT max(number) FROM fresh").fetchone()
+        parts, last = self._fresh.ripe(PARTS)
+        if parts:
             ordered = "SELECT number FROM fresh WHERE number <= ? ORDER BY place, person, slot"
             [text] = self._keeper.execute(f"SELECT json_group_array(number) FROM ({ordered})", [last]).fetchone()  # noqa: S608
             numbers = json.loads(text)
@@ -214,7 +217,7 @@ class SqliteShelf:
                     yield from self._bring_journal()
             for some in range(last - len(numbers), last, DROPPED_AT_ONCE):
                 yield partial(self._drop_fresh, min(some + DROPPED_AT_ONCE, last))
-            yield self._fresh.end_sorting
+            yield partial(self._fresh.drop, parts)
         yield from self._bring_journal()
 
     def _bring_journal(self) -> Iterator[Callable[[], object]]:
