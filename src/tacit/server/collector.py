@@ -182,9 +182,9 @@ class Collector:
 
     def _move(self, collection: Collection, compiled: ServiceContract) -> int:
         name, moved = compiled.service.name, 0
-        place = (collection.id, name)
-        sends = compiled.service.sends
-        while (waiting := self.inbox.pending(collection.id, name, sends, MOVED_AT_ONCE)).numbers:
+        place, sends = (collection.id, name), compiled.service.sends
+        there = self.inbox.counts()["pending"]  # what comes from now on is for the next time: there may be no end of it
+        while moved < there and (waiting := self.inbox.pending(*place, sends, MOVED_AT_ONCE)).numbers:
             kinds = self.inbox.kinds(collection.id, name, len(compiled.service.public))
             before = self._settled.pop(place, None)  # kept only by moves that do not fail
             if before is None:
@@ -193,8 +193,6 @@ class Collector:
             self.inbox.moved(waiting.numbers)
             self._settled[place] = before + len(waiting.numbers)
             moved += len(waiting.numbers)
-            if len(waiting.numbers) < MOVED_AT_ONCE:
-                break  # what has come since then is for the next time: there may be no end of it
         return moved
 
     def _move_now_and_then(self) -> None:
