@@ -142,11 +142,11 @@ def collected(values: np.ndarray, seed: int) -> tc.Database:
 
 
 def test_fits_are_closer_than_unbiased_answers_and_than_independence() -> None:
-    """n = 200,000, epsilon 1, nine ranges of two correlated attributes, 3 encodings.
+    """n = 200,000, epsilon 1, nine ranges of two correlated attributes, 12 encodings, a false alarm in 1e-9.
 
-    Mean errors of fits are .011 here, with a standard deviation of .003 from encoding to encoding; those of unbiased
-    answers are .025, and that of independent attributes, the mutant, is .040 without any noise. Seeds are fixed; with
-    others the mean of three fits would be above 0.7 times .025 once in about 3,000 times.
+    Over 24 other encodings, mean errors of fits were .0132 with a standard deviation of .0039, those of unbiased
+    answers .0271 and .0082, correlated by .42: their means over 12 differ by 6.5 standard deviations. Independent
+    attributes, the mutant, are off by .040 without any noise, which is 6.1 of them above twice the fits' mean.
     """
     values = correlated(200_000, 3)
     ranges = [(low, low + 15) for low in (3, 8, 13)]
@@ -157,13 +157,12 @@ def test_fits_are_closer_than_unbiased_answers_and_than_independence() -> None:
     truth = np.array([(left & right).mean() for left, right in inside])
     mutant = np.array([left.mean() * right.mean() for left, right in inside])
     fits, plain = [], []
-    for seed in (1, 2, 3):
-        db = collected(values, seed)
+    for seed in range(12):
+        db = collected(values, 100 + seed)
         for found, options in ((fits, {"consistent": True}), (plain, {})):
             [row] = db.sql(f"SELECT {counts} FROM t", **options)
             found.append(np.abs(np.array([cell.value for cell in row]) / len(values) - truth).mean())
-    assert np.mean(fits) < 0.7 * np.mean(plain)
-    assert all(fit < unbiased for fit, unbiased in zip(fits, plain, strict=True))
+    assert np.mean(fits) < np.mean(plain)
     assert np.abs(mutant - truth).mean() > 2 * np.mean(fits)
 
 
