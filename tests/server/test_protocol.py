@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import socket
@@ -17,8 +18,10 @@ import httpx
 import pytest
 
 import tacit as tc
-from support.collectors import COLLECTION, Serving, body_of, collector_here, reports_of, serving
+from support.collectors import COLLECTION, Serving, body_of, collector_here, reports_of, served_here, serving
 from tacit.errors import OverloadedError
+from tacit.server import connections
+from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
 from tacit.server.shelf_sqlite import SqliteShelf
@@ -321,6 +324,29 @@ def test_a_head_that_does_not_end_is_refused_in_time(collector: Serving, part: b
     begun = b"" if part.startswith(b"\r\n") else b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: "
     received = spoken(collector, begun, *[part] * 20)
     assert not received or (received.startswith(b"HTTP/1.1 400") and b"bad-request" in received)
+
+
+@pytest.mark.parametrize("part", [b"abc: def\r\n" * 10_000, b"x" * 100_000], ids=["trailers", "a trailer"])
+def test_what_follows_a_body_has_an_end(collector: Serving, part: bytes) -> None:
+    head = b"POST /v1/query HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    received = spoken(collector, head + b"2\r\n{}\r\n0\r\nabc: ", *[part] * 30)
+    assert received.count(b"HTTP/1.1 ") <= 1
+    assert b"HTTP/1.1 200" not in received
+    assert httpx.get(f"{collector.address}/healthz").status_code == 200
+
+
+def test_a_body_that_was_answered_early_may_not_come_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 1.0)
+    with collector_here(tmp_path) as made, served_here(make_app(made, Keys(tmp_path / "keys.json"))) as client:
+        address = (client.base_url.host, client.base_url.port or 0)
+        with socket.create_connection(address, timeout=30) as connection:
+            connection.sendall(b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n")
+            assert connection.recv(4096).startswith(b"HTTP/1.1 404")
+            start = time.monotonic()
+            with contextlib.suppress(OSError):
+                while connection.send(b"x") and time.monotonic() < start + 20:
+                    time.sleep(0.1)
+            assert time.monotonic() < start + 15
 
 
 def test_requests_may_follow_each_other_without_waiting(collector: Serving) -> None:

@@ -52,9 +52,9 @@ class DuckDB:
             yield cursor
         finally:
             with self._idle:
-                cursor.close()
                 self._busy = [other for other in self._busy if other is not cursor]
                 self._idle.notify_all()
+                cursor.close()
 
     def _rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a small query."""

@@ -154,9 +154,9 @@ class Spark:
         if not self._is_here:
             return self._write_new(batch, name, self._session.createDataFrame(batch.reports))
         with tempfile.TemporaryDirectory(prefix="tacit-spark-") as folder:
-            file = f"{folder}/reports.parquet"
+            file = Path(folder) / "reports.parquet"
             pq.write_table(batch.reports, file)
-            return self._write_new(batch, name, self._session.read.parquet(file))
+            return self._write_new(batch, name, self._session.read.parquet(file.as_uri()))
 
     @property
     def _is_here(self) -> bool:

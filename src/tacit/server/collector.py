@@ -19,7 +19,7 @@ from tacit.contract import ServiceContract
 from tacit.contributions import Contributions
 from tacit.database import Database, connect
 from tacit.engines.base import ROWS_BEFORE
-from tacit.errors import UnknownNameError
+from tacit.errors import OverloadedError, UnknownNameError
 from tacit.plain import schema_hash
 from tacit.privacy import decimal_text
 from tacit.server.inbox import Inbox, Status
@@ -31,7 +31,7 @@ from tacit.server.shelf import Pending
 __all__ = ["Collector"]
 
 MOVED_AT_ONCE = 20_000
-"""People whose reports go to the analytical database in one batch."""
+"""Reports that go to the analytical database in one batch."""
 
 IDLE_SECONDS = 1.0
 """How long reports may wait in the inbox while nobody asks."""
@@ -114,6 +114,8 @@ class Collector:
         stored = self.inbox.put(collection, good)
 
         def tell(done: Future[list[Status]]) -> None:
+            if not answer.set_running_or_notify_cancel():
+                return  # nobody waits for it any more
             failure = done.exception()
             if failure is not None:
                 answer.set_exception(failure)
@@ -166,11 +168,15 @@ class Collector:
         with self._moving:
             if not self._elsewhere and not has_room(self.folder):
                 return 0
-            return sum(
+            moved = sum(
                 self._moved(collection, compiled)
                 for collection in self.database.collections
                 for compiled in collection.contract.services
             )
+            if self._stopped.is_set():  # there may be more, and the store may be closed already
+                message = "The collector is ending. Ask it again when it is back."
+                raise OverloadedError(message)
+            return moved
 
     def _moved(self, collection: Collection, compiled: ServiceContract) -> int:
         """Move one service; what cannot be moved stays in the inbox, and keeps no other service waiting."""
@@ -183,8 +189,11 @@ class Collector:
     def _move(self, collection: Collection, compiled: ServiceContract) -> int:
         name, moved = compiled.service.name, 0
         place, sends = (collection.id, name), compiled.service.sends
-        there = self.inbox.counts()["pending"]  # what comes from now on is for the next time: there may be no end of it
-        while moved < there and (waiting := self.inbox.pending(*place, sends, MOVED_AT_ONCE)).numbers:
+        last = self.inbox.last_pending(*place)  # what comes from now on is for the next time: there may be no end of it
+        people = max(1, MOVED_AT_ONCE // sends)
+        while last and (waiting := self.inbox.pending(*place, sends, people)).numbers:
+            if waiting.numbers[0] > last or self._stopped.is_set():
+                break
             kinds = self.inbox.kinds(collection.id, name, len(compiled.service.public))
             before = self._settled.pop(place, None)  # kept only by moves that do not fail
             if before is None:
@@ -197,24 +206,23 @@ class Collector:
 
     def _move_now_and_then(self) -> None:
         while not self._stopped.wait(IDLE_SECONDS):
-            if self.move():
-                self._tidy()
-
-    def _tidy(self) -> None:
-        try:
-            self.inbox.tidy(self._stopped)
-        except Exception as cause:  # it is for speed alone, and done again
-            LOG.error("the inbox could not be tidied: %s", type(cause).__name__)
+            try:
+                self.move()
+                self.inbox.tidy(self._stopped)
+            except Exception as cause:  # reports are safe where they are, and it is tried again
+                if not self._stopped.is_set():
+                    LOG.error("the inbox could not be tidied: %s", type(cause).__name__)
 
     def close(self) -> None:
         """Store what waits, and close; what is in the inbox is brought to the database at the next start."""
         self._stopped.set()
         self._mover.join()
-        try:
-            self.inbox.close()
-        finally:
-            self.log.close()
-            self.database.close()
+        with self._moving:  # a question may be at it
+            try:
+                self.inbox.close()
+            finally:
+                self.log.close()
+                self.database.close()
 
 
 def _shown(status: Refused | Status) -> dict[str, str]:

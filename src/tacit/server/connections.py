@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from tacit.server.bodies import MOST_BYTES
+
 __all__ = ["HEAD_BYTES", "Connection"]
 
 HEAD_BYTES = 16 << 10
@@ -24,7 +26,7 @@ class Connection(HttpToolsProtocol):
     """Whether everything that has just come belongs to one head."""
 
     _bytes = 0
-    """Of a head that is not whole yet."""
+    """Of a head that is not whole yet, or of what comes with a body and is none: lengths of chunks, trailers."""
 
     def connection_made(self, transport: Any) -> None:
         """Wait for a request."""
@@ -36,14 +38,30 @@ class Connection(HttpToolsProtocol):
         if self._place == "end":
             self._place = "head"
         self._all_head = self._place == "head"
+        if self._place == "body":
+            self._bytes += len(data)
         super().data_received(data)
-        if self._place != "head" or self.transport.is_closing():
+        if self.transport.is_closing():
             self._stop_waiting()
-            return
-        self._wait()
-        self._bytes += len(data) if self._all_head else 0
-        if self._bytes > HEAD_BYTES:
+        elif self._place == "head":
+            self._wait()
+            self._bytes += len(data) if self._all_head else 0
+        elif self._place == "body" and self.cycle.response_complete:
+            self._wait()  # it was answered early; what is left of the body may not take for ever
+        else:
+            self._stop_waiting()
+        if self._bytes > (HEAD_BYTES if self._place == "head" else MOST_BYTES):
             self.send_400_response("This is not a request.")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a field of the head; those after a body are nobody's."""
+        if self._place == "head":
+            super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body."""
+        self._bytes = max(0, self._bytes - len(body))
+        super().on_body(body)
 
     def on_message_begin(self) -> None:
         """Read a head."""
@@ -52,13 +70,13 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Go on with the body."""
-        self._place, self._all_head, self._bytes = "body", False, 0
         super().on_headers_complete()
+        self._place, self._all_head, self._bytes = "body", False, 0
 
     def on_message_complete(self) -> None:
         """Let the next request come."""
         super().on_message_complete()
-        self._place = "end"
+        self._place, self._bytes = "end", 0
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
@@ -80,6 +98,7 @@ class Connection(HttpToolsProtocol):
         problem = {"type": "urn:tacit:bad-request", "title": "BadRequest", "status": 400, "detail": detail}
         content = json.dumps(problem | {"code": "bad-request"}).encode()
         head = f"content-type: application/problem+json\r\ncontent-length: {len(content)}\r\nconnection: close\r\n\r\n"
-        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+        about_this = self._place == "body" and not self.pipeline and not self.cycle.response_started
+        if self.cycle is None or self.cycle.response_complete or about_this:  # not while another is being answered
             self.transport.write(STATUS_LINE[400] + head.encode() + content)
         self.transport.close()

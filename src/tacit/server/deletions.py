@@ -20,14 +20,13 @@ def delete_again(folder: Path, tombstones: Mapping[str, Collection[str]]) -> int
     def is_given(collection: str, person: int | str) -> bool:
         return key.of(collection, person).hex() in tombstones.get(collection, ())
 
-    with contextlib.closing(sqlite3.connect(folder / "inbox.db")) as file:
-        file.create_function("is_given", 2, is_given, deterministic=True)
-        query = (
-            "SELECT DISTINCT collection, person FROM known JOIN places USING (place) WHERE is_given(collection, person)"
-        )
-        found = file.execute(query).fetchall()
-    collector = Collector(folder)
+    collector = Collector(folder)  # first: it brings the store of an older program to what is read here
     try:
+        with contextlib.closing(sqlite3.connect(folder / "inbox.db")) as file:
+            file.create_function("is_given", 2, is_given, deterministic=True)
+            everybody = "SELECT place, person FROM known UNION SELECT place, person FROM fresh"
+            query = f"SELECT DISTINCT collection, person FROM ({everybody}) JOIN places USING (place)"  # noqa: S608
+            found = file.execute(f"{query} WHERE is_given(collection, person)").fetchall()
         for collection, person in found:
             collector.forget(person, collection, asker="restored")
     finally:

@@ -84,7 +84,7 @@ class Inbox:
         self._places = self._read_places()
         self._kinds = self._shelf.kinds()
         self._known, self._pending = self._shelf.counts()
-        self._waiting = 0
+        self._waiting, self._counting = 0, threading.Lock()
         self._thread = threading.Thread(target=self._serve, name="inbox", daemon=True)
         self._thread.start()
 
@@ -98,7 +98,7 @@ class Inbox:
             with self._lock, self._transaction():
                 for service in new:
                     self._shelf.add_place(collection, service, round_)
-                self._places = self._read_places()
+            self._places = self._read_places()
 
     def _read_places(self) -> dict[tuple[str, str], tuple[int, tuple[int, ...]]]:
         """Return the number of each place, and those of its round in other tiers."""
@@ -121,7 +121,8 @@ class Inbox:
         """Store reports that a judge has passed; the statuses come once they are on disk."""
         self.check_room()
         answer: Future[list[Status]] = Future()
-        self._waiting += len(reports)  # a hint, not a count: threads may step on it
+        with self._counting:
+            self._waiting += len(reports)
         self._requests.put(_Request(collection, reports, answer))
         return answer
 
@@ -140,7 +141,8 @@ class Inbox:
                     break
                 group.append(more)
             self._commit(group)
-            self._waiting = max(0, self._waiting - sum(len(request.reports) for request in group))
+            with self._counting:
+                self._waiting -= sum(len(request.reports) for request in group)
             if stop:
                 return
 
@@ -228,6 +230,10 @@ class Inbox:
         """Return the kinds of a service's public columns; of one without a value yet, None."""
         place = self._places[collection, service][0]
         return [self._kinds.get((place, number)) for number in range(count)]
+
+    def last_pending(self, collection: str, service: str) -> int:
+        """Return the number of the newest report of a service that is pending, or 0."""
+        return self._shelf.last_pending(self._places[collection, service][0])
 
     def pending(self, collection: str, service: str, sends: int, people: int) -> Pending:
         """Return reports of a service that are not in the analytical database yet, of people whose slots are all there.

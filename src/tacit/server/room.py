@@ -19,9 +19,9 @@ def free_bytes(folder: Path) -> int:
     return disk_usage(folder).free
 
 
-def has_room(folder: Path) -> bool:
-    """Tell whether reports may be added."""
-    return free_bytes(folder) > RESERVED
+def has_room(folder: Path, more: int = 0) -> bool:
+    """Tell whether reports may be added, or so many bytes more."""
+    return free_bytes(folder) > RESERVED + more
 
 
 def is_scarce(folder: Path) -> bool:

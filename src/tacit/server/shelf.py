@@ -94,6 +94,9 @@ class Shelf(Protocol):
     def insert(self, rows: Sequence[Row]) -> None:
         """Store new reports."""
 
+    def last_pending(self, place: int) -> int:
+        """Return the number of the newest report of a place that is pending, or 0."""
+
     def pending(self, place: int, sends: int, people: int) -> Pending:
         """Return reports of people whose slots are all there, of at most so many people, oldest first."""
 

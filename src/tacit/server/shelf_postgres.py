@@ -164,10 +164,15 @@ class PostgresShelf:
         self._writer.execute(pending, [*columns, [row.content for row in rows]])
         self._writer.execute("UPDATE tacit_totals SET known = known + %s", [len(rows)])
 
-    def pending(self, place: int, sends: int, people: int) -> Pending:
-        """Return reports of people whose slots are all there, of at most so many people, oldest first."""
+    def last_pending(self, place: int) -> int:
+        """Return the number of the newest report of a place that is pending, or 0."""
         if self._reader.closed:
             self._reader = self._open()
+        row = self._reader.execute("SELECT max(number) FROM tacit_pending WHERE place = %s", [place]).fetchone()
+        return int(row[0]) if row and row[0] else 0
+
+    def pending(self, place: int, sends: int, people: int) -> Pending:
+        """Return reports of people whose slots are all there, of at most so many people, oldest first."""
         query = (
             "SELECT number, person, slot, content FROM tacit_pending WHERE place = %s AND person IN ("
             "SELECT person FROM tacit_pending WHERE place = %s GROUP BY person HAVING count(*) = %s "

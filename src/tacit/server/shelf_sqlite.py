@@ -36,6 +36,9 @@ FRESH, PARTS = 200_000, 5
 SORTED_AT_ONCE, DROPPED_AT_ONCE = 1_000, 10_000
 """Fresh reports that one transaction sorts in, or drops, so that nobody's wait for long."""
 
+SORTING_BYTES = 64 << 20
+"""What the journal may take meanwhile; with less room on the disk, reports stay fresh."""
+
 SYNCED_AT_ONCE = 10
 """Such transactions until the file is synced: what is synced at once keeps everybody's commits waiting."""
 
@@ -170,6 +173,12 @@ class SqliteShelf:
         resize = "INSERT INTO sizes VALUES (?, ?) ON CONFLICT (place) DO UPDATE SET known = known + excluded.known"
         self._writer.execute(resize, (place, more))
 
+    def last_pending(self, place: int) -> int:
+        """Return the number of the newest report of a place that is pending, or 0."""
+        query = "SELECT number FROM pending WHERE place = ? ORDER BY number DESC LIMIT 1"
+        row = self._reader.execute(query, [place]).fetchone()
+        return int(row[0]) if row else 0
+
     def pending(self, place: int, sends: int, people: int) -> Pending:
         """Return reports of people whose slots are all there, of at most so many people, oldest first.
 
@@ -207,7 +216,7 @@ class SqliteShelf:
         is left in it, and is kept short because every page that is read is looked for there first.
         """
         parts, last = self._fresh.ripe(PARTS)
-        if parts:
+        if parts and has_room(self._path.parent, SORTING_BYTES):
             ordered = "SELECT number FROM fresh WHERE number <= ? ORDER BY place, person, slot"
             [text] = self._keeper.execute(f"SELECT json_group_array(number) FROM ({ordered})", [last]).fetchone()  # noqa: S608
             numbers = json.loads(text)
