@@ -33,15 +33,20 @@ def main() -> None:
     lines = [f"| engine | reports | {' | '.join(columns.values())} |", "|---|--:|" + "--:|" * len(columns)]
     for point in results["points"]:
         cells = [cell(point.get(word)) for word in columns]
-        lines.append(f"| {point['engine']} | {point['reports']:,} | {' | '.join(cells)} |")
-    lines.append(f"\nCommit {results['commit'][:12]}, {results['cores']} cores, shared with others.")
+        mark = "*" if "beside" in point else ""
+        lines.append(f"| {point['engine']} | {point['reports']:,}{mark} | {' | '.join(cells)} |")
+    for point in results["points"]:
+        if "beside" in point:
+            lines.append(f"\n\\* Measured beside {point['beside']}, so not used below.")
+    other = "".join(f"; {what}: {commit[:12]}" for what, commit in results.get("commits", {}).items())
+    lines.append(f"\nCommit {results['commit'][:12]}{other}; {results['cores']} cores, shared with others.")
     write_part(HERE / "README.md", "<!-- results -->", "\n".join(lines))
     write_part(HERE / "README.md", "<!-- cluster -->", extrapolated(results["points"]))
 
 
 def extrapolated(points: list[dict[str, Any]]) -> str:
-    """Return the arithmetic from the two largest sizes of Spark on one core to ten billion reports."""
-    ours = [p for p in points if p["engine"] == "spark1" and "failed" not in p]
+    """Return the arithmetic from the two largest undisturbed sizes of Spark on one core to ten billion reports."""
+    ours = [p for p in points if p["engine"] == "spark1" and "failed" not in p and "beside" not in p]
     small, large = ours[-2:]
     rows = large["reports"] - small["reports"]
     per_row = (large["query_seconds"] - small["query_seconds"]) / rows
