@@ -32,6 +32,10 @@ class Report(NamedTuple):
     kinds: tuple[str | None, ...] = ()
     """Kinds of its public values: text, number, flag, or None for NULL."""
 
+    def __repr__(self) -> str:
+        """Say where it belongs, and nothing of whom it is or what it says."""
+        return f"Report({self.service}, slot {self.slot})"
+
 
 class Refused(NamedTuple):
     """A report that is never acceptable."""

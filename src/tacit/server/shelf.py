@@ -32,6 +32,10 @@ class Row(NamedTuple):
     digest: bytes
     content: bytes
 
+    def __repr__(self) -> str:
+        """Say where it is stored, and nothing of it."""
+        return f"Row(place {self.identity.place})"
+
 
 class Place(NamedTuple):
     """A service of a collection, and the round it belongs to."""
@@ -50,6 +54,10 @@ class Pending(NamedTuple):
     slots: Sequence[int] = ()
     contents: Sequence[tuple[list[int], list[Any]]] = ()
     """Codes and public values of each."""
+
+    def __repr__(self) -> str:
+        """Say how many there are, and nothing of them."""
+        return f"Pending({len(self.numbers)} reports)"
 
 
 class Shelf(Protocol):
