@@ -1,6 +1,12 @@
-"""Turn reports away before anything is done for them when more wait than can be stored soon: it must cost little."""
+"""Turn reports away before anything is done for them when more wait than can be stored soon: it must cost little.
+
+They are told so a moment later: who takes no notice of `Retry-After` is back the sooner the sooner it is told, and
+telling takes from storing what others sent.
+"""
 
 from __future__ import annotations
+
+import asyncio
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -10,6 +16,9 @@ from tacit.server.inbox import Inbox
 from tacit.server.problems import as_problem
 
 __all__ = ["Turnstile"]
+
+MOMENT = 0.25
+"""Seconds."""
 
 
 class Turnstile:
@@ -26,4 +35,5 @@ class Turnstile:
                 self._inbox.check_room()
             except OverloadedError as failure:
                 answer = as_problem(Request(scope), failure)
+                await asyncio.sleep(MOMENT)
         await answer(scope, receive, send)
