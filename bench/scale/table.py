@@ -35,9 +35,9 @@ def main() -> None:
         cells = [cell(point.get(word)) for word in columns]
         mark = "*" if "beside" in point else ""
         lines.append(f"| {point['engine']} | {point['reports']:,}{mark} | {' | '.join(cells)} |")
-    for point in results["points"]:
-        if "beside" in point:
-            lines.append(f"\n\\* Measured beside {point['beside']}, so not used below.")
+    beside = [f"{p['engine']} beside {p['beside']}" for p in results["points"] if "beside" in p]
+    if beside:
+        lines.append(f"\n\\* Measured {', '.join(beside)}, so not used below.")
     other = "".join(f"; {what}: {commit[:12]}" for what, commit in results.get("commits", {}).items())
     lines.append(f"\nCommit {results['commit'][:12]}{other}; {results['cores']} cores, shared with others.")
     write_part(HERE / "README.md", "<!-- results -->", "\n".join(lines))
