@@ -166,6 +166,7 @@ class Collector:
     def move(self) -> int:
         """Bring all complete reports from the inbox to the analytical database, if there is room; return how many."""
         with self._moving:
+            self._refuse_at_the_end()
             if not self._elsewhere and not has_room(self.folder):
                 return 0
             moved = sum(
@@ -173,10 +174,14 @@ class Collector:
                 for collection in self.database.collections
                 for compiled in collection.contract.services
             )
-            if self._stopped.is_set():  # there may be more, and the store may be closed already
-                message = "The collector is ending. Ask it again when it is back."
-                raise OverloadedError(message)
+            self._refuse_at_the_end()  # it may have come meanwhile, and there may be more to move
             return moved
+
+    def _refuse_at_the_end(self) -> None:
+        """Refuse to touch a store that is closed, or to answer about less than was acknowledged."""
+        if self._stopped.is_set():
+            message = "The collector is ending. Ask it again when it is back."
+            raise OverloadedError(message)
 
     def _moved(self, collection: Collection, compiled: ServiceContract) -> int:
         """Move one service; what cannot be moved stays in the inbox, and keeps no other service waiting."""
