@@ -103,6 +103,27 @@ def test_pairs_answers_two_attributes_of_many_and_refuses_three(source: np.rando
     assert "a × c × b" in caught.value.message
 
 
+@pytest.mark.parametrize("name", ["blue", "cover", "rdc"])
+@pytest.mark.parametrize("rows", [{}, {"at_most": 2}])
+def test_views_that_show_all_attributes_answer_where_no_view_shows_some_of_them_alone(
+    name: DecoderName, rows: dict[str, int], source: np.random.Generator
+) -> None:
+    """Three of four attributes: of three asked for, every view shows two at least, and one shows all."""
+    attributes = [tc.Categorical(own, ["x", "y"]) for own in "abc"] + [tc.Categorical("d", ["x", "y", "z"])]
+    schema = tc.Schema([tc.Service("s", key="uid", attributes=attributes, **rows)])  # type: ignore[arg-type]
+    service = tc.Collection(schema, 2.0, mechanism="am(3)").contract.services[0]
+    exact, decoder, sizes = Exact(service), Decoder(service, name), (2, 2, 2, 3)
+    for asked in ((0, 1, 2), (0, 2, 3), (1, 2, 3)):
+        functional = Functional.constant(sizes)
+        for i in asked:
+            functional = functional * Functional.of(sizes, i, source.normal(size=sizes[i]))
+        decoded = decoder.decode(functional)
+        for record in all_records(service):
+            assert exact.mean(decoded, record) == pytest.approx(functional(record), abs=1e-9)
+    with pytest.raises(UnanswerableError):
+        decoder.decode(range_functional(source, sizes, 0.5))
+
+
 def test_auto_takes_the_layout_of_least_predicted_variance_and_says_so() -> None:
     attributes: list[object] = [tc.Ordinal(f"a{i}", 0, 24) for i in range(4)]
     chosen = service_of(attributes, "auto", 1.0)

@@ -63,10 +63,12 @@ class _Source:
 class _Grid:
     """All views as sources about some attributes, and whether their traces fill a grid."""
 
-    def __init__(self, service: ServiceContract, attributes: tuple[int, ...], *, own: bool = False) -> None:
+    def __init__(
+        self, service: ServiceContract, attributes: tuple[int, ...], *, own: bool = False, whole: bool = False
+    ) -> None:
         self.service, self.attributes = service, attributes
         self.extras, self._own = service.extras, own
-        self.sources = list(self._sources())
+        self.sources = [source for source in self._sources() if all(source.trace) or not whole]
         self.depths = [sorted({source.trace[k] for source in self.sources}) for k in range(len(attributes))]
 
     def _sources(self) -> Iterator[_Source]:
@@ -89,7 +91,8 @@ class _Grid:
     def is_grid(self) -> bool:
         """Whether the traces are all combinations of some levels, single values among them."""
         finest = all(
-            depths[-1] == self.service.levels[i].finest for i, depths in zip(self.attributes, self.depths, strict=True)
+            depths[-1:] == [self.service.levels[i].finest]
+            for i, depths in zip(self.attributes, self.depths, strict=True)
         )
         traces = {source.trace for source in self.sources}
         needed = [trace for trace in itertools.product(*self.depths) if any(trace) or self.extras]
@@ -145,7 +148,7 @@ class Decoder:
 
     def __init__(self, service: ServiceContract, name: DecoderName = "blue") -> None:
         self.service, self.name = service, name
-        self._grids: dict[tuple[tuple[int, ...], bool], _Grid] = {}
+        self._grids: dict[tuple[tuple[int, ...], bool, bool], _Grid] = {}
         self._parities = Parities(service) if service.channels[0].parities else None
 
     def decode(self, functional: Functional) -> Decoded:
@@ -158,7 +161,7 @@ class Decoder:
                 constant += term.coefficient
             elif self._parities:
                 constant += self._parities.read(term, linear.products.setdefault(0, {}))
-            elif (grid := self._grid(attributes)).is_grid:
+            elif (grid := self._together(attributes)).is_grid:
                 constant += self._read(term, grid, linear)
             else:
                 products.append((term.coefficient, self._multiply(term, attributes)))
@@ -174,10 +177,16 @@ class Decoder:
             return presence
         return np.array([1.0] + [0.0] * extras)
 
-    def _grid(self, attributes: tuple[int, ...], *, own: bool = False) -> _Grid:
-        if (attributes, own) not in self._grids:
-            self._grids[attributes, own] = _Grid(self.service, attributes, own=own)
-        return self._grids[attributes, own]
+    def _together(self, attributes: tuple[int, ...]) -> _Grid:
+        """Return all views as a grid; where too few show parts of the attributes, those that show all of them."""
+        grid = self._grid(attributes)
+        return grid if grid.is_grid else self._grid(attributes, whole=True)
+
+    def _grid(self, attributes: tuple[int, ...], *, own: bool = False, whole: bool = False) -> _Grid:
+        key = attributes, own, whole
+        if key not in self._grids:
+            self._grids[key] = _Grid(self.service, attributes, own=own, whole=whole)
+        return self._grids[key]
 
     def _multiply(self, term: Term, attributes: tuple[int, ...]) -> tuple[Factor, ...]:
         """Return one factor per attribute, from reports of its own."""
