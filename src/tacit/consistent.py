@@ -29,7 +29,8 @@ NOTE = (
     "post-processed: fitted to all views together, so estimates are biased towards smooth or independent attributes; "
     "errors are those of the fit, if what it assumes holds"
 )
-ENTROPY = "three attributes and more: by maximum entropy from all pairs"
+ENTROPY = "three attributes and more: by maximum entropy from all pairs{}"
+WIDER = ", and from what views that show three and more say beyond them"
 
 
 def _check(bound: Bound, options: Options) -> None:
@@ -90,7 +91,9 @@ def run_consistent(
     ]
     terms = [term for functional in _functionals(columns, bound.scope.sizes) for term in functional.terms]
     used = sorted({pair for term in terms for pair in _tables(term)}, key=lambda table: (len(table), table))
-    lines = [NOTE, *([ENTROPY] if any(len(term.factors) > 2 for term in terms) else [])]
+    many = {tuple(sorted(term.factors)) for term in terms if len(term.factors) > 2}
+    wider = any(model.wider.faces(attributes) for model in models for attributes in many)
+    lines = [NOTE, *([ENTROPY.format(WIDER if wider else "")] if many else [])]
 
     names = [attribute.name for attribute in bound.scope.sources[0].service.sensitive]
     alone = sorted({t for model in models for t in used if not model.together(t)})

@@ -10,19 +10,20 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.contract import ServiceContract
 from tacit.decode.functional import Functional, Term, Vector
 from tacit.errors import UnanswerableError
 from tacit.fit.classes import classes, rake
+from tacit.fit.joint import Faces, Wider, contracted, shifted, widest
 from tacit.fit.smooth import Axis
 from tacit.fit.table import Fit, fit_table
-from tacit.fit.views import see
-from tacit.marginals.entropy import maximum_entropy
+from tacit.fit.views import between, see
 from tacit.marginals.views import Counts, view_tables
 from tacit.schema import Ordinal
 
@@ -33,6 +34,11 @@ ONE_CELLS, PAIR_CELLS = 2048, 128
 
 JOINT_CELLS, MOST_CLASSES = 2**18, 16
 """Cells of a table of maximum entropy, and classes of one of its attributes."""
+
+WHOLE_CELLS = 2**16
+"""Cells of a table that is kept whole, so that all answers from it add up; larger ones are made for each question."""
+
+TINY = 1e-300
 
 WEAK = 2.0
 """Parameters below which reports have told next to nothing of a table."""
@@ -50,6 +56,8 @@ class Model:
         self._seen = view_tables(service, counts)
         self._ones: dict[int, tuple[Fit, Vector]] = {}
         self._pairs: dict[tuple[int, int], tuple[Fit, Vector]] = {}
+        self._joints: dict[tuple[int, ...], Vector | None] = {}
+        self.wider = Wider(service.levels, self._seen)
         self._door = threading.RLock()
 
     def means(self, functionals: Sequence[Functional]) -> list[float]:
@@ -69,9 +77,26 @@ class Model:
             for start in range(0, len(places), AT_ONCE):
                 part = places[start : start + AT_ONCE]
                 directions = np.stack([self._direction(functionals[place], attributes) for place in part])
-                for place, error in zip(part, self._fit(attributes).errors(directions), strict=True):
+                for place, error in zip(part, self._errors(attributes, directions), strict=True):
                     found[place] = float(error)
         return found
+
+    def _errors(self, attributes: tuple[int, ...], directions: Vector) -> Vector:
+        """Return the errors of sums of cells: for a pair, of what each attribute says by itself, and of the rest."""
+        if len(attributes) == 1:
+            return self.one(attributes[0])[0].errors(directions)
+        fit, table = self.pair((attributes[0], attributes[1]))
+        mean = (directions * table).sum((1, 2), keepdims=True)
+        square, rest = np.zeros(len(directions)), directions + mean
+        for axis, attribute in enumerate(attributes):
+            other = 2 - axis
+            own = table.sum(1 - axis, keepdims=True)
+            alone = (directions * table).sum(other, keepdims=True) / np.maximum(own, TINY)
+            depths = self._depth(attribute, ONE_CELLS), self._depth(attribute, PAIR_CELLS)
+            finer = alone.reshape(len(directions), -1) @ between(self.service.levels[attribute], *depths)
+            square += self.one(attribute)[0].errors(finer[:, :, None]) ** 2
+            rest = rest - alone
+        return cast("Vector", np.sqrt(square + fit.errors(rest) ** 2))
 
     def how(self, attributes: tuple[int, ...]) -> str:
         """Return how the table of one or two attributes was fitted."""
@@ -158,8 +183,10 @@ class Model:
         if len(attributes) == 2:
             left, right = (self._averaged(i, term.factors[i]) for i in attributes)
             return term.coefficient * float(left @ self.table(attributes) @ right)
-        table, means = self._joint(term)
-        return term.coefficient * _contracted(table, means)
+        table = self._joint(attributes)
+        if table is None:
+            return term.coefficient * self._classes(term).value({})
+        return term.coefficient * contracted(table, [self._averaged(i, term.factors[i]) for i in attributes])
 
     def _direction(self, functional: Functional, attributes: tuple[int, ...]) -> Vector:
         """Return a functional of one or two attributes as weights of the cells of their table."""
@@ -174,61 +201,74 @@ class Model:
             total += term.coefficient * np.multiply.outer(*sides)
         return total
 
-    def _joint(self, term: Term) -> tuple[Vector, list[Vector]]:
-        """Return the table of maximum entropy of a term's classes, and the classes' means."""
-        sizes, means, pairs = self._classes(term)
-        return _widest(sizes, pairs), means
+    def _joint(self, attributes: tuple[int, ...]) -> Vector | None:
+        """Return the table of three attributes and more in the cells of tables of pairs; None if it is too large."""
+        with self._door:
+            if attributes not in self._joints:
+                depths = [self.service.levels[i][self._depth(i, PAIR_CELLS)] for i in attributes]
+                sizes, table = [level.cells for level in depths], None
+                if math.prod(sizes) <= WHOLE_CELLS:
+                    places = itertools.combinations(range(len(attributes)), 2)
+                    pairs: Faces = {(a, b): self.table((attributes[a], attributes[b])) for a, b in places}
+                    table = widest(sizes, pairs, self._wider(attributes, [level.matrix() for level in depths]))
+                self._joints[attributes] = table
+            return self._joints[attributes]
 
-    def _classes(self, term: Term) -> tuple[list[int], list[Vector], dict[tuple[int, int], Vector]]:
-        attributes = sorted(term.factors)
+    def _wider(self, attributes: tuple[int, ...], matrices: Sequence[Vector]) -> dict[tuple[int, ...], Vector]:
+        """Return what views say about three of these attributes and more, by their places, summed by matrices."""
+        faces = {face: tuple(map(attributes.index, face)) for face in self.wider.faces(attributes)}
+        return {places: self.wider.table(face, [matrices[place] for place in places]) for face, places in faces.items()}
+
+    def _classes(self, term: Term) -> _Classes:
+        """Return a term's table in classes of values."""
+        attributes = tuple(sorted(term.factors))
         most = max(2, min(MOST_CLASSES, int(JOINT_CELLS ** (1 / len(attributes)))))
         cut = [classes(term.factors[i], self._values(i), most) for i in attributes]
         sizes = [len(means) for _, means in cut]
         if math.prod(sizes) > JOINT_CELLS:
             message = f"{len(attributes)} attributes at once are too many for maximum entropy. Ask for fewer of them."
             raise UnanswerableError(message)
-        shares = [self._members(i, member, size) for i, (member, _), size in zip(attributes, cut, sizes, strict=True)]
-        pairs = {
-            (a, b): shares[a] @ self.pair((attributes[a], attributes[b]))[1] @ shares[b].T
+        held = [
+            (member == np.arange(size)[:, None]).astype(np.float64)
+            for (member, _), size in zip(cut, sizes, strict=True)
+        ]
+        shares = [np.stack([self._averaged(i, row) for row in rows]) for i, rows in zip(attributes, held, strict=True)]
+        pairs: dict[tuple[int, ...], Vector] = {
+            (a, b): shares[a] @ self.table((attributes[a], attributes[b])) @ shares[b].T
             for a, b in itertools.combinations(range(len(attributes)), 2)
         }
-        return sizes, [means for _, means in cut], pairs
-
-    def _members(self, attribute: int, member: npt.NDArray[np.int64], size: int) -> Vector:
-        """Return the share of each class in each cell of the tables of pairs."""
-        return np.stack([self._averaged(attribute, (member == k).astype(np.float64)) for k in range(size)])
+        return _Classes(sizes, [means for _, means in cut], pairs, self._wider(attributes, held))
 
     def _joint_error(self, term: Term) -> float:
-        """Return the error of a term: of three attributes and more, from those of its pairs, one by one."""
+        """Return the error of a term: of three attributes and more, from those of its tables, one by one."""
         attributes = tuple(sorted(term.factors))
         if len(attributes) < 3:
             return self.errors([Functional(tuple(levels.size for levels in self.service.levels), (term,))])[0]
-        sizes, means, pairs = self._classes(term)
-        value, square = _contracted(_widest(sizes, pairs), means), 0.0
-        for (a, b), table in pairs.items():
-            two = Term(1.0, {attributes[a]: term.factors[attributes[a]], attributes[b]: term.factors[attributes[b]]})
-            error = self.errors([Functional(tuple(levels.size for levels in self.service.levels), (two,))])[0]
-            moved = pairs | {(a, b): _shifted(table, means[a], means[b], error)}
-            square += (_contracted(_widest(sizes, moved), means) - value) ** 2
+        cut = self._classes(term)
+        value, square = cut.value({}), 0.0
+        for places, table in (cut.pairs | cut.wider).items():
+            mine = {attributes[k]: term.factors[attributes[k]] for k in places}
+            if len(places) == 2:
+                sizes = tuple(levels.size for levels in self.service.levels)
+                error = self.errors([Functional(sizes, (Term(1.0, mine),))])[0]
+            else:
+                error = self.wider.error(tuple(mine), list(mine.values()))
+            moved = shifted(table, [cut.means[k] for k in places], error)
+            square += (cut.value({places: moved}) - value) ** 2
         return abs(term.coefficient) * math.sqrt(square)
 
 
-def _widest(sizes: Sequence[int], pairs: Mapping[tuple[int, int], Vector]) -> Vector:
-    """Return the table of maximum entropy that has these tables of pairs."""
-    return maximum_entropy(sizes, list(pairs), list(pairs.values())).table
+@dataclass(frozen=True, eq=False)
+class _Classes:
+    """Classes of the values of some attributes: how many, their means, and the tables of pairs and more."""
 
+    sizes: list[int]
+    means: list[Vector]
+    pairs: dict[tuple[int, ...], Vector]
+    wider: dict[tuple[int, ...], Vector]
 
-def _contracted(table: Vector, means: Sequence[Vector]) -> float:
-    """Return the mean of a product of class means."""
-    for vector in reversed(means):
-        table = table @ vector
-    return float(table)
-
-
-def _shifted(table: Vector, left: Vector, right: Vector, error: float) -> Vector:
-    """Return a table whose mean product is larger by an error, or as near to it as cells stay positive."""
-    rows, columns = table.sum(axis=1), table.sum(axis=0)
-    tilt = np.multiply.outer(rows * (left - rows @ left), columns * (right - columns @ right))
-    gain = float(left @ tilt @ right)
-    moved: Vector = np.maximum(table + tilt * (error / gain if gain else 0.0), table / 10)
-    return moved
+    def value(self, moved: Faces) -> float:
+        """Return the mean of the product, with some tables replaced."""
+        pairs = {places: moved.get(places, table) for places, table in self.pairs.items()}
+        wider = {places: moved.get(places, table) for places, table in self.wider.items()}
+        return contracted(widest(self.sizes, pairs, wider), self.means)

@@ -62,14 +62,13 @@ class Functions:
 
 @dataclass(frozen=True, eq=False)
 class Smooth:
-    """A fitted table; its tangents, and the covariance of their coefficients before and after any data.
+    """A fitted table; its tangents, and the covariance of their coefficients given the data.
 
     ``parameters`` is how many of them the data told.
     """
 
     table: Vector
     tangents: Vector
-    prior: Vector
     posterior: Vector
     parameters: float
 
@@ -123,7 +122,7 @@ def smooth(observed: Observed, base: Vector, given: Functions) -> Smooth:
         scale = wanted
         if settled:
             break
-    return Smooth(table, tangents, 1 / precision, spread, parameters)
+    return Smooth(table, tangents, spread, parameters)
 
 
 def _scale(given: Functions, theta: Vector, left: Vector, scale: float) -> float:

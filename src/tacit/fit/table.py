@@ -10,7 +10,7 @@ their spikes, and with many people the table is what least squares say.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -22,8 +22,14 @@ from tacit.fit.views import Observed
 
 __all__ = ["Fit", "fit_table"]
 
-STRENGTHS = tuple(1280.0 / 4**k for k in range(12))
-"""Strengths that are tried, in order, until the criterion rises."""
+STRENGTHS = tuple(20480.0 / 4**k for k in range(14))
+"""Strengths that are tried, in order, until the criterion has risen too far."""
+
+DOUBT = 2.0
+"""Standard deviations by which the criterion of a looser fit may be worse by chance."""
+
+RULE_OF_THREE = 3 / 1.96
+"""What n records have not shown at all has a share of less than 3 / n, in 95 of 100 cases."""
 
 WAVES = {1: 10, 2: 6}
 """Waves of an attribute by the attributes of a table."""
@@ -40,6 +46,8 @@ class Fit:
     strength: float
     told: float
     """How many parameters the reports told: near 0, the table is what was assumed."""
+    doubt: float = np.inf
+    """The least strength that the data do not speak against: errors are of fits as loose as that."""
 
     @property
     def is_smooth(self) -> bool:
@@ -49,32 +57,56 @@ class Fit:
     def errors(self, directions: Vector) -> Vector:
         """Return standard errors of sums of cells with weights: directions have a leading axis.
 
-        They are posterior errors: channel noise, and what the assumed prior allows beyond the data, to second order.
+        They are posterior errors: of the smooth functions, and of cells scattered around them as far as the data allow
+        (`doubt`). What a sample as informative as the reports could have missed altogether is added.
         """
-        if self.is_smooth:
-            along = directions.reshape(len(directions), -1) @ self.start.tangents
-            return cast("Vector", np.sqrt(np.maximum(((along @ self.start.posterior) * along).sum(axis=1), 0.0)))
-        root = np.sqrt(self.observed.weight)
+        smooth = self.start
+        along = directions.reshape(len(directions), -1) @ smooth.tangents
+        told = along @ smooth.posterior
+        square = (told * along).sum(axis=1)
+        if np.isfinite(self.doubt):
+            square += self._scattered(directions, told)
+        widest = np.ptp(directions, axis=(1, 2))
+        unseen = RULE_OF_THREE * self._bare(directions) / np.where(widest > 0, widest, 1.0)
+        return cast("Vector", np.sqrt(np.maximum(square, 0.0) + unseen**2))
 
-        def seen(shift: Vector) -> Vector:
-            return root * self.observed.sums(shift)
+    def _scattered(self, directions: Vector, told: Vector) -> Vector:
+        """Return what cells add that scatter around the smooth functions, given what these have told."""
+        tangents, posterior = self.start.tangents, self.start.posterior
+        shape, root = self.observed.shape, np.sqrt(self.table)
+        seen = self._seen(tangents.T.reshape(-1, *shape)).reshape(tangents.shape[::-1])
 
-        def apply(sums: Vector) -> Vector:
-            return sums + seen(self._prior(self.observed.back(root * sums)))
+        def rest(spread: Vector) -> Vector:
+            found = self._seen(spread).reshape(len(spread), -1)
+            found = found - (found @ tangents) @ posterior @ seen
+            return cast("Vector", found.reshape(spread.shape))
 
-        spread = self._prior(directions)
-        noisy = seen(spread)
-        solved = conjugate(apply, noisy, tolerance=1e-3, most=200)
-        left = (directions * spread).sum((1, 2)) - (noisy * solved).sum((1, 2))
-        found: Vector = np.sqrt(np.maximum(left, 0.0))
-        return found
+        def centred(spread: Vector) -> Vector:
+            return cast("Vector", spread - root * (root * spread).sum((1, 2), keepdims=True))
 
-    def _prior(self, directions: Vector) -> Vector:
-        """Return the prior covariance times directions."""
-        flat = directions.reshape(len(directions), -1)
-        spread = ((flat @ self.start.tangents) * self.start.prior) @ self.start.tangents.T
-        mean = (directions * self.table).sum((1, 2), keepdims=True)
-        return cast("Vector", spread.reshape(directions.shape) + self.table * (directions - mean) / self.strength)
+        def apply(spread: Vector) -> Vector:
+            return centred(self.doubt * spread + root * rest(root * spread))
+
+        open_to = centred(root * (directions - (told @ seen).reshape(directions.shape)))
+        return cast("Vector", (open_to * conjugate(apply, open_to, tolerance=1e-2)).sum((1, 2)))
+
+    def _bare(self, directions: Vector) -> Vector:
+        """Return the variance of answers that assume next to nothing, one record of any kind.
+
+        For weights from 0 to 1, its inverse is the size of a sample of exact records that would say as much.
+        """
+        cells = directions[0].size
+
+        def apply(spread: Vector) -> Vector:
+            image = spread + self._seen(spread) / cells
+            return cast("Vector", image - image.mean((1, 2), keepdims=True))
+
+        open_to = (directions - directions.mean((1, 2), keepdims=True)) / math.sqrt(cells)
+        return cast("Vector", (open_to * conjugate(apply, open_to, tolerance=0.1)).sum((1, 2)))
+
+    def _seen(self, shifts: Vector) -> Vector:
+        """Return the information of the data, times shifts of the table."""
+        return self.observed.back(self.observed.weight * self.observed.sums(shifts))
 
 
 def fit_table(
@@ -85,24 +117,28 @@ def fit_table(
     ``smooth_axes`` tells whether each attribute by itself is smooth: in doubt, so are two of them together.
     """
     smoothed = smooth(observed, base, functions(axes, marginals, WAVES[len(axes)]))
-    bare = Smooth(base, smoothed.tangents[:, :0], smoothed.prior[:0], smoothed.posterior[:0, :0], 0.0)
-    best = observed.misfit(smoothed.table) + 2 * smoothed.parameters
+    bare = Smooth(base, smoothed.tangents[:, :0], smoothed.posterior[:0, :0], 0.0)
+    plain = best = observed.misfit(smoothed.table) + 2 * smoothed.parameters
     found = Fit(observed, smoothed.table, "smooth", smoothed, np.inf, smoothed.parameters)
+    tried: dict[str, list[tuple[float, float, float]]] = {}
     for how, start in (("smooth", smoothed), ("base", bare)):
         last, table = np.inf, None
         for strength in STRENGTHS:
             table = near(observed, start.table, strength, table)
             took = parameters(observed, table, strength)
             told = took + _left(start.parameters, took, start.table.size)
-            judged = observed.misfit(table) + 2 * told
-            judged += math.sqrt(2 * took) * (1 if smooth_axes else -1)  # its chance
+            criterion, chance = observed.misfit(table) + 2 * told, math.sqrt(2 * took)
+            judged = criterion + chance * (1 if smooth_axes else -1)
+            tried.setdefault(how, []).append((strength, criterion, chance))
             if judged < best:
-                best = judged
+                best, plain = judged, criterion
                 found = Fit(observed, table, f"near the {how} table, strength {strength:g}", start, strength, told)
-            if judged > last:
+            if judged > last and criterion > plain + DOUBT * chance:
                 break
             last = judged
-    return found
+    chain = tried["base" if found.start is bare else "smooth"]
+    loose = [strength for strength, criterion, chance in chain if criterion <= plain + DOUBT * chance]
+    return replace(found, doubt=min([found.strength, *loose]))
 
 
 def _left(smooth_parameters: float, took: float, cells: int) -> float:

@@ -21,7 +21,7 @@ from tacit.errors import LayoutError
 from tacit.layouts import Levels
 from tacit.marginals.basis import Array, analysis, synthesis
 
-__all__ = ["Coefficients", "Shape", "Shown", "along"]
+__all__ = ["Coefficients", "Shape", "Shown", "along", "subsets"]
 
 MOST_COEFFICIENTS = 2**23
 """Means that are kept: 64 MiB."""
@@ -49,7 +49,7 @@ class Shape:
     def places(self) -> dict[tuple[int, ...], slice]:
         """Where the means of each set of attributes stand; the empty set has one, which is 1."""
         found, start = {}, 0
-        sets = {one for view in self.views for one in _subsets(view.attributes)}
+        sets = {one for view in self.views for one in subsets(view.attributes)}
         for one in sorted(sets, key=lambda one: (len(one), one)):
             size = math.prod(self.levels[i].size - 1 for i in one)
             found[one] = slice(start, start + size)
@@ -68,7 +68,7 @@ class Shape:
         """Return where the means of products of the first ``counts`` functions of each attribute stand."""
         indices = np.indices(counts)
         keys = np.zeros(counts, dtype=np.int64)
-        for chosen in _subsets(range(len(attributes))):
+        for chosen in subsets(range(len(attributes))):
             own = tuple(slice(1, None) if k in chosen else 0 for k in range(len(attributes)))
             place = self.places[tuple(attributes[k] for k in chosen)]
             inside = np.zeros_like(keys[own])
@@ -158,5 +158,6 @@ def along(table: Array, matrices: Sequence[Array]) -> Array:
     return table
 
 
-def _subsets(attributes: Sequence[int]) -> list[tuple[int, ...]]:
+def subsets(attributes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return all sets of some attributes, the empty one first."""
     return [one for size in range(len(attributes) + 1) for one in itertools.combinations(attributes, size)]

@@ -30,13 +30,16 @@ class Fitted:
         return self.sweeps < SWEEPS
 
 
-def maximum_entropy(sizes: Sequence[int], faces: Sequence[tuple[int, ...]], given: Sequence[Array]) -> Fitted:
+def maximum_entropy(
+    sizes: Sequence[int], faces: Sequence[tuple[int, ...]], given: Sequence[Array], start: Array | None = None
+) -> Fitted:
     """Fit a table to non-negative tables over some of its axes, which sum to 1; they may have leading axes.
 
-    Tables that contradict each other a little leave a gap; the fit then circles among them, and its last round counts.
+    With a ``start``, the table nearest to it, by divergence, that agrees with the given ones. Tables that contradict
+    each other a little leave a gap; the fit then circles among them, and its last round counts.
     """
     leading = given[0].shape[: given[0].ndim - len(faces[0])]
-    fitted = np.full((*leading, *sizes), 1 / math.prod(sizes))
+    fitted = np.full((*leading, *sizes), 1 / math.prod(sizes)) if start is None else start.copy()
     offset = len(leading)
     sums = [tuple(offset + k for k in range(len(sizes)) if k not in face) for face in faces]
     shapes = [(*leading, *(size if k in face else 1 for k, size in enumerate(sizes))) for face in faces]

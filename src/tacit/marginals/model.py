@@ -122,7 +122,7 @@ class Model:
     def _reconstructed(self, asked: tuple[int, ...], sizes: list[int]) -> tuple[Array, Array, tuple[str, ...]]:
         fitted, notes = self._fit(self.means, asked, sizes)
         rng = np.random.default_rng(2018)
-        spread = np.sqrt(np.where(np.isfinite(self.means.variances), self.means.variances, 0.0))
+        spread = np.sqrt(np.where(np.isfinite(self.linear.variances), self.linear.variances, 0.0))
         if fitted.ndim > len(sizes):
             return fitted, np.full(sizes, np.nan), notes
         again = self.linear.values + spread * rng.standard_normal((REPLICAS, self.shape.size))

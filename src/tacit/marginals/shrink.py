@@ -44,9 +44,10 @@ SMALL = 1e-9
 
 
 def shrunk(found: Coefficients) -> Coefficients:
-    """Return the means with those of alike attributes, then interactions, shrunk."""
+    """Return the means with those of alike attributes, then interactions, shrunk; variances are of what is left."""
     found = _alike(found)
     shape, values = found.shape, found.values.copy()
+    variances = np.broadcast_to(found.variances, values.shape).copy()
     spreads = {i: _spread(found, i) for (i,) in (one for one in shape.places if len(one) == 1)}
     cumulants: dict[tuple[int, ...], Array] = {}
     most = max(map(len, shape.places), default=0)
@@ -62,12 +63,17 @@ def shrunk(found: Coefficients) -> Coefficients:
         unit = np.concatenate(units, axis=-1)
         noise = np.concatenate([found.variances[..., shape.places[one]] for one in sets], axis=-1) / unit**2
         seen = np.concatenate([cumulants[one] for one in sets], axis=-1) / unit
-        kept = posterior_means(seen, noise) * unit
+        kept = posterior_means(seen, noise)
+        share = np.divide(kept, seen, out=np.zeros_like(kept), where=seen != 0)
+        kept = kept * unit
         ends = np.cumsum([0, *(cumulants[one].shape[-1] for one in sets)])
         for one, start, stop in zip(sets, ends, ends[1:], strict=False):
             cumulants[one] = kept[..., start:stop]
             values[..., shape.places[one]] = foretold[one] + cumulants[one]
-    return replace(found, values=values)
+            # a normal prior that keeps some share of an estimate leaves the same share of its variance
+            left = np.where(np.isfinite(variances[..., shape.places[one]]), share[..., start:stop], 1.0)
+            variances[..., shape.places[one]] *= left
+    return replace(found, values=values, variances=variances)
 
 
 def _alike(found: Coefficients) -> Coefficients:
