@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CELLS", "EPSILONS", "MIXED", "QUESTIONS", "RUNS", "SHAPES", "Cell", "name_of"]
+__all__ = ["CELLS", "CURATED", "EPSILONS", "FEW", "MIXED", "QUESTIONS", "RUNS", "SHAPES", "Cell", "name_of"]
 
 RUNS, QUESTIONS = 20, 50
 EPSILONS = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
+FEW = (0.5, 1.0, 1.5, 2.0)
+"""Budgets where something else varies."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,14 @@ SHAPES = [
 
 MIXED = [
     *(("8", "retail", 16, k, 2**16, epsilon, other) for k in (3, 6, 8) for epsilon in EPSILONS for other in (3, 6, 8)),
-    *(("9", "retail", 16, k, 2**18, epsilon, other) for epsilon in (0.5, 1.0, 1.5, 2.0) for k in (3, 5, 7, 10)
+    *(("8", "retail", 16, k, 2**16, epsilon, other) for k in (3, 6, 8) for epsilon in FEW for other in range(2, 17)),
+    *(("9", "retail", 16, k, 2**18, epsilon, other) for epsilon in FEW for k in range(3, 11)
       for other in sorted({3, k})),
 ]  # fmt: skip
 """Figures 8 and 9: figure, data, attributes, size of questions, people, epsilon, size that views are chosen for."""
+
+CURATED = [("8", "retail", 16, k, 2**16, epsilon) for k in (3, 6, 8) for epsilon in EPSILONS]
+"""Points of figure 8 for PriView, whose curator is trusted."""
 
 
 def name_of(*words: object) -> str:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from bench.calm.noise import Oue, collect, paper_oracle, read
+from bench.calm.noise import Oue, collect, paper_oracle, read, shape_for
 from bench.calm.populations import Population
 from tacit.layouts.calm import view_sets
-from tacit.layouts.covering import spread
+from tacit.layouts.covering import covering, spread
 from tacit.layouts.tables import together
 from tacit.marginals.em import likeliest
 from tacit.marginals.model import Model
@@ -23,7 +23,7 @@ from tacit.marginals.nonnegative import norm_sub
 from tacit.oracles import Grr
 from tacit.privacy import exp_below, parse_epsilon
 
-__all__ = ["METHODS", "calm_of", "held_by", "questions", "squared_errors"]
+__all__ = ["METHODS", "calm_of", "held_by", "priview", "questions", "squared_errors"]
 
 Question = tuple[int, ...]
 Tables = Callable[[Question], np.ndarray]
@@ -31,6 +31,9 @@ Tables = Callable[[Question], np.ndarray]
 
 MOST_USEFUL = 1.0
 """Views or coefficients per person above which a method is left out: most would be reported by nobody."""
+
+LARGE = 8
+"""Attributes of PriView's views, as its authors advise."""
 
 
 def held_by(people: Population, asked: Question) -> np.ndarray:
@@ -161,6 +164,16 @@ def calm_of(
 def calm(people: Population, epsilon: float, size: int, runs: int, rng: np.random.Generator) -> Tables:
     """Take Algorithm 1's views."""
     return calm_of(people, view_sets(people.sizes, len(people.rows), epsilon, size), epsilon, runs, rng)
+
+
+def priview(people: Population, epsilon: float, runs: int, rng: np.random.Generator) -> Tables:
+    """Let a trusted curator publish large views that cover all pairs, with Laplace noise; read them as CALM does."""
+    d, n = len(people.sizes), len(people.rows)
+    sets = covering(d, min(LARGE, d), 2, d) or []
+    scale = len(sets) / epsilon
+    tables = [held + rng.laplace(0, scale, (runs, *held.shape)) for held in (held_by(people, own) for own in sets)]
+    shape = shape_for(people.sizes, [(own, 2 * scale**2 / n) for own in sets])
+    return Model(shape, [table / n for table in tables], [np.full(runs, float(n))] * len(sets), "calm").frequencies
 
 
 def tacit(people: Population, epsilon: float, size: int, runs: int, rng: np.random.Generator) -> Tables:

@@ -8,7 +8,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from bench.calm.figures import CELLS, EPSILONS, MIXED, RUNS, SHAPES, name_of
+from bench.calm.figures import CELLS, EPSILONS, FEW, MIXED, RUNS, SHAPES, name_of
 from bench.calm.methods import METHODS
 from bench.calm.populations import NAMES, SVM
 from bench.chart import chart
@@ -67,21 +67,34 @@ def labels(points: Points) -> list[Any]:
     return [panel for panel in panels if panel]
 
 
-def mixed(points: Points, figure: str) -> list[Any]:
-    """Return the panels of figure 8 (by k) or 9 (by epsilon)."""
-    mine = [words for words in MIXED if words[0] == figure]
-    panels = []
-    for fixed in sorted({words[3] if figure == "8" else words[5] for words in mine}):
+def mixed(points: Points) -> list[Any]:
+    """Return the panels of figure 8: by epsilon, then by the size that views are chosen for."""
+    head, panels = ("8", "retail", 16), []
+    for k in (3, 6, 8):
         curves = []
-        for other in ("3", "6", "8") if figure == "8" else ("3", "k"):
-            named = []
-            for words in mine:
-                own = (words[3], words[5]) if figure == "8" else (words[5], words[3])
-                if own[0] == fixed and str(words[6]) == (str(words[3]) if other == "k" else other):
-                    named.append((str(own[1]), name_of(*words[:6], f"for {words[6]}")))
-            curves.append(_curve(points, f"views for k' = {other}", named, "sse"))
-        title = f"retail, d = 16, k = {fixed}" if figure == "8" else f"retail, d = 16, n = 2^18, epsilon {fixed}"
-        panels.append(_panel(figure, title, "epsilon" if figure == "8" else "k", "sse", curves))
+        for method in ("for 3", "for 6", "for 8", "PriView"):
+            named = [(str(e), name_of(*head, k, 2**16, e, method)) for e in EPSILONS]
+            curves.append(_curve(points, method.replace("for", "views for k' ="), named, "sse"))
+        panels.append(_panel("8", f"retail, d = 16, k = {k}", "epsilon", "sse", curves))
+    for k in (3, 6, 8):
+        curves = []
+        for epsilon in FEW:
+            named = [(str(other), name_of(*head, k, 2**16, epsilon, f"for {other}")) for other in range(2, 17)]
+            curves.append(_curve(points, f"epsilon {epsilon}", named, "sse"))
+        panels.append(_panel("8", f"retail, d = 16, k = {k}", "k'", "sse", curves))
+    return [panel for panel in panels if panel]
+
+
+def sizes(points: Points) -> list[Any]:
+    """Return the panels of figure 9: by the size of questions, one for each epsilon."""
+    panels = []
+    for epsilon in FEW:
+        curves = []
+        for same in (False, True):
+            mine = [w for w in MIXED if w[0] == "9" and w[5] == epsilon and w[6] == (w[3] if same else 3)]
+            named = [(str(words[3]), name_of(*words[:6], f"for {words[6]}")) for words in mine]
+            curves.append(_curve(points, f"views for k' = {'k' if same else 3}", named, "sse"))
+        panels.append(_panel("9", f"retail, d = 16, n = 2^18, epsilon {epsilon}", "k", "sse", curves))
     return [panel for panel in panels if panel]
 
 
@@ -151,8 +164,8 @@ def main() -> None:
         "figure5-16": errors(points, "5", 2**16),
         "figure5-18": errors(points, "5", 2**18),
         "figure6": labels(points),
-        "figure8": mixed(points, "8"),
-        "figure9": mixed(points, "9"),
+        "figure8": mixed(points),
+        "figure9": sizes(points),
     }
     made = []
     for name, panels in figures.items():

@@ -9,13 +9,14 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.calm.figures import CELLS, EPSILONS, MIXED, QUESTIONS, RUNS, SHAPES, name_of
-from bench.calm.methods import METHODS, Tables, calm_of, questions, squared_errors
+from bench.calm.figures import CELLS, CURATED, EPSILONS, MIXED, QUESTIONS, RUNS, SHAPES, name_of
+from bench.calm.methods import METHODS, Tables, calm_of, priview, questions, squared_errors
 from bench.calm.noise import check
 from bench.calm.populations import Population, population
 from bench.calm.speed import speed
@@ -27,8 +28,8 @@ from tacit.layouts.covering import spread
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
 SLICE = [name_of("4", "retail", 8, 3, 2**16, 1.0, method) for method in ("tacit", "CALM", "FT")]
-FEW = 20
-"""Questions for EM, which is slow."""
+FEW_QUESTIONS = 20
+"""Questions for EM, which is slow, and for figures 7 to 9."""
 
 Work = dict[str, Callable[[], dict[str, Any]]]
 
@@ -55,6 +56,13 @@ def point(people: Population, tables: Tables | None, asked: int, count: int = QU
     return {"sse": figure(errors.mean()), "sse_std": figure(spread_of), "repeated_rows": people.repeated}
 
 
+@cache
+def viewed(people: Population, sets: tuple[tuple[int, ...], ...], epsilon: float, asked: int) -> dict[str, Any]:
+    """Return the errors of CALM with given views: the same views give the same number, as in the paper."""
+    rng = np.random.default_rng(seed_of(len(people.rows), sets, epsilon, asked))
+    return point(people, calm_of(people, sets, epsilon, RUNS, rng), asked, FEW_QUESTIONS)
+
+
 def work_of(made: Populations) -> Work:
     """Return every point of every figure, by name, in the order of importance."""
     work: Work = {}
@@ -69,17 +77,25 @@ def work_of(made: Populations) -> Work:
                     people = made(cell.data, cell.attributes, cell.people)
                     rng = np.random.default_rng(seed_of(name))
                     tables = method(people, epsilon, cell.asked, RUNS, rng)
-                    return point(people, tables, cell.asked, FEW if name.endswith("EM") else QUESTIONS)
+                    return point(people, tables, cell.asked, FEW_QUESTIONS if name.endswith("EM") else QUESTIONS)
 
                 work[name] = measure
     for figured, data, d, k, n, epsilon, other in MIXED:
         name = name_of(figured, data, d, k, n, epsilon, f"for {other}")
 
-        def mixed(d: int = d, k: int = k, n: int = n, e: float = epsilon, other: int = other, name: str = name) -> Any:
-            people, rng = made("retail", d, n), np.random.default_rng(seed_of(name))
-            return point(people, calm_of(people, view_sets(people.sizes, n, e, other), e, RUNS, rng), k, 20)
+        def mixed(d: int = d, k: int = k, n: int = n, e: float = epsilon, other: int = other) -> Any:
+            people = made("retail", d, n)
+            return viewed(people, tuple(view_sets(people.sizes, n, e, other)), e, k)
 
         work[name] = mixed
+    for figured, data, d, k, n, epsilon in CURATED:
+        name = name_of(figured, data, d, k, n, epsilon, "PriView")
+
+        def curated(d: int = d, k: int = k, n: int = n, e: float = epsilon, name: str = name) -> Any:
+            people, rng = made("retail", d, n), np.random.default_rng(seed_of(name))
+            return point(people, priview(people, e, RUNS, rng), k, FEW_QUESTIONS)
+
+        work[name] = curated
     for data, d, k, n, epsilon, shown, views in SHAPES:
         name = name_of("7", data, d, k, n, epsilon, f"{views} of {shown}")
 
@@ -87,7 +103,7 @@ def work_of(made: Populations) -> Work:
             d: int = d, k: int = k, n: int = n, e: float = epsilon, one: int = shown, m: int = views, name: str = name
         ) -> Any:
             people, rng = made("retail", d, n), np.random.default_rng(seed_of(name))
-            return point(people, calm_of(people, spread(d, one, m), e, RUNS, rng), k, 20)
+            return point(people, calm_of(people, spread(d, one, m), e, RUNS, rng), k, FEW_QUESTIONS)
 
         work[name] = shaped
     return work
