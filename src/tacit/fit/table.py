@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -95,14 +96,20 @@ class Fit:
 
         For weights from 0 to 1, its inverse is the size of a sample of exact records that would say as much.
         """
+        left, right, known = self._waves
         cells = directions[0].size
+        seen = left.T @ (directions - directions.mean((1, 2), keepdims=True)) @ right
+        return cast("Vector", (seen**2 / (cells + known)).sum((1, 2)))
 
-        def apply(spread: Vector) -> Vector:
-            image = spread + self._seen(spread) / cells
-            return cast("Vector", image - image.mean((1, 2), keepdims=True))
+    @cached_property
+    def _waves(self) -> tuple[Vector, Vector, Vector]:
+        """Functions of rows and of columns, from coarse to fine, and what the data tell about each product of them.
 
-        open_to = (directions - directions.mean((1, 2), keepdims=True)) / math.sqrt(cells)
-        return cast("Vector", (open_to * conjugate(apply, open_to, tolerance=0.1)).sum((1, 2)))
+        Sums over cells of nested levels have the same eigenvectors, if cells of a level are of one size; else nearly.
+        """
+        rows, columns = self.observed.rows, self.observed.columns
+        left, right = (np.linalg.eigh(side.T @ side)[1] for side in (rows, columns))
+        return left, right, ((rows @ left) ** 2).T @ self.observed.weight @ (columns @ right) ** 2
 
     def _seen(self, shifts: Vector) -> Vector:
         """Return the information of the data, times shifts of the table."""
