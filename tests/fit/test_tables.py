@@ -144,8 +144,8 @@ def test_errors_are_those_of_the_posterior(source: np.random.Generator, *, is_sp
 def test_stated_intervals_hold(source: np.random.Generator) -> None:
     """Tables that are smooth but for a few cells, 200 draws of their noise, a range each, false alarm 1e-9.
 
-    95 % intervals held in 182 of these draws, so in 0.91; fewer than 153 then have a chance of 1e-9. The mutant, a third
-    of the error, held in 85, and has 153 with less than that.
+    95 % intervals held in 182 of these draws, so in 0.91; fewer than 153 then have a chance of 1e-9. The mutant, a
+    third of the error, held in 85, and has 153 with less than that.
     """
     z, w = np.linspace(-3, 3, 8)[:, None], np.linspace(-3, 3, 7)[None]
     truth = np.exp(-(z**2 + w**2 - 1.2 * z * w))

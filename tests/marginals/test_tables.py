@@ -150,6 +150,41 @@ def test_maximum_entropy_says_what_contradicts() -> None:
     assert fit.gap > 0.1
 
 
+def test_raking_keeps_what_pairs_do_not_say() -> None:
+    seen, other = joint(2, 3, 2), joint(2, 3, 2, seed=8)
+    faces = [(0, 1), (1, 2), (0, 2)]
+    given = [other.sum(axis=axis) for axis in (2, 0, 1)]
+    raked = maximum_entropy([2, 3, 2], faces, given, seen).table
+    assert all(np.allclose(raked.sum(axis=axis), own) for axis, own in zip((2, 0, 1), given, strict=True))
+
+    def ratios(table: np.ndarray) -> np.ndarray:
+        """Return how the odds ratios of two attributes differ by the third: what pairs cannot say."""
+        odds: np.ndarray = table[0, :-1] * table[1, 1:] / (table[0, 1:] * table[1, :-1])
+        return odds[:, 0] / odds[:, 1]
+
+    assert np.allclose(ratios(raked), ratios(seen), rtol=1e-4)
+    assert not np.allclose(ratios(raked), ratios(other), rtol=0.1)
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.8])
+def test_wide_faces_must_say_more_than_their_pairs(strength: float) -> None:
+    """Of four signs the first three have an odd product more often than not, or never; views of three, with noise."""
+    signs = 1 - 2 * np.indices((2, 2, 2, 2))
+    truth = (1 + strength * signs[0] * signs[1] * signs[2]) / 16
+    levels, source = categories(2, 2, 2, 2), np.random.default_rng(5)
+    views = tuple(Shown(own, (1, 1, 1), 1.0) for own in itertools.combinations(range(4), 3))
+    noisy = [view_of(truth, levels, view) + source.normal(0, 0.01, (2, 2, 2)) for view in views]
+    model = Model(Shape(levels, views), [table / table.sum() for table in noisy], [10_000.0] * 4)
+    for face in itertools.combinations(range(4), 3):
+        product = float((model.face(face) * np.multiply.outer(np.multiply.outer([1, -1], [1, -1]), [1, -1])).sum())
+        if strength and face == (0, 1, 2):
+            assert abs(product - strength) < 6.1 * 0.01 * 8**0.5
+        else:
+            assert abs(product) < 0.02, "noise alone has a standard deviation of .028"
+    found = model.frequencies((0, 1, 2, 3))
+    assert abs(float((found * signs[0] * signs[1] * signs[2]).sum()) - strength) < 6.1 * 0.01 * 8**0.5
+
+
 @pytest.mark.parametrize("name", ["grr", "ss", "lh", "oue"])
 def test_tables_of_expected_counts_are_exact(name: str) -> None:
     """With every code as often as expected, decoding gives the frequencies back: the estimate is unbiased."""

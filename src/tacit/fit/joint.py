@@ -17,10 +17,9 @@ import numpy as np
 from tacit.decode.functional import Vector
 from tacit.layouts import Levels
 from tacit.marginals.basis import synthesis
-from tacit.marginals.coefficients import Coefficients, Shape, along, subsets
+from tacit.marginals.coefficients import Shape, along, subsets
 from tacit.marginals.entropy import maximum_entropy
-from tacit.marginals.nonnegative import top_down
-from tacit.marginals.shrink import shrunk
+from tacit.marginals.model import Model
 from tacit.marginals.views import ViewTable
 
 __all__ = ["Faces", "Wider", "contracted", "shifted", "widest"]
@@ -42,27 +41,27 @@ class Wider:
         self._levels, self._seen = tuple(levels), seen
 
     @cached_property
-    def _means(self) -> Coefficients | None:
+    def _model(self) -> Model | None:
         """The shrunk means of all views; None if no view shows three attributes, or they are too many."""
         sets = {one for view in self._seen for one in subsets(view.shown.attributes)}
         numbers = sum(math.prod(self._levels[i].size - 1 for i in one) for one in sets)
         if max(map(len, sets), default=0) < 3 or numbers > MOST_NUMBERS:
             return None
         shape = Shape(self._levels, tuple(view.shown for view in self._seen))
-        return shrunk(shape.combine([view.table for view in self._seen], [view.reports for view in self._seen]))
+        return Model(shape, [view.table for view in self._seen], [float(view.reports) for view in self._seen])
 
     def faces(self, attributes: Sequence[int]) -> list[tuple[int, ...]]:
         """Return the largest sets of three and more among these attributes that views show."""
-        return [face for face in self._means.faces(attributes) if len(face) > 2] if self._means else []
+        return [face for face in self._model.means.faces(attributes) if len(face) > 2] if self._model else []
 
-    def table(self, face: tuple[int, ...], matrices: Sequence[Vector]) -> Vector:
-        """Return the table of a face, its values summed by a matrix of each attribute."""
-        table = cast("Coefficients", self._means).table(face)
-        return along(top_down(table, [self._levels[i] for i in face]), matrices)
+    def table(self, face: tuple[int, ...], matrices: Sequence[Vector], *, alone: bool) -> Vector:
+        """Return the table of a face, alone or of a larger table, its values summed by a matrix of each attribute."""
+        model = cast("Model", self._model)
+        return along(model.frequencies(face) if alone else model.face(face), matrices)
 
     def error(self, face: tuple[int, ...], vectors: Sequence[Vector]) -> float:
         """Return the error of the mean of a product, as far as it depends on three attributes and more."""
-        means = cast("Coefficients", self._means)
+        means = cast("Model", self._model).means
         sides = [vector @ synthesis(self._levels[i]) for i, vector in zip(face, vectors, strict=True)]
         weights = reduce(np.multiply.outer, sides)
         order = sum(index > 0 for index in np.indices(weights.shape))

@@ -216,8 +216,12 @@ class Model:
 
     def _wider(self, attributes: tuple[int, ...], matrices: Sequence[Vector]) -> dict[tuple[int, ...], Vector]:
         """Return what views say about three of these attributes and more, by their places, summed by matrices."""
-        faces = {face: tuple(map(attributes.index, face)) for face in self.wider.faces(attributes)}
-        return {places: self.wider.table(face, [matrices[place] for place in places]) for face, places in faces.items()}
+        found = {}
+        for face in self.wider.faces(attributes):
+            places = tuple(map(attributes.index, face))
+            own = [matrices[place] for place in places]
+            found[places] = self.wider.table(face, own, alone=len(face) == len(attributes))
+        return found
 
     def _classes(self, term: Term) -> _Classes:
         """Return a term's table in classes of values."""

@@ -13,15 +13,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
 from tacit.errors import UnanswerableError, UnknownNameError
 from tacit.marginals.basis import Array
 from tacit.marginals.coefficients import Coefficients, Shape
-from tacit.marginals.entropy import maximum_entropy
+from tacit.marginals.entropy import Fitted, maximum_entropy
 from tacit.marginals.nonnegative import norm_sub, ripple, top_down
-from tacit.marginals.shrink import shrunk
+from tacit.marginals.shrink import shrunk, told_beyond_pairs
 
 __all__ = ["METHODS", "Model", "Table"]
 
@@ -117,10 +118,10 @@ class Model:
         asked = tuple(sorted(attributes))
         if self.means.covers(asked):
             return self._positive(self.means, asked)
-        return self._fit(self.means, asked, [self.shape.levels[i].size for i in asked])[0]
+        return self._fit(self.linear, self.means, asked)[0]
 
     def _reconstructed(self, asked: tuple[int, ...], sizes: list[int]) -> tuple[Array, Array, tuple[str, ...]]:
-        fitted, notes = self._fit(self.means, asked, sizes)
+        fitted, notes = self._fit(self.linear, self.means, asked)
         rng = np.random.default_rng(2018)
         spread = np.sqrt(np.where(np.isfinite(self.linear.variances), self.linear.variances, 0.0))
         if fitted.ndim > len(sizes):
@@ -128,12 +129,12 @@ class Model:
         again = self.linear.values + spread * rng.standard_normal((REPLICAS, self.shape.size))
         again[..., 0] = 1.0
         drawn = replace(self.linear, values=again)
-        drawn = shrunk(drawn) if self.method == "shrink" else drawn
-        errors = self._fit(drawn, asked, sizes)[0].std(axis=0, ddof=1)
+        means = shrunk(drawn) if self.method == "shrink" else drawn
+        errors = self._fit(drawn, means, asked)[0].std(axis=0, ddof=1)
         note = "errors are those of noise; that what was not reported together is related in no further way is assumed"
         return fitted, errors, (*notes, note)
 
-    def _fit(self, means: Coefficients, asked: tuple[int, ...], sizes: list[int]) -> tuple[Array, tuple[str, ...]]:
+    def _fit(self, linear: Coefficients, means: Coefficients, asked: tuple[int, ...]) -> tuple[Array, tuple[str, ...]]:
         faces = means.faces(asked)
         missing = [i for i in asked if not any(i in face for face in faces)]
         if missing:
@@ -141,11 +142,28 @@ class Model:
                 "An attribute of the table is in no view that anybody reported. Load more reports, or leave it out."
             )
             raise UnanswerableError(message, code="no-reports")
-        places = [tuple(asked.index(i) for i in face) for face in faces]
-        fit = maximum_entropy(sizes, places, [self._positive(means, face) for face in faces])
+        fit = self._widest(asked, faces, [self._face(linear, means, face) for face in faces])
         held = "alone" if max(map(len, faces)) == 1 else f"at most {max(map(len, faces))} at a time"
         how = f"{fit.sweeps} sweeps, largest difference left {fit.gap:.1g}"
         return fit.table, (f"by maximum entropy: views hold these attributes {held}; {how}",)
+
+    def _widest(self, asked: tuple[int, ...], faces: Sequence[tuple[int, ...]], given: Sequence[Array]) -> Fitted:
+        """Return the table of maximum entropy that has the given tables of its faces."""
+        places = [tuple(asked.index(i) for i in face) for face in faces]
+        return maximum_entropy([self.shape.levels[i].size for i in asked], places, given)
+
+    def face(self, attributes: tuple[int, ...]) -> Array:
+        """Return the table of a covered set as a part of larger tables, where it must say more than its pairs."""
+        return self._face(self.linear, self.means, attributes)
+
+    def _face(self, linear: Coefficients, means: Coefficients, face: tuple[int, ...]) -> Array:
+        table = self._positive(means, face)
+        if self.method != "shrink" or len(face) < 3:
+            return table
+        pairs = list(combinations(face, 2))
+        foretold = self._widest(face, pairs, [self._positive(means, pair) for pair in pairs]).table
+        told = told_beyond_pairs(linear, means, face, table, foretold)
+        return np.where(told[(..., *[None] * len(face))], table, foretold)
 
     def _positive(self, means: Coefficients, asked: tuple[int, ...]) -> Array:
         table = means.table(asked)

@@ -22,11 +22,11 @@ from itertools import combinations
 
 import numpy as np
 
-from tacit.marginals.basis import Array, functions
-from tacit.marginals.coefficients import Coefficients
+from tacit.marginals.basis import Array, analysis, functions
+from tacit.marginals.coefficients import Coefficients, along
 from tacit.marginals.nonnegative import norm_sub
 
-__all__ = ["fitted_means", "posterior_means", "shrunk"]
+__all__ = ["fitted_means", "posterior_means", "shrunk", "told_beyond_pairs"]
 
 WIDTHS = 12
 """Widths of the mixture of interactions."""
@@ -74,6 +74,28 @@ def shrunk(found: Coefficients) -> Coefficients:
             left = np.where(np.isfinite(variances[..., shape.places[one]]), share[..., start:stop], 1.0)
             variances[..., shape.places[one]] *= left
     return replace(found, values=values, variances=variances)
+
+
+def told_beyond_pairs(
+    linear: Coefficients, means: Coefficients, face: tuple[int, ...], table: Array, foretold: Array
+) -> Array:
+    """Tell whether reports say so much about three attributes and more that a table is better than its pairs' own.
+
+    Mallows' criterion over the means of products of three functions and more: distance from what was seen, and twice
+    the parameters taken, the share of each mean that was not shrunk away. It must be better by more than chance:
+    tables of many attributes are made of many such faces, whose noise adds up.
+    """
+    shape = linear.shape
+    levels = [shape.levels[i] for i in face]
+    sizes = [own.size for own in levels]
+    high = sum(index > 0 for index in np.indices(sizes)) > 2
+    places = shape.keys(face, sizes)[high]
+    seen, noise = linear.values[..., places], linear.variances[..., places]
+    looks = [analysis(own, own.finest) for own in levels]
+    taken, given = (((along(one, looks)[..., high] - seen) ** 2 / noise).sum(axis=-1) for one in (table, foretold))
+    share = np.where(np.isfinite(noise), means.variances[..., places] / np.where(np.isfinite(noise), noise, 1.0), 0.0)
+    told: Array = taken + 2 * share.sum(axis=-1) + np.sqrt(2 * high.sum()) < given
+    return told
 
 
 def _alike(found: Coefficients) -> Coefficients:
