@@ -18,7 +18,7 @@ import tacit as tc
 from tacit.client.client import Client
 from tacit.client.transport import Transport
 from tacit.client.wallet import Wallet
-from tacit.errors import PrivacyError, RecordError
+from tacit.errors import PrivacyError, RecordError, UsageError
 
 SERVICES = ("users", "orders", "clinic", "bank", "card")
 ROUNDS = ("2026-11", "2026-12", "2027-01")
@@ -210,3 +210,11 @@ def test_forgotten_reports_are_gone_from_the_file(tmp_path: Path) -> None:
     with pytest.raises(PrivacyError):
         again.person("ada").record("users", {"x": 3})
     again.close()
+
+
+def test_a_wallet_is_its_owners_alone(tmp_path: Path) -> None:
+    wallet = Wallet(tmp_path / "wallet")
+    wallet.keep_contract("c", "{}")
+    assert {path.stat().st_mode & 0o077 for path in tmp_path.iterdir()} == {0}
+    with pytest.raises(UsageError, match="Name another file"):
+        Wallet(tmp_path / "nowhere" / "wallet")

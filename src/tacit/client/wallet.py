@@ -65,12 +65,13 @@ class Wallet:
     def __init__(self, path: str | Path) -> None:
         self._lock = threading.RLock()
         try:
+            Path(path).touch(mode=0o600)  # which services somebody uses is nobody else's business on a shared device
             self._file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
             self._file.execute("PRAGMA journal_mode = WAL")
             self._file.execute("PRAGMA synchronous = FULL")
             self._file.execute("PRAGMA secure_delete = ON")  # forgotten reports leave no traces in free pages
             self._file.executescript(TABLES)
-        except sqlite3.Error as cause:
+        except (sqlite3.Error, OSError) as cause:
             message = f"The wallet {Path(path).name!r} cannot be used ({type(cause).__name__}). Name another file."
             raise UsageError(message, code="unusable-wallet") from None
 
