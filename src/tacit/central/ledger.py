@@ -24,6 +24,7 @@ from tacit.central.records import Records
 from tacit.errors import BudgetError, PrivacyError, UsageError
 from tacit.privacy import BudgetLike, decimal_text, parse_epsilon
 from tacit.schema import Schema, Service
+from tacit.transactions import transaction
 
 __all__ = ["Ledger"]
 
@@ -95,21 +96,9 @@ class Ledger:
             message = f"The ledger {self._name!r} {why}. Nothing was spent or released."
             raise PrivacyError(message, code="ledger-busy" if busy else "ledger-damaged") from None
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Write all or nothing, with nobody else writing in between."""
-        self._file.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._file.execute("COMMIT")
-        except BaseException:
-            if self._file.in_transaction:
-                self._file.execute("ROLLBACK")
-            raise
-
     def _prepare(self, wanted: Fraction | None) -> Fraction:
         """Make the tables of a new file; return the budget."""
-        with self._transaction():
+        with transaction(self._file):
             tables = {row[0] for row in self._file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if not tables and wanted is not None:
                 self._file.execute("CREATE TABLE ledger (version INTEGER NOT NULL, epsilon TEXT NOT NULL)")
@@ -176,7 +165,7 @@ class Ledger:
         stamp = self._clock().isoformat(timespec="seconds")
         with self._guarded():
             try:
-                with self._transaction():
+                with transaction(self._file):
                     self._read()
                     before = self._root.cost
                     for one in charges:

@@ -17,6 +17,7 @@ from typing import Any
 
 from tacit.chain import START, Chain, Head, next_line, read_chain
 from tacit.errors import OverloadedError
+from tacit.transactions import transaction
 
 __all__ = ["Log", "hash_of"]
 
@@ -49,15 +50,9 @@ class Log:
             raise OverloadedError(message, code="disk-full") from None
 
     def _add(self, event: str, time: str, details: dict[str, Any]) -> None:
-        self._file.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(self._file):
             line, made = next_line(self._head(), time=time, event=event, details=details)
             self._file.execute("INSERT INTO log VALUES (?, ?, ?)", (made.entries, made.hash, line))
-            self._file.execute("COMMIT")
-        except BaseException:
-            if self._file.in_transaction:
-                self._file.execute("ROLLBACK")
-            raise
 
     def _head(self) -> Head:
         row = self._file.execute("SELECT number, hash FROM log ORDER BY number DESC LIMIT 1").fetchone()

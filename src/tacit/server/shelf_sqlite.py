@@ -23,6 +23,7 @@ from tacit.server.room import has_room
 from tacit.server.shelf import Identity, Pending, Place, Row
 from tacit.server.tombstones import Tombstones
 from tacit.server.versions import migrate
+from tacit.transactions import transaction
 
 __all__ = ["SqliteShelf"]
 
@@ -97,16 +98,11 @@ class SqliteShelf:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Write everything inside, or nothing."""
-        self._writer.execute("BEGIN IMMEDIATE")
         try:
-            yield
-            self._writer.execute("COMMIT")
+            with transaction(self._writer):
+                yield
             for change in self._when_committed:
                 change()
-        except BaseException:
-            if self._writer.in_transaction:
-                self._writer.execute("ROLLBACK")
-            raise
         finally:
             self._when_committed = []
 

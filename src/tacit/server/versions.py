@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from tacit.errors import EngineError
 from tacit.server.tombstones import Tombstones
+from tacit.transactions import transaction
 
 __all__ = ["VERSION", "migrate", "version_of"]
 
@@ -44,16 +45,10 @@ def version_of(file: sqlite3.Connection) -> int:
 def migrate(file: sqlite3.Connection, tombstones: Tombstones) -> None:
     """Bring an inbox to the newest version; refuse one that is newer than this program."""
     while (found := version_of(file)) < VERSION:
-        file.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(file):
             if version_of(file) == found:  # nobody else has taken the step while this one waited
                 STEPS[found - 1](file, tombstones)
                 file.execute(f"PRAGMA user_version = {found + 1}")
-            file.execute("COMMIT")
-        except BaseException:
-            if file.in_transaction:
-                file.execute("ROLLBACK")
-            raise
     if found > VERSION:
         message = f"The store is of version {found}; this program knows {VERSION}. Update tacit."
         raise EngineError(message, code="store-too-new")

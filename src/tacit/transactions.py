@@ -1,0 +1,22 @@
+"""Transactions of SQLite files."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["transaction"]
+
+
+@contextmanager
+def transaction(file: sqlite3.Connection) -> Iterator[None]:
+    """Write everything inside, or nothing, with nobody else writing in between."""
+    file.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        file.execute("COMMIT")
+    except BaseException:
+        if file.in_transaction:  # a full disk may have ended it already
+            file.execute("ROLLBACK")
+        raise
