@@ -130,23 +130,29 @@ def _estimates(columns: Sequence[Formula], sizes: tuple[int, ...], models: Seque
     functionals = _functionals(columns, sizes)
     totals = [0.0] * len(functionals)
     for model in models:
-        totals = [known + model.people * mean for known, mean in zip(totals, model.means(functionals), strict=True)]
+        start = 0
+        for made in columns:  # the totals of a column are of one table, so that an average is one of its values
+            own = slice(start, start := start + len(made.totals))
+            means = model.means(functionals[own])
+            totals[own] = [known + model.people * mean for known, mean in zip(totals[own], means, strict=True)]
     people, start = sum(model.people for model in models), 0
     values, slopes = [], []
     for made in columns:
         own = slice(start, start := start + len(made.totals))
         result = made.evaluate(made.at(totals[own]))
-        slope = Functional(sizes, ())
+        slope = None
         if all(math.isfinite(weight) for weight in result.gradient):
+            slope = Functional(sizes, ())
             for weight, functional in zip(result.gradient, functionals[own], strict=False):
                 slope = slope + functional.scaled(float(weight))
         values.append(result.value)
         slopes.append(slope)
     squares = [0.0] * len(columns)
     for model in models:
-        found = model.errors(slopes)
+        found = model.errors([slope or Functional(sizes, ()) for slope in slopes])
         squares = [known + (model.people * error) ** 2 for known, error in zip(squares, found, strict=True)]
-    return [_Fitted(value, math.sqrt(square), people) for value, square in zip(values, squares, strict=True)]
+    errors = [math.nan if slope is None else math.sqrt(square) for slope, square in zip(slopes, squares, strict=True)]
+    return [_Fitted(value, error, people) for value, error in zip(values, errors, strict=True)]
 
 
 @dataclass(frozen=True)

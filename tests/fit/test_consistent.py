@@ -92,7 +92,7 @@ def odd_ones_out(people: int) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("mechanism", ["am(3)", "hio", "am(2)"])
 def test_views_of_three_attributes_say_more_than_their_pairs(mechanism: str) -> None:
-    """n = 100,000, epsilon 2; within 6.1 unbiased errors, a false alarm of 1e-9; am(2), the mutant, cannot know."""
+    """n = 100,000, epsilon 2; within 6.1 unbiased errors of 500, a false alarm of 1e-9; am(2), the mutant, cannot."""
     columns = odd_ones_out(100_000)
     attributes = [tc.Categorical(name, values=list(range(3 if name == "d" else 2))) for name in columns]
     collection = tc.Collection(tc.Schema([tc.Service("t", key="uid", attributes=attributes)]), 2.0, mechanism=mechanism)
@@ -101,7 +101,7 @@ def test_views_of_three_attributes_say_more_than_their_pairs(mechanism: str) -> 
     db.load(collection.encode(t={"uid": np.arange(100_000)} | columns, rng=tc.insecure_rng(2)))
     answer = ask(db, "SELECT COUNT(*) AS n FROM t WHERE a = 1 AND b = 1 AND c = 1")
     truth = int((columns["a"] & columns["b"] & columns["c"]).sum())
-    near = abs(answer["n"].value - truth) < 6.1 * 700
+    near = abs(answer["n"].value - truth) < 6.1 * 500
     assert near == (mechanism != "am(2)")
     assert any("beyond" in note for note in answer.notes) == (mechanism != "am(2)")
     whole = ask(db, "SELECT a, b, c, COUNT(*) AS n FROM t GROUP BY a, b, c").to_pandas()
@@ -111,6 +111,104 @@ def test_views_of_three_attributes_say_more_than_their_pairs(mechanism: str) -> 
     four = ask(db, "SELECT COUNT(*) AS n FROM t WHERE a = 1 AND b = 1 AND c = 1 AND d <> 0")["n"]
     assert 0 < four.value < answer["n"].value
     assert four.error > 0
+
+
+def stored(
+    columns: dict[str, np.ndarray], attributes: list[object], mechanism: str, epsilon: float = 2.0
+) -> tc.Database:
+    schema = tc.Schema([tc.Service("t", key="uid", attributes=attributes)])  # type: ignore[arg-type]
+    collection = tc.Collection(schema, epsilon, mechanism=mechanism)
+    db = tc.connect()
+    db.create(collection)
+    people = len(next(iter(columns.values())))
+    db.load(collection.encode(t={"uid": np.arange(people)} | columns, rng=tc.insecure_rng(2)))
+    return db
+
+
+@pytest.mark.parametrize("mechanism", ["am(2)", "am(3)", "hio"])
+def test_averages_over_three_conditions_lie_among_the_values_and_groups_add_up(mechanism: str) -> None:
+    source = np.random.default_rng(4)
+    hidden = source.random(20_000)
+    columns = {name: (source.random(20_000) < hidden).astype(np.int64) for name in "abc"}
+    columns["y"] = 2000 + np.floor(16 * hidden).astype(np.int64)
+    attributes = [*(tc.Categorical(name, values=[0, 1]) for name in "abc"), tc.Ordinal("y", 2000, 2015)]
+    db = stored(columns, attributes, mechanism)
+    where = "FROM t WHERE a = 1 AND b = 1 AND c = 1"
+    answer = ask(db, f"SELECT COUNT(*) AS n, AVG(y) AS m, STDDEV(y) AS s, SUM(y) AS t {where}")
+    assert 2000 <= answer["m"].value <= 2015
+    assert 0 <= answer["s"].value <= 7.6
+    assert answer["m"].error < 15, "a year is known to sixteen"
+    assert answer["t"].error < 2016 * 20_000
+    groups = values(ask(db, f"SELECT y, COUNT(*) AS n {where} GROUP BY y"), "n")
+    assert np.isclose(groups.sum(), answer["n"].value)
+    shifted = ask(db, f"SELECT AVG(y - 2000) AS m {where}")["m"]
+    assert np.isclose(shifted.error, answer["m"].error, rtol=1e-3)
+    assert np.isclose(shifted.value + 2000, answer["m"].value)
+
+
+def test_what_no_view_shows_together_has_the_errors_of_its_parts() -> None:
+    source = np.random.default_rng(4)
+    columns = {name: source.integers(0, 2, 20_000) for name in "ab"}
+    answer = ask(
+        stored(columns, [tc.Categorical(name, values=[0, 1]) for name in "ab"], "am(1)"),
+        "SELECT COUNT(*) AS n FROM t WHERE a = 1 AND b = 1",
+    )
+    assert 0 < answer["n"].error < 1_000
+    assert any("independent" in note for note in answer.notes)
+
+
+@pytest.mark.parametrize("size", [12, 40, 300])
+def test_many_categories_have_tables(size: int) -> None:
+    source = np.random.default_rng(4)
+    columns = {"a": source.integers(0, size, 5_000) // 3 * 2 % size, "b": source.integers(0, 2, 5_000)}
+    attributes = [tc.Categorical("a", values=list(range(size))), tc.Categorical("b", values=[0, 1])]
+    db = stored(columns, attributes, "pairs", 4.0)
+    counts = values(ask(db, "SELECT a, COUNT(*) AS n FROM t WHERE b = 1 GROUP BY a"), "n")
+    assert counts.min() >= 0
+    assert np.isclose(counts.sum(), ask(db, "SELECT COUNT(*) AS n FROM t WHERE b = 1")["n"].value, rtol=1e-3)
+
+
+def test_values_finer_than_tables_of_pairs_have_their_own_errors() -> None:
+    source = np.random.default_rng(4)
+    columns = {"x": source.integers(0, 1024, 20_000), "s": source.integers(0, 2, 20_000)}
+    db = stored(columns, [tc.Ordinal("x", 0, 1023), tc.Categorical("s", values=[0, 1])], "pairs")
+    alone = ask(db, "SELECT COUNT(*) AS n FROM t WHERE x = 503")["n"]
+    both = ask(db, "SELECT COUNT(*) AS n FROM t WHERE x = 503 AND s = 1")["n"]
+    assert both.error > alone.error / 4, "half of a value's people cannot be known far better than all of them"
+
+
+def test_errors_of_wide_questions_know_of_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    attributes = [tc.Categorical(name, values=[0, 1]) for name in "abc"]
+    columns = {name: own for name, own in odd_ones_out(20_000).items() if name != "d"}
+    question = "SELECT COUNT(*) AS n FROM t WHERE a = 1 AND b = 1 AND c = 1"
+    whole = ask(stored(columns, attributes, "am(3)"), question)["n"].error
+    for part in ("_one_errors", "wider"):
+        with monkeypatch.context() as patch:
+            if part == "wider":
+                patch.setattr(model.Wider, "error", lambda *_: 0.0)
+            else:
+                patch.setattr(model.Model, "_one_errors", lambda _self, _attribute, weights: np.zeros(len(weights)))
+            assert ask(stored(columns, attributes, "am(3)"), question)["n"].error < 0.99 * whole
+
+
+@pytest.mark.parametrize("mechanism", ["am(3)", "hio"])
+def test_noise_empties_no_cell_and_errors_say_so(mechanism: str) -> None:
+    """All 32 cells of three attributes, 20,000 people, epsilon 1, 5 encodings: each within 6.1 errors, 1e-9 each.
+
+    The mutant, a fifth of the error, is left by some: at 6.1 of its errors, 1.2 of the true ones.
+    """
+    attributes = [tc.Categorical(name, values=list(range(8 if name == "c" else 2))) for name in "abc"]
+    off = []
+    for seed in range(5):
+        source = np.random.default_rng(seed)
+        columns = {name: source.integers(0, 2, 20_000) for name in "ab"}
+        columns["c"] = np.minimum(source.geometric(0.35, 20_000) - 1, 7)
+        db = stored(columns, attributes, mechanism, 1.0)
+        for a, b, c, n in ask(db, "SELECT a, b, c, COUNT(*) AS n FROM t GROUP BY a, b, c"):
+            truth = ((columns["a"] == a) & (columns["b"] == b) & (columns["c"] == c)).sum()
+            off.append(abs(n.value - truth) / n.error)
+    assert max(off) < 6.1
+    assert 5 * max(off) > 6.1
 
 
 def test_answers_are_marked_and_explained(shop: tc.Database) -> None:

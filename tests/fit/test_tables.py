@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from tacit.decode.functional import Functional
 from tacit.errors import LayoutError
 from tacit.fit.classes import classes, rake
 from tacit.fit.entropy import near
+from tacit.fit.joint import Joint, widest
 from tacit.fit.smooth import Axis
 from tacit.fit.table import Fit, fit_table
 from tacit.fit.views import Observed, see
@@ -170,12 +173,47 @@ def test_raking_keeps_marginals(source: np.random.Generator) -> None:
     assert np.allclose(raked.sum(0), columns)
 
 
-def test_classes_keep_the_mean(source: np.random.Generator) -> None:
-    vector, weights = source.normal(size=50), source.dirichlet(np.ones(50))
+def test_classes_are_of_values_that_are_alike(source: np.random.Generator) -> None:
+    vectors, weights = source.normal(size=(2, 50)), source.dirichlet(np.ones(50))
     for most in (2, 5, 50):
-        member, means = classes(vector, weights, most)
-        assert len(means) <= most
-        assert np.isclose(means @ np.bincount(member, weights), vector @ weights)
-    member, means = classes(np.array([0.0, 1.0, 1.0, 0.0]), np.full(4, 0.25), 2)
-    assert member.tolist() == [0, 1, 1, 0]
-    assert means.tolist() == [0.0, 1.0]
+        held = classes(vectors, weights, most)
+        assert len(held) <= most
+        assert (held.sum(axis=0) == 1).all()
+    assert classes(np.array([[0.0, 1.0, 1.0, 0.0]]), np.full(4, 0.25), 2).tolist() == [[1, 0, 0, 1], [0, 1, 1, 0]]
+    both = classes(np.array([[0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0]]), np.full(4, 0.25), 9)
+    assert both.tolist() == [[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 0]]
+
+
+def test_parts_of_a_total_foretell_how_it_moves_with_what_is_given(source: np.random.Generator) -> None:
+    """Tables of pairs, of a triple and of single attributes are tilted a little; the parts say by how much."""
+    sizes, wide = (2, 3, 2, 2), (0, 1, 2)
+    truth = source.dirichlet(np.full(24, 3.0)).reshape(sizes)
+    pairs = {one: truth.sum(axis=tuple({0, 1, 2, 3} - set(one))) for one in itertools.combinations(range(4), 2)}
+    seen = truth.sum(axis=3)
+    functional = Functional.constant(sizes)
+    for i, size in enumerate(sizes):
+        functional = functional * Functional.of(sizes, i, source.random(size))
+    functional = functional + Functional.of(sizes, 1, source.random(3))
+    held, values = tuple(np.eye(size) for size in sizes), tuple(np.ones(size) for size in sizes)
+    joint = Joint((0, 1, 2, 3), held, values, widest(sizes, pairs, {wide: lambda _: seen}))
+    assert joint.mean(functional) == pytest.approx(joint.of(functional).mean(functional))
+    parts = joint.parts(functional, [wide])
+
+    def tilted(one: tuple[int, ...], size: float) -> np.ndarray:
+        table = pairs[one] if len(one) == 2 else seen
+        tilt = np.ones(())
+        for k in one:
+            direction = np.array([1.0, -1.0, 0.0][: sizes[k]])
+            tilt = np.multiply.outer(tilt, direction)
+        return table + size * tilt
+
+    for one in ((0, 1), (0, 3), (2, 3), wide):
+        both = []
+        for size in (1e-4, -1e-4):
+            moved = pairs | {one: tilted(one, size)} if len(one) == 2 else pairs
+            triple = tilted(one, size) if len(one) == 3 else seen
+            table = widest(sizes, moved, {wide: lambda _, triple=triple: triple})  # type: ignore[misc]
+            both.append(Joint((0, 1, 2, 3), held, values, table).mean(functional))
+        foretold = float((parts[one] * (tilted(one, 1.0) - tilted(one, 0.0))).sum())
+        found = (both[0] - both[1]) / 2e-4
+        assert found == pytest.approx(foretold, rel=0.05, abs=0.01 * abs(functional(np.array([1, 1, 1, 1]))))

@@ -1,13 +1,12 @@
 """Values in classes, and tables with given sums.
 
-For questions over three attributes and more, each attribute is cut into **classes** of values that the question treats
-alike, inside and outside of a range, say: the table of maximum entropy over classes is small.
+For questions over attributes whose joint table would be large, each is cut into **classes** of values that the question
+treats alike, inside and outside of a range, say: the table of maximum entropy over classes is small.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.decode.functional import Vector
 
@@ -18,17 +17,20 @@ SETTLED = 1e-9
 TINY = 1e-300
 
 
-def classes(vector: Vector, weights: Vector, most: int) -> tuple[npt.NDArray[np.int64], Vector]:
-    """Return each value's class, and each class's mean; values that differ share a class where there are too many."""
-    distinct, member = np.unique(vector, return_inverse=True)
-    if len(distinct) > most:
-        mass = np.bincount(member, weights, minlength=len(distinct))
+def classes(vectors: Vector, weights: Vector, most: int) -> Vector:
+    """Return classes x values, 1 where a class holds a value: those on which all vectors are alike.
+
+    Where there are too many, neighbours in the order of the vectors share a class, of about the same weight.
+    """
+    distinct, member = np.unique(vectors, axis=1, return_inverse=True)
+    member = member.ravel()
+    if distinct.shape[1] > most:
+        mass = np.bincount(member, weights, minlength=distinct.shape[1])
         before = (np.cumsum(mass) - mass / 2) / max(mass.sum(), TINY)
         member = np.minimum((before * most).astype(np.int64), most - 1)[member]
         member = np.unique(member, return_inverse=True)[1]
-    mass = np.bincount(member, weights)
-    means = np.bincount(member, weights * vector) / np.maximum(mass, TINY)
-    return member, np.where(mass > 0, means, 0.0)
+    held: Vector = (member == np.arange(member.max() + 1)[:, None]).astype(np.float64)
+    return held
 
 
 def rake(table: Vector, rows: Vector, columns: Vector) -> Vector:

@@ -1,103 +1,157 @@
-"""Tables of three attributes and more: of maximum entropy, with what views that show so many say beyond pairs.
+"""Tables of three attributes and more: of maximum entropy, given all pairs and what wider views say beyond them.
 
-Views that show three attributes together also say how these depend on each other beyond what their pairs tell. The
-means of `tacit.marginals`, shrunk as far as noise says, give a table of them; it is raked to the fitted pairs, so that
-sums agree, and takes the place of the pairs among what the table of maximum entropy must have.
+Attributes are cut into **groups** of values: the cells of the tables of pairs, or, where these are too many, the
+classes of values that a question treats alike.
+
+The error of a total follows from those of the tables it is made of. In a table of maximum entropy, a small change of
+what is given changes a total as the same change would change the total's **projection**: the sum of functions of one
+attribute, of two, and of the wider sets that is nearest to its weights, under the table. So the error has a part for
+each function, from the fit that the function is read from.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from functools import cached_property, reduce
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
-from tacit.decode.functional import Vector
-from tacit.layouts import Levels
-from tacit.marginals.basis import synthesis
-from tacit.marginals.coefficients import Shape, along, subsets
+from tacit.decode.functional import Functional, Term, Vector
+from tacit.marginals.coefficients import along
 from tacit.marginals.entropy import maximum_entropy
-from tacit.marginals.model import Model
-from tacit.marginals.views import ViewTable
 
-__all__ = ["Faces", "Wider", "contracted", "shifted", "widest"]
+__all__ = ["Beyond", "Faces", "Joint", "widest"]
 
 Faces = Mapping[tuple[int, ...], Vector]
 """Tables of some axes of a larger table."""
 
-MOST_NUMBERS = 2**17
-"""Means of products that are shrunk together: a second or two."""
+Beyond = Callable[[Vector], Vector]
+"""From what pairs foretell of a wider table to the table."""
 
-LEAST = 1e-3
-"""Share of the table of maximum entropy in one that may have empty cells."""
+ROUNDS = 12
+"""Rounds in which functions are fitted to a total's weights, each to what the others leave."""
 
+EMPTY = 1e-9
+"""Share of an even table in one that weights are projected under: cells where nobody is have their errors, too."""
 
-class Wider:
-    """What the views of a service say about three attributes and more."""
-
-    def __init__(self, levels: Sequence[Levels], seen: Sequence[ViewTable]) -> None:
-        self._levels, self._seen = tuple(levels), seen
-
-    @cached_property
-    def _model(self) -> Model | None:
-        """The shrunk means of all views; None if no view shows three attributes, or they are too many."""
-        sets = {one for view in self._seen for one in subsets(view.shown.attributes)}
-        numbers = sum(math.prod(self._levels[i].size - 1 for i in one) for one in sets)
-        if max(map(len, sets), default=0) < 3 or numbers > MOST_NUMBERS:
-            return None
-        shape = Shape(self._levels, tuple(view.shown for view in self._seen))
-        return Model(shape, [view.table for view in self._seen], [float(view.reports) for view in self._seen])
-
-    def faces(self, attributes: Sequence[int]) -> list[tuple[int, ...]]:
-        """Return the largest sets of three and more among these attributes that views show."""
-        return [face for face in self._model.means.faces(attributes) if len(face) > 2] if self._model else []
-
-    def table(self, face: tuple[int, ...], matrices: Sequence[Vector], *, alone: bool) -> Vector:
-        """Return the table of a face, alone or of a larger table, its values summed by a matrix of each attribute."""
-        model = cast("Model", self._model)
-        return along(model.frequencies(face) if alone else model.face(face), matrices)
-
-    def error(self, face: tuple[int, ...], vectors: Sequence[Vector]) -> float:
-        """Return the error of the mean of a product, as far as it depends on three attributes and more."""
-        means = cast("Model", self._model).means
-        sides = [vector @ synthesis(self._levels[i]) for i, vector in zip(face, vectors, strict=True)]
-        weights = reduce(np.multiply.outer, sides)
-        order = sum(index > 0 for index in np.indices(weights.shape))
-        variances = means.variances[means.shape.keys(face, weights.shape)]
-        known = (order > 2) & np.isfinite(variances)
-        return math.sqrt(float((weights[known] ** 2 * variances[known]).sum()))
+SETTLED, TINY = 1e-9, 1e-300
 
 
-def widest(sizes: Sequence[int], pairs: Faces, wider: Faces) -> Vector:
+def widest(sizes: Sequence[int], pairs: Faces, wider: Mapping[tuple[int, ...], Beyond]) -> Vector:
     """Return the table of maximum entropy that has these tables of pairs, and wider ones raked to them."""
     faces: dict[tuple[int, ...], Vector] = {}
-    for axes, seen in wider.items():
-        own = [sizes[axis] for axis in axes]
-        inside = [(pair, table) for pair, table in pairs.items() if set(pair) <= set(axes)]
-        places = [tuple(axes.index(axis) for axis in pair) for pair, _ in inside]
-        given = [table for _, table in inside]
-        even = maximum_entropy(own, places, given).table
-        faces[axes] = maximum_entropy(own, places, given, (1 - LEAST) * seen + LEAST * even).table
+    for axes, beyond in wider.items():
+        inside = {pair: table for pair, table in pairs.items() if set(pair) <= set(axes)}
+        places = [tuple(axes.index(axis) for axis in pair) for pair in inside]
+        own, given = [sizes[axis] for axis in axes], list(inside.values())
+        seen = beyond(maximum_entropy(own, places, given).table)
+        faces[axes] = maximum_entropy(own, places, given, seen).table
     faces |= {pair: table for pair, table in pairs.items() if not any(set(pair) <= set(axes) for axes in wider)}
     return maximum_entropy(sizes, list(faces), list(faces.values())).table
 
 
-def contracted(table: Vector, vectors: Sequence[Vector]) -> float:
-    """Return the mean of a product of vectors, one of each axis."""
-    for vector in reversed(vectors):
-        table = table @ vector
-    return float(table)
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A table over groups of values of some attributes."""
+
+    attributes: tuple[int, ...]
+    held: tuple[Vector, ...]
+    """For each attribute, groups x values: 1 where a group holds a value."""
+
+    values: tuple[Vector, ...]
+    """For each attribute, the share of each value."""
+
+    table: Vector
+
+    def mean(self, functional: Functional) -> float:
+        """Return the mean of a functional over people."""
+        total = 0.0
+        for term in functional.terms:
+            found = self.table
+            for vector in reversed(self._vectors(term)):
+                found = found @ vector
+            total += term.coefficient * float(found)
+        return total
+
+    def _vectors(self, term: Term) -> list[Vector]:
+        """Return the mean of a term's factor within each group; 1 where it has none."""
+        found = []
+        for attribute, held, values in zip(self.attributes, self.held, self.values, strict=True):
+            if attribute not in term.factors:
+                found.append(np.ones(len(held)))
+                continue
+            mass, count = held @ values, held.sum(axis=1)
+            summed = held @ (values * term.factors[attribute])
+            plain = held @ term.factors[attribute] / np.maximum(count, 1)
+            found.append(np.where(mass > 0, summed / np.where(mass > 0, mass, 1.0), plain))
+        return found
+
+    def of(self, functional: Functional) -> Joint:
+        """Return the table over the groups that a functional tells apart, which are few."""
+        sides: list[list[Vector]] = [[] for _ in self.attributes]
+        for term in functional.terms:
+            for side, vector in zip(sides, self._vectors(term), strict=True):
+                side.append(vector)
+        merged = []
+        for side in sides:
+            member = np.unique(np.round(np.array(side), 12), axis=1, return_inverse=True)[1].ravel()
+            merged.append((member == np.arange(member.max() + 1)[:, None]).astype(np.float64))
+        held = tuple(own @ before for own, before in zip(merged, self.held, strict=True))
+        return Joint(self.attributes, held, self.values, along(self.table, merged))
+
+    def parts(self, functional: Functional, wider: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], Vector]:
+        """Return the projection of a functional: functions of single axes, of pairs, and of the wider sets of axes."""
+        table = self.table + EMPTY / self.table.size
+        axes = range(table.ndim)
+        sets = [*((axis,) for axis in axes), *combinations(axes, 2), *wider]
+        inside = {one: table.sum(axis=_others(one, table.ndim)) for one in sets}
+        found = {one: np.zeros(own.shape) for one, own in inside.items()}
+        left = sum((term.coefficient * _outer(self._vectors(term)) for term in functional.terms), np.zeros(table.shape))
+        left = left - float((left * table).sum())
+        enough = SETTLED * float(np.abs(left).max())
+        for _ in range(ROUNDS):
+            if float(np.abs(left).max()) <= enough:
+                break
+            for one in sets:
+                mean = (left * table).sum(axis=_others(one, table.ndim)) / inside[one]
+                found[one] += mean
+                left = left - _spread(mean, one, table.ndim)
+        for larger in reversed(sets):  # what a smaller set can say is left to it
+            for one in sets[: sets.index(larger)]:
+                if set(one) < set(larger):
+                    places = tuple(larger.index(axis) for axis in one)
+                    others = _others(places, len(larger))
+                    mean = (found[larger] * inside[larger]).sum(axis=others) / inside[one]
+                    found[one] += mean
+                    found[larger] = found[larger] - _spread(mean, places, len(larger))
+        return found
+
+    def within(self, functional: Functional, axis: int) -> Vector:
+        """Return how the mean of a functional depends on the values of an attribute, beyond their groups."""
+        attribute, held = self.attributes[axis], self.held[axis]
+        found = np.zeros(held.shape[1])
+        for term in functional.terms:
+            if attribute in term.factors:
+                vectors = self._vectors(term)
+                rest = _outer([np.ones(len(own)) if k == axis else own for k, own in enumerate(vectors)])
+                others = _others((axis,), self.table.ndim)
+                mean = (rest * self.table).sum(axis=others) / np.maximum(self.table.sum(axis=others), TINY)
+                found += term.coefficient * (mean @ held) * (term.factors[attribute] - vectors[axis] @ held)
+        return found
 
 
-def shifted(table: Vector, vectors: Sequence[Vector], error: float) -> Vector:
-    """Return a table whose mean product is larger by an error, or as near to it as cells stay positive."""
-    tilts = []
-    for axis, vector in enumerate(vectors):
-        own = table.sum(axis=tuple(k for k in range(table.ndim) if k != axis))
-        tilts.append(own * (vector - own @ vector))
-    tilt = reduce(np.multiply.outer, tilts)
-    gain = contracted(tilt, vectors)
-    moved: Vector = np.maximum(table + tilt * (error / gain if gain else 0.0), table / 10)
-    return moved
+def _outer(vectors: Sequence[Vector]) -> Vector:
+    product = np.ones(())
+    for vector in vectors:
+        product = np.multiply.outer(product, vector)
+    return product
+
+
+def _others(axes: Sequence[int], count: int) -> tuple[int, ...]:
+    return tuple(axis for axis in range(count) if axis not in axes)
+
+
+def _spread(function: Vector, axes: Sequence[int], count: int) -> Vector:
+    """Return a function of some axes as one of all of them."""
+    return function[tuple(slice(None) if axis in axes else None for axis in range(count))]

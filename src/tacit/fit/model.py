@@ -10,8 +10,8 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -20,10 +20,12 @@ from tacit.contract import ServiceContract
 from tacit.decode.functional import Functional, Term, Vector
 from tacit.errors import UnanswerableError
 from tacit.fit.classes import classes, rake
-from tacit.fit.joint import Faces, Wider, contracted, shifted, widest
+from tacit.fit.joint import Beyond, Joint, widest
 from tacit.fit.smooth import Axis
 from tacit.fit.table import Fit, fit_table
-from tacit.fit.views import between, see
+from tacit.fit.views import see
+from tacit.fit.wider import Wider
+from tacit.marginals.coefficients import along
 from tacit.marginals.views import Counts, view_tables
 from tacit.schema import Ordinal
 
@@ -35,10 +37,8 @@ ONE_CELLS, PAIR_CELLS = 2048, 128
 JOINT_CELLS, MOST_CLASSES = 2**18, 16
 """Cells of a table of maximum entropy, and classes of one of its attributes."""
 
-WHOLE_CELLS = 2**16
-"""Cells of a table that is kept whole, so that all answers from it add up; larger ones are made for each question."""
-
-TINY = 1e-300
+WHOLE_WORK, MOST_AXES = 2**19, 12
+"""Cells times tables of a table that is kept whole, so that all answers from it add up, and its attributes at most."""
 
 WEAK = 2.0
 """Parameters below which reports have told next to nothing of a table."""
@@ -56,47 +56,72 @@ class Model:
         self._seen = view_tables(service, counts)
         self._ones: dict[int, tuple[Fit, Vector]] = {}
         self._pairs: dict[tuple[int, int], tuple[Fit, Vector]] = {}
-        self._joints: dict[tuple[int, ...], Vector | None] = {}
+        self._joints: dict[tuple[int, ...], Joint] = {}
         self.wider = Wider(service.levels, self._seen)
         self._door = threading.RLock()
 
     def means(self, functionals: Sequence[Functional]) -> list[float]:
-        """Return the mean of each functional over people."""
-        return [sum(self._term(term) for term in functional.terms) for functional in functionals]
+        """Return the mean of each functional over people, all from one table."""
+        attributes = {i for functional in functionals for i in functional.attributes}
+        if len(attributes) > 1:
+            joint = self._joint(functionals)
+            return [joint.mean(functional) for functional in functionals]
+        shares = {i: self._values(i) for i in attributes}
+        return [sum(_alone(term, shares) for term in functional.terms) for functional in functionals]
 
     def errors(self, functionals: Sequence[Functional]) -> list[float]:
         """Return the standard error of each functional's mean."""
         found = [0.0] * len(functionals)
         together: dict[tuple[int, ...], list[int]] = {}
         for place, functional in enumerate(functionals):
-            if len(functional.attributes) > 2:
-                found[place] = sum(self._joint_error(term) for term in functional.terms)
-            elif functional.attributes:
+            if functional.attributes:
                 together.setdefault(functional.attributes, []).append(place)
         for attributes, places in together.items():
             for start in range(0, len(places), AT_ONCE):
                 part = places[start : start + AT_ONCE]
-                directions = np.stack([self._direction(functionals[place], attributes) for place in part])
-                for place, error in zip(part, self._errors(attributes, directions), strict=True):
+                asked = [functionals[place] for place in part]
+                for place, error in zip(part, self._errors(attributes, asked), strict=True):
                     found[place] = float(error)
         return found
 
-    def _errors(self, attributes: tuple[int, ...], directions: Vector) -> Vector:
-        """Return the errors of sums of cells: for a pair, of what each attribute says by itself, and of the rest."""
+    def _errors(self, attributes: tuple[int, ...], functionals: Sequence[Functional]) -> Vector:
+        """Return the errors of functionals of the same attributes: those of their parts, from the fits of these."""
         if len(attributes) == 1:
-            return self.one(attributes[0])[0].errors(directions)
-        fit, table = self.pair((attributes[0], attributes[1]))
-        mean = (directions * table).sum((1, 2), keepdims=True)
-        square, rest = np.zeros(len(directions)), directions + mean
-        for axis, attribute in enumerate(attributes):
-            other = 2 - axis
-            own = table.sum(1 - axis, keepdims=True)
-            alone = (directions * table).sum(other, keepdims=True) / np.maximum(own, TINY)
-            depths = self._depth(attribute, ONE_CELLS), self._depth(attribute, PAIR_CELLS)
-            finer = alone.reshape(len(directions), -1) @ between(self.service.levels[attribute], *depths)
-            square += self.one(attribute)[0].errors(finer[:, :, None]) ** 2
-            rest = rest - alone
-        return cast("Vector", np.sqrt(square + fit.errors(rest) ** 2))
+            [i] = attributes
+            told = [[term.coefficient * term.factors[i] for term in own.terms if term.factors] for own in functionals]
+            return self._one_errors(i, [np.sum(vectors, axis=0) for vectors in told])
+        square = np.zeros(len(functionals))
+        functions: dict[tuple[int, ...], list[Vector]] = {}
+        for place, functional in enumerate(functionals):
+            joint = self._joint([functional]).of(functional)
+            faces = [tuple(map(joint.attributes.index, face)) for face in self.wider.faces(joint.attributes)]
+            for one, function in joint.parts(functional, faces).items():
+                own, held = tuple(joint.attributes[axis] for axis in one), [joint.held[axis].T for axis in one]
+                if len(own) == 1:
+                    functions.setdefault(own, []).append(held[0] @ function + joint.within(functional, one[0]))
+                elif len(own) == 2 and not self.together(own):
+                    continue  # they are taken as independent
+                elif len(own) == 2:
+                    cells = [self._cells(i) @ values for i, values in zip(own, held, strict=True)]
+                    functions.setdefault(own, []).append(along(function, cells))
+                else:
+                    square[place] += self.wider.error(own, along(function, held)) ** 2
+        for own, weights in functions.items():
+            errors = self._one_errors(own[0], weights) if len(own) == 1 else self._fit(own).errors(np.stack(weights))
+            square += errors**2
+        return cast("Vector", np.sqrt(square))
+
+    def _one_errors(self, attribute: int, weights: Sequence[Vector]) -> Vector:
+        """Return the errors of weighted sums of an attribute's values."""
+        level = self.service.levels[attribute][self._depth(attribute, ONE_CELLS)]
+        directions = np.stack(weights) @ level.matrix().T / np.bincount(level.table())
+        return self.one(attribute)[0].errors(directions[:, :, None])
+
+    def _cells(self, attribute: int) -> Vector:
+        """Return cells of the tables of pairs x values: 1 / the values of a cell where it holds one."""
+        level = self.service.levels[attribute][self._depth(attribute, PAIR_CELLS)]
+        found: Vector = level.matrix() / np.bincount(level.table())[:, None]
+        return found
 
     def how(self, attributes: tuple[int, ...]) -> str:
         """Return how the table of one or two attributes was fitted."""
@@ -165,114 +190,65 @@ class Model:
         made: Vector = level.matrix() * self._values(attribute)
         return made
 
-    def _averaged(self, attribute: int, vector: Vector) -> Vector:
-        """Return the mean of a vector within each cell of the tables of pairs."""
+    def _averaged(self, attribute: int, vectors: Vector) -> Vector:
+        """Return the means of vectors, one or in rows, within each cell of the tables of pairs."""
         within = self._within(attribute)
         whole = within.sum(axis=1)
-        level = self.service.levels[attribute][self._depth(attribute, PAIR_CELLS)]
-        plain = level.matrix() @ vector / np.bincount(level.table())
-        found: Vector = np.where(whole > 0, within @ vector / np.where(whole > 0, whole, 1.0), plain)
+        plain = vectors @ self._cells(attribute).T
+        found: Vector = np.where(whole > 0, vectors @ within.T / np.where(whole > 0, whole, 1.0), plain)
         return found
 
-    def _term(self, term: Term) -> float:
-        attributes = tuple(sorted(term.factors))
-        if not attributes:
-            return term.coefficient
-        if len(attributes) == 1:
-            return term.coefficient * float(term.factors[attributes[0]] @ self._values(attributes[0]))
-        if len(attributes) == 2:
-            left, right = (self._averaged(i, term.factors[i]) for i in attributes)
-            return term.coefficient * float(left @ self.table(attributes) @ right)
-        table = self._joint(attributes)
-        if table is None:
-            return term.coefficient * self._classes(term).value({})
-        return term.coefficient * contracted(table, [self._averaged(i, term.factors[i]) for i in attributes])
+    def _joint(self, functionals: Sequence[Functional]) -> Joint:
+        """Return a table for some functionals: of all attributes if it is small, else of theirs, or of classes."""
+        own = tuple(sorted({i for functional in functionals for i in functional.attributes}))
+        if len(own) == 2:
+            return self._whole(own)
+        for attributes in (tuple(range(len(self.service.levels))), own):
+            cells = [self.service.levels[i][self._depth(i, PAIR_CELLS)].cells for i in attributes]
+            faces = math.comb(len(attributes), 2) + len(self.wider.faces(attributes)) if len(cells) <= MOST_AXES else 0
+            if faces and math.prod(cells) * faces <= WHOLE_WORK:
+                return self._whole(attributes)
+        return self._made(own, self._classes(own, functionals))
 
-    def _direction(self, functional: Functional, attributes: tuple[int, ...]) -> Vector:
-        """Return a functional of one or two attributes as weights of the cells of their table."""
-        total = np.zeros(self._fit(attributes).table.shape)
-        for term in functional.terms:
-            vectors = [term.factors.get(i, np.ones(functional.sizes[i])) for i in attributes]
-            if len(attributes) == 1:
-                level = self.service.levels[attributes[0]][self._depth(attributes[0], ONE_CELLS)]
-                sides = [level.matrix() @ vectors[0] / np.bincount(level.table()), np.ones(1)]
-            else:
-                sides = [self._averaged(i, vector) for i, vector in zip(attributes, vectors, strict=True)]
-            total += term.coefficient * np.multiply.outer(*sides)
-        return total
-
-    def _joint(self, attributes: tuple[int, ...]) -> Vector | None:
-        """Return the table of three attributes and more in the cells of tables of pairs; None if it is too large."""
+    def _whole(self, attributes: tuple[int, ...]) -> Joint:
+        """Return the table of some attributes in the cells of tables of pairs."""
         with self._door:
             if attributes not in self._joints:
-                depths = [self.service.levels[i][self._depth(i, PAIR_CELLS)] for i in attributes]
-                sizes, table = [level.cells for level in depths], None
-                if math.prod(sizes) <= WHOLE_CELLS:
-                    places = itertools.combinations(range(len(attributes)), 2)
-                    pairs: Faces = {(a, b): self.table((attributes[a], attributes[b])) for a, b in places}
-                    table = widest(sizes, pairs, self._wider(attributes, [level.matrix() for level in depths]))
-                self._joints[attributes] = table
+                cells = [self.service.levels[i][self._depth(i, PAIR_CELLS)].matrix() for i in attributes]
+                self._joints[attributes] = self._made(attributes, cells)
             return self._joints[attributes]
 
-    def _wider(self, attributes: tuple[int, ...], matrices: Sequence[Vector]) -> dict[tuple[int, ...], Vector]:
-        """Return what views say about three of these attributes and more, by their places, summed by matrices."""
-        found = {}
-        for face in self.wider.faces(attributes):
-            places = tuple(map(attributes.index, face))
-            own = [matrices[place] for place in places]
-            found[places] = self.wider.table(face, own, alone=len(face) == len(attributes))
-        return found
-
-    def _classes(self, term: Term) -> _Classes:
-        """Return a term's table in classes of values."""
-        attributes = tuple(sorted(term.factors))
-        most = max(2, min(MOST_CLASSES, int(JOINT_CELLS ** (1 / len(attributes)))))
-        cut = [classes(term.factors[i], self._values(i), most) for i in attributes]
-        sizes = [len(means) for _, means in cut]
-        if math.prod(sizes) > JOINT_CELLS:
-            message = f"{len(attributes)} attributes at once are too many for maximum entropy. Ask for fewer of them."
-            raise UnanswerableError(message)
-        held = [
-            (member == np.arange(size)[:, None]).astype(np.float64)
-            for (member, _), size in zip(cut, sizes, strict=True)
-        ]
-        shares = [np.stack([self._averaged(i, row) for row in rows]) for i, rows in zip(attributes, held, strict=True)]
+    def _made(self, attributes: tuple[int, ...], held: Sequence[Vector]) -> Joint:
+        """Return the table of maximum entropy over given groups of values."""
+        values = tuple(self._values(i) for i in attributes)
+        sides = [self._averaged(i, own) for i, own in zip(attributes, held, strict=True)]
         pairs: dict[tuple[int, ...], Vector] = {
-            (a, b): shares[a] @ self.table((attributes[a], attributes[b])) @ shares[b].T
+            (a, b): sides[a] @ self.table((attributes[a], attributes[b])) @ sides[b].T
             for a, b in itertools.combinations(range(len(attributes)), 2)
         }
-        return _Classes(sizes, [means for _, means in cut], pairs, self._wider(attributes, held))
+        wider: dict[tuple[int, ...], Beyond] = {}
+        for face in self.wider.faces(attributes):
+            places = tuple(map(attributes.index, face))
+            groups, shares = [held[place] for place in places], [values[place] for place in places]
+            wider[places] = partial(self.wider.table, face, held=groups, values=shares)
+        return Joint(attributes, tuple(held), values, widest([len(own) for own in held], pairs, wider))
 
-    def _joint_error(self, term: Term) -> float:
-        """Return the error of a term: of three attributes and more, from those of its tables, one by one."""
-        attributes = tuple(sorted(term.factors))
-        if len(attributes) < 3:
-            return self.errors([Functional(tuple(levels.size for levels in self.service.levels), (term,))])[0]
-        cut = self._classes(term)
-        value, square = cut.value({}), 0.0
-        for places, table in (cut.pairs | cut.wider).items():
-            mine = {attributes[k]: term.factors[attributes[k]] for k in places}
-            if len(places) == 2:
-                sizes = tuple(levels.size for levels in self.service.levels)
-                error = self.errors([Functional(sizes, (Term(1.0, mine),))])[0]
-            else:
-                error = self.wider.error(tuple(mine), list(mine.values()))
-            moved = shifted(table, [cut.means[k] for k in places], error)
-            square += (cut.value({places: moved}) - value) ** 2
-        return abs(term.coefficient) * math.sqrt(square)
+    def _classes(self, attributes: tuple[int, ...], functionals: Sequence[Functional]) -> list[Vector]:
+        """Return groups of values that functionals treat alike."""
+        most = max(2, min(MOST_CLASSES, int(JOINT_CELLS ** (1 / len(attributes)))))
+        held = []
+        for attribute in attributes:
+            terms = [term for functional in functionals for term in functional.terms]
+            vectors = [term.factors[attribute] for term in terms if attribute in term.factors]
+            held.append(classes(np.unique(vectors, axis=0), self._values(attribute), most))
+        if math.prod(len(own) for own in held) > JOINT_CELLS:
+            message = f"{len(attributes)} attributes at once are too many for maximum entropy. Ask for fewer of them."
+            raise UnanswerableError(message)
+        return held
 
 
-@dataclass(frozen=True, eq=False)
-class _Classes:
-    """Classes of the values of some attributes: how many, their means, and the tables of pairs and more."""
-
-    sizes: list[int]
-    means: list[Vector]
-    pairs: dict[tuple[int, ...], Vector]
-    wider: dict[tuple[int, ...], Vector]
-
-    def value(self, moved: Faces) -> float:
-        """Return the mean of the product, with some tables replaced."""
-        pairs = {places: moved.get(places, table) for places, table in self.pairs.items()}
-        wider = {places: moved.get(places, table) for places, table in self.wider.items()}
-        return contracted(widest(self.sizes, pairs, wider), self.means)
+def _alone(term: Term, shares: Mapping[int, Vector]) -> float:
+    """Return the mean of a term of one attribute or none."""
+    for attribute, vector in term.factors.items():
+        return term.coefficient * float(vector @ shares[attribute])
+    return term.coefficient

@@ -147,6 +147,6 @@ def _objective(observed: Observed, table: Vector, precision: Vector, theta: Vect
 def _information(observed: Observed, tangents: Vector) -> Vector:
     """Return what the data say about the coefficients: their precision matrix."""
     stacked = np.moveaxis(tangents.reshape(*observed.shape, -1), -1, 0)
-    seen = (observed.sums(stacked) * np.sqrt(observed.weight)).reshape(len(stacked), -1)
+    seen = (observed.sums(stacked) * np.sqrt(observed.weight)).reshape(len(stacked), observed.weight.size)
     made: Vector = seen @ seen.T
     return made

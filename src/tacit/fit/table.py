@@ -48,7 +48,10 @@ class Fit:
     told: float
     """How many parameters the reports told: near 0, the table is what was assumed."""
     doubt: float = np.inf
-    """The least strength that the data do not speak against: errors are of fits as loose as that."""
+    """The least strength that the data do not speak against: errors are of fits as loose as that.
+
+    A record at least, which is all that is possible; infinite where the data have told nothing at all.
+    """
 
     @property
     def is_smooth(self) -> bool:
@@ -108,7 +111,7 @@ class Fit:
         Sums over cells of nested levels have the same eigenvectors, if cells of a level are of one size; else nearly.
         """
         rows, columns = self.observed.rows, self.observed.columns
-        left, right = (np.linalg.eigh(side.T @ side)[1] for side in (rows, columns))
+        left, right = (_eigenvectors(side.T @ side) for side in (rows, columns))
         return left, right, ((rows @ left) ** 2).T @ self.observed.weight @ (columns @ right) ** 2
 
     def _seen(self, shifts: Vector) -> Vector:
@@ -144,8 +147,15 @@ def fit_table(
                 break
             last = judged
     chain = tried["base" if found.start is bare else "smooth"]
-    loose = [strength for strength, criterion, chance in chain if criterion <= plain + DOUBT * chance]
-    return replace(found, doubt=min([found.strength, *loose]))
+    loose = [strength for strength, criterion, chance in chain if chance >= 1 and criterion <= plain + DOUBT * chance]
+    return replace(found, doubt=max(1.0, min([found.strength, *loose])))
+
+
+def _eigenvectors(square: Vector) -> Vector:
+    """Return the eigenvectors of a matrix, which are known for one level alone, of however many categories."""
+    plain = np.count_nonzero(square) == np.count_nonzero(np.diag(square))
+    found: Vector = np.eye(len(square)) if plain else np.linalg.eigh(square)[1]
+    return found
 
 
 def _left(smooth_parameters: float, took: float, cells: int) -> float:

@@ -16,7 +16,7 @@ from tacit.decode.functional import Vector
 from tacit.layouts import Levels
 from tacit.marginals.views import ViewTable
 
-__all__ = ["Observed", "between", "see"]
+__all__ = ["Observed", "see"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ def see(
             traces[trace] = before + precision, total + precision * table
     used = [sorted({trace[k] for trace in traces} or {finest}) for k, finest in enumerate(depths)]  # or nobody reported
     stacks = [
-        np.concatenate([between(levels[i], finest, depth) for depth in own])
+        np.concatenate([_between(levels[i], finest, depth) for depth in own])
         for i, finest, own in zip(attributes, depths, used, strict=True)
     ]
     first = [_starts(levels[i], own) for i, own in zip(attributes, used, strict=True)]
@@ -99,11 +99,11 @@ def _summed(levels: Sequence[Levels], view: ViewTable, attributes: tuple[int, ..
         if attribute not in attributes:
             table = table.sum(axis=axis)
         elif depth > (finest := depths[attributes.index(attribute)]):
-            table = np.moveaxis(np.tensordot(between(levels[attribute], depth, finest), table, (1, axis)), 0, axis)
+            table = np.moveaxis(np.tensordot(_between(levels[attribute], depth, finest), table, (1, axis)), 0, axis)
     return table
 
 
-def between(levels: Levels, fine: int, coarse: int) -> Vector:
+def _between(levels: Levels, fine: int, coarse: int) -> Vector:
     """Return the matrix that adds up cells of a fine level to those of a coarse one."""
     first = np.unique(levels[fine].table(), return_index=True)[1]
     holds: Vector = levels[coarse].matrix()[:, first]

@@ -21,7 +21,7 @@ from tacit.errors import LayoutError
 from tacit.layouts import Levels
 from tacit.marginals.basis import Array, analysis, synthesis
 
-__all__ = ["Coefficients", "Shape", "Shown", "along", "subsets"]
+__all__ = ["Coefficients", "Index", "Shape", "Shown", "along", "subsets"]
 
 MOST_COEFFICIENTS = 2**23
 """Means that are kept: 64 MiB."""

@@ -152,16 +152,17 @@ class Model:
         places = [tuple(asked.index(i) for i in face) for face in faces]
         return maximum_entropy([self.shape.levels[i].size for i in asked], places, given)
 
-    def face(self, attributes: tuple[int, ...]) -> Array:
-        """Return the table of a covered set as a part of larger tables, where it must say more than its pairs."""
-        return self._face(self.linear, self.means, attributes)
+    def _foretold(self, means: Coefficients, face: tuple[int, ...]) -> Array:
+        """Return the table of a face that has its pairs and says nothing else."""
+        pairs = list(combinations(face, 2))
+        return self._widest(face, pairs, [self._positive(means, pair) for pair in pairs]).table
 
     def _face(self, linear: Coefficients, means: Coefficients, face: tuple[int, ...]) -> Array:
+        """Return the table of a covered set as a part of larger tables, where it must say more than its pairs."""
         table = self._positive(means, face)
         if self.method != "shrink" or len(face) < 3:
             return table
-        pairs = list(combinations(face, 2))
-        foretold = self._widest(face, pairs, [self._positive(means, pair) for pair in pairs]).table
+        foretold = self._foretold(means, face)
         told = told_beyond_pairs(linear, means, face, table, foretold)
         return np.where(told[(..., *[None] * len(face))], table, foretold)
 

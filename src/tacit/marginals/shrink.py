@@ -23,10 +23,10 @@ from itertools import combinations
 import numpy as np
 
 from tacit.marginals.basis import Array, analysis, functions
-from tacit.marginals.coefficients import Coefficients, along
+from tacit.marginals.coefficients import Coefficients, Index, along
 from tacit.marginals.nonnegative import norm_sub
 
-__all__ = ["fitted_means", "posterior_means", "shrunk", "told_beyond_pairs"]
+__all__ = ["fitted_means", "kept_share", "posterior_means", "shrunk", "told_beyond_pairs"]
 
 WIDTHS = 12
 """Widths of the mixture of interactions."""
@@ -93,9 +93,16 @@ def told_beyond_pairs(
     seen, noise = linear.values[..., places], linear.variances[..., places]
     looks = [analysis(own, own.finest) for own in levels]
     taken, given = (((along(one, looks)[..., high] - seen) ** 2 / noise).sum(axis=-1) for one in (table, foretold))
-    share = np.where(np.isfinite(noise), means.variances[..., places] / np.where(np.isfinite(noise), noise, 1.0), 0.0)
-    told: Array = taken + 2 * share.sum(axis=-1) + np.sqrt(2 * high.sum()) < given
+    chance = np.sqrt(2 * np.isfinite(noise).sum(axis=-1))
+    told: Array = taken + 2 * kept_share(linear, means, places).sum(axis=-1) + chance < given
     return told
+
+
+def kept_share(linear: Coefficients, means: Coefficients, places: Index) -> Array:
+    """Return which share of some means was not shrunk away; none of those that nobody reported."""
+    noise = linear.variances[..., places]
+    known = np.isfinite(noise) & (noise > 0)  # the total is known, and has none
+    return np.where(known, means.variances[..., places] / np.where(known, noise, 1.0), 0.0)
 
 
 def _alike(found: Coefficients) -> Coefficients:
