@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -61,6 +62,7 @@ class Models:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._known: dict[str, tuple[int, Model]] = {}
+        self._door = threading.Lock()
 
     def clear(self) -> None:
         """Forget all models: there are other reports."""
@@ -70,11 +72,12 @@ class Models:
         """Return the model of a service's reports; it fits a table when a question first needs it."""
         counting = f'SELECT count(*) AS "0n" FROM "{stored.table}"'  # noqa: S608  a name of ours
         [count] = self._engine.fetch(counting, [], {}).column("0n").to_pylist()
-        known = self._known.get(stored.table)
-        if known is None or known[0] != count:  # another program may have loaded reports
-            counts = code_counts(self._engine, stored.table, rollup=stored.rollup is not None)
-            known = self._known[stored.table] = count, Model(stored.service, counts)
-        return known[1]
+        with self._door:  # two who ask at once wait for one model
+            known = self._known.get(stored.table)
+            if known is None or known[0] != count:  # another program may have loaded reports
+                counts = code_counts(self._engine, stored.table, rollup=stored.rollup is not None)
+                known = self._known[stored.table] = count, Model(stored.service, counts)
+            return known[1]
 
 
 def run_consistent(

@@ -91,13 +91,18 @@ class Model:
                 f"The table would have {math.prod(sizes):,} cells; at most {MOST_CELLS:,}. Ask for fewer attributes."
             )
             raise UnanswerableError(message, code="table-too-large")
-        frequencies, errors, notes = self._table(asked, sizes)
+        told = tuple(i for i in asked if self.shape.levels[i].size > 1)  # no view shows what is the same for everybody
+        frequencies, errors, notes = self._table(told, [size for size in sizes if size > 1])
+        frequencies = frequencies.reshape(*frequencies.shape[: frequencies.ndim - len(told)], *sizes)
+        errors = errors.reshape(sizes)
         order = [asked.index(i) for i in attributes]
         leading = frequencies.ndim - len(asked)
         axes = [*range(leading), *(leading + k for k in order)]
         return Table(tuple(attributes), frequencies.transpose(axes), errors.transpose(order), notes)
 
     def _table(self, asked: tuple[int, ...], sizes: list[int]) -> tuple[Array, Array, tuple[str, ...]]:
+        if not asked:
+            return np.ones(()), np.zeros(()), ("the same for everybody",)
         if self.method == "uniform":
             return np.full(sizes, 1 / math.prod(sizes)), np.full(sizes, np.nan), ("every combination equally likely",)
         if self.linear.covers(asked):
