@@ -61,8 +61,10 @@ class Model:
         self._door = threading.RLock()
 
     def means(self, functionals: Sequence[Functional]) -> list[float]:
-        """Return the mean of each functional over people, all from one table."""
+        """Return the mean of each functional over people, from one table if one of them looks at all attributes."""
         attributes = {i for functional in functionals for i in functional.attributes}
+        if all(len(functional.attributes) < len(attributes) for functional in functionals):
+            return [mean for functional in functionals for mean in self.means([functional])]
         if len(attributes) > 1:
             joint = self._joint(functionals)
             return [joint.mean(functional) for functional in functionals]
