@@ -168,6 +168,29 @@ def test_many_categories_have_tables(size: int) -> None:
     assert np.isclose(counts.sum(), ask(db, "SELECT COUNT(*) AS n FROM t WHERE b = 1")["n"].value, rtol=1e-3)
 
 
+@pytest.mark.parametrize("mechanism", ["fc", "am(3)", "pairs"])
+def test_hardly_any_reports_put_nobody_into_a_corner(mechanism: str) -> None:
+    """300 people, epsilon 1: what is told is next to nothing, so that every category keeps some of them."""
+    attributes = [tc.Categorical("c", values=[0, 1, 2]), tc.Categorical("a", values=[0, 1]), tc.Ordinal("y", 0, 15)]
+    for seed in range(5):
+        source = np.random.default_rng(seed)
+        columns = {"c": source.integers(0, 3, 300), "a": source.integers(0, 2, 300), "y": source.integers(0, 16, 300)}
+        found = ask(stored(columns, attributes, mechanism, 1.0), "SELECT c, COUNT(*) AS n FROM t GROUP BY c")
+        assert values(found, "n").max() < 0.99 * 300
+        assert max(estimate.error for estimate in found["n"]) <= 150
+
+
+def test_sums_over_many_attributes_are_sums_of_their_parts() -> None:
+    source = np.random.default_rng(4)
+    columns = {f"a{i}": source.integers(0, 2, 2_000) for i in range(20)}
+    db = stored(columns, [tc.Categorical(name, values=[0, 1]) for name in columns], "am(2)")
+    parts = [f"COUNT(*) FILTER (WHERE {name} = 1)" for name in columns]
+    each = ask(db, "SELECT " + ", ".join(f"{part} AS n{i}" for i, part in enumerate(parts)) + " FROM t")
+    whole = ask(db, f"SELECT {' + '.join(parts)} AS n FROM t")["n"]
+    assert np.isclose(whole.value, sum(each[f"n{i}"].value for i in range(20)))
+    assert np.isclose(whole.error**2, sum(each[f"n{i}"].error ** 2 for i in range(20)))
+
+
 def test_values_finer_than_tables_of_pairs_have_their_own_errors() -> None:
     source = np.random.default_rng(4)
     columns = {"x": source.integers(0, 1024, 20_000), "s": source.integers(0, 2, 20_000)}

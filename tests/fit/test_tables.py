@@ -139,7 +139,7 @@ def test_errors_are_those_of_the_posterior(source: np.random.Generator, *, is_sp
     bare = np.linalg.inv(np.eye(55) + even.T @ information @ even)
     unseen = 3 / 1.96 * np.einsum("di,ij,dj->d", flat @ even, bare, flat @ even)
     assert np.allclose(found.errors(directions), np.sqrt(square + unseen**2), rtol=0.02)
-    assert np.allclose(found.errors(1000 * directions), 1000 * found.errors(directions))
+    assert np.allclose(found.errors(1000 * directions), 1000 * found.errors(directions), rtol=1e-3)
     mutant = np.einsum("di,ij,dj->d", flat @ tangents, found.start.posterior, flat @ tangents)
     assert (found.errors(directions) > 1.02 * np.sqrt(mutant)).all()
 

@@ -21,7 +21,7 @@ from tacit.decode.functional import Functional, Term, Vector
 from tacit.marginals.coefficients import along
 from tacit.marginals.entropy import maximum_entropy
 
-__all__ = ["Beyond", "Faces", "Joint", "widest"]
+__all__ = ["Beyond", "Faces", "Joint", "linked", "widest"]
 
 Faces = Mapping[tuple[int, ...], Vector]
 """Tables of some axes of a larger table."""
@@ -49,6 +49,19 @@ def widest(sizes: Sequence[int], pairs: Faces, wider: Mapping[tuple[int, ...], B
         faces[axes] = maximum_entropy(own, places, given, seen).table
     faces |= {pair: table for pair, table in pairs.items() if not any(set(pair) <= set(axes) for axes in wider)}
     return maximum_entropy(sizes, list(faces), list(faces.values())).table
+
+
+def linked(functional: Functional) -> list[Functional]:
+    """Return the parts of a functional that have no attribute in common, without its constant."""
+    parts: list[tuple[set[int], list[Term]]] = []
+    for term in functional.terms:
+        attributes, terms = set(term.factors), [term]
+        for part in [part for part in parts if part[0] & attributes]:
+            parts.remove(part)
+            attributes, terms = attributes | part[0], part[1] + terms
+        if attributes:
+            parts.append((attributes, terms))
+    return [Functional(functional.sizes, tuple(terms)) for _, terms in parts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +100,14 @@ class Joint:
             found.append(np.where(mass > 0, summed / np.where(mass > 0, mass, 1.0), plain))
         return found
 
+    def widest_weight(self, functional: Functional) -> float:
+        """Return by how much the weights of cells differ."""
+        return float(np.ptp(self._weights(functional)))
+
+    def _weights(self, functional: Functional) -> Vector:
+        products = (term.coefficient * _outer(self._vectors(term)) for term in functional.terms)
+        return sum(products, np.zeros(self.table.shape))
+
     def of(self, functional: Functional) -> Joint:
         """Return the table over the groups that a functional tells apart, which are few."""
         sides: list[list[Vector]] = [[] for _ in self.attributes]
@@ -107,7 +128,7 @@ class Joint:
         sets = [*((axis,) for axis in axes), *combinations(axes, 2), *wider]
         inside = {one: table.sum(axis=_others(one, table.ndim)) for one in sets}
         found = {one: np.zeros(own.shape) for one, own in inside.items()}
-        left = sum((term.coefficient * _outer(self._vectors(term)) for term in functional.terms), np.zeros(table.shape))
+        left = self._weights(functional)
         left = left - float((left * table).sum())
         enough = SETTLED * float(np.abs(left).max())
         for _ in range(ROUNDS):

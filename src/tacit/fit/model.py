@@ -20,7 +20,7 @@ from tacit.contract import ServiceContract
 from tacit.decode.functional import Functional, Term, Vector
 from tacit.errors import UnanswerableError
 from tacit.fit.classes import classes, rake
-from tacit.fit.joint import Beyond, Joint, widest
+from tacit.fit.joint import Beyond, Joint, linked, widest
 from tacit.fit.smooth import Axis
 from tacit.fit.table import Fit, fit_table
 from tacit.fit.views import see
@@ -73,18 +73,18 @@ class Model:
 
     def errors(self, functionals: Sequence[Functional]) -> list[float]:
         """Return the standard error of each functional's mean."""
-        found = [0.0] * len(functionals)
-        together: dict[tuple[int, ...], list[int]] = {}
+        squares = [0.0] * len(functionals)
+        together: dict[tuple[int, ...], list[tuple[int, Functional]]] = {}
         for place, functional in enumerate(functionals):
-            if functional.attributes:
-                together.setdefault(functional.attributes, []).append(place)
-        for attributes, places in together.items():
-            for start in range(0, len(places), AT_ONCE):
-                part = places[start : start + AT_ONCE]
-                asked = [functionals[place] for place in part]
-                for place, error in zip(part, self._errors(attributes, asked), strict=True):
-                    found[place] = float(error)
-        return found
+            for part in linked(functional):
+                together.setdefault(part.attributes, []).append((place, part))
+        for attributes, parts in together.items():
+            for start in range(0, len(parts), AT_ONCE):
+                some = parts[start : start + AT_ONCE]
+                errors = self._errors(attributes, [part for _, part in some])
+                for (place, _), error in zip(some, errors, strict=True):
+                    squares[place] += float(error) ** 2
+        return [math.sqrt(square) for square in squares]
 
     def _errors(self, attributes: tuple[int, ...], functionals: Sequence[Functional]) -> Vector:
         """Return the errors of functionals of the same attributes: those of their parts, from the fits of these."""
@@ -93,9 +93,12 @@ class Model:
             told = [[term.coefficient * term.factors[i] for term in own.terms if term.factors] for own in functionals]
             return self._one_errors(i, [np.sum(vectors, axis=0) for vectors in told])
         square = np.zeros(len(functionals))
+        pairs = [pair for pair in itertools.combinations(attributes, 2) if self.together(pair)]
         functions: dict[tuple[int, ...], list[Vector]] = {}
         for place, functional in enumerate(functionals):
             joint = self._joint([functional]).of(functional)
+            if len(attributes) > 2 and pairs:
+                square[place] += (joint.widest_weight(functional) * min(self._fit(pair).missed for pair in pairs)) ** 2
             faces = [tuple(map(joint.attributes.index, face)) for face in self.wider.faces(joint.attributes)]
             for one, function in joint.parts(functional, faces).items():
                 own, held = tuple(joint.attributes[axis] for axis in one), [joint.held[axis].T for axis in one]

@@ -62,7 +62,8 @@ class Fit:
         """Return standard errors of sums of cells with weights: directions have a leading axis.
 
         They are posterior errors: of the smooth functions, and of cells scattered around them as far as the data allow
-        (`doubt`). What a sample as informative as the reports could have missed altogether is added.
+        (`doubt`). What a sample as informative as the reports could have missed altogether is added. No error is larger
+        than half of the distance between the weights, which is all that is possible.
         """
         smooth = self.start
         along = directions.reshape(len(directions), -1) @ smooth.tangents
@@ -72,7 +73,7 @@ class Fit:
             square += self._scattered(directions, told)
         widest = np.ptp(directions, axis=(1, 2))
         unseen = RULE_OF_THREE * self._bare(directions) / np.where(widest > 0, widest, 1.0)
-        return cast("Vector", np.sqrt(np.maximum(square, 0.0) + unseen**2))
+        return cast("Vector", np.minimum(np.sqrt(np.maximum(square, 0.0) + unseen**2), widest / 2))
 
     def _scattered(self, directions: Vector, told: Vector) -> Vector:
         """Return what cells add that scatter around the smooth functions, given what these have told."""
@@ -105,6 +106,13 @@ class Fit:
         return cast("Vector", (seen**2 / (cells + known)).sum((1, 2)))
 
     @cached_property
+    def missed(self) -> float:
+        """The share of people that may have been missed altogether where half of the rows and columns are asked for."""
+        rows, columns = self.observed.shape
+        half = np.multiply.outer(np.arange(rows) < (rows + 1) // 2, np.arange(columns) < (columns + 1) // 2)
+        return RULE_OF_THREE * float(self._bare(half[None].astype(np.float64))[0])
+
+    @cached_property
     def _waves(self) -> tuple[Vector, Vector, Vector]:
         """Functions of rows and of columns, from coarse to fine, and what the data tell about each product of them.
 
@@ -132,7 +140,7 @@ def fit_table(
     found = Fit(observed, smoothed.table, "smooth", smoothed, np.inf, smoothed.parameters)
     tried: dict[str, list[tuple[float, float, float]]] = {}
     for how, start in (("smooth", smoothed), ("base", bare)):
-        last, table = np.inf, None
+        last, table, rose = np.inf, None, False
         for strength in STRENGTHS:
             table = near(observed, start.table, strength, table)
             took = parameters(observed, table, strength)
@@ -140,10 +148,11 @@ def fit_table(
             criterion, chance = observed.misfit(table) + 2 * told, math.sqrt(2 * took)
             judged = criterion + chance * (1 if smooth_axes else -1)
             tried.setdefault(how, []).append((strength, criterion, chance))
-            if judged < best:
+            rose = rose or judged > last  # behind a rise, fits may run into a corner, where they seem to take nothing
+            if judged < best and not rose:
                 best, plain = judged, criterion
                 found = Fit(observed, table, f"near the {how} table, strength {strength:g}", start, strength, told)
-            if judged > last and criterion > plain + DOUBT * chance:
+            if rose and criterion > plain + DOUBT * chance:
                 break
             last = judged
     chain = tried["base" if found.start is bare else "smooth"]
