@@ -86,7 +86,7 @@ def _curvature(observed: Observed, table: Vector, strength: float) -> Callable[[
     root = np.sqrt(table)
 
     def apply(direction: Vector) -> Vector:
-        image = root * observed.back(observed.weight * observed.sums(root * direction)) + strength * direction
+        image = root * observed.information(root * direction) + strength * direction
         return cast("Vector", image - root * (root * image).sum())
 
     return apply

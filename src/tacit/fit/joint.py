@@ -18,6 +18,7 @@ from itertools import combinations
 import numpy as np
 
 from tacit.decode.functional import Functional, Term, Vector
+from tacit.fit.classes import classes
 from tacit.marginals.coefficients import along
 from tacit.marginals.entropy import maximum_entropy
 
@@ -116,8 +117,8 @@ class Joint:
                 side.append(vector)
         merged = []
         for side in sides:
-            member = np.unique(np.round(np.array(side), 12), axis=1, return_inverse=True)[1].ravel()
-            merged.append((member == np.arange(member.max() + 1)[:, None]).astype(np.float64))
+            vectors: Vector = np.round(np.stack(side), 12)
+            merged.append(classes(vectors, np.ones(vectors.shape[1]), vectors.shape[1]))
         held = tuple(own @ before for own, before in zip(merged, self.held, strict=True))
         return Joint(self.attributes, held, self.values, along(self.table, merged))
 

@@ -79,10 +79,10 @@ class Fit:
         """Return what cells add that scatter around the smooth functions, given what these have told."""
         tangents, posterior = self.start.tangents, self.start.posterior
         shape, root = self.observed.shape, np.sqrt(self.table)
-        seen = self._seen(tangents.T.reshape(-1, *shape)).reshape(tangents.shape[::-1])
+        seen = self.observed.information(tangents.T.reshape(-1, *shape)).reshape(tangents.shape[::-1])
 
         def rest(spread: Vector) -> Vector:
-            found = self._seen(spread).reshape(len(spread), -1)
+            found = self.observed.information(spread).reshape(len(spread), -1)
             found = found - (found @ tangents) @ posterior @ seen
             return cast("Vector", found.reshape(spread.shape))
 
@@ -121,10 +121,6 @@ class Fit:
         rows, columns = self.observed.rows, self.observed.columns
         left, right = (_eigenvectors(side.T @ side) for side in (rows, columns))
         return left, right, ((rows @ left) ** 2).T @ self.observed.weight @ (columns @ right) ** 2
-
-    def _seen(self, shifts: Vector) -> Vector:
-        """Return the information of the data, times shifts of the table."""
-        return self.observed.back(self.observed.weight * self.observed.sums(shifts))
 
 
 def fit_table(

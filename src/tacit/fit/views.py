@@ -48,6 +48,10 @@ class Observed:
         made: Vector = self.rows.T @ sums @ self.columns
         return made
 
+    def information(self, shifts: Vector) -> Vector:
+        """Return what was seen about cells, the curvature of half the misfit, times shifts of the table."""
+        return self.back(self.weight * self.sums(shifts))
+
     def gradient(self, table: Vector) -> Vector:
         """Return the gradient of half the misfit."""
         return self.back(self.weight * (self.sums(table) - self.value))
