@@ -117,7 +117,7 @@ class Joint:
                 side.append(vector)
         merged = []
         for side in sides:
-            vectors: Vector = np.round(np.stack(side), 12)
+            vectors = np.stack(side).round(12)
             merged.append(classes(vectors, np.ones(vectors.shape[1]), vectors.shape[1]))
         held = tuple(own @ before for own, before in zip(merged, self.held, strict=True))
         return Joint(self.attributes, held, self.values, along(self.table, merged))
