@@ -42,18 +42,27 @@ class ChannelAudit:
     defect: str = ""
 
     @property
-    def problem(self) -> str:
-        """What is wrong with the channel; empty if nothing is."""
+    def rule(self) -> str:
+        """The rule of `docs/wire.md` that the channel breaks; empty if it breaks none."""
         if self.defect:
             return self.defect
+        return "" if self.ratio is not None and within(self.ratio, self.epsilon) else "over-budget"
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the channel; empty if nothing is."""
+        if self.defect == "lie-likelier":
+            return "the truth is no more likely than a lie"
+        if self.defect:
+            return f"it is no channel ({self.defect})"
         if self.ratio is None:
             return "a code gives a record away"
-        return "" if within(self.ratio, self.epsilon) else "exceeds its budget"
+        return "exceeds its budget" if self.rule else ""
 
     @property
     def ok(self) -> bool:
         """Whether the channel is sound and its worst ratio within its budget."""
-        return not self.problem
+        return not self.rule
 
     @property
     def loss(self) -> float:
@@ -87,10 +96,22 @@ class Audit:
         return min(loss, float(self.epsilon)) if within(self.ratio, self.epsilon) else loss
 
     @property
+    def claimed(self) -> Fraction:
+        """Sum of the budgets of all reports."""
+        return sum((channel.reports * channel.epsilon for channel in self.channels), Fraction(0))
+
+    @property
+    def rule(self) -> str:
+        """The first rule of `docs/wire.md` that the contract breaks; empty if it breaks none."""
+        broken = next((channel.rule for channel in self.channels if channel.rule), "")
+        if broken or self.ratio is None:
+            return broken or "over-budget"
+        return "" if self.claimed <= self.epsilon and within(self.ratio, self.epsilon) else "over-total"
+
+    @property
     def ok(self) -> bool:
-        """Whether every channel keeps to its share and the person's total to epsilon."""
-        total = self.ratio
-        return all(channel.ok for channel in self.channels) and total is not None and within(total, self.epsilon)
+        """Whether every channel keeps to its budget, and the budgets of all reports together to epsilon."""
+        return not self.rule
 
     def to_data(self) -> dict[str, Any]:
         """Return the result as plain data; losses without a bound are None, since JSON has no infinity."""
@@ -115,9 +136,10 @@ class Audit:
         return total | {"channels": channels}
 
     def __str__(self) -> str:
+        over = " The channels' budgets add up to more than that." if self.claimed > self.epsilon else ""
         lines = [
             f"{'ok' if self.ok else 'FAILED'}: a person's total loss is at most {self.worst_loss:.12g} nats; "
-            f"the budget is {decimal_text(self.epsilon)}.",
+            f"the budget is {decimal_text(self.epsilon)}.{over}",
             f"{'service':<16} {'channel':<14} {'reports':>7} {'budget':>10} {'realised':>14}  worst case",
         ]
         for item in self.channels:
@@ -154,9 +176,9 @@ def _worst_column(oracle: Oracle) -> Column:
 
 
 def _defect(oracle: Oracle) -> str:
-    """Return why an oracle is no channel at all, or one that means the opposite; empty if it is sound."""
+    """Return the rule that a channel breaks which means the opposite of what it says; empty if it is sound."""
     if oracle.domain > 1 and oracle.keep <= oracle.lie:
-        return "the truth is no more likely than a lie"
+        return "lie-likelier"
     return ""
 
 

@@ -29,6 +29,7 @@ from tacit.errors import ContractError, PrivacyError, RecordError, SchemaError, 
 from tacit.plain import read_schema
 from tacit.privacy import BudgetLike, decimal_text, parse_epsilon
 from tacit.randomness import Rng, SystemRng
+from tacit.rules import reformat
 from tacit.schema import Schema
 from tacit.wire import contract_id, contract_text, read_contract
 
@@ -113,8 +114,11 @@ class Collection:
 
     @classmethod
     def from_json(cls, text: str) -> Collection:
-        """Return the collection of a contract; its integers are kept as they are, and `audit` judges them."""
-        return cls._of(read_contract(text))
+        """Return the collection of a contract, which may have been reformatted; its integers are kept as they are.
+
+        It keeps every rule of `docs/wire.md`; `audit` checks the rules about its budgets.
+        """
+        return cls._of(read_contract(reformat(text)))
 
     @classmethod
     def from_file(cls, path: str | Path) -> Collection:
@@ -318,7 +322,7 @@ class Collection:
         """Raise if the audit fails: nothing is encoded then."""
         if not self._audit.ok:
             message = "The audit of this contract fails, so nothing is encoded with it. Run audit() to see where."
-            raise PrivacyError(message, code="audit-failed")
+            raise PrivacyError(message, code="audit-failed", rule=self._audit.rule)
 
     def _encode(
         self,

@@ -21,6 +21,9 @@ from tacit.randomness import DRAW_BITS
 from tacit.schema import Ordinal, Schema, Service
 
 __all__ = [
+    "MAX_CHANNELS",
+    "MAX_DRAWS",
+    "MAX_ENTRIES",
     "Channel",
     "CompiledView",
     "Contract",
@@ -33,6 +36,12 @@ __all__ = [
 
 MAX_CHANNELS = 1_000
 """Channels of a service: more do not fit a contract, and leave each with dust of a budget."""
+
+MAX_ENTRIES = 2**24
+"""Views times attributes of a contract: what an encoder holds in memory."""
+
+MAX_DRAWS = 1_000_000
+"""Draws of a person's reports to one service."""
 
 MAX_CODE = 2**53
 """Codes are integers below this: engines and JavaScript hold them exactly."""
@@ -133,6 +142,11 @@ class ServiceContract:
         own = len(self.dithered) + len(self.derived) + made_up
         return own + sum(channel.draws for channel in self.channels)
 
+    @property
+    def draws_per_person(self) -> int:
+        """Draws of a person's reports: for each a place, where there may be several rows, and what it consumes."""
+        return self.service.sends * (self.draws + (self.service.at_most is not None))
+
 
 @dataclass(frozen=True)
 class Contract:
@@ -173,16 +187,23 @@ def lay_out(
     compiled, offset = [], 0
     for view in views:
         sizes = [2] if parities else [levels[i][view[i]].cells for i in active_attributes(view)]
-        oracle = build([sizes[0] + extras, *sizes[1:]])
+        sizes[0] += extras
+        if math.prod(sizes) >= MAX_CODE:
+            raise _codes_too_large(len(views), math.prod(sizes))
+        oracle = build(sizes)
         compiled.append(CompiledView(view, oracle, offset, parities))
         offset += oracle.alphabet
     if offset > MAX_CODE:
-        message = (
-            f"The codes of {len(views)} views need {offset.bit_length()} bits; 53 fit. "
-            "Views of so many fine attributes at once cannot be reported."
-        )
-        raise LayoutError(message, code="codes-too-large")
+        raise _codes_too_large(len(views), offset)
     return tuple(compiled)
+
+
+def _codes_too_large(views: int, codes: int) -> LayoutError:
+    message = (
+        f"The codes of {views} views need {codes.bit_length()} bits; 53 fit. "
+        "Views of so many fine attributes at once cannot be reported."
+    )
+    return LayoutError(message, code="codes-too-large")
 
 
 def _oracle_builder(name: str, epsilon: Fraction, bits: int) -> BuildOracle:
@@ -236,6 +257,13 @@ def compile_contract(
     if views > MAX_VIEWS:
         message = f"{views} views over all services; at most {MAX_VIEWS}. Use fewer attributes or larger fanouts."
         raise LayoutError(message, code="too-many-views")
+    entries = sum(len(service.levels) * len(channel.views) for service in compiled for channel in service.channels)
+    if entries > MAX_ENTRIES:
+        message = f"Views times attributes are {entries}; at most {MAX_ENTRIES}. Use fewer attributes or views."
+        raise LayoutError(message, code="too-many-views")
+    if any(service.draws_per_person > MAX_DRAWS for service in compiled):
+        message = f"A person's reports to a service would take more than {MAX_DRAWS} draws. Lower sends, or use hio."
+        raise LayoutError(message, code="too-many-draws")
     return Contract(schema, epsilon, mechanism, oracle, round_name, bits, compiled, tier)
 
 

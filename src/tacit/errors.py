@@ -186,9 +186,16 @@ class UnanswerableError(QueryError):
 
 
 class PrivacyError(TacitError):
-    """Going on would break or overspend a guarantee. Nothing was released."""
+    """Going on would break or overspend a guarantee. Nothing was released.
+
+    ``rule`` is the rule of `docs/wire.md` that a contract breaks, if it is about one.
+    """
 
     default_code = "privacy"
+
+    def __init__(self, message: str, *, code: str | None = None, rule: str = "") -> None:
+        super().__init__(message, code=code)
+        self.rule = rule
 
 
 class BudgetError(PrivacyError):
@@ -232,9 +239,16 @@ class ReportError(TacitError):
 
 
 class ContractError(TacitError):
-    """A contract file is damaged, inconsistent or of another version."""
+    """A contract file is damaged, inconsistent or of another version.
+
+    ``rule`` is the first rule of `docs/wire.md` that it breaks; empty if it could not be read at all.
+    """
 
     default_code = "contract"
+
+    def __init__(self, message: str, *, code: str | None = None, rule: str = "") -> None:
+        super().__init__(message, code=code)
+        self.rule = rule
 
 
 class InternalError(TacitError):

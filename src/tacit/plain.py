@@ -14,7 +14,7 @@ from typing import Any
 from tacit.errors import SchemaError, UnknownNameError
 from tacit.schema import Attribute, Categorical, Ordinal, Public, Schema, Service
 
-__all__ = ["attribute_data", "read_schema", "read_service", "schema_hash", "service_data"]
+__all__ = ["attribute_data", "read_attribute", "read_schema", "read_service", "schema_hash", "service_data"]
 
 
 def _number(value: Any) -> Any:
@@ -110,7 +110,8 @@ def _table(owner: str, data: Any) -> Mapping[str, Any]:
     return data
 
 
-def _read_attribute(data: Any) -> Attribute:
+def read_attribute(data: Any) -> Attribute:
+    """Return an attribute from plain data."""
     table = dict(_table("An attribute", data))
     kind = table.pop("kind", "categorical" if "values" in table else "ordinal")
     if not isinstance(kind, str) or kind not in KINDS:
@@ -130,7 +131,7 @@ def read_service(data: Any) -> Service:
     if not isinstance(attributes, list):
         message = "attributes must be a list."
         raise SchemaError(message, code="bad-option")
-    return Service(attributes=[_read_attribute(item) for item in attributes], **table)
+    return Service(attributes=[read_attribute(item) for item in attributes], **table)
 
 
 def read_schema(data: Any) -> Schema:

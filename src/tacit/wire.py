@@ -9,42 +9,37 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import math
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, get_args
 
-from tacit.contract import Channel, Contract, ServiceContract, lay_out, with_derived
-from tacit.errors import ContractError, LayoutError, TacitError
+from tacit.contract import (
+    MAX_CHANNELS,
+    MAX_DRAWS,
+    MAX_ENTRIES,
+    Channel,
+    Contract,
+    ServiceContract,
+    lay_out,
+    with_derived,
+)
+from tacit.errors import LayoutError, SchemaError
 from tacit.layouts import MAX_VIEWS, Derived, Kind, Levels, View, parity_count, parity_views
 from tacit.oracles import LinearHash, Oracle, oracle_named
 from tacit.oracles.linear_hash import digits_for
-from tacit.plain import read_schema, service_data
-from tacit.privacy import decimal_text, parse_epsilon
+from tacit.plain import attribute_data, read_attribute, service_data
+from tacit.privacy import MAX_EPSILON, decimal_text
 from tacit.randomness import DRAW_BITS
+from tacit.rules import MAX_BYTES, canonical_text, is_label, parse, refuse
 from tacit.schema import Categorical, Ordinal, Schema, Service
 
-__all__ = ["MAX_BYTES", "VERSIONS", "contract_id", "contract_text", "read_contract"]
+__all__ = ["MAX_BYTES", "contract_id", "contract_text", "read_contract"]
 
-VERSIONS = (1, 2)
-"""Versions of the wire format. A contract has the lowest one that can say what it says."""
-
-MAX_BYTES = 256 * 1024
-"""Size of a contract: every client downloads it."""
-
-PRETTY_DEPTH = 4
-"""Nesting that gets a line of its own; deeper structures stay on one line."""
-
-
-def _dump(value: Any, depth: int = 0) -> str:
-    """Write canonical JSON, a line per item down to ``PRETTY_DEPTH``."""
-    pad = "\n" + " " * (depth + 1)
-    if isinstance(value, dict) and value and depth < PRETTY_DEPTH:
-        items = [f"{json.dumps(k, ensure_ascii=False)}: {_dump(v, depth + 1)}" for k, v in value.items()]
-        return "{" + pad + ("," + pad).join(items) + "\n" + " " * depth + "}"
-    if isinstance(value, list) and value and isinstance(value[0], dict) and depth < PRETTY_DEPTH:
-        return "[" + pad + ("," + pad).join(_dump(item, depth + 1) for item in value) + "\n" + " " * depth + "]"
-    return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+BUDGET = re.compile(r"[0-9]{1,100}(\.[0-9]{1,100})?\Z|[0-9]{1,100}/[1-9][0-9]{0,99}\Z")
+"""How a budget is written; longer fractions come of weights with many digits."""
 
 
 def contract_text(contract: Contract) -> str:
@@ -59,8 +54,12 @@ def contract_text(contract: Contract) -> str:
         "draw_bits": contract.bits,
         "services": [_service(compiled) for compiled in contract.services],
     }
-    text = _dump(data) + "\n"
+    text = canonical_text(data) or ""
     size = len(text.encode())
+    budgets = [contract.epsilon, *(channel.epsilon for item in contract.services for channel in item.channels)]
+    if not all(BUDGET.match(decimal_text(budget)) for budget in budgets):
+        message = "A share of epsilon has more than 100 digits. Write epsilon and weights with fewer digits."
+        raise LayoutError(message, code="epsilon-too-long")
     if size > MAX_BYTES:
         message = (
             f"The contract has {size} bytes; at most {MAX_BYTES}. Shorten the lists of categories, "
@@ -98,13 +97,6 @@ def _levels(attribute: Ordinal | Categorical, levels: Levels) -> dict[str, Any]:
 
 
 def _channel(channel: Channel, levels: Sequence[Levels]) -> dict[str, Any]:
-    views = [view.levels for view in channel.views]
-    ranges = [sorted({view[i] for view in views}) for i in range(len(levels))]
-    whole = math.prod(map(len, ranges)) == len(views)  # a list of pairs may span an astronomic product
-    product = not channel.parities and whole and views == list(itertools.product(*ranges))
-    shown: dict[str, Any] = {"product": ranges} if product else {}
-    if channel.parities:
-        shown = {"parities": max(sum(map(bool, view)) for view in views)}
     by_domain: dict[str, Any] = {}
     hashed: dict[str, Any] | None = None
     for view in channel.views:
@@ -122,10 +114,21 @@ def _channel(channel: Channel, levels: Sequence[Levels]) -> dict[str, Any]:
         "epsilon": decimal_text(channel.epsilon),
         "draws": channel.draws,
         "codes": channel.alphabet,
-        "views": shown or {"list": [_sparse(view) for view in views]},
+        "views": _views([view.levels for view in channel.views], len(levels), parities=channel.parities),
         "by_domain": dict(sorted(by_domain.items(), key=lambda item: int(item[0]))),
         "otherwise": hashed,
     }
+
+
+def _views(views: Sequence[View], attributes: int, *, parities: bool) -> dict[str, Any]:
+    """Write views in the shortest form: parities, a product of levels, or else a list."""
+    if parities:
+        return {"parities": max(sum(map(bool, view)) for view in views)}
+    ranges = [sorted({view[i] for view in views}) for i in range(attributes)]
+    whole = math.prod(map(len, ranges)) == len(views)  # a list of pairs may span an astronomic product
+    if whole and list(views) == list(itertools.product(*ranges)):
+        return {"product": ranges}
+    return {"list": [_sparse(view) for view in views]}
 
 
 def _sparse(view: View) -> list[int]:
@@ -134,142 +137,177 @@ def _sparse(view: View) -> list[int]:
 
 
 def read_contract(text: str) -> Contract:
-    """Return the contract of a JSON text; its integers are taken as they are, for audits to judge."""
-    if len(text) > MAX_BYTES:
-        message = f"The contract has more than {MAX_BYTES} characters. It is not a contract of this version."
-        raise ContractError(message, code="contract-too-large")
-    try:
-        data = json.loads(text, object_pairs_hook=_distinct_words)
-    except (ValueError, RecursionError):
-        message = "The contract is not JSON, or names a setting twice. Fetch it again."
-        raise ContractError(message, code="contract-not-json") from None
-    if not isinstance(data, dict) or data.get("tacit") not in VERSIONS:
-        message = "This is not a contract of version 1 or 2. Use a version of tacit that made it."
-        raise ContractError(message, code="contract-version")
+    """Return the contract of a JSON text that keeps every rule of `docs/wire.md` but those of the audit."""
+    data = parse(text)
     try:
         contract = _read(data)
-        if contract_text(contract) != _dump(data) + "\n":
-            message = "The contract has settings that do not follow from each other. Fetch it again."
-            raise ContractError(message, code="contract-damaged")
-    except ContractError:
-        raise
-    except (TacitError, KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as cause:
-        message = (
-            f"The contract is damaged: a setting is missing or impossible ({type(cause).__name__}). Fetch it again."
-        )
-        raise ContractError(message, code="contract-damaged") from None
+    except SchemaError as cause:
+        refuse(cause.code)
+    except LayoutError as cause:
+        refuse(cause.code)
+    if contract_text(contract) != text:
+        refuse("not-canonical")
     return contract
 
 
-def _distinct_words(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({word for word, _ in pairs}) != len(pairs):
-        raise ValueError
-    return dict(pairs)
-
-
-def _require(condition: object, what: str) -> None:
+def _require(condition: object, rule: str) -> None:
     if not condition:
-        message = f"The contract is damaged: {what}. Fetch it again."
-        raise ContractError(message, code="contract-damaged")
+        refuse(rule)
 
 
-def _is_label(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= 200 and value.isprintable()
+def _label(text: str, *, empty: bool = True) -> str:
+    _require(is_label(text) and (text or empty), "bad-label")
+    return text
+
+
+def _budget(text: str) -> Fraction:
+    _require(BUDGET.match(text), "bad-epsilon")
+    value = Fraction(text)
+    _require(0 < value <= MAX_EPSILON and decimal_text(value) == text, "bad-epsilon")
+    return value
+
+
+@dataclass
+class _Limits:
+    """What is left of the views of a contract."""
+
+    views: int = MAX_VIEWS
+    entries: int = MAX_ENTRIES
+
+    def take(self, views: int, attributes: int) -> None:
+        self.views -= views
+        self.entries -= views * attributes
+        _require(self.views >= 0 and self.entries >= 0, "too-many-views")
 
 
 def _read(data: Mapping[str, Any]) -> Contract:
-    words = ("name", "key", "at_most", "sends", "optional", "attributes")
-    schema = read_schema([{w: item[w] for w in words if w in item} for item in data["services"]])
     # Generators give 53-bit draws: with a smaller span every draw would lie above the flips, and noise would be off.
-    _require(data["draw_bits"] == DRAW_BITS, f"draws have {DRAW_BITS} bits")
-    labels = [data["round"], data["mechanism"], data["oracle"], data.get("tier", "")]
-    _require(all(_is_label(label) for label in labels), "round, mechanism, oracle and tier are short texts")
-    left = MAX_VIEWS
-    services = []
-    for i, item in enumerate(data["services"]):
-        service = _read_service(item, schema, i, left)
-        left -= sum(len(channel.views) for channel in service.channels)
-        services.append(service)
-    round_name, mechanism, oracle, tier = labels
-    epsilon = parse_epsilon(data["epsilon"])
-    return Contract(schema, epsilon, mechanism, oracle, round_name, DRAW_BITS, tuple(services), tier)
+    _require(data["draw_bits"] == DRAW_BITS, "draw-bits")
+    round_name, tier = _label(data["round"]), _label(data.get("tier", "-"), empty=False)
+    mechanism, oracle = _label(data["mechanism"]), _label(data["oracle"])
+    epsilon, limits = _budget(data["epsilon"]), _Limits()
+    schema = Schema([_declared(item) for item in data["services"]])
+    pairs = zip(data["services"], schema.services, strict=True)
+    services = tuple(_read_service(item, service, limits) for item, service in pairs)
+    return Contract(schema, epsilon, mechanism, oracle, round_name, DRAW_BITS, services, tier if "tier" in data else "")
 
 
-def _read_service(data: Mapping[str, Any], schema: Schema, index: int, most_views: int) -> ServiceContract:
-    service = schema.services[index]
+def _declared(data: Mapping[str, Any]) -> Service:
+    """Return what a service declares, written in the one way there is."""
+    attributes = []
+    for item in data["attributes"]:
+        _require("other" not in item or item["other"] in item["values"], "bad-option")
+        attributes.append(read_attribute(item))
+        _require(attribute_data(attributes[-1]) == item, "bad-option")
+    options = {word: data[word] for word in ("at_most", "sends", "optional") if word in data}
+    return Service(data["name"], data["key"], attributes, **options)
+
+
+def _read_service(data: Mapping[str, Any], service: Service, limits: _Limits) -> ServiceContract:
+    layout, why = _label(data["layout"]), _label(data.get("why", "-"), empty=False)
+    plain = [Levels.of(attribute) for attribute in service.sensitive]
+    _require(data["levels"] == [_levels(*pair) for pair in zip(service.sensitive, plain, strict=True)], "bad-levels")
     derived = tuple(_derived(item, service) for item in data.get("derived", ()))
-    _require(len({one.kind for one in derived}) <= 1, "derived attributes are of one kind")
-    _require(len({one.source for one in derived}) == len(derived), "an attribute is derived twice")
-    levels = with_derived(service, derived)
-    why = data.get("why", "")
-    _require(_is_label(data["layout"]) and _is_label(why), "a layout and its reason are short texts")
-    channels: list[Channel] = []
-    for item in data["channels"]:
-        channels.append(_read_channel(item, levels, most_views, 0 if derived else service.extras))
-        most_views -= len(channels[-1].views)
-    _require(channels, "a service has no channel")
-    return ServiceContract(service, data["layout"], levels, tuple(channels), why, derived)
+    _require(len({one.kind for one in derived}) <= 1, "bad-derived")
+    _require(len({one.source for one in derived}) == len(derived), "bad-derived")
+    _require(len(data["channels"]) <= MAX_CHANNELS, "too-many-channels")
+    levels, extras = with_derived(service, derived), 0 if derived else service.extras
+    channels = tuple(_read_channel(item, levels, extras, limits) for item in data["channels"])
+    compiled = ServiceContract(service, layout, levels, channels, why if "why" in data else "", derived)
+    _require(compiled.draws_per_person <= MAX_DRAWS, "too-many-draws")
+    return compiled
 
 
-def _derived(item: list[Any], service: Service) -> Derived:
+def _derived(item: tuple[int, Any], service: Service) -> Derived:
     source, kind = item
-    known = type(source) is int and 0 <= source < len(service.sensitive) and kind in get_args(Kind)
-    _require(known and (kind == "pair") != service.one_to_one, "a derived attribute is not possible")
+    _require(0 <= source < len(service.sensitive) and kind in get_args(Kind), "bad-derived")
+    _require((kind == "pair") != service.one_to_one, "bad-derived")
     attribute = service.sensitive[source]
-    _require(isinstance(attribute, Ordinal) and attribute.size > 1 and not attribute.null, "it cannot be rounded")
+    _require(isinstance(attribute, Ordinal) and attribute.size > 1 and not attribute.null, "bad-derived")
     return Derived(source, kind)
 
 
-def _read_channel(data: Mapping[str, Any], levels: Sequence[Levels], most_views: int, extras: int) -> Channel:
-    _require(_is_label(data["name"]), "a channel's name is a short text")
+def _read_channel(data: Mapping[str, Any], levels: Sequence[Levels], extras: int, limits: _Limits) -> Channel:
+    name, epsilon = _label(data["name"]), _budget(data["epsilon"])
     parities = "parities" in data["views"]
-    read = _read_parities if parities else _read_views
-    views = read(data["views"], levels, most_views)
-    by_domain, otherwise = data["by_domain"], data["otherwise"]
+    _require(not (parities and extras), "bad-views")
+    views = _read_views(data["views"], levels, limits)
+    _require(_views(views, len(levels), parities=parities) == data["views"], "bad-views")
+    oracles = _Oracles(data["by_domain"], data["otherwise"])
+    channel = Channel(name, epsilon, lay_out(levels, views, oracles.build, extras, parities=parities))
+    _require(data["draws"] == channel.draws, "bad-draws")
+    _require(data["codes"] == channel.alphabet, "bad-codes")
+    written = _channel(channel, levels)
+    same = all(_order(written[word]) == _order(data[word]) for word in ("by_domain", "otherwise"))
+    _require(same, "unused-entry")
+    return channel
 
-    def build(sizes: Sequence[int]) -> Oracle:
-        entry = dict(by_domain.get(str(math.prod(sizes)), otherwise))
+
+def _order(entries: Any) -> list[Any]:
+    """Return the names of an oracle's entries and multipliers, in order."""
+    return [list(entries or ()), list((entries or {}).get("multipliers", ()))]
+
+
+class _Oracles:
+    """The oracles of a channel, which views find by their number of cells."""
+
+    def __init__(self, by_domain: Mapping[str, Any], otherwise: Mapping[str, Any] | None) -> None:
+        self._by_domain, self._otherwise = by_domain, otherwise
+        self._made: dict[tuple[int, ...], Oracle] = {}
+
+    def build(self, sizes: Sequence[int]) -> Oracle:
+        key = tuple(sizes)
+        if key not in self._made:
+            self._made[key] = self._build(key)
+        return self._made[key]
+
+    def _build(self, sizes: tuple[int, ...]) -> Oracle:
+        found = self._by_domain.get(str(math.prod(sizes)), self._otherwise)
+        if found is None:
+            refuse("no-oracle")
+        entry = dict(found)
         kind = oracle_named(entry.pop("oracle"))
         if kind is LinearHash:
             factors, g = entry.pop("multipliers"), entry["g"]
-            _require(type(g) is int and g > 1, "g is not a prime in range")
-            entry["multipliers"] = tuple(factors[str(digits_for(size, g))] for size in sizes)
-        oracle = kind(tuple(sizes), DRAW_BITS, **entry)
+            digits = [str(digits_for(size, g)) for size in sizes] if g > 1 else []
+            entry["multipliers"] = tuple(factors.get(number, 0) for number in digits)  # 0 is no multiplier
+        oracle = kind(sizes, DRAW_BITS, **entry)
         _require(not oracle.flaw(), oracle.flaw())
         return oracle
 
-    _require(not (parities and extras), "parities are of services with one row per person")
-    compiled = lay_out(levels, views, build, extras, parities=parities)
-    return Channel(data["name"], parse_epsilon(data["epsilon"]), compiled)
 
-
-def _read_views(data: Mapping[str, Any], levels: Sequence[Levels], most: int) -> list[View]:
-    views: list[View]
+def _read_views(data: Mapping[str, Any], levels: Sequence[Levels], limits: _Limits) -> list[View]:
+    _require(len(data) == 1, "bad-views")
+    count = len(levels)
     if "product" in data:
         ranges: list[list[int]] = data["product"]
-        _require(len(ranges) == len(levels), "a view has one level for each attribute")
-        _require(math.prod(map(len, ranges)) <= most, f"there are more than {MAX_VIEWS} views")
-        views = list(itertools.product(*ranges))
-    else:
-        _require(len(data["list"]) <= most, f"there are more than {MAX_VIEWS} views")
-        views = [_dense(sparse, len(levels)) for sparse in data["list"]]
-    _require(views, "a channel has no view")
-    for view in views:
-        possible = all(type(j) is int and 0 <= j < len(own) for j, own in zip(view, levels, strict=True))
-        _require(possible, "a view names a level that does not exist")
-    return views
+        _require(len(ranges) == count, "bad-views")
+        for own, chosen in zip(levels, ranges, strict=True):
+            _require(chosen == sorted(set(chosen)) and chosen[0] >= 0 and chosen[-1] < len(own), "bad-views")
+        limits.take(math.prod(map(len, ranges)), count)
+        return list(itertools.product(*ranges))
+    if "parities" in data:
+        order, sizes = data["parities"], [own.size for own in levels]
+        _require(1 <= order <= sum(size > 1 for size in sizes), "bad-views")
+        limits.take(parity_count(sizes, order), count)
+        return parity_views(sizes, order)
+    for sparse in data["list"]:
+        _require(_names_levels(sparse, levels), "bad-views")
+    limits.take(len(data["list"]), count)
+    return [_dense(sparse, count) for sparse in data["list"]]
 
 
-def _read_parities(data: Mapping[str, Any], levels: Sequence[Levels], most: int) -> list[View]:
-    order, sizes = data["parities"], [own.size for own in levels]
-    _require(type(order) is int and 1 <= order <= len(levels), "parities are of one attribute or more")
-    _require(0 < parity_count(sizes, order) <= most, f"there are more than {MAX_VIEWS} views")
-    return parity_views(sizes, order)
+def _names_levels(sparse: Sequence[int], levels: Sequence[Levels]) -> bool:
+    """Tell whether a view is attribute, level, attribute, level, …, in order and without roots."""
+    attributes, depths = sparse[::2], sparse[1::2]
+    if len(attributes) != len(depths) or sorted(set(attributes)) != attributes:
+        return False
+    pairs = zip(attributes, depths, strict=True)
+    return all(0 <= i < len(levels) and 1 <= depth < len(levels[i]) for i, depth in pairs)
 
 
-def _dense(sparse: list[int], attributes: int) -> View:
+def _dense(sparse: Sequence[int], attributes: int) -> View:
     view = [0] * attributes
     for attribute, level in zip(sparse[::2], sparse[1::2], strict=True):
-        _require(type(attribute) is int and 0 <= attribute < attributes, "a view names an unknown attribute")
         view[attribute] = level
     return tuple(view)

@@ -20,7 +20,7 @@ from typing import Any
 
 from tacit.client.audit import budget, refuse_unsafe
 from tacit.client.interpreter import Interpreter, draw_of_words
-from tacit.client.record import is_plain
+from tacit.client.public import allowed, takes
 from tacit.client.transport import Answered, Transport
 from tacit.client.wallet import Entry, Person, Waiting, Wallet
 from tacit.errors import ContractError, EngineError, RandomnessError, RecordError, UnknownNameError, UsageError
@@ -109,14 +109,9 @@ def connect(
 
 def _read(text: str) -> tuple[Interpreter, dict[str, Any]]:
     """Return a contract that passes the client's audit."""
-    try:
-        data = json.loads(text)
-        interpreter = Interpreter(text)
-        refuse_unsafe(interpreter, data)
-    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as cause:
-        message = f"The contract is damaged ({type(cause).__name__}). Nothing is encoded with it."
-        raise ContractError(message, code="damaged-contract") from None
-    return interpreter, data
+    interpreter = Interpreter(text)
+    refuse_unsafe(interpreter)
+    return interpreter, interpreter.data
 
 
 def _fetched(transport: Transport, collection: str) -> str:
@@ -335,14 +330,15 @@ def _draws(count: int) -> list[int]:
 
 def _public(rules: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the public columns of a service's one row, as they are: that is what public means."""
-    names = [attribute["name"] for attribute in rules["attributes"] if attribute["kind"] == "public"]
+    columns = {column["name"]: column for column in rules["attributes"] if column["kind"] == "public"}
+    names = list(columns)
     missing = [name for name in names if not rows or name not in rows[0]]
     if missing:
         problem = "the column is missing."
         raise RecordError(problem, code="missing-column", service=rules["name"], column=missing[0])
     for name in names:
-        if not is_plain(rows[0][name]):
-            problem = "a public value is text, a number of 64 bits, true, false or null."
+        if not takes(columns[name], rows[0][name]):
+            problem = f"the public column takes {allowed(columns[name])}."
             raise RecordError(problem, code="wrong-public", service=rules["name"], column=name)
     return {name: rows[0][name] for name in names}
 

@@ -7,20 +7,17 @@ codes equal those of the bulk encoder for the same draws, which the test vectors
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from itertools import combinations, product
 from math import prod
 from typing import Any
 
 from tacit.client.answers import alphabet, answer
 from tacit.client.record import value_index
-from tacit.errors import ContractError, RandomnessError, RecordError, UnknownNameError
+from tacit.client.shape import read_contract
+from tacit.client.views import View, count_cells, count_draws, count_extras, expand, known_attributes, view_sizes
+from tacit.errors import RandomnessError, RecordError, UnknownNameError
 
 __all__ = ["Interpreter", "draw_of_words"]
-
-VERSION = 1
-"""Version of the wire format that this interpreter follows."""
 
 BITS = 53
 """Bits of a draw."""
@@ -37,11 +34,8 @@ class Interpreter:
     """Encodes single records by the thresholds of a contract."""
 
     def __init__(self, text: str) -> None:
-        data = json.loads(text)
-        if not isinstance(data, dict) or data.get("tacit") != VERSION or data.get("draw_bits") != BITS:
-            message = f"This is not a contract of version {VERSION}. Fetch it again."
-            raise ContractError(message, code="contract-version")
-        self._services = {service["name"]: _Service(service) for service in data["services"]}
+        self.data = read_contract(text)
+        self._services = {service["name"]: _Service(service) for service in self.data["services"]}
 
     def __repr__(self) -> str:
         return f"Interpreter(services: {', '.join(self._services)})"
@@ -81,20 +75,16 @@ class _Service:
 
     def __init__(self, data: Data) -> None:
         self.name: str = data["name"]
-        sensitive = [attribute for attribute in data["attributes"] if attribute["kind"] != "public"]
-        self.attributes = [a | levels for a, levels in zip(sensitive, data["levels"], strict=True)]
+        known = known_attributes(data)
+        self.derived: list[tuple[int, str]] = data.get("derived", [])
+        self.attributes = known[: len(known) - len(self.derived)]
         self.many, self.sends = "at_most" in data, data.get("sends", 1)
         self.at_most: int = data.get("at_most", 1)
-        self.extras = (1 if self.at_most == 1 else 2) if self.many or data.get("optional") else 0
-        self.derived: list[tuple[int, str]] = data.get("derived", [])
-        if any(kind == "pair" for _, kind in self.derived):
-            message = f"{self.name}: double rounding is a baseline for comparisons; clients do not offer it. Use hio."
-            raise ContractError(message, code="not-for-clients")
-        known = self.attributes + [_derived_levels(self.attributes[source], kind) for source, kind in self.derived]
+        self.extras = count_extras(data)
         self.channels = [_Channel(channel, known, self.extras) for channel in data["channels"]]
         self.own_draws = sum(map(_is_dithered, self.attributes)) + len(self.derived)
         self.report_draws = self.own_draws + sum(channel.draws for channel in self.channels)
-        self.draws: int = self.sends * (self.report_draws + self.many)
+        self.draws = count_draws(data)
 
     def encode(self, records: Sequence[Mapping[str, Any]], draws: Sequence[int]) -> list[list[int]]:
         if len(draws) != self.draws:
@@ -150,16 +140,14 @@ class _Channel:
         self.draws: int = data["draws"]
         self._attributes, self._extras = attributes, extras
         self._parities = "parities" in data["views"]
-        self._views: list[tuple[list[int], list[int], list[int], Data, int]] = []
+        self._views: list[tuple[View, list[int], list[int], Data, int]] = []
         offset = 0
-        for view in _views(data["views"], attributes):
-            active = [i for i, level in enumerate(view) if level] or [0]
-            sizes = [2] if self._parities else [_cells(attributes[i], view[i]) for i in active]
-            sizes[0] += extras
-            oracle = data["by_domain"].get(str(prod(sizes))) or data["otherwise"]
-            self._views.append((view, active, sizes, oracle, offset))
+        for view in expand(data["views"], attributes):
+            sizes = view_sizes(attributes, view, extras, parities=self._parities)
+            oracle = data["by_domain"].get(str(prod(sizes)), data["otherwise"])
+            shown = view or {0: 0}  # a view of nothing stands on the first attribute's root
+            self._views.append((shown, list(shown), sizes, oracle, offset))
             offset += alphabet(oracle, sizes)
-        self.codes = offset
 
     @property
     def oracles(self) -> list[tuple[Data, list[int]]]:
@@ -182,55 +170,8 @@ def _is_dithered(attribute: Data) -> bool:
     return bool(attribute.get("dither", False)) and attribute["count"] < attribute["ticks"]
 
 
-def _derived_levels(attribute: Data, kind: str) -> Data:
-    """Return the levels of a rounded attribute (two values) or of one in a doubled domain."""
-    count, fanout = (2, 2) if kind == "round" else (2 * attribute["count"], attribute.get("fanout", 5))
-    widths = [1]
-    while widths[0] * fanout < count:
-        widths.insert(0, widths[0] * fanout)
-    return {"count": count, "widths": widths}
-
-
-def _cells(attribute: Data, level: int) -> int:
-    """Return the number of cells of a level; NULL is one of its own below the root."""
-    if level == 0:
-        return 1
-    return int(-(-attribute["count"] // attribute["widths"][level - 1]) + bool(attribute.get("null")))
-
-
 def _cell(attribute: Data, level: int, value: int) -> int:
     if level == 0:
         return 0
     is_null = value == attribute["count"]
-    return _cells(attribute, level) - 1 if is_null else int(value // attribute["widths"][level - 1])
-
-
-def _views(data: Data, attributes: list[Data]) -> list[list[int]]:
-    if "parities" in data:
-        return _parities(data["parities"], [_cells(attribute, len(attribute["widths"])) for attribute in attributes])
-    if "product" in data:
-        views: list[list[int]] = [[]]
-        for levels in data["product"]:
-            views = [[*view, level] for view in views for level in levels]
-        return views
-    views = []
-    for sparse in data["list"]:
-        view = [0] * len(attributes)
-        for attribute, level in zip(sparse[::2], sparse[1::2], strict=True):
-            view[attribute] = level
-        views.append(view)
-    return views
-
-
-def _parities(order: int, sizes: list[int]) -> list[list[int]]:
-    """Return a mask of bits for each attribute: parities of one attribute first, the last mask changing fastest."""
-    telling = [i for i, size in enumerate(sizes) if size > 1]
-    views = []
-    for count in range(1, order + 1):
-        for chosen in combinations(telling, count):
-            for masks in product(*(range(1, 1 << (sizes[i] - 1).bit_length()) for i in chosen)):
-                view = [0] * len(sizes)
-                for i, mask in zip(chosen, masks, strict=True):
-                    view[i] = mask
-                views.append(view)
-    return views
+    return count_cells(attribute, level) - 1 if is_null else int(value // attribute["widths"][level - 1])

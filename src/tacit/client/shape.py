@@ -1,65 +1,251 @@
-"""Is a contract what the interpreter takes it for? Every value of a record must have a cell, or noise would miss it."""
+"""Validate a contract: its text, its version, and the members and types of every object.
+
+The rules and their order are those of `docs/wire.md`; the first one that is broken names the refusal. A fetched
+contract is not trusted, so limits are checked before any work that depends on its numbers.
+"""
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Any
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import Any, Never
 
-from tacit.client.record import bound_of
+from tacit.client.declarations import check_declarations, check_labels
+from tacit.client.refusal import fail, need
+from tacit.client.views import Limits, check_compiled
 
-__all__ = ["is_shaped", "is_whole"]
+__all__ = ["read_contract"]
 
-MOST_CELLS, MOST_TICKS, MOST_ROWS, MOST_FANOUT = 1_000_000, 2**31, 1_000, 64
+MAX_BYTES, MAX_DEPTH, MAX_NUMBER, PRETTY_DEPTH = 262_144, 16, 2**53, 4
 
 Data = dict[str, Any]
+Check = Callable[[Any], None]
 
 
-def is_whole(number: object, low: int, high: int) -> bool:
-    """Tell whether something is a whole number within bounds; true and false are not."""
-    return type(number) is int and low <= number <= high
+def read_contract(text: str) -> Data:
+    """Return the data of a valid contract; ContractError names the rule that another one breaks."""
+    data = _parse(text)
+    _shape(data["tacit"])(data)
+    columns = [column for service in data["services"] for column in service["attributes"]]
+    typed = any(column["kind"] == "public" and len(column) > 2 for column in columns)
+    need(typed == (data["tacit"] == 2), "version")
+    need(data["draw_bits"] == 53, "draw-bits")
+    check_labels(data)
+    check_declarations(data["services"])
+    limits = Limits()
+    for service in data["services"]:
+        check_compiled(service, limits)
+    return data
 
 
-def is_shaped(data: Data) -> bool:
-    """Tell whether services differ in name, and levels, rows and derived attributes fit what is declared."""
-    services = data["services"]
-    return bool(services) and len({s["name"] for s in services}) == len(services) and all(map(_service, services))
+def _parse(text: str) -> Data:
+    need(len(text) <= MAX_BYTES and len(text.encode(errors="replace")) <= MAX_BYTES, "too-large")
+    try:
+        data = json.loads(text, parse_int=_number, parse_constant=_refuse_constant)
+        written = _write(data, 0) + "\n"
+    except (ValueError, RecursionError):
+        fail("not-json")
+    version = data.get("tacit") if type(data) is dict else None
+    need(version in (1, 2) and version is not True, "version")
+    need(written == text, "not-canonical")
+    return dict(data)
 
 
-def _service(data: Data) -> bool:
-    sensitive = [attribute for attribute in data["attributes"] if attribute["kind"] != "public"]
-    levels, most, sends = data["levels"], data.get("at_most"), data.get("sends", 1)
-    if not sensitive or len(sensitive) != len(levels) or not data["channels"]:
+def _number(digits: str) -> int | float:
+    return int(digits) if len(digits) < 18 else float(digits)  # thousands of digits take long
+
+
+def _refuse_constant(word: str) -> Never:
+    raise ValueError(word)
+
+
+def _write(value: Any, depth: int) -> str:
+    """Return canonical JSON; NaN, which equals no text, for numbers that have none."""
+    if depth > MAX_DEPTH:
+        raise ValueError
+    if type(value) is dict:
+        names = sorted(value, key=lambda name: int(name) if _is_index(name) else 2**32)
+        parts = [f"{json.dumps(name, ensure_ascii=False)}: {_write(value[name], depth + 1)}" for name in names]
+        return _bracket("{}", parts, depth if parts else PRETTY_DEPTH)
+    if type(value) is list:
+        is_pretty = bool(value) and type(value[0]) is dict
+        return _bracket("[]", [_write(item, depth + 1) for item in value], depth if is_pretty else PRETTY_DEPTH)
+    if type(value) is float or (type(value) is int and abs(value) > MAX_NUMBER):
+        return "NaN"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _is_index(name: str) -> bool:
+    return re.fullmatch("0|[1-9][0-9]{0,9}", name) is not None and int(name) < 2**32 - 1
+
+
+def _bracket(signs: str, parts: list[str], depth: int) -> str:
+    if depth >= PRETTY_DEPTH:
+        return signs[0] + ", ".join(parts) + signs[1]
+    line = "\n" + " " * depth
+    return signs[0] + ",".join(f"{line} {part}" for part in parts) + line + signs[1]
+
+
+def _is(test: Callable[[Any], bool]) -> Check:
+    return lambda value: need(test(value), "wrong-type")
+
+
+def _matches(pattern: str) -> Callable[[Any], bool]:
+    return lambda value: type(value) is str and re.fullmatch(pattern, value) is not None
+
+
+def _is_date(value: Any) -> bool:
+    if not _matches("[0-9]{4}-[0-9]{2}-[0-9]{2}")(value):
         return False
-    rows = (most is None or is_whole(most, 1, MOST_ROWS)) and is_whole(sends, 1, most or 1)
-    tops = [len(one["widths"]) for one in levels] + [MOST_FANOUT] * len(data.get("derived", []))
-    return (
-        rows
-        and all(_attribute(*pair) for pair in zip(sensitive, levels, strict=True))
-        and all(_views(channel["views"], tops) for channel in data["channels"])
+    try:
+        date.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
+
+
+TEXT = _is(lambda value: type(value) is str)
+WHOLE = _is(lambda value: type(value) is int)
+FLAG = _is(lambda value: type(value) is bool)
+TRUE = _is(lambda value: value is True)
+CLAMP = _is(lambda value: value == "clamp")
+SCALAR = _is(lambda value: type(value) in (int, str))
+DECIMAL = _matches(r"-?(0|[1-9][0-9]{0,15})\.[0-9]{0,39}[1-9]")
+NUMBER = _is(lambda value: type(value) is int or DECIMAL(value))
+DATE = _is(_is_date)
+DERIVED = _is(lambda value: type(value) is list and [type(item) for item in value] == [int, str])
+
+
+def _list(check: Check, *, least: int = 1) -> Check:
+    def check_list(value: Any) -> None:
+        need(type(value) is list, "wrong-type")
+        need(len(value) >= least, "empty")
+        for item in value:
+            check(item)
+
+    return check_list
+
+
+def _entries(check: Check) -> Check:
+    def check_entries(value: Any) -> None:
+        need(type(value) is dict, "wrong-type")
+        for item in value.values():
+            check(item)
+
+    return check_entries
+
+
+RESERVED = {
+    "panel",
+    "rounds",
+    "reports",
+    "questions",
+    "ratios",
+    "partitions",
+    "dictionary",
+    "probabilities",
+    "steps",
+    "assigned",
+}
+RESERVED_KINDS = ("boolean", "timestamp")
+
+
+def _object(version: int, fields: Mapping[str, Check]) -> Check:
+    """Return the check of an object with these members, in this order; those with ? may be absent."""
+    checks = {name.rstrip("?"): check for name, check in fields.items()}
+    needed = [name for name in fields if not name.endswith("?")]
+
+    def check_object(value: Any) -> None:
+        need(type(value) is dict, "wrong-type")
+        for name in value:
+            if name not in checks:
+                fail("reserved" if version == 2 and name in RESERVED else "unknown-member")
+        need(all(name in value for name in needed), "missing-member")
+        need(("at_most" in value) == ("sends" in value), "missing-member")
+        need(("cells" in value) == ("dither" in value), "missing-member")
+        need(list(value) == [name for name in checks if name in value], "not-canonical")
+        for name, item in value.items():
+            checks[name](item)
+
+    return check_object
+
+
+def _kinds(version: int, word: str, kinds: Mapping[str, Mapping[str, Check]]) -> Check:
+    """Return the check of an object whose members depend on one of them."""
+    checks = {
+        kind: _object(version, dict.fromkeys(("name", word)[word == "oracle" :], TEXT) | dict(fields))
+        for kind, fields in kinds.items()
+    }
+
+    def check_kind(value: Any) -> None:
+        need(type(value) is dict, "wrong-type")
+        kind = value.get(word)
+        if version == 2 and kind in RESERVED_KINDS:
+            fail("reserved")
+        need(type(kind) is str and kind in checks, "unknown-kind")
+        checks[kind](value)
+
+    return check_kind
+
+
+def _shape(version: int) -> Check:
+    """Return the check of a whole contract."""
+    end = {"fanout": WHOLE, "cells?": WHOLE, "dither?": FLAG, "outside?": CLAMP, "null?": TRUE}
+    typed = {"values?": _list(SCALAR), "type?": TEXT, "null?": TRUE}
+    attribute = _kinds(
+        version,
+        "kind",
+        {
+            "ordinal": {"low": NUMBER, "high": NUMBER, "step": NUMBER, **end},
+            "date": {"low": DATE, "high": DATE, "step": WHOLE, **end},
+            "categorical": {"values": _list(SCALAR), "other?": SCALAR, "null?": TRUE},
+            "public": typed if version == 2 else {},
+        },
     )
-
-
-def _views(views: Data, tops: list[int]) -> bool:
-    """Tell whether every view names levels that exist; those of derived attributes are looked up when they are read."""
-    if "parities" in views:
-        return is_whole(views["parities"], 1, len(tops))
-    if "product" in views:
-        listed = [(attribute, level) for attribute, own in enumerate(views["product"]) for level in own]
-    else:
-        listed = [pair for view in views["list"] for pair in zip(view[::2], view[1::2], strict=True)]
-    return all(is_whole(a, 0, len(tops) - 1) and is_whole(level, 0, tops[a]) for a, level in listed)
-
-
-def _attribute(attribute: Data, levels: Data) -> bool:
-    count, widths, ticks = levels["count"], levels["widths"], levels.get("ticks", 0)
-    if not is_whole(count, 1, MOST_CELLS) or not all(is_whole(width, 1, count) for width in widths):
-        return False
-    if attribute["kind"] == "categorical":
-        values = attribute["values"]
-        kind = type(values[0])
-        alike = kind in (str, int) and all(type(value) is kind for value in values)
-        return alike and len(set(values)) == len(values) == count and attribute.get("other", values[0]) in values
-    low, high, step = bound_of(attribute, "low"), bound_of(attribute, "high"), Fraction(attribute["step"])
-    if not is_whole(ticks, 1, MOST_TICKS) or step <= 0 or high - low != step * (ticks - 1):
-        return False
-    return bool(count == attribute.get("cells", ticks) and count <= ticks)
+    oracles = {
+        "grr": {"flip": WHOLE},
+        "ss": {"w": WHOLE, "inside": WHOLE, "outside": WHOLE},
+        "olh": {"g": WHOLE, "flip": WHOLE},
+        "oue": {"one": WHOLE, "zero": WHOLE},
+    }
+    hashed = _kinds(version, "oracle", {"lh": {"g": WHOLE, "flip": WHOLE, "multipliers": _entries(WHOLE)}})
+    views = {
+        "product?": _list(_list(WHOLE)),
+        "list?": _list(_list(WHOLE, least=0)),
+        "parities?": WHOLE,
+    }
+    channel = {
+        "name": TEXT,
+        "epsilon": TEXT,
+        "draws": WHOLE,
+        "codes": WHOLE,
+        "views": _object(version, views),
+        "by_domain": _entries(_kinds(version, "oracle", oracles)),
+        "otherwise": lambda value: None if value is None else hashed(value),
+    }
+    service = {
+        "name": TEXT,
+        "key": TEXT,
+        "at_most?": WHOLE,
+        "sends?": WHOLE,
+        "optional?": TRUE,
+        "attributes": _list(attribute),
+        "layout": TEXT,
+        "why?": TEXT,
+        "levels": _list(_object(version, {"ticks?": WHOLE, "count": WHOLE, "widths": _list(WHOLE, least=0)})),
+        "derived?": _list(DERIVED),
+        "channels": _list(_object(version, channel)),
+    }
+    contract = {
+        "tacit": WHOLE,
+        "round": TEXT,
+        "tier?": TEXT,
+        "epsilon": TEXT,
+        "mechanism": TEXT,
+        "oracle": TEXT,
+        "draw_bits": WHOLE,
+        "services": _list(_object(version, service)),
+    }
+    return _object(version, contract)

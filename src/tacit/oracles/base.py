@@ -102,7 +102,7 @@ class Oracle(ABC):
 
     @abstractmethod
     def flaw(self) -> str:
-        """Return why these integers are no channel; empty if they are one. Contracts from outside are not trusted."""
+        """Return the rule of `docs/wire.md` that these integers break; empty if they are a channel."""
 
     @abstractmethod
     def randomise(self, cells: Sequence[Cells], seed: Draws, answer: Draws) -> Codes:

@@ -107,7 +107,7 @@ class Grr(Oracle):
     def flaw(self) -> str:
         """Check that the flips leave something for the truth."""
         if not whole(self.flip, high=self.span) or (self.domain - 1) * self.flip > self.span:
-            return "flip is not a weight"
+            return "bad-flip"
         return ""
 
     def randomise(self, cells: Sequence[Cells], seed: Draws, answer: Draws) -> Codes:  # noqa: ARG002

@@ -266,14 +266,14 @@ class LinearHash(Oracle):
     def flaw(self) -> str:
         """Check the prime, the flips, the number of seeds, and that multipliers permute."""
         if not whole(self.g, low=2, high=MAX_PRIME) or not _is_prime(self.g):
-            return "g is not a prime in range"
+            return "bad-g"
         if not whole(self.flip, high=self.span) or (self.g - 1) * self.flip > self.span:
-            return "flip is not a weight"
+            return "bad-flip"
         if self.seeds > self.span:
-            return "there are more seeds than draws"
+            return "codes-too-large"
         for factor, places in zip(self.multipliers, self.digits, strict=True):
             if not whole(factor, low=1, high=self.g**places) or (places and factor % self.g == 0):
-                return "a multiplier is not prime to g"
+                return "bad-multiplier"
         return ""
 
     def randomise(self, cells: Sequence[Cells], seed: Draws, answer: Draws) -> Codes:

@@ -113,9 +113,9 @@ class LocalHash(Oracle):
     def flaw(self) -> str:
         """Check the number of hash values and the flips."""
         if not whole(self.g, low=2, high=MAX_HASHES - 1):
-            return "g is not in range"
+            return "bad-g"
         if not whole(self.flip, high=self.span) or (self.g - 1) * self.flip > self.span:
-            return "flip is not a weight"
+            return "bad-flip"
         return ""
 
     def hash(self, seeds: Codes, cell: Cells) -> Codes:

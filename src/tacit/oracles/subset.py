@@ -143,9 +143,9 @@ class Subset(Oracle):
     def flaw(self) -> str:
         """Check the size, the number of sets, and that the weights leave no less than nothing."""
         if not whole(self.w, low=1, high=self.domain - 1) or not _at_most(self.domain, self.w, MAX_SUBSETS):
-            return "w is not a possible size of sets"
+            return "bad-subset"
         if not whole(self.inside, self.outside, high=self.span) or self._rest < 0:
-            return "inside and outside are not weights"
+            return "bad-subset"
         return ""
 
     def randomise(self, cells: Sequence[Cells], seed: Draws, answer: Draws) -> Codes:  # noqa: ARG002

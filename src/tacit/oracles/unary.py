@@ -89,8 +89,8 @@ class Unary(Oracle):
     def flaw(self) -> str:
         """Check the number of bits and that the thresholds are probabilities."""
         if self.domain > MAX_BITS:
-            return "there are more bits than a code holds"
-        return "" if whole(self.one, self.zero, high=self.span) else "one and zero are not thresholds"
+            return "bad-bits"
+        return "" if whole(self.one, self.zero, high=self.span) else "bad-bits"
 
     def randomise(self, cells: Sequence[Cells], seed: Draws, answer: Draws) -> Codes:  # noqa: ARG002
         """Return the bits of each record as an integer; ``answer`` has a column for each cell."""

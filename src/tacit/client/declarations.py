@@ -1,0 +1,152 @@
+"""Validate what a contract declares: labels, budgets, services, attributes and their levels."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from fractions import Fraction
+from math import gcd
+from typing import Any
+
+from tacit.client.refusal import need
+
+__all__ = ["budget", "check_declarations", "check_label", "check_labels", "level_of", "widths_of"]
+
+MAX_EPSILON = 30
+MAX_ATTRIBUTES, MAX_ROWS, MAX_TICKS, MAX_VALUES, MAX_BOUND = 500, 1_000, 2**31, 1_000_000, 2**53
+
+NAMES_IN_USE = {"slot", "channel", "code", "people", "rng", "progress", "round", "self", "tier"}
+
+LABEL = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]{0,200}")
+DECIMAL = re.compile(r"(0|[1-9][0-9]{0,99})(\.[0-9]{0,99}[1-9])?")
+FRACTION = re.compile(r"([1-9][0-9]{0,99})/([1-9][0-9]{0,99})")
+
+Data = dict[str, Any]
+
+
+def check_labels(data: Data) -> None:
+    """Check the labels and the total budget at the top of a contract."""
+    for name in ("round", "tier", "mechanism", "oracle"):
+        check_label(data.get(name, "-"), empty=name != "tier")
+    budget(data["epsilon"])
+
+
+def check_label(text: str, *, empty: bool = True) -> None:
+    """Check that a text is short and has no control, line-breaking or direction characters."""
+    need(LABEL.fullmatch(text) and (text or empty), "bad-label")
+
+
+def budget(text: str) -> Fraction:
+    """Return a budget, written in the one way there is: a decimal, or a reduced fraction that has no decimal."""
+    found = FRACTION.fullmatch(text)
+    if found:
+        top, bottom = int(found[1]), int(found[2])
+        rest = bottom
+        for prime in (2, 5):
+            while rest % prime == 0:
+                rest //= prime
+        need(gcd(top, bottom) == 1 and rest > 1, "bad-epsilon")
+    else:
+        need(DECIMAL.fullmatch(text), "bad-epsilon")
+    need(0 < Fraction(text) <= MAX_EPSILON, "bad-epsilon")
+    return Fraction(text)
+
+
+def check_declarations(services: list[Data]) -> None:
+    """Check names, limits, attributes and rows of all services."""
+    for service in services:
+        for attribute in service["attributes"]:
+            _check_attribute(attribute)
+        _check_service(service)
+    _check_distinct([service["name"] for service in services])
+
+
+def _check_name(name: str) -> None:
+    need(re.fullmatch("[A-Za-z_][A-Za-z0-9_]{0,62}", name), "bad-name")
+    need(name.lower() not in NAMES_IN_USE, "reserved-name")
+
+
+def _check_distinct(names: list[str]) -> None:
+    need(len({name.lower() for name in names}) == len(names), "duplicate-name")
+
+
+def _check_service(data: Data) -> None:
+    _check_name(data["name"])
+    _check_name(data["key"])
+    attributes = data["attributes"]
+    _check_distinct([data["key"], *(attribute["name"] for attribute in attributes)])
+    need(len(attributes) <= MAX_ATTRIBUTES, "domain-too-large")
+    public = [attribute for attribute in attributes if attribute["kind"] == "public"]
+    need(len(public) < len(attributes), "empty-domain")
+    if "at_most" in data:
+        possible = 1 <= data["sends"] <= data["at_most"] <= MAX_ROWS and "optional" not in data
+        need(possible, "bad-option")
+    need(not public or not ("at_most" in data or "optional" in data), "public-not-possible")
+
+
+def _check_attribute(data: Data) -> None:
+    kind = data["kind"]
+    if kind == "categorical":
+        need(data.get("other", data["values"][0]) in data["values"], "bad-option")
+    _check_name(data["name"])
+    if kind in ("ordinal", "date"):
+        _check_ordinal(data)
+    if kind == "categorical":
+        _check_values(data["values"])
+    if kind == "public":
+        if "values" in data:
+            _check_values(data["values"])
+            need(not any("\0" in value for value in data["values"] if type(value) is str), "bad-option")
+        need(data.get("type", "int") in ("int", "float", "str", "bool"), "bad-option")
+        need(not ("values" in data and "type" in data), "bad-option")
+        need("null" not in data or "values" in data or "type" in data, "bad-option")
+
+
+def _check_values(values: list[Any]) -> None:
+    need(len(values) <= MAX_VALUES, "domain-too-large")
+    kind = type(values[0])
+    need(all(type(value) is kind for value in values), "bad-option")
+    need(len(set(values)) == len(values), "duplicate-name")
+    need(kind is str or all(abs(value) < MAX_BOUND for value in values), "bad-option")
+
+
+def _bound(data: Data, name: str) -> Fraction:
+    if data["kind"] == "date" and name != "step":
+        return Fraction(date.fromisoformat(data[name]).toordinal())
+    value = Fraction(data[name])
+    need(abs(value) < MAX_BOUND, "bad-bound")
+    return value
+
+
+def _check_ordinal(data: Data) -> None:
+    need(2 <= data["fanout"] <= 64, "bad-option")
+    need(data.get("cells", 2) >= 2, "bad-option")
+    low, high = _bound(data, "low"), _bound(data, "high")
+    need(low <= high, "empty-domain")
+    step = _bound(data, "step")
+    need(step > 0, "bad-bound")
+    ticks = (high - low) / step + 1
+    need(ticks.denominator == 1, "uneven-step")
+    need(ticks <= MAX_TICKS, "domain-too-large")
+    need(data.get("cells", ticks) <= ticks, "bad-option")
+    need(data.get("cells", ticks) <= MAX_VALUES, "domain-too-large")
+
+
+def level_of(data: Data) -> Data:
+    """Return the levels of an attribute, as the contract must state them."""
+    if data["kind"] == "categorical":
+        count = len(data["values"])
+        return {"count": count, "widths": widths_of(count, max(2, count), null="null" in data)}
+    ticks = int((_bound(data, "high") - _bound(data, "low")) / _bound(data, "step")) + 1
+    count = data.get("cells", ticks)
+    return {"ticks": ticks, "count": count, "widths": widths_of(count, data["fanout"], null="null" in data)}
+
+
+def widths_of(count: int, fanout: int, *, null: bool = False) -> list[int]:
+    """Return the widths of the levels below the root, coarsest first."""
+    if count == 1 and not null:
+        return []
+    widths = [1]
+    while widths[0] * fanout < count:
+        widths.insert(0, widths[0] * fanout)
+    return widths

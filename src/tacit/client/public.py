@@ -1,0 +1,37 @@
+"""Check a public value against what its column declares; errors never show the value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tacit.client.record import is_plain
+
+__all__ = ["allowed", "takes"]
+
+TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,), "bool": (bool,)}
+
+WORDS = {"int": "a whole number of 64 bits", "float": "a finite number", "str": "text", "bool": "true or false"}
+
+Data = dict[str, Any]
+
+
+def takes(column: Data, value: object) -> bool:
+    """Tell whether a public column takes a value."""
+    typed = "values" in column or "type" in column
+    if value is None:
+        return not typed or "null" in column
+    if not is_plain(value):
+        return False
+    if "values" in column:
+        return type(value) is type(column["values"][0]) and value in column["values"]
+    return not typed or type(value) in TYPES[column["type"]]
+
+
+def allowed(column: Data) -> str:
+    """Return what a public column takes, in words."""
+    if "values" in column:
+        more = ", …" if len(column["values"]) > 8 else ""
+        words = f"one of: {', '.join(map(str, column['values'][:8]))}{more}"
+    else:
+        words = WORDS.get(column.get("type", ""), "text, a number of 64 bits, true, false or null")
+    return f"{words}; or null" if "null" in column else words
