@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -165,10 +165,8 @@ def test_a_lost_connection_loses_nothing_and_is_made_again(tmp_path: Path) -> No
         with psycopg.connect(address, autocommit=True) as connection:
             others = "pid <> pg_backend_pid() AND datname = current_database()"
             connection.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
-        try:
+        with suppress(OverloadedError):  # unless the mover has noticed first
             assert told(collector, reports[1:]) == ["stored"] * 8
-        except OverloadedError as failed:  # unless the mover has noticed first
-            assert failed.code == "no-store"
         assert told(collector, reports)[0] == "again"
         assert told(collector, reports) == ["again"] * 9
         assert collector.query("SELECT COUNT(*) AS n FROM users")["n"].value == 3.0

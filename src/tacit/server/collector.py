@@ -180,6 +180,10 @@ class Collector:
         """Bring all complete reports from the inbox to the analytical database, if possible; return how many."""
         return self.mover.move()
 
+    def is_running(self) -> bool:
+        """Tell whether all threads run that store and move reports."""
+        return self.inbox.is_alive() and self.mover.is_alive()
+
     def close(self) -> None:
         """Store what waits, and close; what is in the inbox is brought to the database at the next start."""
         self.mover.stop()

@@ -86,6 +86,10 @@ class Inbox(Records):
             message = "The analytical database is too far behind. Try again in some seconds."
             raise OverloadedError(message, retry_after=5)
 
+    def is_alive(self) -> bool:
+        """Tell whether the thread that stores reports runs."""
+        return self._thread.is_alive()
+
     def put(self, collection: str, reports: Sequence[Report]) -> Future[list[Status]]:
         """Store reports that a judge has passed; the statuses come once they are on disk."""
         self.check_room()

@@ -8,6 +8,7 @@ wrong is kept as a fault, with a code and a reason, until a move succeeds.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -33,6 +34,9 @@ MOVED_AT_ONCE = 20_000
 
 IDLE_SECONDS = 0.5
 """How long reports may wait in the inbox while nobody asks."""
+
+PASSING = ("move-failed", "no-store")
+"""Faults that may be over at the second try."""
 
 LOG = logging.getLogger("tacit.server")
 
@@ -91,7 +95,7 @@ class Mover:
             self._refuse_at_the_end()
             end = time.monotonic() + seconds
             moved, self.fault = self._try(end)
-            if self._suspect:  # opening the database anew may be all that it needs
+            if self.fault is not None and self.fault.code in PASSING:  # a new connection may be all that it needs
                 more, self.fault = self._try(end)
                 moved += more
             self._refuse_at_the_end()  # it may have come meanwhile, and there may be more to move
@@ -105,7 +109,7 @@ class Mover:
         """Do the deletions that the inbox has done; raise if the database cannot do them now."""
         with self._lock:
             self.fault = self._put_in_order()
-            if self._suspect:
+            if self.fault is not None and self.fault.code in PASSING:
                 self.fault = self._put_in_order()
             if self._inbox.deletions():
                 message = "The deletion is recorded, and done in the analytical database as soon as that is possible."
@@ -135,13 +139,24 @@ class Mover:
             return self._failed(cause)
         return None
 
-    def is_well(self) -> bool:
-        """Tell whether the database can be written and read; if not, the next move opens it anew."""
+    def probe(self) -> None:
+        """Write to the database and read it back; if that fails, the next move opens it anew."""
         try:
             self._analytical.probe()
         except Exception:
             self._suspect = True
-        return not self._suspect
+            raise
+
+    def is_well(self) -> bool:
+        """Tell whether the database can be written and read; if not, the next move opens it anew."""
+        with contextlib.suppress(Exception):
+            self.probe()
+            return not self._suspect
+        return False
+
+    def is_alive(self) -> bool:
+        """Tell whether its threads run."""
+        return all(thread.is_alive() for thread in self._threads)
 
     def is_short(self) -> bool:
         """Tell whether the database lacks reports that have left the inbox, so that the next move rebuilds it."""

@@ -7,6 +7,7 @@ full. With any other fault there is no answer: 503, a code and the reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -34,6 +35,10 @@ SAID = ("disk-full",)
 T = TypeVar("T")
 
 
+class _ReopenedError(OverloadedError):
+    """The database failed while it was asked; at the next move it is opened anew."""
+
+
 @dataclass(frozen=True)
 class Mark:
     """A watermark, and what to say about it."""
@@ -52,11 +57,12 @@ class Watermarks:
         """Return an answer and its watermark: exactly the reports that it counts."""
         for _ in range(TRIES - 1):
             self._settle()
-            with self._mover.still():
-                before, mark = self._mover.changes, self._mark(text, parameters)
-            answer = self.read(ask)
-            if self._mover.changes == before:
-                return answer, mark
+            with suppress(_ReopenedError):
+                with self._mover.still():
+                    before, mark = self._mover.changes, self._mark(text, parameters)
+                answer = self.read(ask)
+                if self._mover.changes == before:
+                    return answer, mark
         self._settle()
         with self._mover.still():
             mark = self._mark(text, parameters)
@@ -86,7 +92,7 @@ class Watermarks:
             if self._analytical.database is database and self._mover.is_well():
                 raise
             message = f"The analytical database cannot be read ({type(cause).__name__}). It is opened anew."
-            raise OverloadedError(message, code="no-store") from None
+            raise _ReopenedError(message, code="no-store") from None
 
     def _mark(self, text: str, parameters: Sequence[Any]) -> Mark:
         """Return the watermark of a question; while nothing moves."""
