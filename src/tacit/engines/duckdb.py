@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.engines.base import Batch, Upload, counted, is_long, rollup_of, uncounted, unfit, unrunnable
+from tacit.engines.base import Batch, Stamp, Upload, counted, is_long, rollup_of, uncounted, unfit, unrunnable
 from tacit.engines.deadline import interruptible
 from tacit.errors import EngineError
 
@@ -39,6 +39,9 @@ class DuckDB:
             message = "This program reads the file already, through tacit.dbapi or SQLAlchemy. Close that first."
             raise EngineError(message, code="open-to-read") from None
         except duckdb.Error as cause:
+            if isinstance(cause, duckdb.IOException) and "lock" in str(cause):
+                message = "Another process has the file open. Ask the collector that runs, or stop it first."
+                raise EngineError(message, code="store-in-use") from None
             message = f"The database cannot be opened ({type(cause).__name__}). Name a file of tacit, or a new one."
             raise EngineError(message, code="unreadable-database") from None
 
@@ -218,6 +221,35 @@ class DuckDB:
         except duckdb.Error as cause:
             failure = cause
         raise unrunnable(failure)
+
+    def stamp(self) -> Stamp | None:
+        """Return the stamp of a collector's database, or None if it has none."""
+        rows = self._rows("SELECT identity, generation FROM tacit_stamp") if self.has_table("tacit_stamp") else []
+        return Stamp(*rows[0]) if rows else None
+
+    def set_stamp(self, stamp: Stamp) -> None:
+        """Stamp the database; it is on disk when this returns."""
+        with self._door, self._cursor() as connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS tacit_stamp (identity TEXT, generation BIGINT)")
+            change = "UPDATE tacit_stamp SET identity = ?, generation = ?"
+            if not connection.execute(change, list(stamp)).fetchall()[0][0]:
+                connection.execute("INSERT INTO tacit_stamp VALUES (?, ?)", list(stamp))
+
+    def probe(self) -> bool:
+        """Write something and tell whether it can be read back."""
+        with self._door, self._cursor() as connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS tacit_probe AS SELECT 0::BIGINT AS number")
+            [(before,)] = connection.execute("SELECT number FROM tacit_probe").fetchall()
+            connection.execute("UPDATE tacit_probe SET number = number + 1")
+            return bool(connection.execute("SELECT number FROM tacit_probe").fetchall() == [(before + 1,)])
+
+    def clear(self, table: str) -> None:
+        """Drop a report table and its rollup."""
+        with self._door, self._cursor() as connection:
+            if self.has_table("tacit_rollups"):
+                connection.execute("DELETE FROM tacit_rollups WHERE name = ?", [table])
+            for name in (rollup_of(table), table):
+                connection.execute(f'DROP TABLE IF EXISTS "{name}"')
 
     def copy_to(self, path: Any) -> None:
         """Write a copy of everything to a new file: rows that were deleted are in none of its pages."""

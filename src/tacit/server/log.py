@@ -37,6 +37,8 @@ class Log:
         path.chmod(0o600)
         self._file.execute("PRAGMA journal_mode = WAL")
         self._file.execute("PRAGMA synchronous = FULL")
+        self._path, found = path, path.stat()
+        self._place = (found.st_dev, found.st_ino)
         self._file.execute("CREATE TABLE IF NOT EXISTS log (number INTEGER PRIMARY KEY, hash TEXT, line TEXT)")
 
     def add(self, event: str, **details: Any) -> None:
@@ -44,10 +46,24 @@ class Log:
         time = self._clock().isoformat(timespec="seconds")
         try:
             with self._lock:
+                self._check_place()
                 self._add(event, time, details)
-        except sqlite3.Error as cause:
+        except (sqlite3.Error, OSError) as cause:
             message = f"The log cannot be written ({type(cause).__name__}), so nothing was done. Make room on the disk."
             raise OverloadedError(message, code="disk-full") from None
+
+    def probe(self) -> None:
+        """Write something, and raise if that fails."""
+        with self._lock:
+            self._check_place()
+            [(number,)] = self._file.execute("PRAGMA user_version").fetchall()
+            self._file.execute(f"PRAGMA user_version = {(number + 1) % 2**31}")
+
+    def _check_place(self) -> None:
+        """Raise if the file was deleted or replaced: what is written to it would be gone after a restart."""
+        found = self._path.stat()
+        if (found.st_dev, found.st_ino) != self._place:
+            raise FileNotFoundError
 
     def _add(self, event: str, time: str, details: dict[str, Any]) -> None:
         with transaction(self._file):

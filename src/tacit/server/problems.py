@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import sqlite3
 import traceback
 from typing import Any
 
+import duckdb
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -35,6 +38,9 @@ STATUS = {
     "internal": 500,
     "too-slow": 503,
     "no-store": 503,
+    "inbox-missing": 503,
+    "store-in-use": 503,
+    "unreadable-database": 503,
     "disk-full": 507,
 }
 """Statuses of errors; of others, those that are about access are 403, about room 503, and the rest 400."""
@@ -42,14 +48,14 @@ STATUS = {
 AGAIN_LATER = (408, 429, 503, 507)
 
 
-def as_problem(request: Request, failure: Exception) -> Response:
-    """Return whatever went wrong as a problem."""
+def as_problem(request: Request, failure: Exception, status: int | None = None) -> Response:
+    """Return whatever went wrong as a problem, with the status of its code or a given one."""
     if isinstance(failure, HTTPException):
         return _of_routing(request, failure)
     if not isinstance(failure, TacitError):
-        failure = _ours(failure)
+        failure = _outage(failure) or _ours(failure)
     fallback = 403 if isinstance(failure, AccessError) else 503 if isinstance(failure, OverloadedError) else 400
-    status = STATUS.get(failure.code, fallback)
+    status = status or STATUS.get(failure.code, fallback)
     more: dict[str, Any] = {}
     if isinstance(failure, QueryError) and failure.span is not None:
         more["span"] = list(failure.span)
@@ -66,6 +72,19 @@ def _of_routing(request: Request, failure: HTTPException) -> Response:
         return _problem(request, 405, "WrongMethod", "wrong-method", detail, headers)
     detail = "There is nothing at this path. GET /openapi.json lists what there is."
     return _problem(request, 404, "NotFound", "not-found", detail, headers)
+
+
+def _outage(failure: Exception) -> OverloadedError | None:
+    """Return the failure of a disk or a database as what it is, or None if it is neither."""
+    stores = (sqlite3.Error, duckdb.Error, OSError)
+    if not isinstance(failure, stores) and not type(failure).__module__.startswith("psycopg"):
+        return None
+    full = (
+        getattr(failure, "errno", 0) == errno.ENOSPC or getattr(failure, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL
+    )
+    LOG.error("a store failed: %s", type(failure).__name__)
+    message = f"A store of the collector failed ({type(failure).__name__}). Nothing was answered; try again later."
+    return OverloadedError(message, code="disk-full" if full else "no-store")
 
 
 def _ours(failure: Exception) -> InternalError:
