@@ -124,7 +124,7 @@ class Collection:
     def from_file(cls, path: str | Path) -> Collection:
         """Return the collection of a contract (JSON), or compile a collection file (TOML or JSON)."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = Path(path).read_text(encoding="utf-8-sig")  # some editors begin files with a mark
         except (OSError, UnicodeDecodeError) as cause:
             message = f"{Path(path).name} cannot be read ({type(cause).__name__}). Name a .toml or .json file."
             raise ContractError(message, code="unreadable-file") from None

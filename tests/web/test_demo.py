@@ -52,7 +52,7 @@ def test_sample_people_fit_the_contract_and_are_nobody_else(client: httpx.Client
 def test_on_a_terminal_it_serves_until_ctrl_c() -> None:
     """Without a terminal it prints and ends: `test_cli` looks at that."""
     ours, theirs = pty.openpty()
-    words = [sys.executable, "-m", "tacit.cli", "demo", "--people", "500", "--port", "0"]
+    words = [sys.executable, "-m", "tacit.cli", "demo", "--people", "500", "--port", "0", "--no-open"]
     process = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     with os.fdopen(ours, "rb") as screen:

@@ -12,13 +12,22 @@ from tacit.central.records import Records
 from tacit.central.release import Release
 from tacit.decode.functional import Vector
 from tacit.errors import UnknownNameError, UsageError
+from tacit.schema import Service
 from tacit.sql.vectors import shown_value
 
-__all__ = ["compare"]
+__all__ = ["check_column", "compare"]
 
 WIDTH, HEIGHT, LEFT, TOP = 640, 300, 70, 50
 RAW, RELEASED, INK = "#d9822b", "#0b6e99", "#1f2933"
 WARNING = "shows raw data: for the curator only, never to be published"
+
+
+def check_column(service: Service, column: str) -> int:
+    """Return the place of a sensitive attribute, or refuse the name."""
+    names = [attribute.name for attribute in service.sensitive]
+    if column not in names:
+        raise UnknownNameError("column", str(column), names, code="unknown-column")
+    return names.index(column)
 
 
 def compare(release: Release, table: Any, column: str, *, path: str | Path | None = None) -> str:
@@ -35,10 +44,7 @@ def compare(release: Release, table: Any, column: str, *, path: str | Path | Non
     path : path, optional
         Also write the picture to a new file.
     """
-    names = [attribute.name for attribute in release.service.sensitive]
-    if column not in names:
-        raise UnknownNameError("column", str(column), names, code="unknown-column")
-    place = names.index(column)
+    place = check_column(release.service, column)
     records = Records.read(table, release.service)
     attribute = release.service.sensitive[place]
     raw = np.bincount(records.values[place], minlength=attribute.size).astype(np.float64)

@@ -15,6 +15,9 @@ from tacit.server.log import Log
 
 __all__ = ["configure", "run"]
 
+MAX_TRIALS = 1_000_000_000
+"""People encoded of each kind: some hours of work."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
@@ -37,6 +40,9 @@ def run(options: argparse.Namespace) -> int:
         return _verify(options.verify, log, as_json=options.json)
     if not options.files:
         message = "Name a collection file or a contract, or give --verify DIR."
+        raise UsageError(message, code="bad-option")
+    if options.trials is not None and not 1 <= options.trials <= MAX_TRIALS:
+        message = f"--trials is {options.trials:g}; it must be a number from 1 to {MAX_TRIALS:,}."
         raise UsageError(message, code="bad-option")
     collections = [Collection.from_file(path) for path in options.files]
     trials = {one.id: run_trials(one, int(options.trials)) for one in collections} if options.trials else {}

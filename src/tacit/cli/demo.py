@@ -6,7 +6,6 @@ import argparse
 import json
 import math
 import secrets
-import socket
 import sys
 import tempfile
 from pathlib import Path
@@ -17,7 +16,8 @@ import pyarrow.compute as pc
 from starlette.applications import Starlette
 
 from tacit.cli.attack import attack, print_attack
-from tacit.cli.serve import serve_app
+from tacit.cli.browser import open_browser
+from tacit.cli.serve import listen, serve_app
 from tacit.cli.story import QUESTIONS, compared, printed
 from tacit.collection import Collection
 from tacit.contract import ServiceContract
@@ -54,6 +54,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="serve the screens on this machine afterwards (default: on a terminal)",
     )
+    parser.add_argument(
+        "--open",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="open the screens in a browser (default: on a terminal, where there is a browser)",
+    )
     parser.add_argument("--port", type=int, default=8765, help="port of the screens (default 8765); 0 for any")
     parser.add_argument(
         "--attack", action="store_true", help="instead: what numbers of reports give away, and ours not"
@@ -85,7 +91,8 @@ def run(options: argparse.Namespace) -> int:
                 collector.publish(collection)
             demo, ok = _show(options, collector, tiers["standard"])
             if options.serve or (options.serve is None and not options.json and sys.stdout.isatty()):
-                _serve(make_app(collector, Keys(Path(folder) / "keys.json"), demo), options.port)
+                opens = sys.stdout.isatty() if options.open is None else options.open
+                _serve(make_app(collector, Keys(Path(folder) / "keys.json"), demo), options.port, opens=opens)
             return 0 if ok else 1
         finally:
             collector.close()
@@ -119,16 +126,26 @@ def _show(options: argparse.Namespace, collector: Collector, collection: Collect
     return demo, audit.ok
 
 
-def _serve(app: Starlette, port: int) -> None:
+def _serve(app: Starlette, port: int, *, opens: bool) -> None:
     """Serve the screens on this machine; on another port if the wanted one is taken."""
+    taken = False
     try:
-        listening = socket.create_server(("127.0.0.1", port))
-    except OSError:
-        listening = socket.create_server(("127.0.0.1", 0))
+        listening = listen("127.0.0.1", port)
+    except UsageError as refusal:
+        if refusal.code != "port-taken":
+            raise
+        taken, listening = True, listen("127.0.0.1", 0)
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    print(f"\nlistening on {address}")
+    print()
+    if taken:
+        print(f"Port {port} is in use by another program; this demo takes another one.")
+    print(f"listening on {address}")
     print(f"  {address}/me     your side: what leaves a device, byte for byte")
     print(f"  {address}/query  the other side: SQL, error bars and, here alone, the truth")
+    if opens:
+        print(
+            "Opening them in a browser." if open_browser(address) else "There is no browser here: open them yourself."
+        )
     print("Ctrl-C ends it and deletes everything.", flush=True)
     serve_app(app, listening)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import socket
 import sqlite3
 import stat
 import time
@@ -14,12 +16,14 @@ from pathlib import Path
 
 import duckdb
 
+from tacit.chain import read_chain
+from tacit.cli.read_only import open_read_only
 from tacit.cli.serve import is_loopback
+from tacit.cli.tls import handshake
 from tacit.collection import Collection
 from tacit.engines.java import found_java
 from tacit.errors import TacitError
 from tacit.server.keys import Keys
-from tacit.server.log import Log
 from tacit.server.room import free_bytes, is_scarce
 from tacit.server.versions import VERSION, version_of
 
@@ -28,23 +32,26 @@ __all__ = ["configure", "run"]
 EARLIEST = 1_767_225_600
 """2026-01-01: a clock before it is wrong."""
 
+MARKS = {True: "✓", False: "✗", None: "–"}
+
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at; if it is not well, what to do."""
+    """One thing that was looked at; if it is not well, what to do. ``ok`` is None for what was not checked."""
 
     what: str
-    ok: bool
+    ok: bool | None
     detail: str
     fix: str = ""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("folder", type=Path, help="the folder of `tacit serve`")
+    parser.add_argument("folder", type=Path, help="the folder of `tacit serve`; nothing in it is changed")
     parser.add_argument("files", nargs="*", help="collection files or contracts that are to be published")
     parser.add_argument("--host", default="127.0.0.1", help="the address that it is to listen on (default 127.0.0.1)")
     parser.add_argument("--certificate", help="PEM file with the certificate")
+    parser.add_argument("--private-key", help="PEM file with its key")
     parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front of it does TLS")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -56,23 +63,30 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps([asdict(one) for one in found], indent=1))
     else:
         for one in found:
-            print(f"✓ {one.what}: {one.detail}" if one.ok else f"✗ {one.what}: {one.detail}\n  run: {one.fix}")
-    return 0 if all(one.ok for one in found) else 1
+            fix = f"\n  run: {one.fix}" if one.ok is False else ""
+            print(f"{MARKS[one.ok]} {one.what}: {one.detail}{fix}")
+    return 1 if any(one.ok is False for one in found) else 0
 
 
 def _findings(options: argparse.Namespace) -> Iterator[Finding]:
     folder: Path = options.folder
     if not folder.is_dir():
-        yield Finding("folder", ok=False, detail=f"{folder} does not exist", fix=f"tacit serve {folder}")
+        detail = f"{folder} is not a folder" if folder.exists() else f"{folder} does not exist"
+        yield Finding("folder", ok=False, detail=detail, fix=f"tacit serve {folder}")
+        return
+    if not os.access(folder, os.R_OK | os.X_OK):
+        yield Finding("folder", ok=False, detail="this user may not look into it", fix=f"sudo tacit doctor {folder}")
         return
     yield _disk(folder)
     yield _clock()
     yield _modes(folder)
-    yield _inbox(folder)
-    yield _database(folder)
-    yield _log(folder)
+    database = _database(folder)
+    yield _inbox(folder, live=database.detail == IN_USE)
+    yield database
+    yield _log(folder, live=database.detail == IN_USE)
     yield from (_contract(path) for path in options.files)
-    yield from _access(folder, options)
+    yield _keys(folder, options)
+    yield _address(folder, options)
     yield _java()
 
 
@@ -87,22 +101,23 @@ def _clock() -> Finding:
 
 
 def _modes(folder: Path) -> Finding:
-    """Nobody else may read what people's keys are in."""
-    closed = folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO) == 0
-    detail = "nobody else may look into the folder" if closed else "others may look into the folder"
-    return Finding("files", closed, detail, f"chmod 700 {folder}")
+    """Nobody else may read what people's keys are in; its owner must be able to write."""
+    if folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        return Finding("files", ok=False, detail="others may look into the folder", fix=f"chmod 700 {folder}")
+    if not os.access(folder, os.W_OK):
+        return Finding("files", ok=False, detail="this user may not write to it", fix=f"chmod 700 {folder}")
+    return Finding("files", ok=True, detail="nobody else may look into the folder")
 
 
-def _inbox(folder: Path) -> Finding:
+def _inbox(folder: Path, *, live: bool) -> Finding:
     fix = f"tacit import ARCHIVE {folder}.restored"
     if not (folder / "inbox.db").is_file():
-        return Finding("inbox", ok=True, detail="no report has arrived yet")
+        return Finding("inbox", ok=None, detail="there is none yet, or reports are in PostgreSQL")
     try:
-        file = sqlite3.connect(f"file:{folder / 'inbox.db'}?mode=ro", uri=True)
-        [(health,)] = file.execute("PRAGMA quick_check(1)").fetchall()
-        version = version_of(file)
-        file.close()
-    except sqlite3.Error as cause:
+        with open_read_only(folder / "inbox.db", live=live) as file:
+            [(health,)] = file.execute("PRAGMA quick_check(1)").fetchall()
+            version = version_of(file)
+    except (sqlite3.Error, OSError) as cause:
         return Finding("inbox", ok=False, detail=f"cannot be read ({type(cause).__name__})", fix=fix)
     if version > VERSION:
         detail = f"version {version} is newer than this program"
@@ -110,31 +125,36 @@ def _inbox(folder: Path) -> Finding:
     return Finding("inbox", health == "ok", f"version {version} of {VERSION}, {health}", fix)
 
 
+IN_USE = "in use by a collector that runs"
+
+
 def _database(folder: Path) -> Finding:
     path = folder / "reports.tacit"
     if not path.is_file():
-        return Finding("database", ok=True, detail="not made yet, or kept in PostgreSQL")
+        return Finding("database", ok=None, detail="there is none yet, or reports are in PostgreSQL")
     try:
         duckdb.connect(str(path), read_only=True).close()
     except duckdb.IOException as cause:
         if "lock" in str(cause):
-            return Finding("database", ok=True, detail="in use by a collector that runs")
+            return Finding("database", ok=None, detail=IN_USE)
         return Finding("database", ok=False, detail="cannot be read", fix=f"tacit import ARCHIVE {folder}.restored")
     except duckdb.Error:
         return Finding("database", ok=False, detail="cannot be read", fix=f"tacit import ARCHIVE {folder}.restored")
-    return Finding("database", ok=True, detail=f"{path.stat().st_size / 2**20:,.1f} MiB")
+    return Finding("database", ok=True, detail=f"opens, {path.stat().st_size / 2**20:,.1f} MiB")
 
 
-def _log(folder: Path) -> Finding:
+def _log(folder: Path, *, live: bool) -> Finding:
     if not (folder / "log.db").is_file():
-        return Finding("log", ok=True, detail="nothing is logged yet")
-    log = Log(folder / "log.db")
-    chain = log.read()
-    log.close()
+        return Finding("log", ok=None, detail="there is none yet")
+    fix = f"tacit audit --verify EVIDENCE --store {folder}"
+    try:
+        with open_read_only(folder / "log.db", live=live) as file:
+            chain = read_chain([line for (line,) in file.execute("SELECT line FROM log ORDER BY number")])
+    except (sqlite3.Error, OSError) as cause:
+        return Finding("log", ok=False, detail=f"cannot be read ({type(cause).__name__})", fix=fix)
     if chain.ok:
         return Finding("log", ok=True, detail=f"{chain.head.entries} entries in an unbroken chain")
-    detail = f"line {chain.position}: {chain.problem}"
-    return Finding("log", ok=False, detail=detail, fix=f"tacit audit --verify EVIDENCE --store {folder}")
+    return Finding("log", ok=False, detail=f"line {chain.position}: {chain.problem}", fix=fix)
 
 
 def _contract(path: str) -> Finding:
@@ -147,21 +167,42 @@ def _contract(path: str) -> Finding:
     return Finding(f"contract {Path(path).name}", audit.ok, detail, fix)
 
 
-def _access(folder: Path, options: argparse.Namespace) -> Iterator[Finding]:
-    keys = Keys(folder / "keys.json")
+def _keys(folder: Path, options: argparse.Namespace) -> Finding:
     beyond = options.behind_proxy or not is_loopback(options.host)
-    make = f"tacit keys {folder} create NAME --scope ingest"
-    count = len(keys.listed())
+    try:
+        count = len(Keys(folder / "keys.json").listed())
+    except (TacitError, OSError, ValueError, LookupError, TypeError):
+        return Finding("keys", ok=False, detail="keys.json cannot be read", fix=f"ls -l {folder / 'keys.json'}")
     detail = f"{count} keys" if count else "none: this machine alone is served"
-    yield Finding("keys", bool(count) or not beyond, detail, make)
-    safe = is_loopback(options.host) or options.behind_proxy or bool(options.certificate)
-    detail = f"{options.host}{', TLS' if options.certificate else ', behind a proxy' if options.behind_proxy else ''}"
+    return Finding("keys", bool(count) or not beyond, detail, f"tacit keys {folder} create NAME --scope ingest")
+
+
+def _address(folder: Path, options: argparse.Namespace) -> Finding:
+    """Find out whether this machine has the address, and whether TLS works with the certificate."""
     fix = f"tacit serve {folder} --host {options.host} --certificate CERT.pem --private-key KEY.pem"
-    yield Finding("address", safe, detail, fix)
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    try:
+        with socket.socket(family) as tried:
+            tried.bind((options.host, 0))
+    except OSError as cause:
+        return Finding("address", ok=False, detail=f"{options.host} is not of this machine ({cause.strerror})", fix=fix)
+    if options.certificate:
+        try:
+            seen = handshake(options.certificate, options.private_key)
+        except TacitError as refusal:
+            return Finding("address", ok=False, detail=refusal.message, fix=fix)
+        names = ", ".join(name for kind, name in seen.get("subjectAltName", ()) if kind == "DNS") or "no name"
+        detail = f"{options.host}, TLS until {seen.get('notAfter', '?')} for {names}"
+        return Finding("address", ok=True, detail=detail)
+    if options.behind_proxy:
+        detail = f"{options.host}, behind a proxy, whose TLS is not checked here"
+        return Finding("address", ok=None, detail=detail)
+    safe = is_loopback(options.host)
+    return Finding("address", safe, f"{options.host}{'' if safe else ' would be served without TLS'}", fix)
 
 
 def _java() -> Finding:
     if find_spec("pyspark") is None:
-        return Finding("Java", ok=True, detail="Spark is not installed, and nothing else needs it")
+        return Finding("Java", ok=None, detail="Spark is not installed, and nothing else needs it")
     found = found_java()
     return Finding("Java", bool(found), f"by {found}" if found else "Spark needs Java 17", "pip install '.[spark]'")

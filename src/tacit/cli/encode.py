@@ -6,10 +6,13 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet
 
+from tacit.cli.outputs import new_folder
 from tacit.cli.progress import bar
+from tacit.cli.tables import named_tables
 from tacit.collection import Collection
 from tacit.errors import UsageError
 
@@ -27,22 +30,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Encode; nothing is written unless everything is valid."""
     collection = Collection.from_file(options.file)
-    tables = {}
-    for item in options.tables:
-        name, equals, path = item.partition("=")
-        if not equals:
-            message = f"{item!r} is not of the form service=table, such as users=users.parquet."
-            raise UsageError(message, code="bad-option")
-        tables[name] = path
+    tables: dict[str, Any] = named_tables(options.tables)
     folder = Path(options.out)
+    if folder.exists() and not folder.is_dir():
+        message = f"{folder.name} is a file. Choose a new folder."
+        raise UsageError(message, code="unwritable-file")
     if folder.exists() and any(folder.iterdir()):
         message = f"{folder.name} is not empty. Encoding again would send second reports: choose a new folder."
         raise UsageError(message, code="folder-not-empty")
-    reports = collection.encode(**tables, progress=bar if sys.stderr.isatty() else None)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "contract.json").write_text(collection.to_json(), encoding="utf-8")
-    for name, table in reports.items():
-        pyarrow.parquet.write_table(table, folder / f"{name}.parquet")
+    with new_folder(folder) as part:
+        reports = collection.encode(**tables, progress=bar if sys.stderr.isatty() else None)
+        (part / "contract.json").write_text(collection.to_json(), encoding="utf-8")
+        for name, table in reports.items():
+            pyarrow.parquet.write_table(table, part / f"{name}.parquet")
     counts = {name: table.num_rows for name, table in reports.items()}
     if options.json:
         print(json.dumps({"collection": collection.id, "reports": counts}))

@@ -6,6 +6,7 @@ import argparse
 import http.client
 import json
 import shutil
+import tempfile
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -34,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     if target.exists():
         message = f"{target.name!r} exists. Name a new file."
         raise UsageError(message, code="already-there")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    _check_writable(target)
     if options.store.startswith(("http://", "https://")):
         _fetch(options.store, options.key, target)
     elif Path(options.store).is_file():
@@ -47,6 +48,17 @@ def run(options: argparse.Namespace) -> int:
     size = target.stat().st_size
     print(json.dumps({"file": str(target), "bytes": size}) if options.json else f"{target}: {size:,} bytes")
     return 0
+
+
+def _check_writable(target: Path) -> None:
+    """Find out whether a file can be made there, and leave none."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except OSError as cause:
+        message = f"{target.name!r} cannot be written: {cause.strerror}. Name a file in a folder that is yours."
+        raise UsageError(message, code="unwritable-file") from None
 
 
 def _copy(folder: Path, target: Path) -> None:

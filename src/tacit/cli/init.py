@@ -12,8 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tacit.attributes import check_distinct
+from tacit.cli.tables import named_tables
 from tacit.collection import Collection
-from tacit.encode.tables import read_file
+from tacit.encode.tables import as_arrow
 from tacit.errors import SchemaError, UsageError
 from tacit.privacy import decimal_text, parse_epsilon
 
@@ -61,12 +63,8 @@ def run(options: argparse.Namespace) -> int:
         message = f"{path.name} must end in .toml."
         raise UsageError(message, code="bad-option")
     services, notes = [], []
-    for item in options.tables:
-        name, equals, source = item.partition("=")
-        if not equals:
-            message = f"{item!r} is not of the form service=table, such as users=users.parquet."
-            raise UsageError(message, code="bad-option")
-        text, left_out = _service(name, read_file(name, source))
+    for name, source in named_tables(options.tables).items():
+        text, left_out = _service(name, as_arrow(name, source))
         services.append(text)
         notes += [f"{name}.{column}: {why}" for column, why in left_out]
     epsilon = decimal_text(parse_epsilon(options.epsilon))
@@ -90,6 +88,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _service(name: str, table: pa.Table) -> tuple[str, list[tuple[str, str]]]:
     """Return a service after a table's columns, and the columns it leaves out."""
+    check_distinct("column", table.column_names)
+    if not table.num_rows:
+        message = f"{name}: the table has no rows to propose columns from. Pass at least one row."
+        raise SchemaError(message, code="empty-table")
     key = next((c for c in table.column_names if _is_key(table.column(c), table.num_rows)), None)
     if key is None:
         message = f"{name}: no column tells the rows apart, so there is no key. One-to-many tables are written by hand."

@@ -5,11 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
+from tacit.errors import UsageError
 from tacit.server.keys import Keys
 from tacit.server.log import Log
 
 __all__ = ["configure", "run"]
+
+SHOWN_DIGEST = 12
+"""Digits of a key's digest that `list` shows."""
+
+LONGEST_NAME = 64
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,20 +39,44 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Do it; a running collector sees it at its next request."""
     folder = Path(options.folder)
+    if options.action == "list":
+        _list(Keys(folder / "keys.json").listed(), as_json=options.json)
+        return 0
+    _check(options, Keys(folder / "keys.json"))
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     keys, log = Keys(folder / "keys.json"), Log(folder / "log.db")
     if options.action == "create":
         made = keys.create(options.name, options.scope or ["ingest"], options.origin, options.service)
         log.add("key-created", **keys.listed()[-1])
         print(json.dumps({"key": made}) if options.json else f"{made}\nThis is shown once. Keep it where it is used.")
-    elif options.action == "revoke":
-        log.add("key-revoked", digest=options.name[:12])
+    else:
+        log.add("key-revoked", digest=options.name[:SHOWN_DIGEST])
         revoked = keys.revoke(options.name)
         print(json.dumps({"revoked": revoked}) if options.json else f"{revoked} revoked")
-    elif options.json:
-        print(json.dumps(keys.listed()))
-    else:
-        for key in keys.listed():
-            print(f"{key['digest']}  {key['name']}  {', '.join(key['scopes'])}  {key['origin']}")  # type: ignore[arg-type]
     log.close()
     return 0
+
+
+def _check(options: argparse.Namespace, keys: Keys) -> None:
+    """Refuse names, origins and digests that no key can have, before anything is written."""
+    name, origin = options.name, urlsplit(options.origin)
+    if options.action == "revoke":
+        if not any(str(key["digest"]).startswith(name[:SHOWN_DIGEST]) for key in keys.listed()):
+            message = "No key has this digest. `tacit keys FOLDER list` shows them."
+            raise UsageError(message, code="unknown-key")
+    elif not name or not name.isprintable() or len(name) > LONGEST_NAME:
+        message = f"Name the key: one line of at most {LONGEST_NAME} characters, such as the service that uses it."
+        raise UsageError(message, code="bad-option")
+    elif options.origin and (
+        origin.scheme not in ("http", "https") or not origin.hostname or origin.path.strip("/") or origin.query
+    ):
+        message = "--origin is a scheme, a host and perhaps a port, such as https://shop.example, without a path."
+        raise UsageError(message, code="bad-option")
+
+
+def _list(keys: list[dict[str, Any]], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(keys))
+        return
+    for key in keys:
+        print(f"{key['digest']}  {key['name']}  {', '.join(key['scopes'])}  {key['origin']}")

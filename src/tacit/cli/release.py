@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
 
-from tacit.central.compare import compare
+from tacit.central.compare import check_column, compare
 from tacit.central.ledger import Ledger
 from tacit.central.methods import METHODS
 from tacit.central.release import release
+from tacit.cli.outputs import new_file
 from tacit.collection import Collection
-from tacit.errors import TacitError, UsageError
+from tacit.errors import UsageError
 from tacit.privacy import decimal_text
 from tacit.schema import Service
 
@@ -56,30 +59,34 @@ def run(options: argparse.Namespace) -> int:
     table = Path(options.table)
     service = declared_service(options.collection or str(table.with_suffix(".toml")), options.service)
     out = Path(options.out) if options.out else table.with_suffix(".release.parquet")
-    for file in (out, *([Path(options.synthetic)] if options.synthetic else [])):
-        if file.exists():
-            message = f"{file.name} exists already. A release is written once: choose a new file."
-            raise UsageError(message, code="unwritable-file")
     given = {"count_threshold": options.count_threshold, "uneven_threshold": options.uneven_threshold}
     given["height"] = options.height
     settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     path = Path(options.ledger) if options.ledger else table.with_suffix(".ledger")
     existed = path.exists()
-    ledger = Ledger(path, options.budget if existed else options.budget or options.epsilon)
-    try:
-        made = release(options.table, service, options.epsilon, method=options.method, ledger=ledger, **settings)
-        made.save(out)
-        if options.synthetic:
-            pyarrow.parquet.write_table(made.synthesize(), options.synthetic)
-        if options.compare:
-            compare(made, options.table, options.compare, path=out.with_suffix(f".{options.compare}.curator.svg"))
-        left = decimal_text(ledger.remaining)
-    except TacitError:
-        if not existed and not ledger.spent:  # a mistake must not fix the budget of the next try
-            path.unlink()
-        raise
-    finally:
-        ledger.close()
+    if options.compare is not None:
+        check_column(service, options.compare)
+    with ExitStack() as files:  # before anything is charged: a release that cannot be written would be lost
+        part = files.enter_context(new_file(out))
+        synthetic = files.enter_context(new_file(Path(options.synthetic))) if options.synthetic else None
+        ledger = Ledger(path, options.budget if existed else options.budget or options.epsilon)
+        before = ledger.spent
+        try:
+            made = release(options.table, service, options.epsilon, method=options.method, ledger=ledger, **settings)
+            made.save(part)
+            if synthetic:
+                pyarrow.parquet.write_table(made.synthesize(), synthetic)
+            left = decimal_text(ledger.remaining)
+        except BaseException:
+            if ledger.spent > before:
+                print(f"{path.name} was charged, but nothing was published.", file=sys.stderr)
+            elif not existed and not ledger.spent:  # a mistake must not fix the budget of the next try
+                path.unlink()
+            raise
+        finally:
+            ledger.close()
+    if options.compare:
+        compare(made, options.table, options.compare, path=out.with_suffix(f".{options.compare}.curator.svg"))
     if options.json:
         told = {"release": out.name, "id": made.id, "guarantee": made.guarantee, "remaining": left}
         print(json.dumps(told | {"shape": made.body.kind, "numbers": made.body.columns().num_rows}))

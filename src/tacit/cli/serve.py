@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import gc
 import ipaddress
+import math
 import signal
 import socket
 import sys
@@ -13,6 +15,7 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
+from tacit.cli.tls import server_context
 from tacit.collection import Collection
 from tacit.errors import UsageError
 from tacit.server.app import make_app
@@ -22,7 +25,9 @@ from tacit.server.journal import Requests, journal
 from tacit.server.keys import Keys
 from tacit.server.settings import EVERYBODY, Settings
 
-__all__ = ["configure", "is_loopback", "run", "serve_app"]
+__all__ = ["configure", "is_loopback", "listen", "run", "serve_app"]
+
+MAX_PORT = 65_535
 
 SWITCH_SECONDS = 0.001
 """How long a busy thread keeps Python's lock from the others: SQLite lets go of it at every step, and reports would
@@ -74,6 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serve until the process is told to end; what was acknowledged is on disk before that."""
     _check_exposure(options)
+    _check_options(options)
     folder = Path(options.folder)
     read = [Collection.from_file(path) for path in options.collections]  # before anything is made
     collector = Collector(folder, options.store)
@@ -88,22 +94,37 @@ def run(options: argparse.Namespace) -> int:
         collector.close()
         message = "Beyond this machine a collector needs keys. Make some first: tacit keys create."
         raise UsageError(message, code="no-keys")
-    for collection in read:
-        collector.publish(collection)
-    listening = socket.create_server((options.host, options.port))
-    host, port = listening.getsockname()[:2]
-    scheme = "https" if options.certificate else "http"
-    print(f"listening on {scheme}://{host}:{port}", flush=True)
-    for name in collector.collections:
-        print(f"collecting {name}", flush=True)
-    app = make_app(collector, keys, settings=settings)
-    app.add_middleware(Requests)
     try:
-        with journal(options.log):
+        for collection in read:
+            collector.publish(collection)
+        with journal(options.log), listen(options.host, options.port) as listening:
+            host, port = listening.getsockname()[:2]
+            scheme = "https" if options.certificate else "http"
+            print(f"listening on {scheme}://{host}:{port}", flush=True)
+            for name in collector.collections:
+                print(f"collecting {name}", flush=True)
+            app = make_app(collector, keys, settings=settings)
+            app.add_middleware(Requests)
             serve_app(app, listening, options.certificate, options.private_key)
     finally:
         collector.close()
     return 0
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; a port that is taken or an address that is not of this machine is a usage error."""
+    if not 0 <= port <= MAX_PORT:
+        message = f"The port is {port}; ports are from 0 (any that is free) to {MAX_PORT}."
+        raise UsageError(message, code="bad-option")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as cause:
+        if cause.errno == errno.EADDRINUSE:
+            message = f"Port {port} is in use by another program. Choose another one, or 0 for any that is free."
+            raise UsageError(message, code="port-taken") from None
+        message = f"Nothing can listen on {host}, port {port}: {cause.strerror}. Check --host and --port."
+        raise UsageError(message, code="bad-address") from None
 
 
 def serve_app(
@@ -139,6 +160,20 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    """Refuse rates that let nobody in, and certificates that cannot be used, before anything is made."""
+    for option in ("reports_per_second", "questions_per_minute", "question_seconds"):
+        value = getattr(options, option)
+        if not 0 < value < math.inf:
+            message = f"--{option.replace('_', '-')} is {value:g}; it must be a number above 0."
+            raise UsageError(message, code="bad-option")
+    if options.private_key and not options.certificate:
+        message = "--private-key needs --certificate."
+        raise UsageError(message, code="bad-option")
+    if options.certificate:
+        server_context(options.certificate, options.private_key)
 
 
 def _check_exposure(options: argparse.Namespace) -> None:

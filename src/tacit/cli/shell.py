@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from tacit.cli.query import open_existing, print_answer
-from tacit.errors import TacitError
+from tacit.errors import TacitError, UsageError
 
 __all__ = ["configure", "run"]
 
@@ -21,6 +21,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read questions from the terminal or a pipe, a line each, and print their answers."""
     database = open_existing(options.database)
+    if sys.stdin is None:
+        message = "Standard input is closed, so there are no questions to read. Use tacit query for one question."
+        raise UsageError(message, code="closed-input")
     prompt = "tacit> " if sys.stdin.isatty() else ""
     try:
         while question := input(prompt).strip():

@@ -6,10 +6,10 @@ import argparse
 import json
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from tacit.cli.outputs import new_file
 from tacit.cli.query import open_existing
 from tacit.errors import UsageError
 
@@ -35,23 +35,13 @@ def run(options: argparse.Namespace) -> int:
     if out.suffix.lower() not in WRITERS:
         message = f"{out.name} must end in .parquet or .csv."
         raise UsageError(message, code="bad-option")
-    if out.exists():
-        message = f"{out.name} exists already. Name a new file."
-        raise UsageError(message, code="file-exists")
     database = open_existing(options.database)
     try:
-        rows = database.synthesize(options.rows, seed=options.seed, service=options.service, method=options.method)
+        with new_file(out) as part:
+            rows = database.synthesize(options.rows, seed=options.seed, service=options.service, method=options.method)
+            WRITERS[out.suffix.lower()](rows, part)
     finally:
         database.close()
-    _write(rows, out)
     words = {"file": out.name, "rows": rows.num_rows, "columns": rows.column_names}
     print(json.dumps(words) if options.json else f"{rows.num_rows:,} made-up rows in {out.name}")
     return 0
-
-
-def _write(rows: pa.Table, out: Path) -> None:
-    try:
-        WRITERS[out.suffix.lower()](rows, out)
-    except OSError as cause:
-        message = f"{out.name} cannot be written ({type(cause).__name__})."
-        raise UsageError(message, code="unwritable-file") from None

@@ -5,6 +5,7 @@ User text never reaches the engine: statements are built from the contract's nam
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,9 @@ from tacit.engines.deadline import interruptible
 from tacit.errors import EngineError
 
 __all__ = ["DuckDB"]
+
+MAGIC, MAGIC_AT = b"DUCK", 8
+"""What every DuckDB file contains, and where."""
 
 
 class DuckDB:
@@ -278,9 +282,24 @@ class DuckDB:
 
 def _open(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     """Open a file; one that this process writes to already can only be opened in the same way."""
+    _check_format(path)
     if read_only:
         try:
             return duckdb.connect(path, read_only=True)
         except duckdb.ConnectionException:
             pass
     return duckdb.connect(path)
+
+
+def _check_format(path: str) -> None:
+    """Refuse files of another format: DuckDB would read a CSV file into memory, and lose what is loaded there."""
+    if path == ":memory:":
+        return
+    problem = "" if re.match(r"(\w{2,}:)(?!\\)", path) is None else "It is an address, not a file."
+    if not problem and Path(path).is_file():
+        with Path(path).open("rb") as file:
+            if file.read(MAGIC_AT + len(MAGIC))[MAGIC_AT:] != MAGIC:
+                problem = "It is a file of another format."
+    if problem:
+        message = f"{Path(path).name!r} cannot be opened as a database. {problem} Name a file of tacit, or a new one."
+        raise EngineError(message, code="unreadable-database")

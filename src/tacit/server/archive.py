@@ -98,8 +98,7 @@ def restore(archive: Path, target: Path) -> dict[str, Any]:
     if target.exists() and (target.is_file() or any(target.iterdir())):
         message = f"{target.name!r} exists. Name a place where nothing is; an archive is never mixed with anything."
         raise UsageError(message, code="already-there")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as name:
+    with _workplace(target) as name:
         work = Path(name) / "whole"
         work.mkdir(mode=0o700)
         manifest = _unpack(archive, work)
@@ -117,6 +116,16 @@ def restore(archive: Path, target: Path) -> dict[str, Any]:
             target.rmdir()
         work.replace(target)
     return manifest
+
+
+def _workplace(target: Path) -> tempfile.TemporaryDirectory[str]:
+    """Return a temporary folder on the target's disk."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryDirectory(dir=target.parent)
+    except OSError as cause:
+        message = f"{target.name!r} cannot be written: {cause.strerror}. Name a place in a folder that is yours."
+        raise UsageError(message, code="unwritable-file") from None
 
 
 def _unpack(archive: Path, work: Path) -> dict[str, Any]:

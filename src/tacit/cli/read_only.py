@@ -1,0 +1,31 @@
+"""Open SQLite files without changing a byte of their folder, where others could be writing."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+__all__ = ["open_read_only"]
+
+
+@contextmanager
+def open_read_only(path: Path, *, live: bool) -> Iterator[sqlite3.Connection]:
+    """Open a file to read. ``live``: a collector has it open, and its write-ahead log is read beside it.
+
+    Without one, SQLite would create or rebuild files beside it. So a file without a write-ahead log is opened as
+    immutable, and one with such a log, left behind by a crash, is copied first.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    with tempfile.TemporaryDirectory(prefix="tacit-doctor-") as folder:
+        how = "mode=ro" if live else "mode=ro&immutable=1"
+        if not live and log.exists() and log.stat().st_size:
+            path = Path(shutil.copy(path, folder))
+            shutil.copy(log, folder)
+            how = "mode=rw"
+        with closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?{how}", uri=True)) as file:
+            yield file
