@@ -158,7 +158,7 @@ export interface Scale {
 export function scale([low, high]: readonly [number, number], [from, to]: readonly [number, number], log = false): Scale {
   const place = log ? Math.log : (value: number): number => value;
   const [first, range] = [place(low), place(high) - place(low) || 1];
-  const found = (value: number): number => from + (to - from) * (place(value) - first) / range;
+  const found = (value: number): number => from + (to - from) * ((place(value) - first) / range);
   return Object.assign(found, { ticks: (count: number) => log ? logTicks(low, high) : ticksOf(low, high, count) });
 }
 
