@@ -6,7 +6,6 @@ const WORDS = new Set(("select from where and or not in between is null group by
 
 export interface Editor {
   readonly element: HTMLElement;
-  text(): string;
   set(text: string): void;
   /** Mark where something is wrong and say what; nothing is marked without a span. */
   mark(detail: string | null, span?: readonly [number, number] | null): void;
@@ -30,17 +29,20 @@ export function editor(onchange: (text: string) => void): Editor {
   const draw = (): void => show(copy, ...coloured(area.value, marked), "\n");
   return {
     element: h("div", {}, h("div", { class: "editor" }, copy, area), problem),
-    text: () => area.value,
     set: (text) => {
-      if (area.value !== text) area.value = text;
+      if (area.value === text) return;
+      area.value = text;
       marked = null;
       draw();
     },
     mark: (detail, span) => {
-      marked = detail && span ? [unit(area.value, span[0]), unit(area.value, span[1])] : null;
+      const place: typeof marked = detail && span ? [unit(area.value, span[0]), unit(area.value, span[1])] : null;
+      const line = place ? `Line ${area.value.slice(0, place[0]).split("\n").length}: ` : "";
+      const words = detail ? `${line}${detail}` : "";
+      if (String(place) === String(marked) && words === problem.textContent) return; // it was read out already
+      marked = place;
       area.setAttribute("aria-invalid", String(detail !== null));
-      const line = marked ? `Line ${area.value.slice(0, marked[0]).split("\n").length}: ` : "";
-      show(problem, detail && `${line}${detail}`);
+      show(problem, words);
       draw();
     },
     go: () => {

@@ -2,8 +2,8 @@
 import { lineChart, type Point } from "../shared/charts.js";
 import { type Child, h, show } from "../shared/dom.js";
 import { number, percent } from "../shared/numbers.js";
-import { rounded } from "./answer.js";
 import type { Curves } from "./model.js";
+import { peopleNeeded } from "./verdict.js";
 
 export function effects(curves: Curves): Child[] {
   const { column, per_person: perPerson, now: [epsilon, people, half] } = curves;
@@ -14,15 +14,14 @@ export function effects(curves: Curves): Child[] {
   const [low, high] = [byEpsilon[0], byEpsilon.at(-1)];
   const said = h("output", { for: "wish" });
   const wish = h("input", {
-    id: "wish", type: "text", inputmode: "decimal", class: "value number", value: perPerson ? number(50 * share, 2) : number(share / 2, 2).replaceAll(",", ""),
+    id: "wish", type: "text", inputmode: "decimal", class: "value number", value: String(Number((perPerson ? 50 * share : share / 2).toPrecision(2))),
     oninput: () => tell(),
   });
   const tell = (): void => {
     const wanted = Number(wish.value.replaceAll(",", "")) / (perPerson ? 100 : 1);
     const needed = people * (share / wanted) ** 2; // half widths, per person for totals, fall with the root of people
-    show(said, wanted > 0 && Number.isFinite(needed)
-      ? `you need about ${rounded(Math.max(1, needed))} people at ε ${number(epsilon)}; there are ${number(people, 7)}.`
-      : "is no width: write a number above 0.");
+    show(said, wanted > 0 && wanted < Infinity
+      ? `at ε ${number(epsilon)}, ${peopleNeeded(needed, people)}.` : "is no width: write a number above 0.");
   };
   tell();
   return [
@@ -33,7 +32,7 @@ export function effects(curves: Curves): Child[] {
           { xName: "epsilon", yName: `± of ${column}`, log: { x: true, y: true }, now: { x: epsilon, y: half } }),
         h("figcaption", {}, `More budget: half the width at about ${factor(byEpsilon, epsilon, half)} ε. People decide what they spend, so this is for the next round.`)),
       h("figure", {},
-        lineChart(byPeople, `Half width of ${column} against people; now ${unit(share)} with ${number(people, 7)} people`,
+        lineChart(byPeople, `Half width of ${column} against people; now ${unit(share)} with ${number(people, 9)} people`,
           { xName: "people", yName: perPerson ? `± of ${column}, % of the people` : `± of ${column}`, log: { x: true, y: true },
             now: { x: people, y: perPerson ? 100 * share : share } }),
         h("figcaption", {}, h("label", { for: "wish" }, "For ± "), wish, perPerson ? " % of the people " : " ", said))),

@@ -1,25 +1,27 @@
 /** The analyst's screen: one question, in menus and in SQL; its answer, its accuracy, and the tuples behind it. */
-import { type Demo, post, Problem } from "../shared/api.js";
-import { download, h, redraw, show, soon } from "../shared/dom.js";
+import { type Demo, get, post, Problem } from "../shared/api.js";
+import { type Child, download, h, isolated, show } from "../shared/dom.js";
 import { notice, open } from "../shared/frame.js";
-import { number, percent } from "../shared/numbers.js";
-import { answerView, cellOf, groupsOf, labelOf, numberOf } from "./answer.js";
+import { number, percent, plusMinus } from "../shared/numbers.js";
+import { answerView } from "./answer.js";
 import { builder } from "./builder.js";
 import { menu } from "./conditions.js";
 import { editor } from "./editor.js";
 import { effects } from "./effects.js";
-import type { Answer, Catalogue, Curves, Draft, Exact, Model, Tuples } from "./model.js";
+import { type Answer, type Catalogue, type Draft, groupsOf, labelOf, numberOf, rowOf } from "./model.js";
+import { panel, type Stale } from "./panel.js";
+import { type Ask, isStale, pageOf, type Reading, readingOf, type Run, type Session, startSession } from "./session.js";
 import { asCsv, asSvg, codePanel, copyButton, savePng } from "./share.js";
-import { LEVELS, readState, type State, writeState } from "./state.js";
-import { PAGE, tupleTable } from "./tuples.js";
+import { CONFIDENCE, LEVELS, type Question, readAddress, START } from "./state.js";
+import { tupleTable } from "./tuples.js";
+import { cellOf, halfOf } from "./verdict.js";
 
 let key = "";
 
-const fetchCatalogue = (): Promise<Response> =>
-  fetch("/v1/catalogue", { credentials: "omit", headers: key ? { Authorization: `Bearer ${key}` } : {} });
+const fetchCatalogue = (): Promise<Catalogue> => get<Catalogue>("/v1/catalogue", key);
 
 /** Asked for at once, while the frame finds out whether this is a demo. */
-let early: Promise<Response> | null = fetchCatalogue();
+let early: Promise<Catalogue> | null = fetchCatalogue();
 early.catch(() => null); // what is wrong with it is said where it is awaited
 
 void open(async (demo) => {
@@ -30,231 +32,194 @@ void open(async (demo) => {
 
 /** Fetch what can be asked, with a key where one is needed, and draw the screen. */
 async function start(root: HTMLElement, demo: Demo): Promise<void> {
+  const expected = early ?? fetchCatalogue();
+  early = null;
   try {
-    const response = await (early ?? fetchCatalogue());
-    early = null;
-    const found: unknown = await response.json();
-    if (!response.ok) throw new Problem(...problemOf(found, response.status));
-    show(root, ...screen(found as Catalogue, demo));
+    show(root, ...screen(await expected, demo));
   } catch (cause) {
-    if (!(cause instanceof Problem) || (cause.status !== 401 && cause.status !== 403)) throw cause;
-    const field = h("input", { type: "password", id: "key", autocomplete: "current-password", required: true });
-    show(root, h("h1", {}, "Ask"), h("form", {
-      class: "card", onsubmit: (event) => { event.preventDefault(); key = field.value; void start(root, demo); },
-    }, h("p", {}, h("label", { for: "key" }, "This collector needs a key that may ask: "), field, " ", h("button", { class: "main" }, "Go on")),
-    key && notice(cause)));
+    if (!isRefusal(cause)) throw cause;
+    show(root, h("h1", {}, "Ask"), keyForm(() => void start(root, demo).catch((later: unknown) => show(root, h("h1", {}, "Ask"), notice(later))), key ? cause : null));
   }
 }
 
-function problemOf(found: unknown, status: number): [string, string, number] {
-  const { code = "refused", detail = "The collector refused." } = (found ?? {}) as { code?: string; detail?: string };
-  return [code, detail, status];
+const isRefusal = (cause: unknown): boolean => cause instanceof Problem && (cause.status === 401 || cause.status === 403);
+
+/** Ask for a key, and go on with it. */
+function keyForm(go: () => void, cause: unknown): HTMLElement {
+  const field = h("input", { type: "password", id: "key", autocomplete: "current-password", required: true });
+  return h("form", { class: "card", onsubmit: (event) => { event.preventDefault(); key = field.value; go(); } },
+    cause !== null && notice(cause),
+    h("p", {}, h("label", { for: "key" }, "This collector needs a key that may ask: "), field, " ", h("button", { class: "main" }, "Go on")));
 }
 
-const ask = <Found>(path: string, body: object, signal?: AbortSignal): Promise<Found> =>
-  post<Found>(path, key ? { key, ...body } : body, signal);
+const ask: Ask = (path, body, signal) => post(path, key ? { key, ...body } : body, signal);
 
-type Given = { readonly sql: string } | { readonly model: Model };
-
-function screen({ services }: Catalogue, demo: Demo): (HTMLElement | string)[] {
-  const state = readState(location.hash);
+function screen({ services }: Catalogue, demo: Demo): Child[] {
   const [first] = services;
   if (!first) return [h("h1", {}, "Ask"), h("p", { class: "card" }, "No reports have come in yet, so there is nothing to ask about.")];
-  if (!state.sql) state.sql = demo.questions?.[0]?.sql ?? `SELECT COUNT(*) AS people FROM ${first.name}`;
-  let draft: Draft | null = null;
-  let reading = new AbortController();
-  let running = 0;
-  let looking = 0;
-  let answer: Answer | null = null;
-  /** What was changed and not read yet, and what was asked last: edits after that do not change its answer. */
-  let pending: Given | null = null;
-  let asked = { sql: state.sql, confidence: state.confidence };
+  const examples = demo.questions ?? [];
+  const begin = { sql: examples[0]?.sql ?? `SELECT COUNT(*) AS people FROM ${/^[a-z_]\w*$/i.test(first.name) ? first.name : `"${first.name.replaceAll('"', '""')}"`}`, confidence: CONFIDENCE };
+  const address = readAddress(location.hash) ?? { question: begin, view: START };
+  const session = startSession(address, ask, demo.demo, () => update());
+  const { state } = session;
 
   const forecast = h("p", { class: "forecast", role: "status", "aria-live": "polite" });
-  const results = h("section", { class: "card", "aria-label": "Answer" }, h("h2", {}, "Answer"),
-    h("p", { class: "soft" }, "It appears here, with its error, as soon as the question can be asked."));
-  const curveCard = h("section", { class: "card", "aria-label": "What would make it sharper", hidden: true });
-  const tupleCard = h("section", { class: "card", "aria-label": "Tuples", hidden: true });
   const said = h("span", { class: "soft", role: "status" });
-  const code = codePanel(() => state);
-  const write = editor((text) => { state.sql = text; pending = { sql: text }; readSoon(); });
-  const build = builder(services, (model) => { pending = { model }; readSoon(); });
+  const code = codePanel(() => state.box);
+  const link = copyButton("Copy link", session.address, said);
+  const write = editor(session.write);
+  const build = builder(services, session.build);
+  const confidence = h("label", {});
   const runButton = h("button", { type: "button", class: "main", id: "run", onclick: () => void run() }, "Run ", h("kbd", {}, "Ctrl ↵"));
+  const run = async (): Promise<void> => {
+    await session.run();
+    const reading = readingOf(state);
+    if (reading && !(reading.found instanceof Problem) && reading.found.problem) write.go();
+  };
 
-  const read = async (given: Given): Promise<void> => {
-    pending = null;
-    reading.abort();
-    reading = new AbortController();
-    try {
-      draft = await ask<Draft>("/v1/draft", { ...given, confidence: state.confidence }, reading.signal);
-    } catch (cause) {
-      if (!(cause instanceof Problem)) return; // a later draft is on its way
-      draft = null;
-      write.mark(null);
-      show(forecast, cause.detail);
-      return;
+  const outdated = (): Stale | null => !isStale(state) ? null
+    : state.running ? { why: "asking…", passing: true } : { why: "of an earlier question", passing: false };
+  const builderPanel = panel({
+    name: "Builder", from: () => [build], draw: () => [h("h2", {}, "Builder"), build.element],
+    stale: () => state.ahead || readingOf(state) ? null : { why: "following the text…", passing: true },
+  });
+  const tuplesPanel = panel({
+    name: "Tuples", from: () => [state.shown, state.shown?.tuples], draw: () => state.shown && tuplePanel(state.shown, session.look), stale: outdated,
+  });
+  const panels = [
+    builderPanel,
+    panel({
+      name: "Answer", from: () => [state.shown, state.shown?.view], draw: () => answerPanel(session), stale: outdated,
+      note: () => [
+        h("p", {}, `This is the answer to an earlier question, at ${percent(state.shown!.question.confidence, 1)}: `, h("code", {}, oneLine(state.shown!.question))),
+        h("button", { type: "button", onclick: () => void run() }, "Run the question in the box"),
+        h("button", { type: "button", onclick: session.takeBack }, "Take this question back")],
+    }),
+    panel({
+      name: "What would make it sharper", from: () => [state.shown, state.shown?.curves], stale: outdated,
+      draw: () => {
+        const curves = state.shown?.curves;
+        return curves && !(curves instanceof Problem) ? [h("h2", {}, "What would make it sharper"), ...effects(curves)] : null;
+      },
+    }),
+    tuplesPanel,
+  ];
+  const sqlCard = h("section", { class: "card", "aria-label": "SQL" }, h("h2", {}, h("label", { for: "sql" }, "SQL")), write.element,
+    forecast, h("div", { class: "row" }, runButton, confidence), code.element);
+
+  let shownReading: Reading | null = null;
+  let foretold: readonly unknown[] = [];
+  let level = NaN;
+  /** Draw everything from the state: whatever changed, nothing is left behind. */
+  const update = (): void => {
+    const { box, ahead, running, reading } = state;
+    write.set(box.sql);
+    if (level !== box.confidence) {
+      level = box.confidence;
+      show(confidence, "Confidence ", menu([...new Set([...LEVELS, level])].sort((a, b) => a - b).map((one) => [String(one), percent(one, 2)]), String(level),
+        (chosen) => session.setConfidence(Number(chosen)), "Confidence of the intervals"));
     }
-    if ("model" in given) {
-      state.sql = draft.sql;
-      write.set(draft.sql);
-    } else {
-      build.show(draft.model, draft.problem?.code === "not-readable" ? null : draft.outside);
-    }
-    write.mark(draft.problem?.detail ?? null, draft.problem?.span);
-    show(forecast, ...foretold(draft));
+    if (reading && reading !== shownReading && !reading.fromBuilder) followText(build, reading.found);
+    shownReading = reading;
+    const now = readingOf(state);
+    const problem = now && !(now.found instanceof Problem) ? now.found.problem : null;
+    write.mark(problem?.detail ?? null, problem?.span);
+    if (foretold[0] !== now || foretold[1] !== reading || foretold[2] !== ahead) show(forecast, ...forecastOf(session, now));
+    foretold = [now, reading, ahead];
+    sqlCard.classList.toggle("stale", ahead !== null);
+    link.disabled = ahead !== null;
     code.refresh();
-  };
-  const put = (sql: string): void => {
-    pending = null;
-    state.sql = sql;
-    write.set(sql);
-  };
-  const readSoon = soon(() => { if (pending) void read(pending); }, 180);
-
-  const remember = (): void => history.replaceState(null, "", writeState({ ...state, ...asked }));
-  const run = async (keep = false): Promise<void> => {
-    const mine = ++running;
-    const drafted = read(pending ?? { sql: state.sql });
-    if (answer) await drafted; // the first question of a page is asked at once
-    if (draft?.problem) {
-      write.go();
-      return;
-    }
-    if (!keep) Object.assign(state, { group: null, offset: 0, measure: 0 });
-    asked = { sql: state.sql, confidence: state.confidence };
-    remember();
-    runButton.setAttribute("aria-busy", "true");
-    const began = performance.now();
-    try {
-      const [found, exact] = await Promise.all([
-        ask<Answer>("/v1/query", asked),
-        demo.demo ? ask<Exact>("/demo/exact", { sql: asked.sql }).catch(() => null) : null]);
-      await drafted;
-      if (mine !== running) return;
-      answer = found;
-      showAnswer(found, exact, (performance.now() - began) / 1000);
-      await Promise.all([showTuples(), showCurves(mine)]);
-    } catch (cause) {
-      if (mine === running && !draft?.problem) show(results, h("h2", {}, "Answer"), notice(cause));
-    } finally {
-      runButton.removeAttribute("aria-busy");
-    }
+    runButton.toggleAttribute("aria-busy", running !== null);
+    for (const one of panels) one.update();
+    const tuples = state.shown?.tuples;
+    tuplesPanel.element.toggleAttribute("aria-busy", tuples ? pageOf(tuples.view) !== pageOf(state.shown!.view) : false);
   };
 
-  const showAnswer = (found: Answer, exact: Exact | null, seconds: number): void => {
-    const groups = groupsOf(found);
-    const same = (row: Answer["rows"][number]): boolean => groups.every((name) => String(row[name]) === String(state.group?.[name]));
-    let row = Math.max(0, state.group ? found.rows.findIndex(same) : 0);
-    let column = found.estimates[0] ?? "";
-    const pick = (chosen: number): void => {
-      row = chosen;
-      Object.assign(state, { group: Object.fromEntries(groups.map((name) => [name, found.rows[row]?.[name]])), offset: 0 });
-      remember();
-      draw();
-      void showTuples();
-    };
-    const draw = (): void => {
-      redraw(results, h("div", { class: "head" }, h("h2", {}, "Answer"), exports(found)),
-        ...answerView({
-          answer: found, exact, confidence: asked.confidence, seconds, people: draft?.people ?? 0, column, row,
-          pickColumn: (name) => { column = name; draw(); }, pickRow: pick,
-        }));
-    };
-    if (groups.length && found.rows[row]) state.group = Object.fromEntries(groups.map((name) => [name, found.rows[row]![name]]));
-    draw();
-  };
-
-  const exports = (found: Answer): HTMLElement => {
-    const chart = (): SVGSVGElement | null => results.querySelector<SVGSVGElement>("#chart svg");
-    return h("div", { class: "row small" },
-      h("button", { type: "button", onclick: () => download("answer.csv", asCsv(found), "text/csv") }, "CSV"),
-      h("button", { type: "button", onclick: () => { const drawn = chart(); if (drawn) download("answer.svg", asSvg(drawn), "image/svg+xml"); } }, "SVG"),
-      h("button", { type: "button", onclick: () => { const drawn = chart(); if (drawn) void savePng(asSvg(drawn), "answer.png"); } }, "PNG"));
-  };
-
-  const showCurves = async (mine: number): Promise<void> => {
-    try {
-      const found = await ask<Curves>("/v1/curves", asked);
-      if (mine !== running) return;
-      show(curveCard, h("h2", {}, "What would make it sharper"), ...effects(found));
-      curveCard.hidden = false;
-    } catch (cause) {
-      if (!(cause instanceof Problem)) throw cause;
-      curveCard.hidden = true; // what cannot be foretold was said above
-    }
-  };
-
-  const showTuples = async (): Promise<void> => {
-    if (!answer) return;
-    const mine = ++looking;
-    const groups = groupsOf(answer);
-    const row = answer.rows.find((one) => groups.every((name) => String(one[name]) === String(state.group?.[name])));
-    tupleCard.hidden = !row;
-    if (!row) return;
-    const title = h("h2", {}, "The tuples behind it");
-    const sort = (change: Partial<State>): void => {
-      Object.assign(state, change);
-      remember();
-      void showTuples();
-    };
-    try {
-      const { order, descending, measure, offset } = state;
-      const found = await ask<Tuples>("/v1/contributions",
-        { sql: asked.sql, group: state.group ?? {}, order, descending, measure, offset, limit: PAGE });
-      if (mine !== looking) return; // another page was asked for in between
-      const answered = Object.fromEntries(answer.estimates.map((name) => [name, numberOf(row[name], NaN)]));
-      const [name = ""] = answer.estimates;
-      const { low, high } = cellOf(row, name);
-      const interval = Number.isFinite(high - low)
-        ? `from noise that is known: ${name} is between ${number(low)} and ${number(high)} at ${percent(asked.confidence, 1)}`
-        : "too large to tell anything";
-      redraw(tupleCard, title, ...tupleTable(found, { order, descending, measure, offset, sort, answered, interval, label: groups.map((name) => `${name} = ${labelOf(row, [name])}`).join(", ") }));
-    } catch (cause) {
-      if (mine !== looking) return;
-      const refused = cause instanceof Problem && cause.code === "wrong-scope";
-      show(tupleCard, title, refused ? h("p", { class: "soft" }, "Single reports are for auditors: this key sees answers only.") : notice(cause));
-    }
-  };
-
-  const people = Math.max(...services.map((service) => service.people));
-  const confidence = menu(LEVELS.map((level) => [String(level), percent(level)]), String(state.confidence), (level) => {
-    state.confidence = Number(level);
-    void run(true);
-  }, "Confidence of the intervals");
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
     void run();
   });
-  window.addEventListener("hashchange", () => {
-    Object.assign(state, readState(location.hash));
-    put(state.sql);
-    void run(true);
-  });
-  put(state.sql);
-  void run(true);
-  const examples = demo.questions ?? [];
+  void session.run(address.view);
   return [
-    h("div", { class: "head" }, h("h1", {}, "Ask"),
-      h("p", { class: "facts" }, `${number(people, 9)} people · ε ${number(first.epsilon)} · ${services.map(({ name }) => name).join(", ")}`),
-      h("div", { class: "row small" }, copyButton("Copy link", () => location.href, said), said)),
-    examples.length > 0 ? h("div", { class: "examples", role: "group", "aria-label": "Questions to begin with" }, ...examples.map(({ title, sql }) =>
-      h("button", { type: "button", onclick: () => { put(sql); void run(); } }, title))) : "",
-    h("div", { class: "ask" },
-      h("section", { class: "card", "aria-label": "Builder" }, h("h2", {}, "Builder"), build.element),
-      h("section", { class: "card", "aria-label": "SQL" }, h("h2", {}, h("label", { for: "sql" }, "SQL")), write.element,
-        forecast,
-        h("div", { class: "row" }, runButton, h("label", {}, "Confidence ", confidence)),
-        code.element)),
-    results, curveCard, tupleCard,
+    h("div", { class: "head" }, h("h1", {}, "Ask"), h("p", { class: "facts" }, facts(services)), h("div", { class: "row small" }, link, said)),
+    examples.length > 0 && h("div", { class: "examples", role: "group", "aria-label": "Questions to begin with" }, ...examples.map(({ title, sql }) =>
+      h("button", { type: "button", onclick: () => { session.write(sql); void run(); } }, title))),
+    h("div", { class: "ask" }, builderPanel.element, sqlCard),
+    ...panels.slice(1).map(({ element }) => element),
   ];
 }
 
+function facts(services: Catalogue["services"]): string {
+  const range = (values: readonly number[], digits: number): string => [...new Set([Math.min(...values), Math.max(...values)])].map((value) => number(value, digits)).join(" to ");
+  return `${range(services.map(({ people }) => people), 9)} people · ε ${range(services.map(({ epsilon }) => epsilon), 4)} · ${services.map(({ name }) => isolated(name)).join(", ")}`;
+}
+
+function oneLine({ sql }: Question): string {
+  const text = sql.trim().replace(/\s+/g, " ");
+  return text.length > 160 ? `${text.slice(0, 159)}…` : text;
+}
+
+/** Let the builder follow what was read of the text. */
+function followText(build: ReturnType<typeof builder>, found: Reading["found"]): void {
+  if (found instanceof Problem) build.show(null, "The builder cannot follow the text now: the collector did not read it.");
+  else build.show(found.model, found.problem?.code === "not-readable" ? null : found.outside);
+}
+
 /** Say what to expect, or why nothing can be said before running. */
-function foretold({ problem, expected, unforeseen, people }: Draft): (HTMLElement | string)[] {
+function forecastOf({ state, read }: Session, reading: Reading | null): Child[] {
+  const failed = reading?.found ?? (state.ahead && state.reading?.found);
+  if (failed instanceof Problem) {
+    return [failed.detail, state.ahead ? " The text does not follow the builder yet. " : " ", h("button", { type: "button", class: "add", onclick: () => void read() }, "Try again")];
+  }
+  return reading ? expectedOf(reading.found as Draft) : ["Reading the question…"];
+}
+
+function expectedOf({ problem, expected, unforeseen, people }: Draft): Child[] {
   if (problem) return [];
   const of = people === undefined ? "" : ` from ${number(people, 9)} people`;
   if (expected?.half_width === 0) return [`Before running: this is known without error${of}.`];
-  if (expected?.half_width) return ["Before running: expect ", h("strong", {}, `± ${number(expected.half_width, 3)}`), ` for ${expected.column}${of}.`];
+  if (expected?.half_width) return ["Before running: expect ", h("strong", {}, `± ${number(expected.half_width, 2)}`), ` for ${isolated(expected.column)}${of}.`];
   return [`Before running: no forecast. ${unforeseen ?? "The error cannot be foretold."}`];
+}
+
+function answerPanel({ state: { shown }, look, run }: Session): Child[] {
+  const title = h("h2", {}, "Answer");
+  if (!shown?.answer) return [title, h("p", { class: "soft" }, "It appears here, with its error, as soon as the question can be asked.")];
+  if (shown.answer instanceof Problem) {
+    return [title, isRefusal(shown.answer) ? keyForm(() => void run(shown.view), shown.answer)
+      : h("div", {}, notice(shown.answer), h("p", { class: "soft" }, "So there is no answer to this question."))];
+  }
+  return [h("div", { class: "head" }, title, exports(shown, shown.answer)), ...answerView(shown, shown.answer, look)];
+}
+
+/** Ways to take an answer elsewhere; they are part of its panel, and off when it is stale. */
+function exports({ question }: Run, answer: Answer): HTMLElement {
+  const drawn = (): string => asSvg(document.querySelector<SVGSVGElement>("#chart svg")!, question);
+  const many = answer.rows.length;
+  return h("div", { class: "row small" },
+    h("button", { type: "button", title: `All ${number(many, 9)} rows`, onclick: () => download("answer.csv", asCsv(answer), "text/csv") }, "CSV"),
+    h("button", { type: "button", disabled: !many, onclick: () => download("answer.svg", drawn(), "image/svg+xml") }, "SVG"),
+    h("button", { type: "button", disabled: !many, onclick: () => void savePng(drawn(), "answer.png") }, "PNG"));
+}
+
+function tuplePanel({ answer, tuples, question }: Run, look: Session["look"]): Child[] | null {
+  if (!answer || answer instanceof Problem || !tuples) return null;
+  const title = h("h2", {}, "The tuples behind it");
+  const { found, view } = tuples;
+  if (found instanceof Problem) {
+    return [title, found.code === "wrong-scope"
+      ? h("p", { class: "soft" }, "Single reports are for auditors: this key sees answers only.") : notice(found)];
+  }
+  const row = rowOf(answer, view.group)!;
+  const [name = ""] = answer.estimates;
+  const cell = cellOf(row, name);
+  const [low, high] = [cell.low, cell.high].map((end) => plusMinus(end, halfOf(cell))[0]);
+  const interval = !Number.isFinite(cell.error) ? "no meaningful error: no interval can be given"
+    : Number.isFinite(halfOf(cell)) ? `from noise that is known: ${isolated(name)} is between ${low} and ${high} at ${percent(question.confidence, 1)}`
+    : "too large to tell anything";
+  return [title, ...tupleTable(found, {
+    view, look, interval, answered: Object.fromEntries(answer.estimates.map((one) => [one, numberOf(row[one], NaN)])),
+    label: groupsOf(answer).map((one) => `${isolated(one)} = ${labelOf(row, [one])}`).join(", "),
+  })];
 }

@@ -1,5 +1,7 @@
 /** A question as data, as the collector reads and writes it, and what the analyst's routes answer. */
 
+import { isolated } from "../shared/dom.js";
+
 /** A constant, or another column; numbers and dates stay text, so that no digit is lost. */
 export type Value =
   | { number: string } | { text: string } | { date: string } | { flag: boolean } | { column: string };
@@ -71,12 +73,36 @@ export interface Draft {
   readonly epsilon?: number;
 }
 
+export type Row = Readonly<Record<string, string | number | boolean | null>>;
+
 export interface Answer {
   readonly columns: readonly string[];
   readonly estimates: readonly string[];
-  readonly rows: readonly Readonly<Record<string, string | number | boolean | null>>[];
+  readonly rows: readonly Row[];
   readonly notes: readonly string[];
+  /** Reports that were acknowledged when it was asked, and those that it counts. */
+  readonly watermark?: { readonly acknowledged: number; readonly counted: number } | null;
 }
+
+/** Columns of GROUP BY. */
+export const groupsOf = ({ columns, estimates }: Answer): string[] => columns.filter((name) => !estimates.includes(name));
+
+/** The groups of a row. */
+export const groupOf = (answer: Answer, row: Row): Record<string, unknown> =>
+  Object.fromEntries(groupsOf(answer).map((name) => [name, row[name]]));
+
+/** The row of a group, or the first one. */
+export function rowOf(answer: Answer, group: Readonly<Record<string, unknown>> | null): Row | undefined {
+  const names = group ? groupsOf(answer) : [];
+  const same = (row: Row): boolean => names.every((name) => JSON.stringify(row[name]) === JSON.stringify(group![name]));
+  return answer.rows.find(same) ?? answer.rows[0];
+}
+
+export const numberOf = (value: unknown, missing: number): number => typeof value === "number" ? value : missing;
+
+/** A row's groups in words. */
+export const labelOf = (row: Row, groups: readonly string[]): string =>
+  groups.map((name) => row[name] === null ? "missing" : isolated(String(row[name]))).join(", ");
 
 export interface Exact {
   readonly columns: readonly string[];

@@ -2,10 +2,10 @@
 import { download, h, show } from "../shared/dom.js";
 import { menu } from "./conditions.js";
 import type { Answer } from "./model.js";
+import type { Question } from "./state.js";
 
-type Asked = { readonly sql: string; readonly confidence: number };
 
-const LANGUAGES: Readonly<Record<string, (asked: Asked) => string>> = {
+const LANGUAGES: Readonly<Record<string, (asked: Question) => string>> = {
   SQL: ({ sql }) => sql,
   Python: ({ sql, confidence }) => `import json, urllib.request
 
@@ -22,7 +22,7 @@ END
 };
 
 /** Draw the panel that shows the question in a language, with a button to copy it. */
-export function codePanel(asked: () => Asked): { element: HTMLElement; refresh: () => void } {
+export function codePanel(asked: () => Question): { element: HTMLElement; refresh: () => void } {
   let language = "SQL";
   const shown = h("pre", { id: "code", tabindex: 0, "aria-label": "The question as code" });
   const refresh = (): void => show(shown, LANGUAGES[language]!(asked()));
@@ -36,7 +36,7 @@ export function codePanel(asked: () => Asked): { element: HTMLElement; refresh: 
 }
 
 /** A button that copies a text and says so. */
-export function copyButton(name: string, text: () => string, said: HTMLElement): HTMLElement {
+export function copyButton(name: string, text: () => string, said: HTMLElement): HTMLButtonElement {
   return h("button", {
     type: "button", onclick: async () => {
       try {
@@ -52,7 +52,7 @@ export function copyButton(name: string, text: () => string, said: HTMLElement):
 
 /** Return an answer as CSV; texts that a spreadsheet would run as formulas are quoted. */
 export function asCsv({ columns, estimates, rows }: Answer): string {
-  const names = columns.flatMap((name) => estimates.includes(name) ? [name, `${name}_error`, `${name}_low`, `${name}_high`] : [name]);
+  const names = columns.flatMap((name) => estimates.includes(name) ? [name, `${name}_error`, `${name}_low`, `${name}_high`, `${name}_max_shift_per_1pct`] : [name]);
   const cell = (value: unknown): string => {
     const text = value === null || value === undefined ? "" : String(value);
     const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
@@ -63,8 +63,8 @@ export function asCsv({ columns, estimates, rows }: Answer): string {
 
 const STYLED = ["fill", "stroke", "stroke-width", "stroke-dasharray", "fill-opacity", "opacity", "font-family", "font-size"];
 
-/** Return a chart as a picture that stands alone: colours of the page become attributes. */
-export function asSvg(chart: SVGSVGElement): string {
+/** Return a chart as a picture that stands alone: colours of the page become attributes, and it names its question. */
+export function asSvg(chart: SVGSVGElement, { sql, confidence }: Question): string {
   const copy = chart.cloneNode(true) as SVGSVGElement;
   const [from, to] = [chart, copy].map((root) => [root, ...root.querySelectorAll("*")]);
   from!.forEach((element, i) => {
@@ -81,7 +81,9 @@ export function asSvg(chart: SVGSVGElement): string {
   const paper = getComputedStyle(document.body.querySelector(".card") ?? document.body).backgroundColor;
   const back = document.createElementNS("http://www.w3.org/2000/svg", "rect");
   for (const [name, value] of Object.entries({ width, height, fill: paper })) back.setAttribute(name, String(value));
-  copy.prepend(back);
+  const told = document.createElementNS("http://www.w3.org/2000/svg", "desc");
+  told.textContent = `${sql} -- intervals at ${confidence}`;
+  copy.prepend(told, back);
   return new XMLSerializer().serializeToString(copy);
 }
 

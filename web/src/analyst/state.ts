@@ -1,51 +1,80 @@
-/** What a shared address holds: the question, its confidence, the row and the order of its tuples. */
-export interface State {
-  sql: string;
-  confidence: number;
-  /** The row of the answer whose tuples are shown: its columns of GROUP BY. */
-  group: Record<string, unknown> | null;
-  order: "size" | "value" | "person";
-  descending: boolean;
-  measure: number;
-  offset: number;
+/** What a shared address holds: one question with its confidence, and how its answer is looked at. */
+
+/** What is asked. Two questions are the same if their answers must be. */
+export interface Question {
+  readonly sql: string;
+  readonly confidence: number;
 }
 
-export const LEVELS = [0.8, 0.9, 0.95, 0.99] as const;
+/** How an answer is looked at; nothing of it changes the answer. */
+export interface View {
+  /** The column that the chart shows, by name; the first one if it is empty. */
+  readonly column: string;
+  /** The first row of the table's page. */
+  readonly first: number;
+  /** The row of the answer whose tuples are shown: its columns of GROUP BY. */
+  readonly group: Readonly<Record<string, unknown>> | null;
+  readonly order: "size" | "value" | "person";
+  readonly descending: boolean;
+  readonly measure: number;
+  readonly offset: number;
+  /** The round or tier whose tuples are listed; the newest one if it is −1. */
+  readonly part: number;
+}
 
-export const START: State = {
-  sql: "", confidence: 0.95, group: null, order: "size", descending: true, measure: 0, offset: 0,
+export interface Address {
+  readonly question: Question;
+  readonly view: View;
+}
+
+export const LEVELS: readonly number[] = [0.8, 0.9, 0.95, 0.99];
+
+export const CONFIDENCE = 0.95;
+
+export const START: View = {
+  column: "", first: 0, group: null, order: "size", descending: true, measure: 0, offset: 0, part: -1,
 };
 
-/** Read the part of an address after #; what is not as it should be is left out. */
-export function readState(fragment: string): State {
+export const sameQuestion = (one: Question, other: Question): boolean =>
+  one.sql.trim() === other.sql.trim() && one.confidence === other.confidence;
+
+const NUMBERS = [["first", "r"], ["measure", "m"], ["offset", "p"], ["part", "t"]] as const;
+
+/** Read the part of an address after #, if it holds a question; what is not as it should be is left out. */
+export function readAddress(fragment: string): Address | null {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
-  const state = { ...START, sql: given.get("q") ?? "" };
+  const sql = given.get("q");
+  if (!sql) return null;
   const level = Number(given.get("c"));
-  if (level > 0 && level < 1) state.confidence = level;
   const order = given.get("o");
-  if (order === "value" || order === "person") state.order = order;
-  if (given.get("d") === "0") state.descending = false;
-  for (const [word, letter] of [["measure", "m"], ["offset", "p"]] as const) {
-    const number = Number(given.get(letter));
-    if (Number.isSafeInteger(number) && number > 0) state[word] = number;
-  }
+  const numbers = NUMBERS.map(([word, letter]) => [word, Number(given.get(letter) ?? NaN)] as const)
+    .filter(([, value]) => Number.isSafeInteger(value) && value >= 0);
+  return {
+    question: { sql, confidence: level > 0 && level < 1 ? level : CONFIDENCE },
+    view: {
+      ...START, ...Object.fromEntries(numbers), column: given.get("k") ?? "", group: groupIn(given.get("g")),
+      order: order === "value" || order === "person" ? order : "size", descending: given.get("d") !== "0",
+    },
+  };
+}
+
+function groupIn(text: string | null): View["group"] {
   try {
-    const group: unknown = JSON.parse(given.get("g") ?? "null");
-    if (group && typeof group === "object" && !Array.isArray(group)) state.group = group as Record<string, unknown>;
+    const group: unknown = JSON.parse(text ?? "null");
+    return group && typeof group === "object" && !Array.isArray(group) ? group as View["group"] : null;
   } catch {
-    // a damaged address shows the first row
+    return null; // a damaged address shows the first row
   }
-  return state;
 }
 
 /** Write the part of an address after #: short, with what differs from the start only. */
-export function writeState(state: State): string {
-  const given = new URLSearchParams({ q: state.sql });
-  if (state.confidence !== START.confidence) given.set("c", String(state.confidence));
-  if (state.group && Object.keys(state.group).length) given.set("g", JSON.stringify(state.group));
-  if (state.order !== START.order) given.set("o", state.order);
-  if (!state.descending) given.set("d", "0");
-  if (state.measure) given.set("m", String(state.measure));
-  if (state.offset) given.set("p", String(state.offset));
+export function writeAddress({ sql, confidence }: Question, view: View): string {
+  const given = new URLSearchParams({ q: sql });
+  if (confidence !== CONFIDENCE) given.set("c", String(confidence));
+  if (view.column) given.set("k", view.column);
+  if (view.group && Object.keys(view.group).length) given.set("g", JSON.stringify(view.group));
+  if (view.order !== START.order) given.set("o", view.order);
+  if (!view.descending) given.set("d", "0");
+  for (const [word, letter] of NUMBERS) if (view[word] > 0 || (word === "part" && view.part === 0)) given.set(letter, String(view[word]));
   return `#${given}`;
 }

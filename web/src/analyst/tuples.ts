@@ -1,58 +1,59 @@
 /** The fact table: encoded tuples with what each adds to the answer, and a footer that adds up to it. */
-import { type Child, h, scroller, svg } from "../shared/dom.js";
-import { number, percent } from "../shared/numbers.js";
+import { type Child, h, isolated, scroller, svg } from "../shared/dom.js";
+import { digits, number, percent } from "../shared/numbers.js";
 import { menu } from "./conditions.js";
 import type { Report, Tuples } from "./model.js";
-import type { State } from "./state.js";
+import { pager } from "./pager.js";
+import { PAGE } from "./session.js";
+import type { View } from "./state.js";
 
-export const PAGE = 25;
-
-export interface Sorting extends Pick<State, "order" | "descending" | "measure" | "offset"> {
-  readonly sort: (change: Partial<State>) => void;
+export interface Sorting {
+  /** What these tuples were asked for. */
+  readonly view: View;
+  readonly look: (change: Partial<View>) => void;
   /** The answer's own value of each column, to compare with. */
   readonly answered: Readonly<Record<string, number>>;
+  /** The row of the answer, in words. */
   readonly label: string;
   /** The interval of the first column, in words. */
   readonly interval: string;
 }
 
 export function tupleTable(tuples: Tuples, sorting: Sorting): Child[] {
-  const { rows, people, before, measures } = tuples;
+  const { rows, people, before, measures, parts, part } = tuples;
+  const { view, look, label } = sorting;
   const sums = [...before];
   const widest = measures.map((_, i) => Math.max(...rows.map(({ contributions }) => Math.abs(contributions[i]!)), 1e-300));
   const lines = rows.map(({ person, contributions, reports }, line) => {
     contributions.forEach((value, i) => { sums[i]! += value; });
     return h("tr", {},
-      h("td", { class: "number soft" }, number(sorting.offset + line + 1, 9)),
-      h("th", { scope: "row", class: "mono" }, person),
+      h("td", { class: "number soft" }, number(view.offset + line + 1, 9)),
+      h("th", { scope: "row", class: "mono" }, isolated(person)),
       h("td", {}, ...reports.map(said)),
       ...contributions.flatMap((value, i) => [
         h("td", { class: "number" }, spark(value / widest[i]!), " ", signed(value)),
         h("td", { class: "number soft" }, digits(sums[i]!))]));
   });
-  const last = sorting.offset + rows.length;
+  const about = [label, parts.length > 1 && `of ${isolated(parts[part]?.[0] ?? "")}`].filter(Boolean).join(", ");
   return [
     rows.length > 0 && steps(tuples, sorting),
     h("div", { class: "row" },
-      h("label", {}, "Sort by ", menu([["size", "size of contribution"], ["value", "contribution"], ["person", "person"]], sorting.order,
-        (order) => sorting.sort({ order: order as State["order"], offset: 0 }), "Sort by")),
-      h("button", { type: "button", "aria-label": sorting.descending ? "Largest first; turn round" : "Smallest first; turn round",
-        onclick: () => sorting.sort({ descending: !sorting.descending, offset: 0 }) }, sorting.descending ? "↓ largest first" : "↑ smallest first"),
-      h("span", { class: "soft", role: "status" }, people ? `${number(sorting.offset + 1, 9)}–${number(last, 9)} of ${number(people, 9)} tuples${sorting.label && `, ${sorting.label}`}` : "no tuples"),
-      h("span", { class: "row" },
-        h("button", { type: "button", disabled: sorting.offset === 0, onclick: () => sorting.sort({ offset: 0 }) }, "First"),
-        h("button", { type: "button", disabled: sorting.offset === 0, onclick: () => sorting.sort({ offset: Math.max(0, sorting.offset - PAGE) }) }, "Back"),
-        h("button", { type: "button", disabled: last >= people, onclick: () => sorting.sort({ offset: sorting.offset + PAGE }) }, "Next"),
-        h("button", { type: "button", disabled: last >= people, onclick: () => sorting.sort({ offset: Math.max(0, people - PAGE) }) }, "Last"))),
+      parts.length > 1 && h("label", {}, "Tuples of ", menu(parts.map(([name, many], i) => [String(i), `${isolated(name)} (${number(many, 9)})`]), String(part),
+        (chosen) => look({ part: Number(chosen), offset: 0 }), "Tuples of which round or tier")),
+      h("label", {}, "Sort by ", menu([["size", "size of contribution"], ["value", "contribution"], ["person", "person"]], view.order,
+        (order) => look({ order: order as View["order"], offset: 0 }), "Sort by")),
+      h("button", { type: "button", "aria-label": view.descending ? "Largest first; turn round" : "Smallest first; turn round",
+        onclick: () => look({ descending: !view.descending, offset: 0 }) }, view.descending ? "↓ largest first" : "↑ smallest first"),
+      pager("tuples", { first: view.offset, size: PAGE, all: people, go: (offset) => look({ offset }) }, about)),
     scroller("Encoded tuples",
       h("table", { class: "tuples" },
         h("caption", { class: "hidden" }, "Encoded tuples, each with its contribution to the answer"),
         h("thead", {}, h("tr", {}, h("th", { class: "number", scope: "col" }, "#"), h("th", { scope: "col" }, "person"), h("th", { scope: "col" }, "what was sent, and what it says"),
           ...measures.flatMap(([name, about], i) => [
-            h("th", { class: "number", scope: "col", title: about, "aria-sort": i === sorting.measure && sorting.order !== "person" ? (sorting.descending ? "descending" : "ascending") : "none" },
+            h("th", { class: "number", scope: "col", title: about, "aria-sort": i === view.measure && view.order !== "person" ? (view.descending ? "descending" : "ascending") : "none" },
               measures.length > 1
-                ? h("button", { type: "button", class: "pick", "aria-pressed": String(i === sorting.measure), onclick: () => sorting.sort({ measure: i, offset: 0 }) }, name)
-                : `adds to ${name}`),
+                ? h("button", { type: "button", class: "pick", "aria-pressed": String(i === view.measure), onclick: () => look({ measure: i, offset: 0 }) }, isolated(name))
+                : `adds to ${isolated(name)}`),
             h("th", { class: "number", scope: "col" }, "running sum")]))),
         h("tbody", {}, ...lines),
         h("tfoot", {}, ...footer(tuples, sums, sorting)))),
@@ -69,11 +70,11 @@ function steps({ rows, measures, totals, parts, columns, values }: Tuples, { int
   const all = number(parts.reduce((sum, [, people]) => sum + people, 0), 9);
   const step = (title: string, text: string): HTMLElement => h("li", {}, h("b", {}, title), h("span", {}, text));
   return h("ol", { class: "steps", "aria-label": "How the number is made" },
-    step("A row", `of ${person}, which stays on the device`),
+    step("A row", `of ${isolated(person)}, which stays on the device`),
     step("is encoded", `there, at random, as ${codes}`),
     step("is weighed", `for this question: ${places.map((place) => `${signed(contributions[place]!)}${places.length > 1 ? ` (${measures[place]![0].split(": ").pop()})` : ""}`).join(", ")}`),
     step("is added", `to those of all ${all} tuples: ${places.map((place) => number(totals[place]!, 6)).join(" and ")}`),
-    places.length > 1 && step("is combined", `into ${name} = ${number(values[name] ?? NaN, 5)}`),
+    places.length > 1 && step("is combined", `into ${isolated(name)} = ${number(values[name] ?? NaN, 5)}`),
     step("has an error", interval));
 }
 
@@ -83,24 +84,25 @@ function footer(tuples: Tuples, sums: readonly number[], { answered }: Sorting):
     h("th", { scope: "row", colspan: 3 }, name), ...given.flatMap((value) => [h("td", { class: "number" }, digits(value)), h("td", {})]));
   const lines = [line("so far", sums)];
   if (parts.length > 1) {
-    lines.push(...parts.map(([name, people, total], i) => line(`${i === part ? "all shown" : "also"}: ${name}, ${number(people, 9)} tuples`, total)));
+    lines.push(...parts.map(([name, people, total], i) => line(`${i === part ? "listed above" : "also"}: ${isolated(name)}, ${number(people, 9)} tuples`, total)));
   }
   lines.push(line(`sum over all ${number(parts.reduce((all, [, people]) => all + people, 0), 9)} tuples`, totals, "sum"));
   for (const [name, places] of Object.entries(columns)) {
     const value = values[name] ?? NaN;
     const answer = answered[name] ?? NaN;
-    const close = Math.abs(value - answer) <= 1e-9 * Math.abs(answer) || (Number.isNaN(value) && Number.isNaN(answer));
+    const neither = Number.isNaN(value) && Number.isNaN(answer);
+    const close = neither || Math.abs(value - answer) <= 1e-9 * Math.abs(answer);
     const made = places.length === 2 && measures[places[0]!]?.[0].endsWith("numerator")
       ? `${digits(totals[places[0]!]!)} ÷ ${digits(totals[places[1]!]!)} = ` : "";
     lines.push(h("tr", { class: "proof" }, h("td", { colspan: 3 + 2 * measures.length, "data-adds-up": String(close) },
-      `${name} = ${made}${digits(value)} `, h("span", { class: close ? "badge good" : "badge bad" },
-        close ? "✓ equals the answer, to the last digit" : `✗ the answer is ${digits(answer)}: reports came in between; run again`))));
+      `${isolated(name)} = ${made}${digits(value)} `, h("span", { class: neither ? "badge plain" : close ? "badge good" : "badge bad" },
+        neither ? "as in the answer" : close ? "✓ equals the answer, to the last digit" : `✗ the answer is ${digits(answer)}: reports came in between; run again`))));
   }
   return lines;
 }
 
 function said({ service, code, meaning, public: known }: Report): HTMLElement {
-  const columns = Object.entries(known).map(([name, value]) => `${name} ${String(value)}`);
+  const columns = Object.entries(known).map(([name, value]) => `${name} ${isolated(String(value))}`);
   return h("div", { title: meaning.examples.length ? `For example ${meaning.examples.join("; ")}` : undefined },
     h("code", {}, `${service} ${code.toLocaleString("en")}`), " ",
     h("span", { class: "soft" }, `${meaning.about}, fits ${percent(meaning.fits)}${columns.length ? `; ${columns.join(", ")}` : ""}`));
@@ -112,13 +114,6 @@ function spark(share: number): SVGElement {
   return svg("svg", { class: "spark", viewBox: "0 0 50 10", width: 50, height: 10, "aria-hidden": "true" },
     svg("rect", { class: share < 0 ? "minus" : "plus", x: share < 0 ? 25 - width : 25, y: 1, width, height: 8 }),
     svg("line", { x1: 25, x2: 25, y1: 0, y2: 10 }));
-}
-
-/** Contributions and sums with all digits that agree with the answer: a sum can be checked by hand. */
-export function digits(value: number): string {
-  if (!Number.isFinite(value)) return "not defined";
-  const places = value === 0 ? 0 : Math.max(0, Math.min(12, 9 - Math.floor(Math.log10(Math.abs(value)))));
-  return value.toLocaleString("en", { maximumFractionDigits: Math.min(places, 6) }).replace("-", "−");
 }
 
 const signed = (value: number): string => `${value > 0 ? "+" : ""}${digits(value)}`;

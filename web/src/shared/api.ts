@@ -39,8 +39,8 @@ export interface Demo {
   readonly questions?: readonly Question[];
 }
 
-export async function get<Answer>(path: string): Promise<Answer> {
-  return read<Answer>(await reach(path, {}));
+export async function get<Answer>(path: string, key = ""): Promise<Answer> {
+  return read<Answer>(await reach(path, key ? { headers: { Authorization: `Bearer ${key}` } } : {}));
 }
 
 /** Send an object; the protocol's version is added, and the key if there is one. */
@@ -67,10 +67,12 @@ async function read<Answer>(response: Response): Promise<Answer> {
   let data: unknown;
   try {
     data = await response.json();
-  } catch {
-    throw new Problem("bad-answer", "The collector's answer cannot be read.", response.status);
+  } catch (cause) {
+    if (cause instanceof DOMException) throw cause; // it was cancelled on the way
+    throw new Problem("bad-answer", response.ok ? "The collector's answer cannot be read."
+      : `The collector cannot answer now (status ${response.status}). Try again in a moment.`, response.status);
   }
   if (response.ok) return data as Answer;
-  const { code = "refused", detail = "The collector refused.", span } = data as Partial<Problem>;
+  const { code = "refused", detail = "The collector refused.", span } = (data ?? {}) as Partial<Problem>;
   throw new Problem(code, detail, response.status, span);
 }

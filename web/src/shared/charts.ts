@@ -3,36 +3,36 @@
  * and nothing is said by colour alone.
  */
 import { type Child, svg } from "./dom.js";
-import { number, percent } from "./numbers.js";
+import { number, percent, plusMinus } from "./numbers.js";
 
 const ROW = 30;
 
 /** The width of a drawing: what a narrow window has, so that its letters stay readable. */
 const wide = (most: number): number => Math.max(280, Math.min(most, document.documentElement.clientWidth - 72));
 
-/** A bar with its interval; `exact` is known in demos only. A weak one's interval holds 0. */
+/** A bar with its interval; `exact` is known in demos only, `note` says why there is no interval. */
 export interface Bar {
   readonly label: string;
   readonly value: number;
   readonly low: number;
   readonly high: number;
   readonly exact?: number | undefined;
+  readonly note?: string;
   readonly onpick?: () => void;
 }
 
-/** Draw bars with whiskers, and diamonds where the exact value is known. */
-export function barChart(bars: readonly Bar[], sentence: string): SVGElement {
+/** Draw bars with whiskers, and diamonds where the exact value is known; on one scale for all pages of them. */
+export function barChart(bars: readonly Bar[], sentence: string, all: readonly Bar[] = bars): SVGElement {
   const width = wide(640);
   const left = width < 500 ? 90 : 150;
-  const ends = bars.flatMap(({ value, low, high, exact = 0 }) => [value, low, high, exact, 0]).filter(Number.isFinite);
-  const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
+  const [low, high] = extent(all.flatMap(({ value, low, high, exact = 0 }) => [value, low, high, exact, 0]));
   const x = scale([low, high > low ? high : low + 1], [left, width - 24]);
   const height = bars.length * ROW + 30;
   const ticks = ticksOf(low, high, width < 500 ? 3 : 5);
   return picture(width, height, sentence, hatch(),
     ...ticks.map((tick) => svg("line", { class: "grid", x1: x(tick), x2: x(tick), y1: 4, y2: height - 24 })),
     ...ticks.map((tick) => label(short(tick), x(tick), height - 8, "middle")),
-    ...bars.map((bar, i) => barRow(bar, x, left, i * ROW + 6)),
+    ...bars.map((bar, i) => barRow(bar, x, left, i * ROW + 6, width)),
     svg("line", { class: "axis", x1: x(0), x2: x(0), y1: 4, y2: height - 24 }));
 }
 
@@ -42,14 +42,17 @@ function hatch(): SVGElement {
   return svg("defs", {}, svg("pattern", lines, svg("line", { class: "hatch", x1: 1, x2: 1, y1: 0, y2: 6 })));
 }
 
-function barRow({ label: name, value, low, high, exact, onpick }: Bar, x: Scale, start: number, y: number): SVGElement {
+function barRow({ label: name, value, low, high, exact, note, onpick }: Bar, x: Scale, start: number, y: number, width: number): SVGElement {
   const middle = y + 10;
-  const weak = !(low > 0 || high < 0) && !(value === 0 && low === high);
+  const weak = note !== undefined || (!(low > 0 || high < 0) && !(value === 0 && low === high));
   const known = Number.isFinite(value) ? value : 0;
   const [left, right] = [Math.min(x(0), x(known)), Math.max(x(0), x(known))];
-  const finite = Number.isFinite(low) && Number.isFinite(high);
-  const title = `${name}: ${number(value)}, between ${number(low)} and ${number(high)}` +
-    (exact === undefined ? "" : `, exactly ${number(exact)}`) + (weak ? "; too noisy to tell" : "");
+  const half = (high - low) / 2;
+  const finite = note === undefined && Number.isFinite(half);
+  const [shown, from, to] = [value, low, high].map((end) => plusMinus(end, half)[0]);
+  const title = (finite ? `${name}: ${shown}, between ${from} and ${to}` : `${name}: ${note === "not defined" ? note : `${number(value, 2)}, ${note ?? "no finite interval"}`}`) +
+    (exact === undefined ? "" : `, exactly ${number(exact)}`) + (weak && !note ? "; too noisy to tell" : "");
+  const beside = right + 150 < width;
   return svg("g", { class: weak ? "bar weak" : "bar", ...(onpick ? { onclick: onpick } : {}) },
     svg("title", {}, title),
     label(shortened(name, start > 100 ? 20 : 12), start - 10, middle + 4, "end"),
@@ -57,7 +60,7 @@ function barRow({ label: name, value, low, high, exact, onpick }: Bar, x: Scale,
       class: "fill", x: left, y, width: Math.max(0.5, right - left), height: 20, rx: 3, ...(weak ? { fill: "url(#hatch)" } : {}),
     }),
     finite && svg("path", { class: "whisker", d: `M${x(low)} ${middle}H${x(high)}M${x(low)} ${y + 4}v12M${x(high)} ${y + 4}v12` }),
-    !finite && label("too noisy to tell", right + 8, middle + 4, "start"),
+    !finite && label(note ?? "too noisy to tell", beside ? right + 8 : width - 6, middle + 4, beside ? "start" : "end"),
     exact !== undefined && Number.isFinite(exact) && svg("path", { class: "exact", d: `M${x(exact)} ${middle - 7}l6 7l-6 7l-6 -7z` }));
 }
 
@@ -155,7 +158,7 @@ export interface Scale {
 export function scale([low, high]: readonly [number, number], [from, to]: readonly [number, number], log = false): Scale {
   const place = log ? Math.log : (value: number): number => value;
   const [first, range] = [place(low), place(high) - place(low) || 1];
-  const found = (value: number): number => from + (to - from) * (place(value) - first) / range;
+  const found = (value: number): number => from + (to - from) * ((place(value) - first) / range);
   return Object.assign(found, { ticks: (count: number) => log ? logTicks(low, high) : ticksOf(low, high, count) });
 }
 
@@ -184,6 +187,11 @@ function span(values: readonly number[]): [number, number] {
   return [Math.min(...finite), Math.max(...finite)];
 }
 
+/** The least and the most of many numbers, and 0; there may be more of them than a function takes arguments. */
+function extent(values: readonly number[]): [number, number] {
+  return values.filter(Number.isFinite).reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [0, 0]);
+}
+
 function picture(width: number, height: number, sentence: string, ...children: Child[]): SVGElement {
   return svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": sentence }, ...children);
 }
@@ -194,9 +202,10 @@ function label(text: string, x: number, y: number, anchor: "start" | "middle" | 
 
 /** A tick: thousands and millions by their letters. */
 function short(tick: number): string {
-  return Math.abs(tick) < 10_000 ? number(tick, 3) : tick.toLocaleString("en", { notation: "compact" }).replace("-", "−");
+  return Math.abs(tick) < 10_000 || Math.abs(tick) >= 1e15 ? number(tick, 3) : tick.toLocaleString("en", { notation: "compact" }).replace("-", "−");
 }
 
 function shortened(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, Math.floor(most) - 1)}…` : text;
+  const letters = Array.from(text);
+  return letters.length > most ? `${letters.slice(0, Math.floor(most) - 1).join("")}…${text.endsWith("\u2069") ? "\u2069" : ""}` : text;
 }

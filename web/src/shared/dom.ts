@@ -24,9 +24,23 @@ export function svg<Name extends keyof SVGElementTagNameMap>(
   return fill(document.createElementNS(SVG, name), attributes, children);
 }
 
-/** Let something wide scroll on its own, also by keyboard. */
-export function scroller(name: string, wide: Node): HTMLElement {
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name }, wide);
+/** Let something wide scroll on its own, also by keyboard, and say so where a part of it is out of sight. */
+export function scroller(name: string, wide: Element): HTMLElement {
+  const hint = h("p", { class: "wider", hidden: true }, "There is more to the right: scroll sideways, or use the arrow keys in the table.");
+  const frame = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name }, wide);
+  const observer = new ResizeObserver(() => {
+    hint.hidden = frame.scrollWidth <= frame.clientWidth + 1;
+    frame.classList.toggle("cut", !hint.hidden);
+  });
+  observer.observe(frame);
+  observer.observe(wide);
+  return h("div", { class: "scroller" }, hint, frame);
+}
+
+/** Keep a name of somebody else from turning the words around it, where it is written from right to left. */
+export function isolated(name: string): string {
+  return /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufeff]/.test(name)
+    ? `\u2068${name.replace(/[\u202a-\u202e\u2066-\u2069]/g, "")}\u2069` : name;
 }
 
 /** Replace what an element contains. */

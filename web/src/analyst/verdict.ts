@@ -1,0 +1,129 @@
+/** What to make of an answer: one sentence, which says "act on it" only if noise, liars and selection all allow it. */
+import { atMost, number, percent } from "../shared/numbers.js";
+import { type Answer, numberOf, type Row } from "./model.js";
+
+/** One estimate of a row. */
+export interface Cell {
+  readonly value: number;
+  readonly error: number;
+  readonly low: number;
+  readonly high: number;
+  /** How far 1 % of people who lie could move it; not a number where nothing bounds it. */
+  readonly shift: number;
+  readonly exact: number | undefined;
+}
+
+/** Return an estimate of a row; what the collector could not give is not a number, or without end. */
+export function cellOf(row: Row, name: string, exact?: number): Cell {
+  return {
+    value: numberOf(row[name], NaN), error: numberOf(row[`${name}_error`], NaN),
+    low: numberOf(row[`${name}_low`], -Infinity), high: numberOf(row[`${name}_high`], Infinity),
+    shift: numberOf(row[`${name}_max_shift_per_1pct`], NaN), exact,
+  };
+}
+
+/** How an estimate can be read: by its interval, as too noisy, or not at all. */
+export type Soundness = "sound" | "weak" | "no error" | "no value";
+
+export function soundnessOf({ value, error, low, high }: Cell): Soundness {
+  if (!Number.isFinite(value)) return "no value";
+  if (!Number.isFinite(error)) return "no error";
+  if (value === 0 && low === high) return "sound";
+  return low > 0 || high < 0 ? "sound" : "weak";
+}
+
+/** Up to this share of its value, an estimate is sharp. */
+const SHARP = 0.25;
+
+/** More people than this take part in nothing. */
+const MOST_PEOPLE = 1e9;
+
+export interface Judged {
+  readonly answer: Answer;
+  readonly cells: readonly Cell[];
+  readonly people: number | undefined;
+  readonly confidence: number;
+  /** Whether rows were chosen or ordered by their estimates. */
+  readonly chosen: boolean;
+}
+
+/** Reports that were acknowledged and are not in the answer. */
+export function missing({ watermark }: Answer): number {
+  return watermark ? watermark.acknowledged - watermark.counted : 0;
+}
+
+/** Return what to make of an answer, and the next best thing to do. */
+export function verdict(judged: Judged): string {
+  const { cells, answer } = judged;
+  if (missing(answer) !== 0) return "No verdict: this answer does not count all reports. Run it again in a moment.";
+  const without = cells.filter((cell) => ["no error", "no value"].includes(soundnessOf(cell))).length;
+  if (without) {
+    const which = cells.length > 1 ? `${without === cells.length ? "any" : `${number(without, 9)} of ${number(cells.length, 9)}`} rows` : "this";
+    return `No meaningful error for ${which}, so no verdict. Ask about more people: drop conditions, or merge groups.`;
+  }
+  const weak = cells.filter((cell) => soundnessOf(cell) === "weak");
+  return weak.length ? tooNoisy(weak, judged) : sharpness(judged);
+}
+
+function tooNoisy(weak: readonly Cell[], { cells, people }: Judged): string {
+  const what = cells.length > 1
+    ? `${weak.length === cells.length ? "All" : `${number(weak.length, 9)} of`} ${number(cells.length, 9)} rows ${weak.length === 1 ? "is" : "are"} too noisy to tell: merge groups or drop conditions.`
+    : "Too noisy to tell: drop a condition, widen a range, or ask for fewer joins.";
+  const worst = weak.reduce((most, cell) => Math.max(most, halfOf(cell) / Math.abs(cell.value)), 0);
+  if (!people) return what;
+  return `${what} ${cells.length > 1 ? "If every row were as large as it looks" : "If it is as large as it looks"}, ${peopleNeeded(people * worst ** 2, people)}.`;
+}
+
+/** Say how many people an accuracy takes, as a part of a sentence; no number that nobody could reach. */
+export function peopleNeeded(needed: number, people: number): string {
+  if (!(needed <= MOST_PEOPLE)) {
+    return "it would take more than a billion people: not reachable by more people, so raise epsilon in the next round, widen the range or merge groups";
+  }
+  const many = number(Number(Math.max(1, needed).toPrecision(2)), 12);
+  return needed <= people ? `about ${many} people are enough; there are ${number(people, 9)}`
+    : `it would take about ${many} people; there are ${number(people, 9)}`;
+}
+
+function sharpness(judged: Judged): string {
+  const { cells, chosen } = judged;
+  const noise = worstOf(cells, halfOf);
+  const lies = worstOf(cells, ({ shift }) => shift);
+  const within = noise ? `within ${percent(noise, noise < 0.1 ? 1 : 0)} of the value` : "known without noise";
+  if (noise > SHARP) return `Good for orientation: ${within}.${caution(cells, noise)} Wider ranges or fewer groups make it sharper.`;
+  if (!(lies <= SHARP)) return `The noise is small (${within}), but${caution(cells, noise)} Act on it only if you trust who reports.${selection(judged)}`;
+  if (chosen && cells.length > 1) return `The noise is small (${within}).${selection(judged)}${caution(cells, noise)}`;
+  return `${noise ? "Sharp enough to act on: " : "This is "}${within}.${caution(cells, noise)}${comparison(judged)}`;
+}
+
+/** What liars could do, where it is more than noise does. */
+function caution(cells: readonly Cell[], noise: number): string {
+  const lies = worstOf(cells, ({ shift }) => shift);
+  if (lies <= noise) return "";
+  const most = cells.reduce((found, { shift }) => Math.max(found, Number.isFinite(shift) ? shift : Infinity), 0);
+  const far = Number.isFinite(lies) ? `up to ${percent(lies, lies < 0.1 ? 1 : 0)} of the value` : Number.isFinite(most) ? `up to ${atMost(most)}` : "any amount";
+  return ` 1\u00a0% of people who lie together could move it by ${far}.`;
+}
+
+/** Rows at the top are there because they are large or because their noise is. */
+function selection({ chosen, cells }: Judged): string {
+  return chosen && cells.length > 1
+    ? " Rows were chosen or ordered by their estimates: the first ones look more extreme than they are, and their intervals do not allow for that. Ask about a row alone before acting on it." : "";
+}
+
+/** Many intervals: some miss. */
+function comparison({ cells, confidence }: Judged): string {
+  if (cells.length < 2) return "";
+  const missed = cells.length * (1 - confidence);
+  return " Compare rows by their intervals: those that overlap may be equal." +
+    (missed >= 1 ? ` Each interval misses in ${percent(1 - confidence, 1)} of cases: of ${number(cells.length, 9)}, expect ${number(Math.round(missed), 9)} to.` : "");
+}
+
+export const halfOf = ({ low, high }: Pick<Cell, "low" | "high">): number => (high - low) / 2;
+
+/** The largest share of a value that something is; without end if it is not known for one of them. */
+function worstOf(cells: readonly Cell[], part: (cell: Cell) => number): number {
+  return cells.reduce((most, cell) => {
+    const size = part(cell);
+    return Math.max(most, Number.isFinite(size) ? (size === 0 ? 0 : size / Math.abs(cell.value)) : Infinity);
+  }, 0);
+}
