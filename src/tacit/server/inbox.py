@@ -190,7 +190,7 @@ class Inbox:
 
         def status(one: _Asked) -> Status:
             identity, digest, person = one.identity, _digest(one.report.content), one.report.person
-            if (one.collection, person) in forgotten:
+            if forgotten and not forgotten.isdisjoint(_scopes(one)):
                 return "forgotten"
             if identity in judged.known:
                 return "again" if judged.known[identity] == digest else "report-differs"
@@ -209,13 +209,13 @@ class Inbox:
         place, tiers = self._places[collection, report.service]
         return _Asked(collection, report, Identity(place, report.person, report.slot), tiers)
 
-    def _forgotten(self, every: Sequence[_Asked]) -> set[tuple[str, Person]]:
-        """Return those who were deleted, with the collections they were deleted from."""
+    def _forgotten(self, every: Sequence[_Asked]) -> set[tuple[str, Person, str]]:
+        """Return those who were deleted, with collections and services they were deleted from; "" is all services."""
         if not self._shelf.any_forgotten:
             return set()
-        people = {(one.collection, one.report.person) for one in every}
+        people = {(one.collection, one.report.person, service) for one in every for service in ("", one.report.service)}
         tombstones = {self.tombstone(*one): one for one in people}
-        found = self._shelf.forgotten({digest: collection for digest, (collection, _) in tombstones.items()})
+        found = self._shelf.forgotten({digest: collection for digest, (collection, *_) in tombstones.items()})
         return {tombstones[digest] for digest in found}
 
     def _fits(self, place: int, kinds: Sequence[str | None], fresh: dict[tuple[int, int], str]) -> bool:
@@ -263,18 +263,45 @@ class Inbox:
             if stopped.wait(PAUSE):
                 return
 
-    def forget(self, collection: str, person: Person) -> int:
-        """Delete a person's reports of a collection and refuse later ones; return how many there were."""
-        places = [number for (owner, _), (number, _) in self._places.items() if owner == collection]
+    def forget(self, collection: str, person: Person, services: Sequence[str] = ()) -> int:
+        """Delete a person's reports of a collection, or of some services of it, and refuse later ones.
+
+        Return how many there were.
+        """
+        known = pending = 0
         with self._lock:
             with self._transaction():
-                known, pending = self._shelf.forget(collection, self.tombstone(collection, person), places, person)
+                for service in services or ("",):
+                    trace, places = self.tombstone(collection, person, service), self._places_of(collection, service)
+                    deleted = self._shelf.forget(collection, trace, places, person)
+                    known, pending = known + deleted[0], pending + deleted[1]
             self._known, self._pending = self._known - known, self._pending - pending
         return known
 
-    def tombstone(self, collection: str, person: Person) -> bytes:
+    def _places_of(self, collection: str, service: str) -> list[int]:
+        """Return the numbers of a service of a collection, or of all of them."""
+        return [
+            number
+            for (owner, name), (number, _) in self._places.items()
+            if owner == collection and service in ("", name)
+        ]
+
+    def tombstone(self, collection: str, person: Person, service: str = "") -> bytes:
         """Return the trace that a deleted person leaves."""
-        return self._tombstones.of(collection, person)
+        return self._tombstones.of(collection, person, service)
+
+    def is_forgotten(self, collection: str, person: Person, service: str) -> bool:
+        """Tell whether a person was deleted from a service, or from all of the collection."""
+        traces = {self.tombstone(collection, person, one): collection for one in ("", service)}
+        with self._lock:
+            return bool(self._shelf.any_forgotten and self._shelf.forgotten(traces))
+
+    def slots(self, collection: str, service: str, person: Person, sends: int) -> list[int]:
+        """Return the slots of a person that hold a report."""
+        place = self._places[collection, service][0]
+        with self._lock:
+            found = self._shelf.known([Identity(place, person, slot) for slot in range(sends)])
+        return sorted(one.slot for one in found)
 
     def counts(self) -> dict[str, int]:
         """Return how many reports are known, and how many are pending, without asking the store."""
@@ -293,6 +320,11 @@ def _shelf(path: Path, store: str, tombstones: Tombstones) -> Shelf:
     from tacit.server.shelf_postgres import PostgresShelf
 
     return PostgresShelf(store)
+
+
+def _scopes(one: _Asked) -> tuple[tuple[str, Person, str], ...]:
+    """Return what a person may have been deleted from so that this report is refused."""
+    return tuple((one.collection, one.report.person, service) for service in ("", one.report.service))
 
 
 def _digest(content: bytes) -> bytes:

@@ -23,6 +23,7 @@ STATUS = {
     "bad-token": 403,
     "wrong-origin": 403,
     "unknown-collection": 404,
+    "nothing-to-delete": 404,
     "not-found": 404,
     "wrong-method": 405,
     "slow-body": 408,
@@ -35,6 +36,7 @@ STATUS = {
     "internal": 500,
     "too-slow": 503,
     "no-store": 503,
+    "unreadable-keys": 503,
     "disk-full": 507,
 }
 """Statuses of errors; of others, those that are about access are 403, about room 503, and the rest 400."""

@@ -24,9 +24,9 @@ class Tombstones:
             _write_once(path, secrets.token_bytes(KEY_BYTES))
         self._key = path.read_bytes()
 
-    def of(self, collection: str, person: int | str) -> bytes:
-        """Return the tombstone of a person in a collection."""
-        return self.keyed(_plain(collection, person))
+    def of(self, collection: str, person: int | str, service: str = "") -> bytes:
+        """Return the tombstone of a person in a collection, or in one service of it."""
+        return self.keyed(_plain(f"{collection}/{service}" if service else collection, person))
 
     def keyed(self, plain: bytes) -> bytes:
         """Return the keyed hash of a hash; stores of version 1 kept the inner one."""
