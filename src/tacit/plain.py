@@ -26,15 +26,19 @@ def _number(value: Any) -> Any:
 
 def attribute_data(attribute: Attribute) -> dict[str, Any]:
     """Return an attribute as plain data."""
+    data: dict[str, Any] = {"name": attribute.name}
     if isinstance(attribute, Public):
-        return {"name": attribute.name, "kind": "public"}
-    if isinstance(attribute, Categorical):
-        data: dict[str, Any] = {"name": attribute.name, "kind": "categorical", "values": list(attribute.values)}
+        data["kind"] = "public"
+        if attribute.values is not None:
+            data["values"] = list(attribute.values)
+        if attribute.type is not None:
+            data["type"] = attribute.type
+    elif isinstance(attribute, Categorical):
+        data |= {"kind": "categorical", "values": list(attribute.values)}
         if attribute.other is not None:
             data["other"] = attribute.other
     else:
-        data = {
-            "name": attribute.name,
+        data |= {
             "kind": "date" if attribute.is_date else "ordinal",
             "low": _number(attribute.low),
             "high": _number(attribute.high),
@@ -84,7 +88,7 @@ KINDS: dict[str, tuple[Callable[..., Attribute], tuple[str, ...], tuple[str, ...
     "ordinal": (Ordinal, ("name", "low", "high"), ORDINAL_WORDS),
     "date": (_read_date, ("name", "low", "high"), ORDINAL_WORDS),
     "categorical": (Categorical, ("name", "values"), ("other", "null")),
-    "public": (Public, ("name",), ()),
+    "public": (Public, ("name",), ("values", "type", "null")),
 }
 """Kind of attribute -> how to make it, the words it needs, and the words it may have."""
 

@@ -125,6 +125,11 @@ class Service:
         return tuple(a for a in self.attributes if isinstance(a, Public))
 
     @property
+    def typed(self) -> bool:
+        """Whether a public column declares its values or its type."""
+        return any(attribute.typed for attribute in self.public)
+
+    @property
     def one_to_one(self) -> bool:
         """Whether every person has exactly one row."""
         return self.at_most is None and not self.optional

@@ -24,10 +24,10 @@ from tacit.privacy import decimal_text, parse_epsilon
 from tacit.randomness import DRAW_BITS
 from tacit.schema import Categorical, Ordinal, Schema, Service
 
-__all__ = ["MAX_BYTES", "VERSION", "contract_id", "contract_text", "read_contract"]
+__all__ = ["MAX_BYTES", "VERSIONS", "contract_id", "contract_text", "read_contract"]
 
-VERSION = 1
-"""Version of the wire format; any change of meaning raises it."""
+VERSIONS = (1, 2)
+"""Versions of the wire format. A contract has the lowest one that can say what it says."""
 
 MAX_BYTES = 256 * 1024
 """Size of a contract: every client downloads it."""
@@ -50,7 +50,7 @@ def _dump(value: Any, depth: int = 0) -> str:
 def contract_text(contract: Contract) -> str:
     """Return the canonical JSON of a contract."""
     data: dict[str, Any] = {
-        "tacit": VERSION,
+        "tacit": 2 if any(service.typed for service in contract.schema.services) else 1,
         "round": contract.round,
         **({"tier": contract.tier} if contract.tier else {}),
         "epsilon": decimal_text(contract.epsilon),
@@ -143,8 +143,8 @@ def read_contract(text: str) -> Contract:
     except (ValueError, RecursionError):
         message = "The contract is not JSON, or names a setting twice. Fetch it again."
         raise ContractError(message, code="contract-not-json") from None
-    if not isinstance(data, dict) or data.get("tacit") != VERSION:
-        message = f"This is not a contract of version {VERSION}. Use a version of tacit that made it."
+    if not isinstance(data, dict) or data.get("tacit") not in VERSIONS:
+        message = "This is not a contract of version 1 or 2. Use a version of tacit that made it."
         raise ContractError(message, code="contract-version")
     try:
         contract = _read(data)

@@ -192,7 +192,7 @@ DAMAGED = [
     ("contract-not-json", "{"),
     ("contract-not-json", "[" * 100_000),
     ("contract-version", "[]"),
-    ("contract-version", GOOD.replace('"tacit": 1', '"tacit": 2')),
+    ("contract-version", GOOD.replace('"tacit": 1', '"tacit": 3')),
     ("contract-damaged", GOOD.replace('"channels"', '"chanels"')),
     ("contract-damaged", GOOD.replace('"draw_bits": 53', '"draw_bits": 54')),
     ("contract-damaged", GOOD.replace('"draw_bits": 53', '"draw_bits": "53"')),

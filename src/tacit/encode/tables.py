@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from tacit.encode.public import refuse_undeclared
 from tacit.errors import RecordError
 from tacit.schema import Service
 
@@ -77,6 +78,8 @@ def as_table(service: Service, source: Any) -> pa.Table:
         if not any(test(table.schema.field(attribute.name).type) for test in PUBLIC_TYPES):
             problem = "a public column must hold numbers, text, booleans, dates or times. Convert it."
             raise RecordError(problem, code="wrong-type", service=service.name, column=attribute.name)
+        if attribute.typed:
+            refuse_undeclared(service.name, attribute, table.column(attribute.name))
     return table
 
 
