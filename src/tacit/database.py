@@ -84,14 +84,14 @@ class Database(Tables):
         """The collections, in the order of their creation."""
         return list(self._collections.values())
 
-    def forget(self, person: int | str, collections: Sequence[str] | None = None) -> int:
-        """Delete all reports of a person, in all collections or those with these ids; return how many there were."""
+    def forget(self, person: int | str, collections: Sequence[str] | None = None, services: Sequence[str] = ()) -> int:
+        """Delete a person's reports, in all collections and services or in these; return how many there were."""
         tables = [
             (_table(collection, service.name), service.key)
             for name, collection in self._collections.items()
             if collections is None or name in collections
             for service in collection.schema.services
-            if self._engine.has_table(_table(collection, service.name))
+            if service.name in (services or [service.name]) and self._engine.has_table(_table(collection, service.name))
         ]
         self._models.clear()
         return self._engine.forget(tables, person)

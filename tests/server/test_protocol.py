@@ -199,7 +199,7 @@ def test_keys_are_for_scopes_origins_and_services(tmp_path: Path) -> None:
     (tmp_path / "one" / "store").mkdir(parents=True)
     page = keys.create("shop", ["ingest"], "https://shop.example/", ["users"])
     analyst = keys.create("analyst", ["query"])
-    with serving(tmp_path / "one") as running, running.client() as client:
+    with serving(tmp_path / "one", "--allow-without-token", "shop") as running, running.client() as client:
         reports = reports_of(0, 2)
         at_home = {"Origin": "https://shop.example"}
         found = client.post(running.path, json=body_of(reports, key=page), headers=at_home)

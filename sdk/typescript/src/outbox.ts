@@ -49,7 +49,8 @@ export async function deliver(wallet: Wallet, address: Address, timeout: () => n
   if (pages.deletions.includes(address.url)) {
     const { url, body } = deletion(address);
     const outcome = await post(url, body, timeout());
-    if (outcome.kind !== "done") return { sent, rejected, ...failure(outcome) };
+    const done = outcome.kind === "done" || outcome.problem.code === "nothing-to-delete";
+    if (!done) return { sent, rejected, ...failure(outcome) };
     await wallet.deleted(address.url);
   }
   const queue = batches(waiting(pages, address));

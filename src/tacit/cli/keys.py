@@ -47,8 +47,14 @@ def run(options: argparse.Namespace) -> int:
     keys, log = Keys(folder / "keys.json"), Log(folder / "log.db")
     if options.action == "create":
         made = keys.create(options.name, options.scope or ["ingest"], options.origin, options.service)
-        log.add("key-created", **keys.listed()[-1])
+        log.add("key-created", **keys.listed(made)[0])
         print(json.dumps({"key": made}) if options.json else f"{made}\nThis is shown once. Keep it where it is used.")
+        if options.origin and not options.json:
+            print(
+                "Reports with it need a token of the person, signed on your server with the secret of "
+                f"`tacit keys {options.folder} create {options.name} --scope sign`.\nWithout tokens anybody who reads "
+                f"the page can report under any id: `tacit serve --allow-without-token {options.name}` allows that."
+            )
     else:
         log.add("key-revoked", digest=options.name[:SHOWN_DIGEST])
         revoked = keys.revoke(options.name)

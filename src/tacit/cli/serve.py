@@ -57,6 +57,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"keys of this name send and delete only with tokens of people; {EVERYBODY} for all keys; may be repeated",
     )
     parser.add_argument(
+        "--allow-without-token",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"browsers' keys of this name send without tokens of people: whoever reads the page can then report under "
+        f"any id; {EVERYBODY} for all; may be repeated; the log is told",
+    )
+    parser.add_argument(
+        "--deletions-per-minute",
+        type=float,
+        default=chosen.deletions_per_minute,
+        help="of one key, or of one person with a token, on average (default %(default)g)",
+    )
+    parser.add_argument(
         "--reports-per-second",
         type=float,
         default=chosen.reports_per_second,
@@ -86,6 +100,8 @@ def run(options: argparse.Namespace) -> int:
     keys = Keys(folder / "keys.json")
     settings = Settings(
         tokens=frozenset(options.require_token),
+        without_token=frozenset(options.allow_without_token),
+        deletions_per_minute=options.deletions_per_minute,
         reports_per_second=options.reports_per_second,
         questions_per_minute=options.questions_per_minute,
         question_seconds=options.question_seconds,
@@ -97,6 +113,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         for collection in read:
             collector.publish(collection)
+        if settings.without_token:
+            collector.log.add("tokens-waived", keys=sorted(settings.without_token))
         with journal(options.log), listen(options.host, options.port) as listening:
             host, port = listening.getsockname()[:2]
             scheme = "https" if options.certificate else "http"

@@ -208,7 +208,7 @@ class Client:
         with self._sending:
             for person in self._wallet.untold(self.collection):
                 answered = self._transport.post("/v1/forget", self._request(person, person=person))
-                if answered.status != 200:
+                if answered.status != 200 and answered.code != "nothing-to-delete":
                     return answered
                 self._wallet.told(self.collection, person)
             most, after, failed = BATCH, 0, None
@@ -302,7 +302,8 @@ class PersonClient:
     def forget(self) -> None:
         """Delete all reports here and, with the next delivery, at the collector; what was spent stays spent.
 
-        A collector forgets a person in everything it collects, so no open round takes reports of hers again.
+        A collector deletes what key and token are for: with a token, this collection; with a key alone, everything
+        that its services have of the person.
         """
         rounds = {entry.collection for entry in self._client.wallet.history(self._person)}
         for collection in rounds | {self._client.collection}:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tacit.atomic import write_atomically
 from tacit.chain import Head, read_chain
 from tacit.collection import Collection
 from tacit.errors import TacitError, UsageError
@@ -33,11 +34,11 @@ def write(folder: Path, claims: Claims, collections: Sequence[Collection], log: 
     """Write a folder of evidence."""
     (folder / "contracts").mkdir(parents=True, exist_ok=True)
     for collection in collections:
-        (folder / "contracts" / f"{collection.id}.json").write_text(collection.to_json(), encoding="utf-8")
+        write_atomically(folder / "contracts" / f"{collection.id}.json", collection.to_json().encode())
     if log is not None:
-        (folder / "log.jsonl").write_text("".join(f"{line}\n" for line in log), encoding="utf-8")
-    (folder / "evidence.json").write_text(written(claims), encoding="utf-8")
-    (folder / "index.html").write_text(page(claims), encoding="utf-8")
+        write_atomically(folder / "log.jsonl", "".join(f"{line}\n" for line in log).encode())
+    write_atomically(folder / "index.html", page(claims).encode())
+    write_atomically(folder / "evidence.json", written(claims).encode())  # last: it speaks for the other files
 
 
 def verify(folder: Path, *, log: Sequence[str] | None = None) -> list[Verdict]:

@@ -24,6 +24,7 @@ from tacit.server.openapi import described
 from tacit.server.operations import OPERATIONS
 from tacit.server.problems import as_problem
 from tacit.server.questions import QUESTIONS
+from tacit.server.receipts import RECEIPTS
 from tacit.server.reporting import REPORTING
 from tacit.server.screens import screen_routes
 from tacit.server.settings import Settings
@@ -41,6 +42,7 @@ async def description(server: Server, call: Call) -> Response:
 TABLE: tuple[Endpoint, ...] = (
     *CONTRACTS,
     *REPORTING,
+    *RECEIPTS,
     *QUESTIONS,
     *ANALYST,
     *OPERATIONS,

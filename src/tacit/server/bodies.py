@@ -28,8 +28,8 @@ LONGEST_NUMBER = 20
 """Digits of a whole number of 64 bits, and its sign."""
 
 
-async def read_body(request: Request, seconds: float) -> dict[str, Any]:
-    """Return a body, or raise what is wrong with it."""
+async def read_body(request: Request, seconds: float, *, versioned: bool = True) -> dict[str, Any]:
+    """Return a body, or raise what is wrong with it; one that need not be versioned may leave its version out."""
     try:
         async with asyncio.timeout(seconds):
             received = await _received(request)
@@ -43,7 +43,8 @@ async def read_body(request: Request, seconds: float) -> dict[str, Any]:
     if not isinstance(body, dict):
         message = "The body must be a JSON object in UTF-8."
         raise BodyError(message)
-    if type(body.get("tacit")) is not int or body["tacit"] != VERSION:
+    version = body.get("tacit", None if versioned else VERSION)
+    if type(version) is not int or version != VERSION:
         message = f"This collector speaks version {VERSION}: send it as the member tacit."
         raise BodyError(message, code="protocol-version")
     return body

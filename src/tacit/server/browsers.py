@@ -9,6 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tacit.errors import TacitError
 from tacit.server.keys import Keys
 
 __all__ = ["Browsers"]
@@ -26,6 +27,13 @@ class Browsers:
     def __init__(self, app: ASGIApp, keys: Keys) -> None:
         self._app, self._keys = app, keys
 
+    def _knows(self, origin: str) -> bool:
+        """Tell whether a key is bound to a page; with keys that cannot be read none is, and the route says why."""
+        try:
+            return origin in self._keys.origins()
+        except TacitError:
+            return False
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
         if scope["type"] != "http":
@@ -33,7 +41,7 @@ class Browsers:
             return
         headers = Headers(scope=scope)
         origin = headers.get("origin", "")
-        allowed = bool(origin) and origin in self._keys.origins()
+        allowed = bool(origin) and self._knows(origin)
 
         async def told(message: Message) -> None:
             if message["type"] == "http.response.start":

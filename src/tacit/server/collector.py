@@ -27,6 +27,7 @@ from tacit.server.inbox import Inbox, Status
 from tacit.server.judge import Judge, Person, Refused, Report
 from tacit.server.log import Log, hash_of
 from tacit.server.mover import Mover
+from tacit.server.tombstones import scope_of
 from tacit.server.watermarks import Watermarks
 
 __all__ = ["Collector"]
@@ -151,19 +152,49 @@ class Collector:
         """Return what is read from the database; if it cannot be read, say why."""
         return self._watermarks.read(work)
 
-    def forget(self, person: Person, collection: str | None = None, *, asker: str = "") -> int:
+    def forget(
+        self, person: Person, collection: str | None = None, services: Sequence[str] = (), *, asker: str = ""
+    ) -> int:
         """Delete a person's reports, of one collection or of all, and refuse later ones; return how many there were.
 
-        The log is told of it first: a deletion that is not logged does not happen. If the analytical database cannot
-        do it now, the next move does, and no question is answered before.
+        With ``services``, only reports of those are deleted and refused. The log is told of it first: a deletion that
+        is not logged does not happen. If the analytical database cannot do it now, the next move does, and no question
+        is answered before.
         """
         names = list(self.collections) if collection is None else [self.collection(collection).id]
-        traces = {name: self.inbox.tombstone(name, person).hex() for name in names}
+        scopes = {name: self._known_services(name, services) for name in names}
+        traces = {
+            scope_of(name, service): self.inbox.tombstone(name, person, service).hex()
+            for name, some in scopes.items()
+            for service in some or (() if services else ("",))
+        }
         self.log.add("person-deleted", tombstones=traces, key=asker)
-        with self.mover.still():  # nothing of her may be on its way
-            deleted = sum(self.inbox.forget(name, person) for name in names)
+        deleted = 0
+        with self.mover.still():  # nothing of this person may be on its way
+            for name, some in scopes.items():
+                if some or not services:
+                    deleted += self.inbox.forget(name, person, some)
         self.mover.delete()
         return deleted
+
+    def _known_services(self, collection: str, services: Sequence[str]) -> list[str]:
+        """Return those services that a collection has."""
+        return [one.name for one in self.collections[collection].schema.services if one.name in services]
+
+    def taken(self, collection: str, person: Person, services: Sequence[str] | None = ()) -> list[tuple[str, int]]:
+        """Return the services and slots, of some services or all, that take no report of a person any more.
+
+        They hold one, or the person was deleted from them.
+        """
+        found = []
+        for service in self.collection(collection).schema.services:
+            if services and service.name not in services:
+                continue
+            slots = self.inbox.slots(collection, service.name, person, service.sends)
+            if not slots and self.inbox.is_forgotten(collection, person, service.name):
+                slots = list(range(service.sends))
+            found += [(service.name, slot) for slot in slots]
+        return found
 
     @property
     def is_elsewhere(self) -> bool:

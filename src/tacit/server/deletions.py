@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from tacit.server.collector import Collector
+from tacit.server.tombstones import scope_of
 
 __all__ = ["delete_again"]
 
@@ -15,18 +16,22 @@ __all__ = ["delete_again"]
 def delete_again(folder: Path, tombstones: Mapping[str, Collection[str]]) -> int:
     """Delete everybody in a store whose tombstone, by collection, is given; return how many people that were."""
 
-    def is_given(collection: str, person: int | str) -> bool:
-        return collector.inbox.tombstone(collection, person).hex() in tombstones.get(collection, ())
+    def is_given(collection: str, service: str, person: int | str) -> bool:
+        tombstone = collector.inbox.tombstone(collection, person, service).hex()
+        return tombstone in tombstones.get(scope_of(collection, service), ())
 
     collector = Collector(folder)  # first: it brings the store of an older program to what is read here
     try:
         with contextlib.closing(sqlite3.connect(folder / "inbox.db")) as file:
-            file.create_function("is_given", 2, is_given, deterministic=True)
+            file.create_function("is_given", 3, is_given, deterministic=True)
             everybody = "SELECT place, person FROM known UNION SELECT place, person FROM reports"
-            query = f"SELECT DISTINCT collection, person FROM ({everybody}) JOIN places USING (place)"  # noqa: S608
-            found = file.execute(f"{query} WHERE is_given(collection, person)").fetchall()
-        for collection, person in found:
-            collector.forget(person, collection, asker="restored")
+            joined = f"FROM ({everybody}) JOIN places USING (place)"
+            found = file.execute(
+                f"SELECT DISTINCT collection, '', person {joined} WHERE is_given(collection, '', person) UNION "
+                f"SELECT DISTINCT collection, service, person {joined} WHERE is_given(collection, service, person)"
+            ).fetchall()
+        for collection, service, person in found:
+            collector.forget(person, collection, [service] if service else (), asker="restored")
     finally:
         collector.close()
-    return len({person for _, person in found})
+    return len({person for *_, person in found})

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tacit.client.record import LONGEST_PERSON
 from tacit.server.collector import Collector
 from tacit.server.keys import Key, Keys, Scope
 from tacit.server.rates import Rate
@@ -20,10 +21,22 @@ from tacit.server.readiness import Readiness
 from tacit.server.settings import Settings
 from tacit.server.workers import Workers
 
-__all__ = ["Call", "Endpoint", "Handler", "Server"]
+__all__ = ["PERSON", "Call", "Endpoint", "Handler", "Server"]
 
 Schema = Mapping[str, Any]
 """A JSON schema."""
+
+PERSON: Schema = {
+    "oneOf": [
+        {"type": "string", "minLength": 1, "maxLength": LONGEST_PERSON},
+        {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1},
+    ]
+}
+"""Schema of a person's key."""
+
+
+RECEIPTS_PER_MINUTE = 60
+"""Of one person."""
 
 
 @dataclass
@@ -44,6 +57,8 @@ class Server:
         self.workers = Workers(chosen.question_seconds)
         self.readiness = Readiness(self.collector)
         self.asking = Rate("questions", chosen.questions_per_minute / 60, chosen.questions_per_minute)
+        self.deleting = Rate("deletions", chosen.deletions_per_minute / 60, chosen.deletions_per_minute)
+        self.telling = Rate("receipts", RECEIPTS_PER_MINUTE / 60, RECEIPTS_PER_MINUTE)
 
 
 @dataclass(frozen=True)
@@ -69,11 +84,17 @@ class Endpoint:
     scope: Scope | None = None
     """What a key must be good for; None for routes that are open to all."""
 
+    also: tuple[Scope, ...] = ()
+    """Other scopes that a key may have instead."""
+
     takes: Schema | None = None
     """Members of the body beside version and key; POST has one, GET has none."""
 
     required: tuple[str, ...] = ()
     """Members that must be there."""
+
+    versioned: bool = True
+    """Whether a body must say which version of the protocol it speaks."""
 
     returns: Schema | str = "application/json"
     """Schema of the answer, or its media type if that is not JSON that clients read."""

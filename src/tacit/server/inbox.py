@@ -155,7 +155,7 @@ class Inbox(Records):
         def status(one: _Asked) -> Status:
             identity, person = one.identity, one.report.person
             digest = digest_of(identity, one.report.content)
-            if (one.collection, person) in forgotten:
+            if forgotten and not forgotten.isdisjoint(_scopes(one)):
                 return "forgotten"
             if identity in judged.known:
                 same = judged.known[identity] in (digest, content_digest(one.report.content))
@@ -175,13 +175,13 @@ class Inbox(Records):
         place, tiers = self._places[collection, report.service]
         return _Asked(collection, report, Identity(place, report.person, report.slot), tiers)
 
-    def _forgotten(self, every: Sequence[_Asked]) -> set[tuple[str, Person]]:
-        """Return those who were deleted, with the collections they were deleted from."""
+    def _forgotten(self, every: Sequence[_Asked]) -> set[tuple[str, Person, str]]:
+        """Return those who were deleted, with collections and services they were deleted from; "" is all services."""
         if not self._shelf.any_forgotten:
             return set()
-        people = {(one.collection, one.report.person) for one in every}
+        people = {(one.collection, one.report.person, service) for one in every for service in ("", one.report.service)}
         tombstones = {self.tombstone(*one): one for one in people}
-        found = self._shelf.forgotten({digest: collection for digest, (collection, _) in tombstones.items()})
+        found = self._shelf.forgotten({digest: collection for digest, (collection, *_) in tombstones.items()})
         return {tombstones[digest] for digest in found}
 
     def _fits(self, place: int, kinds: Sequence[str | None], fresh: dict[tuple[int, int], str]) -> bool:
@@ -197,3 +197,8 @@ class Inbox(Records):
         self._requests.put(None)
         self._thread.join()
         self._shelf.close()
+
+
+def _scopes(one: _Asked) -> tuple[tuple[str, Person, str], ...]:
+    """Return what a person may have been deleted from so that this report is refused."""
+    return tuple((one.collection, one.report.person, service) for service in ("", one.report.service))

@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
+from tacit.atomic import locked, write_atomically
 from tacit.errors import AccessError, UsageError
 
 __all__ = ["Key", "Keys", "Scope"]
@@ -44,32 +45,48 @@ class Key:
 
 
 class Keys:
-    """All keys, in one small file that is replaced whole; whoever has it open sees what others make of it."""
+    """All keys, in one small file that is replaced whole; whoever has it open sees what others make of it.
+
+    One process at a time changes it. A file that is damaged, or that this user may not read, lets nobody in.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()
-        self._seen: tuple[int, ...] | None = None
-        self._read: tuple[Key, ...] = ()
+        self._cached: tuple[tuple[int, ...], tuple[Key, ...]] = (), ()
+        self._ever = False
 
     @property
     def _keys(self) -> tuple[Key, ...]:
         """The keys as they are now: the file is read again when it has changed, which costs a look at its date."""
         try:
             found = self._path.stat()
+            mark = (found.st_mtime_ns, found.st_size, found.st_ino)
+            seen, keys = self._cached
+            return keys if mark == seen else self._read(mark)
         except FileNotFoundError:
-            return ()
-        mark = (found.st_mtime_ns, found.st_size, found.st_ino)
-        if mark != self._seen:
-            rows = json.loads(self._path.read_text(encoding="utf-8"))
-            lists = ("scopes", "services")
-            self._read = tuple(Key(**row | {name: tuple(row[name]) for name in lists}) for row in rows)
-            self._seen = mark
-        return self._read
+            if not self._ever:
+                return ()
+            raise _unreadable("it is gone") from None
+        except OSError as cause:
+            raise _unreadable(type(cause).__name__) from None
+
+    def _read(self, mark: tuple[int, ...] = ()) -> tuple[Key, ...]:
+        """Read the file, whatever was read before."""
+        try:
+            keys = tuple(map(_key, json.loads(self._path.read_text(encoding="utf-8"))))
+        except (ValueError, TypeError, LookupError, AttributeError) as cause:
+            raise _unreadable(type(cause).__name__) from None
+        self._cached, self._ever = (mark, keys), True
+        return keys
 
     @property
     def required(self) -> bool:
         """Whether there ever was a key: before the first one, a collector on loopback is open to this machine."""
-        return self._path.exists()
+        try:
+            self._ever = self._ever or self._path.exists()
+        except OSError as cause:
+            raise _unreadable(type(cause).__name__) from None
+        return self._ever
 
     def create(self, name: str, scopes: Sequence[str], origin: str = "", services: Sequence[str] = ()) -> str:
         """Make a key and return it, this once; keys with an origin are for browsers, and may only send."""
@@ -83,15 +100,15 @@ class Keys:
             message = "A key that signs tokens of people is kept as it is: it may do nothing else."
             raise UsageError(message, code="bad-option")
         wanted = tuple(sorted(set(scopes)))
-        with self._lock:
-            same = [key for key in self._keys if key.name == name and key.scopes == wanted]
+        with self._changing() as keys:
+            same = [key for key in keys if key.name == name and key.scopes == wanted]
             if len(same) >= LIVE_KEYS:
                 message = f"{name} has {LIVE_KEYS} such keys. Revoke the old one first."
                 raise UsageError(message, code="too-many-keys")
             made = f"tacit_{'sign' if 'sign' in wanted else 'live'}_{secrets.token_urlsafe(32)}"
             kept = made if "sign" in wanted else ""
             key = Key(name, wanted, origin.rstrip("/"), _digest(made), tuple(services), kept)  # type: ignore[arg-type]
-            self._save([*self._keys, key])
+            self._save([*keys, key])
         return made
 
     def revoke(self, start: str) -> int:
@@ -99,18 +116,19 @@ class Keys:
         if len(start) < SHORTEST_DIGEST:
             message = f"Give at least {SHORTEST_DIGEST} letters of the digest, as `tacit keys list` shows it."
             raise UsageError(message, code="bad-option")
-        with self._lock:
-            kept = [key for key in self._keys if not key.digest.startswith(start)]
-            revoked = len(self._keys) - len(kept)
-            self._save(kept)
-        return revoked
+        with self._changing() as keys:
+            kept = [key for key in keys if not key.digest.startswith(start)]
+            if len(kept) < len(keys):
+                self._save(kept)
+        return len(keys) - len(kept)
 
-    def listed(self) -> list[dict[str, object]]:
-        """Return all keys without anything that would let somebody in."""
-        shown = [asdict(key) | {"digest": key.digest[:12]} for key in self._keys]
-        return [{name: value for name, value in row.items() if name != "secret"} for row in shown]
+    def listed(self, made: str = "") -> list[dict[str, object]]:
+        """Return all keys, or the one that was just made, without anything that would let somebody in."""
+        shown = [key for key in self._keys if not made or key.digest == _digest(made)]
+        rows = [asdict(key) | {"digest": key.digest[:12]} for key in shown]
+        return [{name: value for name, value in row.items() if name != "secret"} for row in rows]
 
-    def check(self, given: object, scope: Scope, origin: str | None = None) -> Key:
+    def check(self, given: object, scopes: Sequence[Scope], origin: str | None = None) -> Key:
         """Return the key if it is good for this; comparisons take the same time whatever is given."""
         if not isinstance(given, str) or not given:
             message = "This needs a key."
@@ -120,8 +138,8 @@ class Keys:
         if not found:
             message = "This key is not known here."
             raise AccessError(message, code="unknown-key")
-        if scope not in found[0].scopes:
-            message = f"This key may not {scope}."
+        if not set(scopes) & set(found[0].scopes):
+            message = f"This key may not {' or '.join(scopes)}."
             raise AccessError(message, code="wrong-scope")
         if found[0].origin and origin != found[0].origin:
             message = "This key is bound to another origin."
@@ -132,19 +150,48 @@ class Keys:
         """Return the pages that may send."""
         return {key.origin for key in self._keys if key.origin}
 
+    def signers(self) -> list[Key]:
+        """Return the keys that sign tokens of people."""
+        return [key for key in self._keys if key.secret]
+
+    def services_of(self, name: str) -> tuple[str, ...] | None:
+        """Return the services that keys of a name send reports of: none for all of them, None if there is no key."""
+        sending = [key.services for key in self._keys if key.name == name and "ingest" in key.scopes]
+        if not sending:
+            return None
+        return tuple({one for services in sending for one in services}) if all(sending) else ()
+
     def secrets(self, name: str) -> list[str]:
         """Return what a service signs tokens of its people with: two of them, while they are exchanged."""
         return [key.secret for key in self._keys if key.name == name and key.secret]
 
+    @contextmanager
+    def _changing(self) -> Iterator[tuple[Key, ...]]:
+        """Lend the keys as they are on disk to one writer at a time, among all threads and processes."""
+        try:
+            with self._lock, locked(self._path):
+                yield self._read() if self._path.exists() else ()
+        except OSError as cause:
+            raise _unreadable(type(cause).__name__) from None
+
     def _save(self, keys: Sequence[Key]) -> None:
         text = json.dumps([asdict(key) for key in keys], indent=1)
-        temporary = self._path.with_suffix(".new")
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self._path)
+        write_atomically(self._path, text.encode(), mode=0o600)
+
+
+def _key(row: dict[str, Any]) -> Key:
+    key = Key(**row | {name: tuple(row[name]) for name in ("scopes", "services")})
+    if not all(isinstance(text, str) for text in (key.name, key.origin, key.digest, key.secret)):
+        raise TypeError
+    return key
+
+
+def _unreadable(why: str) -> UsageError:
+    message = (
+        f"keys.json cannot be used ({why}), so nobody is let in. Make it readable and writable for the user that runs "
+        "`tacit serve`, or put back a copy of it."
+    )
+    return UsageError(message, code="unreadable-keys")
 
 
 def _digest(key: str) -> str:

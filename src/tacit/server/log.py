@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tacit.atomic import adopt
 from tacit.chain import START, Chain, Head, next_line, read_chain
 from tacit.errors import OverloadedError
 from tacit.transactions import transaction
@@ -33,8 +34,8 @@ class Log:
 
     def __init__(self, path: Path, *, clock: Clock = _now) -> None:
         self._clock, self._lock = clock, threading.Lock()
+        adopt(path)
         self._file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
-        path.chmod(0o600)
         self._file.execute("PRAGMA journal_mode = WAL")
         self._file.execute("PRAGMA synchronous = FULL")
         self._path, found = path, path.stat()

@@ -252,10 +252,10 @@ class Mover:
 
     def _delete(self) -> None:
         """Do the deletions that the inbox has done; one that is done twice changes nothing."""
-        for collection, person in self._inbox.deletions():
-            self._analytical.database.forget(stored_key(person), [collection])
+        for collection, service, person in self._inbox.deletions():
+            self._analytical.database.forget(stored_key(person), [collection], [service] if service else ())
             self._changed()
-            self._inbox.deleted(collection, person)
+            self._inbox.deleted(collection, service, person)
             self._fit_bulk(collection)
 
     def _fit_bulk(self, name: str) -> None:

@@ -26,7 +26,7 @@ PROBLEM = {
 
 
 def described(table: Sequence[Endpoint]) -> dict[str, Any]:
-    """Return the description; `x-tacit-scope` says what a key must be good for."""
+    """Return the description; `x-tacit-scope` says what a key must be good for, `x-tacit-also` for what else."""
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in table:
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
@@ -51,6 +51,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         "operationId": endpoint.handler.__name__,
         "summary": endpoint.summary,
         "x-tacit-scope": endpoint.scope,
+        **({"x-tacit-also": list(endpoint.also)} if endpoint.also else {}),
         "responses": {
             "200": {"description": "Done.", "content": {media: {"schema": schema}}},
             "default": {"description": "A problem with a stable code.", "content": problem},
@@ -71,6 +72,6 @@ def _body(endpoint: Endpoint) -> dict[str, Any]:
         members["key"] = {"type": "string"}
     return {
         "type": "object",
-        "required": ["tacit", *endpoint.required],
+        "required": [*(["tacit"] if endpoint.versioned else []), *endpoint.required],
         "properties": members | dict(endpoint.takes or {}),
     }

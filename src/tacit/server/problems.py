@@ -26,6 +26,7 @@ STATUS = {
     "bad-token": 403,
     "wrong-origin": 403,
     "unknown-collection": 404,
+    "nothing-to-delete": 404,
     "not-found": 404,
     "wrong-method": 405,
     "slow-body": 408,
@@ -41,6 +42,7 @@ STATUS = {
     "inbox-missing": 503,
     "store-in-use": 503,
     "unreadable-database": 503,
+    "unreadable-keys": 503,
     "disk-full": 507,
 }
 """Statuses of errors; of others, those that are about access are 403, about room 503, and the rest 400."""

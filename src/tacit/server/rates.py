@@ -1,4 +1,7 @@
-"""Token buckets: how much one key may do, on average and at once."""
+"""Token buckets: how much one key, or one person with a token, may do on average and at once.
+
+Nobody shares a bucket with anybody else, so nobody can empty another's.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +14,46 @@ from tacit.server.keys import Key
 
 __all__ = ["Rate"]
 
+BUCKETS = 10_000
+"""Buckets that are kept without looking for full ones, which say no more than none."""
+
+Person = int | str
+
 
 class Rate:
-    """A bucket for each key: it holds what may be done at once, and fills steadily."""
+    """A bucket for each key, or for each person of a key: it holds what may be done at once, and fills steadily."""
 
     def __init__(
         self, what: str, per_second: float, at_once: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._what, self._per_second, self._at_once, self._clock = what, per_second, at_once, clock
-        self._buckets: dict[str, tuple[float, float]] = {}
+        self._buckets: dict[tuple[str, Person | None], tuple[float, float]] = {}
+        self._most = BUCKETS
 
-    def take(self, key: Key | None, amount: float) -> None:
-        """Take from a key's bucket, or raise; without keys there is nobody to tell apart."""
+    def take(self, key: Key | None, amount: float, person: Person | None = None) -> None:
+        """Take from the bucket of a key, or of a person who has proven to be one of its people; or raise.
+
+        Without keys there is nobody to tell apart.
+        """
         if key is None:
             return
-        now = self._clock()
-        level, then = self._buckets.get(key.digest, (self._at_once, now))
-        level = min(self._at_once, level + (now - then) * self._per_second)
+        now, who = self._clock(), (key.digest, person)
+        level = self._level(self._buckets.get(who, (self._at_once, now)), now)
         needed = min(amount, self._at_once)  # what is more than a full bucket needs a full bucket
         if level < needed:
             wait = math.ceil((needed - level) / self._per_second)
-            message = f"This key sends more {self._what} than it may. Try again in {wait} s."
+            message = f"Too many {self._what} at a time. Try again in {wait} s."
             raise OverloadedError(message, code="slow-down", retry_after=max(1, wait))
-        self._buckets[key.digest] = (level - amount, now)
+        self._buckets[who] = (level - amount, now)
+        if len(self._buckets) > self._most:
+            self._drop_full(now)
+
+    def _level(self, bucket: tuple[float, float], now: float) -> float:
+        level, then = bucket
+        return min(self._at_once, level + (now - then) * self._per_second)
+
+    def _drop_full(self, now: float) -> None:
+        self._buckets = {
+            who: bucket for who, bucket in self._buckets.items() if self._level(bucket, now) < self._at_once
+        }
+        self._most = max(BUCKETS, 2 * len(self._buckets))

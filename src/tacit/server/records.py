@@ -250,32 +250,53 @@ class Records:
             if stopped.wait(PAUSE):
                 return
 
-    def forget(self, collection: str, person: Person) -> int:
-        """Delete a person's reports of a collection and refuse later ones; return how many there were.
+    def forget(self, collection: str, person: Person, services: Sequence[str] = ()) -> int:
+        """Delete a person's reports of a collection, or of some of its services, and refuse later ones.
 
-        The deletion is to be done in the analytical database, too, until `deleted` says that it is.
+        Return how many there were. The deletion is to be done in the analytical database, too, until `deleted` says
+        that it is.
         """
-        places = [number for (owner, _), (number, _) in self._places.items() if owner == collection]
+        known = 0
         with self._lock:
             with self._transaction():
-                known = self._shelf.forget(collection, self.tombstone(collection, person), places, person)
+                for service in services or ("",):
+                    trace = self.tombstone(collection, person, service)
+                    places = [
+                        number
+                        for (owner, name), (number, _) in self._places.items()
+                        if owner == collection and service in ("", name)
+                    ]
+                    known += self._shelf.forget(collection, service, trace, places, person)
             self._known -= known
             self._pending = sum(one.pending for one in self._shelf.sizes().values())
         return known
 
-    def deletions(self) -> list[tuple[str, Person]]:
-        """Return the deletions, by collection, that the analytical database may not have done yet."""
+    def deletions(self) -> list[tuple[str, str, Person]]:
+        """Return the deletions, by collection and service, that the analytical database may not have done yet."""
         with self._reading():
             return self._shelf.deletions()
 
-    def deleted(self, collection: str, person: Person) -> None:
+    def deleted(self, collection: str, service: str, person: Person) -> None:
         """Note that the analytical database has done a deletion."""
         with self._lock, self._transaction():
-            self._shelf.deleted(collection, person)
+            self._shelf.deleted(collection, service, person)
 
-    def tombstone(self, collection: str, person: Person) -> bytes:
+    def tombstone(self, collection: str, person: Person, service: str = "") -> bytes:
         """Return the trace that a deleted person leaves."""
-        return self._tombstones.of(collection, person)
+        return self._tombstones.of(collection, person, service)
+
+    def is_forgotten(self, collection: str, person: Person, service: str) -> bool:
+        """Tell whether a person was deleted from a service, or from all of the collection."""
+        traces = {self.tombstone(collection, person, one): collection for one in ("", service)}
+        with self._reading():
+            return bool(self._shelf.any_forgotten and self._shelf.forgotten(traces))
+
+    def slots(self, collection: str, service: str, person: Person, sends: int) -> list[int]:
+        """Return the slots of a person that hold a report."""
+        place = self._places[collection, service][0]
+        with self._reading():
+            found = self._shelf.known([Identity(place, person, slot) for slot in range(sends)])
+        return sorted(one.slot for one in found)
 
     def counts(self) -> dict[str, int]:
         """Return how many reports are known, and how many are pending, without asking the store."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from tacit.client.record import LONGEST_PERSON, is_person
-from tacit.errors import BodyError
-from tacit.server.access import proven
-from tacit.server.endpoints import Call, Endpoint, Server
-from tacit.server.judge import Report
+from tacit.client.record import is_person
+from tacit.errors import AccessError, BodyError
+from tacit.server.endpoints import PERSON, Call, Endpoint, Server
+from tacit.server.judge import Person, Report
+from tacit.server.proof import proven_collections, proven_people
 
 __all__ = ["REPORTING"]
 
@@ -31,7 +30,7 @@ async def reports(server: Server, call: Call) -> Response:
     server.ingest.take(call.key, max(1, len(given)))
     name, services = call.request.path_params["id"], call.key.services if call.key else ()
     people = (one["person"] for one in given if isinstance(one, dict) and is_person(one.get("person")))
-    about = proven(server, call, [name], people)
+    about = proven_people(server, call, name, people)
 
     def objection(report: Report) -> str | None:
         if services and report.service not in services:
@@ -55,20 +54,32 @@ async def forget(server: Server, call: Call) -> Response:
     if collection is not None and not isinstance(collection, str):
         message = "collection must be the id of one; without it, a person is forgotten in all of them."
         raise BodyError(message)
-    public = call.key is not None and bool(call.key.origin)  # a browser's key is in everybody's hands
-    proven(server, call, [collection] if collection else server.collector.collections, [person], needed=public)
-    asker = call.key.name if call.key else ""
-    deleted = await asyncio.to_thread(server.collector.forget, person, collection, asker=asker)
+    names = [server.collector.collection(collection).id] if collection else list(server.collector.collections)
+    deleted = await asyncio.to_thread(_delete, server, call, names, person)
     server.counts["forgotten"] += 1
     return JSONResponse({"deleted": deleted})
 
 
-PERSON: dict[str, Any] = {
-    "oneOf": [
-        {"type": "string", "minLength": 1, "maxLength": LONGEST_PERSON},
-        {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1},
-    ]
-}
+def _delete(server: Server, call: Call, names: list[str], person: Person) -> int:
+    """Delete a person from what the request's key and token are for.
+
+    An administrator deletes anybody from anything, a token its person from its collection, and a key of a service
+    those who have reported to that service: nobody can be kept from reporting by somebody else's guess of an id.
+    """
+    key = call.key
+    if key is None or "admin" in key.scopes:
+        server.deleting.take(key, 1)
+        return sum(server.collector.forget(person, name, asker=key.name if key else "") for name in names)
+    about = proven_collections(server, call, names, person)
+    server.deleting.take(key, 1, None if about is None else person)
+    if about is None:
+        about = [name for name in names if server.collector.taken(name, person, key.services)]
+    if not about:
+        message = "Nobody of this id has reported to this key's services. Ask with the person's token, or as an admin."
+        raise AccessError(message, code="nothing-to-delete")
+    return sum(server.collector.forget(person, name, key.services, asker=key.name) for name in about)
+
+
 TOKEN = {"type": "string"}
 REPORT = {
     "type": "object",
@@ -106,8 +117,9 @@ REPORTING = (
         "POST",
         "/v1/forget",
         forget,
-        "Delete a person, in one collection or in all; later reports of hers are refused there.",
+        "Delete a person from the collections and services of key and token; later reports are refused there.",
         "ingest",
+        also=("admin",),
         takes={"token": TOKEN, "person": PERSON, "collection": {"type": "string"}},
         required=("person",),
         returns={"type": "object", "required": ["deleted"], "properties": {"deleted": {"type": "integer"}}},

@@ -17,6 +17,12 @@ class Settings:
     tokens: frozenset[str] = frozenset()
     """Names of keys that send and delete only with tokens of people."""
 
+    without_token: frozenset[str] = frozenset()
+    """Names of browsers' keys that send without tokens: whoever reads the page can then report under any id."""
+
+    deletions_per_minute: float = 60.0
+    """Of one key, or of one person with a token; a minute's worth may come at once."""
+
     reports_per_second: float = 50_000.0
     """Of one key, on average; ten seconds' worth may come at once."""
 

@@ -190,13 +190,16 @@ class Shelf(Protocol):
     def chores(self) -> Iterator[Callable[[], object]]:
         """Yield what to do now and then while nobody writes, a little at a time."""
 
-    def forget(self, collection: str, tombstone: bytes, places: Sequence[int], person: Person) -> int:
-        """Delete a person, leave a tombstone, and note a deletion to do; return how many reports were known."""
+    def forget(self, collection: str, service: str, tombstone: bytes, places: Sequence[int], person: Person) -> int:
+        """Delete a person, leave a tombstone, and note a deletion to do; return how many reports were known.
 
-    def deletions(self) -> list[tuple[str, Person]]:
-        """Return the deletions, by collection, that the analytical database may not have done yet."""
+        The places are those of the collection, or of one service of it, if that is named.
+        """
 
-    def deleted(self, collection: str, person: Person) -> None:
+    def deletions(self) -> list[tuple[str, str, Person]]:
+        """Return the deletions, by collection and service, that the analytical database may not have done yet."""
+
+    def deleted(self, collection: str, service: str, person: Person) -> None:
         """Note that the analytical database has done a deletion."""
 
     def check(self) -> None:

@@ -56,7 +56,8 @@ KEEP_CONTENTS = """
 CREATE TABLE tacit_state (name TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE tacit_contracts (number BIGSERIAL, id TEXT PRIMARY KEY, contract TEXT);
 CREATE TABLE tacit_damaged (number BIGINT PRIMARY KEY, place INTEGER);
-CREATE TABLE tacit_deletions (collection TEXT, person TEXT COLLATE "C", PRIMARY KEY (collection, person));
+CREATE TABLE tacit_deletions (collection TEXT, service TEXT, person TEXT COLLATE "C",
+  PRIMARY KEY (collection, service, person));
 CREATE TABLE tacit_sizes (place INTEGER PRIMARY KEY, known BIGINT DEFAULT 0, damaged BIGINT DEFAULT 0,
   lost BIGINT DEFAULT 0, bulk BIGINT DEFAULT 0);
 INSERT INTO tacit_sizes (place, known) SELECT place, count(*) FROM tacit_known GROUP BY place;
@@ -341,12 +342,13 @@ class PostgresShelf:
         """Yield nothing: the server looks after itself."""
         yield from ()
 
-    def forget(self, collection: str, tombstone: bytes, places: Sequence[int], person: Person) -> int:
+    def forget(self, collection: str, service: str, tombstone: bytes, places: Sequence[int], person: Person) -> int:
         """Delete a person, leave a tombstone, and note a deletion to do; return how many reports were known."""
         key = stored_key(person)
-        for table, trace in (("tacit_forgotten", tombstone), ("tacit_deletions", key)):
-            insert = f"INSERT INTO {table} VALUES (%s, %s) ON CONFLICT DO NOTHING"  # noqa: S608
-            self._writer.execute(insert, [collection, trace])
+        forgotten = "INSERT INTO tacit_forgotten VALUES (%s, %s) ON CONFLICT DO NOTHING"
+        self._writer.execute(forgotten, [collection, tombstone])
+        to_do = "INSERT INTO tacit_deletions VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
+        self._writer.execute(to_do, [collection, service, key])
         self.any_forgotten = True
         known = 0
         for place in places:
@@ -362,15 +364,15 @@ class PostgresShelf:
             known += len(found)
         return known
 
-    def deletions(self) -> list[tuple[str, Person]]:
-        """Return the deletions, by collection, that the analytical database may not have done yet."""
-        rows = self._rows("SELECT collection, person FROM tacit_deletions")
-        return [(collection, person_of(key)) for collection, key in rows]
+    def deletions(self) -> list[tuple[str, str, Person]]:
+        """Return the deletions, by collection and service, that the analytical database may not have done yet."""
+        rows = self._rows("SELECT collection, service, person FROM tacit_deletions")
+        return [(collection, service, person_of(key)) for collection, service, key in rows]
 
-    def deleted(self, collection: str, person: Person) -> None:
+    def deleted(self, collection: str, service: str, person: Person) -> None:
         """Note that the analytical database has done a deletion."""
-        done = "DELETE FROM tacit_deletions WHERE collection = %s AND person = %s"
-        self._writer.execute(done, [collection, stored_key(person)])
+        done = "DELETE FROM tacit_deletions WHERE collection = %s AND service = %s AND person = %s"
+        self._writer.execute(done, [collection, service, stored_key(person)])
 
     def close(self) -> None:
         """Close the connections."""

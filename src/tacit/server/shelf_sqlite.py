@@ -304,10 +304,11 @@ class SqliteShelf:
             self.remember("sorted-to", str(last))
         self._fresh.drop(parts)
 
-    def forget(self, collection: str, tombstone: bytes, places: Sequence[int], person: Person) -> int:
+    def forget(self, collection: str, service: str, tombstone: bytes, places: Sequence[int], person: Person) -> int:
         """Delete a person, leave a tombstone, and note a deletion to do; return how many reports were known."""
         self._writer.execute("INSERT OR IGNORE INTO forgotten VALUES (?, ?)", (collection, tombstone))
-        self._writer.execute("INSERT OR IGNORE INTO deletions VALUES (?, ?)", (collection, stored_key(person)))
+        to_do = (collection, service, stored_key(person))
+        self._writer.execute("INSERT OR IGNORE INTO deletions VALUES (?, ?, ?)", to_do)
         self.any_forgotten = True
         known = 0
         for place in places:
@@ -330,15 +331,15 @@ class SqliteShelf:
             known += fewer
         return known
 
-    def deletions(self) -> list[tuple[str, Person]]:
-        """Return the deletions, by collection, that the analytical database may not have done yet."""
-        rows = self._writer.execute("SELECT collection, person FROM deletions").fetchall()
-        return [(collection, person_of(key)) for collection, key in rows]
+    def deletions(self) -> list[tuple[str, str, Person]]:
+        """Return the deletions, by collection and service, that the analytical database may not have done yet."""
+        rows = self._writer.execute("SELECT collection, service, person FROM deletions").fetchall()
+        return [(collection, service, person_of(key)) for collection, service, key in rows]
 
-    def deleted(self, collection: str, person: Person) -> None:
+    def deleted(self, collection: str, service: str, person: Person) -> None:
         """Note that the analytical database has done a deletion."""
-        done = "DELETE FROM deletions WHERE collection = ? AND person = ?"
-        self._writer.execute(done, (collection, stored_key(person)))
+        done = "DELETE FROM deletions WHERE collection = ? AND service = ? AND person = ?"
+        self._writer.execute(done, (collection, service, stored_key(person)))
 
     def close(self) -> None:
         """Close the file."""

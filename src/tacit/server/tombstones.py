@@ -14,12 +14,17 @@ from pathlib import Path
 
 from tacit.errors import EngineError
 
-__all__ = ["KEY_FILE", "Tombstones", "adopt_key"]
+__all__ = ["KEY_FILE", "Tombstones", "adopt_key", "scope_of"]
 
 KEY_BYTES = 32
 
 KEY_FILE = "tombstones.key"
 """Where stores before version 4 kept the key."""
+
+
+def scope_of(collection: str, service: str = "") -> str:
+    """Return the name of what a person is deleted from: a collection, or one service of it."""
+    return f"{collection}/{service}" if service else collection
 
 
 class Tombstones:
@@ -35,9 +40,9 @@ class Tombstones:
             _write_once(path, secrets.token_bytes(KEY_BYTES))
         return cls(path.read_bytes())
 
-    def of(self, collection: str, person: int | str) -> bytes:
-        """Return the tombstone of a person in a collection."""
-        return self.keyed(_plain(collection, person))
+    def of(self, collection: str, person: int | str, service: str = "") -> bytes:
+        """Return the tombstone of a person in a collection, or in one service of it."""
+        return self.keyed(_plain(scope_of(collection, service), person))
 
     def keyed(self, plain: bytes) -> bytes:
         """Return the keyed hash of a hash; stores of version 1 kept the inner one."""

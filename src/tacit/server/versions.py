@@ -38,7 +38,8 @@ RECORD_TABLES = (
     "digest BLOB, content BLOB)",
     "CREATE TABLE waiting (number INTEGER PRIMARY KEY, place INTEGER, person)",
     "CREATE TABLE damaged (number INTEGER PRIMARY KEY)",
-    "CREATE TABLE deletions (collection TEXT, person TEXT, PRIMARY KEY (collection, person)) WITHOUT ROWID",
+    "CREATE TABLE deletions (collection TEXT, service TEXT, person TEXT, "
+    "PRIMARY KEY (collection, service, person)) WITHOUT ROWID",
     "ALTER TABLE known ADD COLUMN number INTEGER",
     "ALTER TABLE sizes ADD COLUMN damaged INTEGER DEFAULT 0",
     "ALTER TABLE sizes ADD COLUMN lost INTEGER DEFAULT 0",

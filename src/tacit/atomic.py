@@ -1,0 +1,90 @@
+"""Replace a file whole: readers see the old content or the new one, whatever happens in between.
+
+A new version keeps the owner and the mode of the one before. A file that did not exist gets the owner of its folder, so
+that what an administrator writes as root can be read by the program that the folder belongs to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tacit.errors import UsageError
+
+__all__ = ["adopt", "locked", "write_atomically"]
+
+
+def write_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
+    """Write a file whole and synced; ``mode``, less the process's mask, is for one that does not exist yet."""
+    try:
+        before = path.stat()
+    except FileNotFoundError:
+        before = None
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            _own(file.fileno(), before or path.parent.stat(), path.name, needed=before is not None)
+            os.fchmod(file.fileno(), before.st_mode & 0o7777 if before else mode & ~_mask())
+            later = max(time.time_ns(), before.st_mtime_ns + 1) if before else time.time_ns()
+            file.flush()
+            os.utime(file.fileno(), ns=(later, later))  # two versions never share a date, by which readers tell them
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def adopt(path: Path, *, mode: int = 0o600) -> None:
+    """Make an empty file for its folder's owner, if there is none."""
+    with contextlib.suppress(FileExistsError):
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
+        try:
+            _own(handle, path.parent.stat(), path.name, needed=False)
+        finally:
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes and threads out of what is done to a file; they wait."""
+    import fcntl  # not on every platform, and needed by no client
+
+    lock = path.with_name(f"{path.name}.lock")
+    adopt(lock)
+    with lock.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _own(handle: int, wanted: os.stat_result, name: str, *, needed: bool) -> None:
+    """Give a file its owner; refuse to replace one that could not be read by its owner afterwards."""
+    mine = os.fstat(handle)
+    if (mine.st_uid, mine.st_gid) == (wanted.st_uid, wanted.st_gid):
+        return
+    try:
+        os.fchown(handle, wanted.st_uid, wanted.st_gid)
+    except PermissionError:
+        if needed and mine.st_uid != wanted.st_uid:
+            message = f"{name} belongs to another user. Do this as that user, or as root; nothing was changed."
+            raise UsageError(message, code="wrong-owner") from None
+
+
+def _mask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
