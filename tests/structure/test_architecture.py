@@ -22,7 +22,7 @@ REPOSITORY = ROOT.parent.parent
 
 LAYERS: list[set[str]] = [
     {"errors"},
-    {"randomness", "privacy", "client", "chain", "beta", "transactions"},
+    {"randomness", "privacy", "client", "chain", "beta", "transactions", "failures"},
     {"attributes"},
     {"schema"},
     {"oracles", "layouts", "plain", "datasets"},

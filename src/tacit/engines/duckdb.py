@@ -5,6 +5,7 @@ User text never reaches the engine: statements are built from the contract's nam
 
 from __future__ import annotations
 
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ import pyarrow as pa
 from tacit.engines.base import Batch, Upload, counted, is_long, rollup_of, uncounted, unfit, unrunnable
 from tacit.engines.deadline import interruptible
 from tacit.errors import EngineError
+from tacit.failures import REMEDIES, failure_code
 
 __all__ = ["DuckDB"]
 
@@ -38,8 +40,12 @@ class DuckDB:
         except duckdb.ConnectionException:
             message = "This program reads the file already, through tacit.dbapi or SQLAlchemy. Close that first."
             raise EngineError(message, code="open-to-read") from None
-        except duckdb.Error as cause:
-            message = f"The database cannot be opened ({type(cause).__name__}). Name a file of tacit, or a new one."
+        except (duckdb.Error, OSError) as cause:
+            named, code = Path(str(path)).name, failure_code(cause)
+            if code in ("store-in-use", "disk-full", "out-of-memory", "too-many-files", "read-only-store"):
+                message = f"{named!r} cannot be opened ({type(cause).__name__}). {REMEDIES[code]}"
+                raise EngineError(message, code=code) from None
+            message = f"{named!r} cannot be opened ({type(cause).__name__}). Name a file of tacit, or a new one."
             raise EngineError(message, code="unreadable-database") from None
 
     @contextmanager
@@ -251,4 +257,14 @@ def _open(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
             return duckdb.connect(path, read_only=True)
         except duckdb.ConnectionException:
             pass
+    elif path != ":memory:" and not Path(path).exists():
+        _create(Path(path))
     return duckdb.connect(path)
+
+
+def _create(path: Path) -> None:
+    """Make a new file whole: one whose making was interrupted could never be opened again."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix="unfinished-") as folder:
+        made = Path(folder) / path.name
+        duckdb.connect(str(made)).close()
+        made.replace(path)

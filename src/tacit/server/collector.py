@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,10 @@ from tacit.contributions import Contributions
 from tacit.database import Database, connect
 from tacit.engines.base import ROWS_BEFORE
 from tacit.errors import OverloadedError, UnknownNameError
+from tacit.failures import opening
 from tacit.plain import schema_hash
 from tacit.privacy import decimal_text
+from tacit.server.folder import FolderLock
 from tacit.server.inbox import Inbox, Status
 from tacit.server.judge import Judge, Person, Refused, Report, stored_key
 from tacit.server.log import Log, hash_of
@@ -53,11 +55,14 @@ class Collector:
     """
 
     def __init__(self, folder: Path, store: str = "") -> None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # keys of people are in it
-        self.folder, self._elsewhere = folder, bool(store)
-        self.inbox = Inbox(folder / "inbox.db", store)
-        self.log = Log(folder / "log.db")
-        self.database: Database = connect(store or folder / "reports.tacit")
+        with opening(folder):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # keys of people are in it
+            self._lock = FolderLock(folder)
+        try:
+            self._open_files(folder, store)
+        except BaseException:
+            self._lock.release()
+            raise
         self._judges: dict[str, Judge] = {}
         self._moving = threading.Lock()
         self._settled: dict[tuple[str, str], int] = {}  # reports that have left the inbox
@@ -66,6 +71,20 @@ class Collector:
             self._open(collection)
         self._mover = threading.Thread(target=self._move_now_and_then, name="mover", daemon=True)
         self._mover.start()
+
+    def _open_files(self, folder: Path, store: str) -> None:
+        """Open all files, or none."""
+        self.folder, self._elsewhere = folder, bool(store)
+        with ExitStack() as opened:
+            with opening(folder / "inbox.db"):
+                self.inbox = Inbox(folder / "inbox.db", store)
+            opened.callback(self.inbox.close)
+            with opening(folder / "log.db"):
+                self.log = Log(folder / "log.db")
+            opened.callback(self.log.close)
+            with opening(folder / "reports.tacit"):
+                self.database: Database = connect(store or folder / "reports.tacit")
+            opened.pop_all()
 
     def publish(self, collection: Collection) -> None:
         """Take reports of a collection from now on; publishing it again changes nothing."""
@@ -228,6 +247,7 @@ class Collector:
             finally:
                 self.log.close()
                 self.database.close()
+                self._lock.release()
 
 
 def _shown(status: Refused | Status) -> dict[str, str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tacit.errors import InternalError, OverloadedError
+from tacit.failures import REMEDIES, outage
 from tacit.server.judge import Person, Report
 from tacit.server.shelf import DIGEST_BYTES, Identity, Pending, Row, Shelf
 from tacit.server.shelf_sqlite import SqliteShelf
@@ -162,10 +163,11 @@ class Inbox:
             for request in group:
                 request.answer.set_exception(failure)
             return
-        except Exception as cause:  # a mistake of ours: nobody may wait for ever because of it
+        except Exception as cause:  # whatever it is, nobody may wait for ever because of it
             message = f"Reports cannot be stored ({type(cause).__name__}). Nothing was."
+            problem = outage("Reports cannot be stored", cause) or InternalError(message)
             for request in group:
-                request.answer.set_exception(InternalError(message))
+                request.answer.set_exception(problem)
             return
         for request, statuses in zip(group, found, strict=True):
             request.answer.set_result(statuses)
@@ -177,8 +179,10 @@ class Inbox:
             with self._shelf.transaction():
                 yield
         except self._shelf.failures as cause:
-            message = f"Reports cannot be stored ({type(cause).__name__}). Make room; nothing was lost."
-            raise OverloadedError(message, code=self._shelf.code_of(cause)) from None
+            code = self._shelf.code_of(cause)
+            remedy = REMEDIES.get(code, "Try again in a moment.")
+            message = f"Reports cannot be stored ({type(cause).__name__}). {remedy} Nothing was lost."
+            raise OverloadedError(message, code=code) from None
 
     def _judge(self, group: Sequence[_Request], judged: _Judged) -> list[list[Status]]:
         """Return the status of each report; note the rows of those that are new, and the kinds they bring."""

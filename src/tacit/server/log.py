@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.chain import START, Chain, Head, next_line, read_chain
-from tacit.errors import OverloadedError
+from tacit.failures import outage
 from tacit.transactions import transaction
 
 __all__ = ["Log", "hash_of"]
@@ -45,9 +45,11 @@ class Log:
         try:
             with self._lock:
                 self._add(event, time, details)
-        except sqlite3.Error as cause:
-            message = f"The log cannot be written ({type(cause).__name__}), so nothing was done. Make room on the disk."
-            raise OverloadedError(message, code="disk-full") from None
+        except (sqlite3.Error, MemoryError) as cause:
+            problem = outage("The log cannot be written, so nothing was done", cause)
+            if problem is None:
+                raise
+            raise problem from None
 
     def _add(self, event: str, time: str, details: dict[str, Any]) -> None:
         with transaction(self._file):

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from tacit.errors import AccessError, InternalError, OverloadedError, QueryError, TacitError
+from tacit.failures import REMEDIES, outage
 
 __all__ = ["STATUS", "as_problem"]
 
@@ -47,12 +48,14 @@ def as_problem(request: Request, failure: Exception) -> Response:
     if isinstance(failure, HTTPException):
         return _of_routing(request, failure)
     if not isinstance(failure, TacitError):
-        failure = _ours(failure)
+        failure = outage("This cannot be answered now", failure) or _ours(failure)
     fallback = 403 if isinstance(failure, AccessError) else 503 if isinstance(failure, OverloadedError) else 400
     status = STATUS.get(failure.code, fallback)
     more: dict[str, Any] = {}
     if isinstance(failure, QueryError) and failure.span is not None:
         more["span"] = list(failure.span)
+    if failure.code in REMEDIES:
+        LOG.error("%s", {"code": failure.code, "message": failure.message})
     headers = {"Retry-After": str(getattr(failure, "retry_after", 1))} if status in AGAIN_LATER else {}
     title = type(failure).__name__
     return _problem(request, status, title, failure.code, failure.message, headers, **more)

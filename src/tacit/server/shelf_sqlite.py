@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tacit.failures import failure_code
 from tacit.server.fresh import Fresh
 from tacit.server.judge import Person
 from tacit.server.room import has_room
@@ -91,9 +92,8 @@ class SqliteShelf:
         return connection
 
     def code_of(self, failure: Exception) -> str:
-        """Return the stable code of a failure: a file that cannot be written has no room."""
-        del failure
-        return "disk-full"
+        """Return the stable code of a failure; one that is not about disk, file or memory is ours."""
+        return failure_code(failure) or "internal"
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
