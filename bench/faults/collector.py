@@ -19,7 +19,7 @@ import numpy as np
 
 import tacit as tc
 
-__all__ = ["COLLECTION", "Answer", "Collector", "NotStartedError", "Zygote", "reports_of", "twice_stored"]
+__all__ = ["COLLECTION", "Answer", "Collector", "Connection", "NotStartedError", "Zygote", "reports_of", "twice_stored"]
 
 USERS = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", 0, 9)])
 ORDERS = tc.Service("orders", key="uid", attributes=[tc.Ordinal("pay", 0, 4)], at_most=3, sends=2)
@@ -122,45 +122,12 @@ class Zygote:
         self._process.stdout.close()
 
 
-class Collector:
-    """A running collector with one connection to it."""
+class Connection:
+    """One connection to a collector, made again when it breaks."""
 
-    def __init__(self, zygote: Zygote, folder: Path, *options: str, port: int = 0) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        contract, self._output, self._zygote = folder / "contract.json", folder / "output", zygote
-        if not contract.exists():
-            contract.write_text(COLLECTION.to_json(), encoding="utf-8")
-        self._output.unlink(missing_ok=True)
-        words = ["serve", str(folder / "store"), str(contract), "--port", str(port), *options]
-        self.pid = int(zygote.ask(run=words, output=str(self._output)))
-        self.code: int | None = None
+    def __init__(self, port: int) -> None:
+        self.port = port
         self._connection: http.client.HTTPConnection | None = None
-        self.port = self._wait_for_port()
-
-    def _wait_for_port(self) -> int:
-        until = time.monotonic() + START_SECONDS
-        while time.monotonic() < until:
-            running = self.is_running
-            for line in self.printed.splitlines():
-                if line.startswith("listening on "):
-                    return int(line.rpartition(":")[2])
-            if not running:
-                raise NotStartedError(self.code, self.printed)
-            time.sleep(0.005)
-        self.end(signal.SIGKILL)
-        raise NotStartedError(None, f"{self.printed}\nIt did not listen within {START_SECONDS:g} s.")
-
-    @property
-    def printed(self) -> str:
-        """What it has written so far."""
-        return self._output.read_text(encoding="utf-8", errors="replace") if self._output.exists() else ""
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the process is there."""
-        if self.code is None:
-            self.code = self._zygote.ask(poll=self.pid)
-        return self.code is None
 
     def ask(self, path: str, body: Mapping[str, Any] | None = None, seconds: float = 20.0) -> Answer:
         """Send one request."""
@@ -197,6 +164,48 @@ class Collector:
         """Delete a person."""
         return self.ask("/v1/forget", {"person": f"p-{person}", "collection": COLLECTION.id})
 
+
+class Collector(Connection):
+    """A running collector with one connection to it."""
+
+    def __init__(self, zygote: Zygote, folder: Path, *options: str) -> None:
+        super().__init__(0)
+        folder.mkdir(parents=True, exist_ok=True)
+        contract, self._output, self._zygote = folder / "contract.json", folder / "output", zygote
+        if not contract.exists():
+            contract.write_text(COLLECTION.to_json(), encoding="utf-8")
+        self._output.unlink(missing_ok=True)
+        words = ["serve", str(folder / "store"), str(contract), "--port", "0", *options]
+        self.pid = int(zygote.ask(run=words, output=str(self._output)))
+        self.code: int | None = None
+        self._folder = folder
+        self.port = self._wait_for_port()
+
+    def _wait_for_port(self) -> int:
+        until = time.monotonic() + START_SECONDS
+        while time.monotonic() < until:
+            running = self.is_running
+            for line in self.printed.splitlines():
+                if line.startswith("listening on "):
+                    return int(line.rpartition(":")[2])
+            if not running:
+                raise NotStartedError(self.code, self.printed)
+            time.sleep(0.005)
+        self.end(signal.SIGKILL)
+        raise NotStartedError(None, f"{self.printed}\nIt did not listen within {START_SECONDS:g} s.")
+
+    @property
+    def printed(self) -> str:
+        """What it has written so far."""
+        return self._output.read_text(encoding="utf-8", errors="replace") if self._output.exists() else ""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process is there."""
+        if self.code is None:
+            self.code = self._zygote.ask(poll=self.pid)
+        return self.code is None
+
     def end(self, how: signal.Signals = signal.SIGTERM) -> int | None:
         """End the process by its id and return its exit code; None if only SIGKILL could end it."""
         self.hang_up()
@@ -211,6 +220,10 @@ class Collector:
                 return None
             time.sleep(0.005)
         return self.code
+
+    def twice_stored(self) -> int:
+        """Return how many rows of the ended collector's store are there more than once."""
+        return twice_stored(self._folder)
 
 
 def twice_stored(folder: Path) -> int:

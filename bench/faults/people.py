@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.faults.collector import Answer, Collector
+from bench.faults.collector import Answer, Connection
 
 __all__ = ["People"]
 
@@ -33,7 +33,7 @@ class People:
 
     def note_deletion(self, person: int, answer: Answer) -> None:
         """Note the answer to a deletion."""
-        if answer.status == 200:
+        if answer.status == 200 or answer.code == "nothing-to-delete":  # an earlier try has done it
             self.deleted.add(person)
             self.acknowledged.discard(person)
             self.deleting.discard(person)
@@ -50,7 +50,7 @@ class People:
         """People that an answer may count."""
         return len((self.acknowledged | self.unknown) - self.deleted)
 
-    def settle(self, collector: Collector) -> Answer:
+    def settle(self, collector: Connection) -> Answer:
         """Do again what was answered with an error, as clients do; return the last answer."""
         answer = Answer(200)
         for person in sorted(self.deleting):

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from bench.common import provenance, say
 from bench.faults.collector import Zygote
+from bench.faults.deliveries import run_deliveries
+from bench.faults.kills import run_kills
 from bench.faults.shim import CALLS, Shim
 from bench.faults.syscalls import Cell, Rehearsal, Round, Rounds, cells_of
 
@@ -136,7 +140,17 @@ def main() -> int:
     return 0
 
 
-PARTS = {"syscalls": run_syscalls}
+def run_killing(work: Path, options: argparse.Namespace, seconds: float) -> dict[str, Any]:
+    with closing(Zygote(os.environ)) as zygote:
+        return run_kills(work, zygote, options.rounds, seconds)
+
+
+def run_proxy(work: Path, options: argparse.Namespace, seconds: float) -> dict[str, Any]:
+    with closing(Zygote(os.environ)) as zygote:
+        return run_deliveries(work, zygote, options.rounds, seconds)
+
+
+PARTS = {"syscalls": run_syscalls, "kills": run_killing, "proxy": run_proxy}
 
 if __name__ == "__main__":
     raise SystemExit(main())

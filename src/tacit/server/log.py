@@ -38,6 +38,8 @@ class Log:
         self._file.execute("PRAGMA journal_mode = WAL")
         self._file.execute("PRAGMA synchronous = FULL")
         self._file.execute("CREATE TABLE IF NOT EXISTS log (number INTEGER PRIMARY KEY, hash TEXT, line TEXT)")
+        with transaction(self._file):  # SQLite opens a file that it may not write, and would say so only at an entry
+            pass
 
     def add(self, event: str, **details: Any) -> None:
         """Add an entry; it is on disk when this returns."""

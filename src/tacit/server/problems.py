@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 import traceback
 from typing import Any
 
@@ -12,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from tacit.errors import AccessError, InternalError, OverloadedError, QueryError, TacitError
 from tacit.failures import REMEDIES, outage
+from tacit.server.metrics import CODE
 
 __all__ = ["STATUS", "as_problem"]
 
@@ -42,6 +44,10 @@ STATUS = {
 
 AGAIN_LATER = (408, 429, 503, 507)
 
+SECONDS_BETWEEN = 1.0
+_SAID: dict[str, float] = {}
+"""When an outage was last logged, by its code."""
+
 
 def as_problem(request: Request, failure: Exception) -> Response:
     """Return whatever went wrong as a problem."""
@@ -55,10 +61,18 @@ def as_problem(request: Request, failure: Exception) -> Response:
     if isinstance(failure, QueryError) and failure.span is not None:
         more["span"] = list(failure.span)
     if failure.code in REMEDIES:
-        LOG.error("%s", {"code": failure.code, "message": failure.message})
+        _say_seldom(failure)
     headers = {"Retry-After": str(getattr(failure, "retry_after", 1))} if status in AGAIN_LATER else {}
     title = type(failure).__name__
     return _problem(request, status, title, failure.code, failure.message, headers, **more)
+
+
+def _say_seldom(failure: TacitError) -> None:
+    """Log an outage, by its code once a second: every request fails while it lasts."""
+    now = time.monotonic()
+    if now - _SAID.get(failure.code, -SECONDS_BETWEEN) >= SECONDS_BETWEEN:
+        _SAID[failure.code] = now
+        LOG.error("outage", {"code": failure.code, "message": failure.message})
 
 
 def _of_routing(request: Request, failure: HTTPException) -> Response:
@@ -82,6 +96,7 @@ def _ours(failure: Exception) -> InternalError:
 def _problem(
     request: Request, status: int, title: str, code: str, detail: str, headers: dict[str, str], **more: Any
 ) -> Response:
+    request.scope[CODE] = code
     data = {"type": f"urn:tacit:{code}", "title": title, "status": status, "detail": detail, "code": code} | more
     if "id" in request.path_params:
         data["collection"] = str(request.path_params["id"])[:64]

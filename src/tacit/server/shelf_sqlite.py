@@ -75,6 +75,8 @@ class SqliteShelf:
         self._writer = self._open()
         self._writer.executescript(TABLES)
         migrate(self._writer, tombstones)
+        with transaction(self._writer):  # SQLite opens a file that it may not write, and would say so only at a report
+            pass
         self._reader, self._keeper = self._open(), self._open()
         self._fresh, self._when_committed = Fresh(FRESH), list[Callable[[], None]]()
         stored = self._writer.execute("SELECT number, place, person, slot, digest FROM fresh ORDER BY number")
