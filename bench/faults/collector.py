@@ -99,8 +99,8 @@ class NotStartedError(Exception):
 class Zygote:
     """Starts processes; see zygote.py."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        words = [sys.executable, str(Path(__file__).with_name("zygote.py"))]
+    def __init__(self, environment: Mapping[str, str], *, mutation: Path | None = None) -> None:
+        words = [sys.executable, str(Path(__file__).with_name("zygote.py")), *([str(mutation)] if mutation else [])]
         self._process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(environment)
         )

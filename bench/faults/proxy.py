@@ -15,8 +15,6 @@ GATEWAY = (
 )
 LONGEST_DELAY = 0.3
 
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
 
 class FaultProxy:
     """Listens on a port of its own; every request meets one of the `WAYS`, at random."""
@@ -25,25 +23,27 @@ class FaultProxy:
         self.target, self._calm, self._source = port, calm, random.Random(seed)
         self.met: Counter[str] = Counter()
         self.port = 0
-        self._loop = asyncio.new_event_loop()
-        self._ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ready, self._ended = threading.Event(), asyncio.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         self._ready.wait()
 
     def _run(self) -> None:
-        async def listen() -> None:
-            self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-            self.port = self._server.sockets[0].getsockname()[1]
-            self._ready.set()
+        asyncio.run(self._listen())
 
-        self._loop.run_until_complete(listen())
-        self._loop.run_forever()
+    async def _listen(self) -> None:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port, self._loop = server.sockets[0].getsockname()[1], asyncio.get_running_loop()
+        self._ready.set()
+        await self._ended.wait()
+        server.close()
 
     def close(self) -> None:
         """Stop listening."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._ended.set)
+        self._thread.join(10)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import sys
 
 import tacit.server.archive
@@ -39,4 +40,6 @@ def _redirect(output: str) -> None:
 
 
 if __name__ == "__main__":
+    for mutation in sys.argv[1:]:  # a program that breaks something, by which tests see that it is noticed
+        runpy.run_path(mutation)
     serve()

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import httpx
 import pytest
 
 from support.collectors import COLLECTION, Serving, body_of, reports_of, serving
@@ -66,32 +67,36 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+def started_on(folder: Path) -> tuple[str, subprocess.Popen[str]]:
+    words = [sys.executable, "-m", "tacit.cli", "serve", str(folder / "store"), str(folder / "contract.json")]
+    process = subprocess.Popen([*words, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    return process.stdout.readline(), process
+
+
 @pytest.mark.parametrize("damage", sorted(DAMAGES))
 @pytest.mark.parametrize("file", ["inbox.db", "log.db"])
 def test_a_damaged_file_is_named(filled: Path, file: str, damage: str) -> None:
     """Some damage is seen when the file is opened; the rest must not look like a mistake of ours while it runs."""
     path = filled / "store" / file
     path.write_bytes(DAMAGES[damage](path.read_bytes()))
-    words = [sys.executable, "-m", "tacit.cli", "serve", str(filled / "store"), str(filled / "contract.json")]
-    started = subprocess.Popen([*words, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert started.stdout is not None
-    assert started.stderr is not None
-    line = started.stdout.readline()
-    if line.startswith("listening on "):
-        answers = asked_of(line.split()[-1])
-        assert all(status == 200 or code in ("damaged-store", "io-error") for status, code in answers), answers
-        assert answers != [(200, "")] * len(answers) or damage in ("half", "middle")
-        os.kill(started.pid, signal.SIGTERM)
-    errors = started.communicate(timeout=SECONDS)[1]
+    line, process = started_on(filled)
+    try:
+        answers = asked_of(line.split()[-1]) if line else []
+    finally:
+        process.terminate()
+        errors = process.communicate(timeout=SECONDS)[1]
     assert "Traceback" not in errors, errors
     if not line:
-        assert started.returncode == 2
+        assert process.returncode == 2
         assert re.search(rf"\[damaged-store\] '[^']*{file}' cannot be opened \(SQLITE_\w+\)\. Restore", errors), errors
+    else:
+        assert damage in ("half", "middle"), "what does not look like a database is refused at once"
+        assert all(status == 200 or code in ("damaged-store", "io-error") for status, code in answers), answers
 
 
 def asked_of(address: str) -> list[tuple[int, str]]:
-    import httpx
-
+    """Send reports, ask and delete; return statuses and codes."""
     with httpx.Client(base_url=address, timeout=60, trust_env=False) as client:
         responses = [
             client.post(f"/v1/collections/{COLLECTION.id}/reports", json=body_of(reports_of(0, 60))),
@@ -182,11 +187,18 @@ REMEDIED = ("io-error", "read-only-store", "not-a-folder")
 
 
 def test_missing_parents_are_made_and_odd_names_work(tmp_path: Path) -> None:
-    with serving(tmp_path / "a b" / "ünï 'quoted' \"café\" #%?&" / "x") as running, running.client() as client:
+    with serving(tmp_path / "a b" / "ünï 'quoted' \"café\" #%&;:" / "x") as running, running.client() as client:
         assert client.post(running.path, json=body_of(reports_of(0, 5))).status_code == 200
         asked = client.post("/v1/query", json={"tacit": 1, "sql": "SELECT COUNT(*) AS n FROM users"})
         assert asked.json()["rows"][0]["n"] == 5
         assert client.post("/v1/export", json={"tacit": 1}).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["what?", "back\\slash"])
+def test_a_path_that_the_engine_would_misread(tmp_path: Path, name: str) -> None:
+    code, sentence = refused(tmp_path / name, contract=contract_in(tmp_path))
+    assert code == "bad-path"
+    assert name.encode("unicode_escape").decode() in sentence
 
 
 def test_a_port_that_is_taken(tmp_path: Path) -> None:

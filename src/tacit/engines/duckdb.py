@@ -5,6 +5,7 @@ User text never reaches the engine: statements are built from the contract's nam
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,9 @@ from tacit.failures import REMEDIES, failure_code
 
 __all__ = ["DuckDB"]
 
+UNUSABLE = ("?",) if os.name == "nt" else ("?", "\\")
+"""In paths: DuckDB 2.0 puts its log elsewhere after the first, and takes the second for a slash."""
+
 
 class DuckDB:
     """An engine over one DuckDB database."""
@@ -33,6 +37,9 @@ class DuckDB:
     def __init__(self, path: str | Path | None = None, *, read_only: bool = False) -> None:
         self._door, self._idle = threading.Lock(), threading.Condition()
         self._busy: list[duckdb.DuckDBPyConnection] = []
+        if path is not None and any(mark in str(path) for mark in UNUSABLE):
+            message = f"The path {str(path)!r} holds one of {' '.join(UNUSABLE)}, which DuckDB reads as something else."
+            raise EngineError(f"{message} Choose another one.", code="bad-path")
         try:
             self._connection = _open(str(path) if path is not None else ":memory:", read_only=read_only)
             if not read_only:

@@ -17,7 +17,7 @@ from typing import Any
 
 from tacit.chain import START, Chain, Head, next_line, read_chain
 from tacit.failures import outage
-from tacit.transactions import transaction
+from tacit.transactions import prove_writable, transaction
 
 __all__ = ["Log", "hash_of"]
 
@@ -38,8 +38,7 @@ class Log:
         self._file.execute("PRAGMA journal_mode = WAL")
         self._file.execute("PRAGMA synchronous = FULL")
         self._file.execute("CREATE TABLE IF NOT EXISTS log (number INTEGER PRIMARY KEY, hash TEXT, line TEXT)")
-        with transaction(self._file):  # SQLite opens a file that it may not write, and would say so only at an entry
-            pass
+        prove_writable(self._file)
 
     def add(self, event: str, **details: Any) -> None:
         """Add an entry; it is on disk when this returns."""

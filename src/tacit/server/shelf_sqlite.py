@@ -24,7 +24,7 @@ from tacit.server.room import has_room
 from tacit.server.shelf import Identity, Pending, Place, Row
 from tacit.server.tombstones import Tombstones
 from tacit.server.versions import migrate
-from tacit.transactions import transaction
+from tacit.transactions import prove_writable, transaction
 
 __all__ = ["SqliteShelf"]
 
@@ -75,8 +75,7 @@ class SqliteShelf:
         self._writer = self._open()
         self._writer.executescript(TABLES)
         migrate(self._writer, tombstones)
-        with transaction(self._writer):  # SQLite opens a file that it may not write, and would say so only at a report
-            pass
+        prove_writable(self._writer)
         self._reader, self._keeper = self._open(), self._open()
         self._fresh, self._when_committed = Fresh(FRESH), list[Callable[[], None]]()
         stored = self._writer.execute("SELECT number, place, person, slot, digest FROM fresh ORDER BY number")
