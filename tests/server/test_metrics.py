@@ -118,7 +118,8 @@ def test_metrics_count_what_happened(tmp_path: Path) -> None:
         client.post("/v1/query", json={"tacit": 1, "sql": "SELECT COUNT(*) AS n FROM users"})
         client.post("/v1/query", json={"tacit": 1, "sql": "SELECT nonsense FROM users"})
         client.get("/v1/collections/unknown")
-        client.get('/a"b\\c\nd')
+        client.get('/a"b\\c%0Ad')
+        client.request("DELETE", "/healthz")
         client.request("BREW", "/healthz")
         answer = client.get("/metrics")
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
@@ -131,6 +132,7 @@ def test_metrics_count_what_happened(tmp_path: Path) -> None:
     assert value(text, "tacit_errors_total", code="unknown-collection") == 1
     assert value(text, "tacit_errors_total", code="not-found") == 1
     assert value(text, "tacit_errors_total", code="wrong-method") == 1
+    assert value(text, "tacit_errors_total", code="bad-request") == 1
     assert value(text, "tacit_stored_total") == 15
     assert value(text, "tacit_reports_known") == 15
     assert 10 < value(text, "tacit_open_files") < value(text, "tacit_open_files_limit")

@@ -49,7 +49,7 @@ class LogFile(logging.Handler):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.failures = 0
-        self._path, self._handle, self._torn, self._complained = path, -1, False, 0.0
+        self._path, self._handle, self._complained = path, -1, 0.0
         self._is_stale = False
         try:
             self._open()
@@ -92,10 +92,9 @@ class LogFile(logging.Handler):
             line = f"{self.format(record)}\n".encode()
             if not self._is_current():
                 self._open()
-            line = b"\n" + line if self._torn else line  # what a full disk has cut off stays a line of its own
             written = os.write(self._handle, line)
-            self._torn = written < len(line)
-            if self._torn:
+            if written < len(line):  # the disk is full: half a line is none
+                os.ftruncate(self._handle, os.fstat(self._handle).st_size - written)
                 self._complain("disk-full")
         except Exception as cause:
             self._complain(failure_code(cause) or "internal")
