@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import html
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -15,7 +16,7 @@ from tacit.errors import UnknownNameError, UsageError
 from tacit.estimate import Estimate
 from tacit.picture import picture
 
-__all__ = ["DECODERS", "Answer", "Options"]
+__all__ = ["DECODERS", "Answer", "Options", "Watermark"]
 
 DECODERS = ("blue", "cover", "rdc", "rdc(1)", "rdc(4)", "rdc(8)", "rdc(16)")
 
@@ -38,8 +39,19 @@ class Options:
             raise UnknownNameError("decoder", str(self.decoder), DECODERS)
 
 
+class Watermark(NamedTuple):
+    """How much of what a collector has acknowledged is in an answer, in reports of the services it is about."""
+
+    acknowledged: int
+    counted: int
+
+
 class Answer:
-    """The rows of an answer: group values as they are, aggregates as estimates."""
+    """The rows of an answer: group values as they are, aggregates as estimates.
+
+    ``watermark`` says how many reports the collector had acknowledged, and how many of them the answer counts; it is
+    None where no collector answers.
+    """
 
     def __init__(
         self,
@@ -51,6 +63,7 @@ class Answer:
         estimates: Sequence[str] | None = None,
     ) -> None:
         self.columns, self.rows, self.notes = tuple(columns), [tuple(row) for row in rows], tuple(notes)
+        self.watermark: Watermark | None = None
         self._plan = plan
         self._estimates = estimates
 
@@ -60,6 +73,12 @@ class Answer:
         if self._estimates is not None:
             return tuple(self._estimates)
         return tuple(n for i, n in enumerate(self.columns) if any(isinstance(row[i], Estimate) for row in self.rows))
+
+    def with_watermark(self, watermark: Watermark, *notes: str) -> Answer:
+        """Return the same answer with a watermark and more notes."""
+        marked = copy.copy(self)
+        marked.watermark, marked.notes = watermark, (*self.notes, *notes)
+        return marked
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -87,7 +106,7 @@ class Answer:
         return pa.table(columns)
 
     def to_json(self) -> str:
-        """Return rows with the columns of `to_arrow`, which columns are estimates, and the notes.
+        """Return rows with the columns of `to_arrow`, which columns are estimates, the notes, and the watermark.
 
         An estimate ``x`` has ``x_max_shift_per_1pct``, too. What is not a finite number is null.
         """
@@ -97,7 +116,8 @@ class Answer:
                 if isinstance(cell, Estimate):
                     shown[f"{name}_max_shift_per_1pct"] = _finite(cell.max_shift_per_1pct)
         names = {"columns": self.columns, "estimates": self.estimates}
-        return json.dumps({"rows": rows, **names, "notes": list(self.notes)}, indent=1, default=str)
+        told = {"notes": list(self.notes), "watermark": self.watermark and self.watermark._asdict()}
+        return json.dumps({"rows": rows, **names, **told}, indent=1, default=str)
 
     def to_pandas(self) -> Any:
         """Return a pandas frame with the columns of `to_arrow`."""

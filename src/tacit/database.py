@@ -22,7 +22,7 @@ from tacit.engines.base import Batch, Engine, rollup_of
 from tacit.errors import ReportError, TacitError, UnknownNameError, UsageError
 from tacit.marginals.questions import Tables
 from tacit.query import People, run
-from tacit.reports import Loaded, check_reports
+from tacit.reports import Loaded, check_reports, report_table
 from tacit.schema import Service
 from tacit.sql.bind import Bound, bind
 from tacit.sql.lookup import Dimension
@@ -109,9 +109,8 @@ class Database(Tables):
             The column that sensitive attributes hold.
         """
         check_name("dimension", name)
-        if any(
-            name.lower() == service.name.lower() for c in self._collections.values() for service in c.schema.services
-        ):
+        services = {service.name.lower() for c in self._collections.values() for service in c.schema.services}
+        if name.lower() in services:
             message = f"{name!r} is the name of a service. Choose another one."
             raise UsageError(message, code="bad-option")
         made = Dimension.of(name, as_arrow(name, table), key)
@@ -168,10 +167,8 @@ class Database(Tables):
         if progress is not None:
             rows = sum(table.num_rows for _, table, _ in checked)
             progress(rows, rows)
-        return {
-            name: Loaded(table.num_rows - count, count)
-            for (name, table, _), count in zip(checked, refused, strict=True)
-        }
+        counts = zip(checked, refused, strict=True)
+        return {name: Loaded(table.num_rows - count, count) for (name, table, _), count in counts}
 
     def _batch(self, name: str, table: pa.Table, collection: Collection) -> Batch:
         service = collection.contract[name].service
@@ -270,6 +267,12 @@ class Database(Tables):
         people = asked.people.count(asked.bound.public, asked.bound.conditions)
         return asked.newest, people, asked.bound.sensitive_part()
 
+    def asked_about(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Collection, ServiceContract]]:
+        """Return the collections, with their services, whose reports a question is about."""
+        tables = self._asked(without_explain(text)[0], parameters, Options()).people.reports
+        pairs = [(collection, one) for collection in self.collections for one in collection.contract.services]
+        return [(collection, one) for collection, one in pairs if _table(collection, one.service.name) in tables]
+
     def _asked(self, question: str, parameters: Sequence[Any], options: Options) -> _Asked:
         """Bind a question to the newest collection that can answer it, and to the rounds that it is about."""
         statement = parse(question, parameters)
@@ -336,11 +339,8 @@ class Database(Tables):
         """Return the tiers of the newest round of a service: their contracts, and the tables of their reports."""
         newest = self.find([service])
         rounds = self._rounds(newest, [Named(service, service, None)])
-        return [
-            (found, _table(one, found.service.name))
-            for one in rounds
-            if one.contract.round == newest.contract.round and (found := one.contract[service])
-        ]
+        tiers = [one for one in rounds if one.contract.round == newest.contract.round]
+        return [(one.contract[service], _table(one, one.contract[service].service.name)) for one in tiers]
 
     def services(self) -> list[Service]:
         """Return the services with reports, by name, each as the newest collection that has some defines it."""
@@ -397,4 +397,4 @@ class _Asked:
 
 
 def _table(collection: Collection, service: str) -> str:
-    return f"reports_{collection.id[:16]}_{service}"
+    return report_table(collection.id, service)

@@ -25,6 +25,7 @@ REMEDIES = {
     "damaged-store": "Restore the last archive into a new folder: tacit import ARCHIVE NEW_FOLDER.",
     "store-in-use": "End the process that uses it, or choose another folder.",
     "not-a-folder": "Name a folder, or a place where one can be made.",
+    "no-store": "Bring it back; the collector goes on by itself.",
     "io-error": "Look at the system's log (dmesg): the disk or the file system has failed.",
 }
 """What to do, by code."""
@@ -40,6 +41,7 @@ _NUMBERS = {
     errno.EPERM: "read-only-store",
     errno.ENOTDIR: "not-a-folder",
     errno.EEXIST: "not-a-folder",
+    errno.ENOENT: "no-store",
 }
 
 _SQLITE = {
@@ -59,7 +61,14 @@ _SQLITE = {
 }
 """By the name of SQLite's error, or how it begins."""
 
-_DUCKDB = {"IOException": "io-error", "FatalException": "io-error", "OutOfMemoryException": "out-of-memory"}
+_DUCKDB = {
+    "IOException": "io-error",
+    "FatalException": "io-error",
+    "InternalException": "io-error",
+    "ConnectionException": "no-store",
+    "TransactionException": "no-store",
+    "OutOfMemoryException": "out-of-memory",
+}
 """By the name of DuckDB's exception, unless it quotes a more telling reason of the operating system."""
 
 
@@ -73,8 +82,11 @@ def failure_code(failure: BaseException) -> str | None:
         return _NUMBERS.get(failure.errno or 0, "io-error")
     if isinstance(failure, RuntimeError) and "start new thread" in str(failure):
         return "out-of-memory"
-    if type(failure).__module__.partition(".")[0] in ("duckdb", "_duckdb"):
+    engine = type(failure).__module__.partition(".")[0]
+    if engine in ("duckdb", "_duckdb"):
         return _of_duckdb(failure)
+    if engine == "psycopg":
+        return "disk-full" if type(failure).__name__ == "DiskFull" else "no-store"
     return None
 
 
@@ -82,7 +94,7 @@ def _of_sqlite(failure: sqlite3.Error) -> str | None:
     name = getattr(failure, "sqlite_errorname", "")
     code = next((code for start, code in _SQLITE.items() if name == start), None)
     code = code or next((code for start, code in _SQLITE.items() if name.startswith(start)), None)
-    return "too-many-files" if name.startswith("SQLITE_CANTOPEN") and _no_file_can_be_opened() else code
+    return "too-many-files" if name.startswith("SQLITE_CANTOPEN") and _no_file_can_be_opened() else code or "no-store"
 
 
 def _no_file_can_be_opened() -> bool:

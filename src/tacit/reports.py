@@ -10,7 +10,7 @@ import pyarrow as pa
 from tacit.contract import ServiceContract
 from tacit.errors import ReportError
 
-__all__ = ["Loaded", "check_reports"]
+__all__ = ["Loaded", "check_reports", "report_table"]
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,11 @@ class Loaded:
 
     stored: int
     refused: int
+
+
+def report_table(collection: str, service: str) -> str:
+    """Return the name of the table that holds the reports of a collection's service."""
+    return f"reports_{collection[:16]}_{service}"
 
 
 def check_reports(compiled: ServiceContract, table: pa.Table) -> None:

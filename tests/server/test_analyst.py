@@ -25,7 +25,7 @@ AVERAGE = "SELECT AVG(income) AS mean FROM shop WHERE age >= 30"
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     made = Collector(tmp_path_factory.mktemp("analyst"))
     made.publish(COLLECTION)
-    made.database.load(COLLECTION.encode(**town(PEOPLE), rng=tc.insecure_rng(4)))
+    made.load(COLLECTION.encode(**town(PEOPLE), rng=tc.insecure_rng(4)))
     yield made
     made.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,9 +76,10 @@ def test_the_trail_is_a_keyed_hash_and_nothing_more(collector: Collector, tmp_pa
     assert collection == NEXT.id
     plain = hashlib.blake2b(f"{NEXT.id} str {HER}".encode(), digest_size=16)
     assert trace != plain.hexdigest()
-    key = (tmp_path / "store" / "tombstones.key").read_bytes()
-    assert trace == hashlib.blake2b(plain.digest(), digest_size=16, key=key).hexdigest()
-    assert (tmp_path / "store" / "tombstones.key").stat().st_mode & 0o77 == 0
+    with sqlite3.connect(tmp_path / "store" / "inbox.db") as file:
+        [(key,)] = file.execute("SELECT value FROM state WHERE name = 'tombstone-key'").fetchall()
+    assert trace == hashlib.blake2b(plain.digest(), digest_size=16, key=bytes.fromhex(key)).hexdigest()
+    assert key not in "".join(collector.log.lines())
     lines = "".join(collector.log.lines())
     assert HER not in lines
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,16 @@ def test_a_full_disk_turns_reports_away_and_nothing_else(small: Path) -> None:
         stored, refused = until_full(running, client)
         assert (refused.status_code, refused.json()["code"]) == (507, "disk-full")
         assert int(refused.headers["retry-after"]) >= 1
-        assert client.get("/healthz").json() == {"status": "little-room"}
-        counted = client.post("/v1/query", json=COUNT).json()["rows"][0]["n"]
+        assert client.get("/healthz").json() == {"status": "ok"}
+        waiting = client.get("/readyz")
+        assert (waiting.status_code, waiting.json()["code"]) == (503, "disk-full")
+        assert "retry-after" in waiting.headers
+        answer = client.post("/v1/query", json=COUNT).json()
+        counted = answer["rows"][0]["n"]
         assert 0 < counted <= len(stored) / 3
+        assert answer["watermark"]["counted"] == counted
+        assert answer["watermark"]["acknowledged"] == len({report["person"] for report in stored})
+        assert bool(answer["notes"]) == (counted < answer["watermark"]["acknowledged"])
         assert client.post("/v1/forget", json={"tacit": 1, "person": "u-0"}).json() == {"deleted": 3}
         again = client.post(running.path, json=body_of(stored[-3:]))  # acknowledged ones are acknowledged again
         assert [one["status"] for one in again.json()["statuses"]] == ["again"] * 3
@@ -59,4 +67,5 @@ def test_a_full_disk_turns_reports_away_and_nothing_else(small: Path) -> None:
         for start in range(0, len(mine), 900):
             statuses = client.post(running.path, json=body_of(mine[start : start + 900])).json()["statuses"]
             assert {one["status"] for one in statuses} == {"again"}
-        assert client.get("/healthz").json() == {"status": "ok"}
+        time.sleep(1.1)  # a result is used again for a second
+        assert client.get("/readyz").json() == {"status": "ready", "warnings": []}

@@ -14,7 +14,7 @@ import pytest
 import tacit as tc
 from support.collectors import COLLECTION, body_of, collector_here, reports_of, serving
 from support.engines import postgres_address
-from tacit.errors import EngineError, OverloadedError, TacitError
+from tacit.errors import EngineError, OverloadedError
 from tacit.server.collector import Collector
 
 FEES = tc.Service("s", key="uid", attributes=[tc.Ordinal("a", 0, 3), tc.Public("fee")])
@@ -165,12 +165,10 @@ def test_a_lost_connection_loses_nothing_and_is_made_again(tmp_path: Path) -> No
         with psycopg.connect(address, autocommit=True) as connection:
             others = "pid <> pg_backend_pid() AND datname = current_database()"
             connection.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
-        with pytest.raises(OverloadedError) as failed:
-            told(collector, reports[1:])
-        assert failed.value.code == "no-store"
-        assert told(collector, reports) == ["again", *["stored"] * 8]
-        with suppress(TacitError):
-            collector.query("SELECT COUNT(*) AS n FROM users")  # the first one may notice
+        with suppress(OverloadedError):  # unless the mover has noticed first
+            assert told(collector, reports[1:]) == ["stored"] * 8
+        assert told(collector, reports)[0] == "again"
+        assert told(collector, reports) == ["again"] * 9
         assert collector.query("SELECT COUNT(*) AS n FROM users")["n"].value == 3.0
         collector.close()
 

@@ -95,7 +95,7 @@ def _show(options: argparse.Namespace, collector: Collector, collection: Collect
     """Encode, load, ask and print; return what a demo knows, and whether the audit found nothing."""
     raw = market(options.people)
     reports = collection.encode(**raw)
-    collector.database.load(reports)
+    collector.load(reports)
     run_name = secrets.token_hex(3)  # a browser remembers what it sent: every run has people of its own
     people = [
         {"person": f"{one['name'].split(',')[0].lower()}-{run_name}", "name": one["name"]}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ __all__ = [
     "ROWS_BEFORE",
     "Batch",
     "Engine",
+    "Stamp",
     "Upload",
     "counted",
     "is_long",
@@ -60,6 +61,13 @@ class Batch:
 
 Upload = Mapping[str, pa.Table]
 """Tables that one statement reads beside the reports."""
+
+
+class Stamp(NamedTuple):
+    """Which store a collector's database belongs to, and how many times it was changed for it."""
+
+    identity: str
+    generation: int
 
 
 class Engine(Protocol):
@@ -100,6 +108,18 @@ class Engine(Protocol):
 
     def fetch(self, statement: str, parameters: Sequence[Any], uploads: Upload) -> pa.Table:
         """Run one statement over the reports and the uploaded tables."""
+
+    def stamp(self) -> Stamp | None:
+        """Return the stamp of a collector's database, or None if it has none."""
+
+    def set_stamp(self, stamp: Stamp) -> None:
+        """Stamp the database; it is on disk when this returns."""
+
+    def probe(self) -> bool:
+        """Write something and tell whether it can be read back."""
+
+    def clear(self, table: str) -> None:
+        """Drop a report table and its rollup."""
 
     def copy_to(self, path: Any) -> None:
         """Write a copy of everything that is stored to a new file."""

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.engines.base import Batch, Upload, counted, is_long, rollup_of, uncounted, unfit, unrunnable
+from tacit.engines.base import Batch, Stamp, Upload, counted, is_long, rollup_of, uncounted, unfit, unrunnable
 from tacit.engines.deadline import interruptible
 from tacit.errors import EngineError
 from tacit.failures import REMEDIES, failure_code
@@ -231,6 +231,35 @@ class DuckDB:
         except duckdb.Error as cause:
             failure = cause
         raise unrunnable(failure)
+
+    def stamp(self) -> Stamp | None:
+        """Return the stamp of a collector's database, or None if it has none."""
+        rows = self._rows("SELECT identity, generation FROM tacit_stamp") if self.has_table("tacit_stamp") else []
+        return Stamp(*rows[0]) if rows else None
+
+    def set_stamp(self, stamp: Stamp) -> None:
+        """Stamp the database; it is on disk when this returns."""
+        with self._door, self._cursor() as connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS tacit_stamp (identity TEXT, generation BIGINT)")
+            change = "UPDATE tacit_stamp SET identity = ?, generation = ?"
+            if not connection.execute(change, list(stamp)).fetchall()[0][0]:
+                connection.execute("INSERT INTO tacit_stamp VALUES (?, ?)", list(stamp))
+
+    def probe(self) -> bool:
+        """Write something and tell whether it can be read back."""
+        with self._door, self._cursor() as connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS tacit_probe AS SELECT 0::BIGINT AS number")
+            [(before,)] = connection.execute("SELECT number FROM tacit_probe").fetchall()
+            connection.execute("UPDATE tacit_probe SET number = number + 1")
+            return bool(connection.execute("SELECT number FROM tacit_probe").fetchall() == [(before + 1,)])
+
+    def clear(self, table: str) -> None:
+        """Drop a report table and its rollup."""
+        with self._door, self._cursor() as connection:
+            if self.has_table("tacit_rollups"):
+                connection.execute("DELETE FROM tacit_rollups WHERE name = ?", [table])
+            for name in (rollup_of(table), table):
+                connection.execute(f'DROP TABLE IF EXISTS "{name}"')
 
     def copy_to(self, path: Any) -> None:
         """Write a copy of everything to a new file: rows that were deleted are in none of its pages."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 
-from tacit.engines.base import Batch, Upload, counted, is_long, rollup_of, uncounted, unfit, unrunnable
+from tacit.engines.base import Batch, Stamp, Upload, counted, is_long, rollup_of, uncounted, unfit, unrunnable
 from tacit.engines.deadline import interruptible
 from tacit.engines.dialect import in_postgres, short_name
 from tacit.errors import EngineError
@@ -53,6 +53,7 @@ class Postgres:
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS tacit_rollups (name TEXT PRIMARY KEY, by TEXT[], rows BIGINT)"
             )
+            connection.execute("CREATE TABLE IF NOT EXISTS tacit_stamp (identity TEXT, generation BIGINT)")
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
@@ -207,6 +208,35 @@ class Postgres:
         except psycopg.Error as cause:
             failure = cause
         raise unrunnable(failure)
+
+    def stamp(self) -> Stamp | None:
+        """Return the stamp of a collector's database, or None if it has none."""
+        with self._connection() as connection:
+            rows = connection.execute("SELECT identity, generation FROM tacit_stamp").fetchall()
+        return Stamp(*rows[0]) if rows else None
+
+    def set_stamp(self, stamp: Stamp) -> None:
+        """Stamp the database; it is on disk when this returns."""
+        with self._connection() as connection:
+            connection.execute("SET LOCAL synchronous_commit = on")
+            if not connection.execute("UPDATE tacit_stamp SET identity = $1, generation = $2", list(stamp)).rowcount:
+                connection.execute("INSERT INTO tacit_stamp VALUES ($1, $2)", list(stamp))
+
+    def probe(self) -> bool:
+        """Write something and tell whether it can be read back."""
+        with self._connection() as connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS tacit_probe (number BIGINT)")
+            connection.execute("DELETE FROM tacit_probe")
+            connection.execute("INSERT INTO tacit_probe VALUES (1)")
+        with self._connection() as connection:
+            return bool(connection.execute("SELECT number FROM tacit_probe").fetchall())
+
+    def clear(self, table: str) -> None:
+        """Drop a report table and its rollup."""
+        with self._connection() as connection:
+            connection.execute("DELETE FROM tacit_rollups WHERE name = $1", [table])
+            for name in (rollup_of(table), table):
+                connection.execute(f"DROP TABLE IF EXISTS {_quoted(name)}")
 
     def copy_to(self, path: Any) -> None:
         """Refuse: there are better tools."""

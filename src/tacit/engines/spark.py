@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tacit.engines.base import Batch, Upload, unfit, unrunnable
+from tacit.engines.base import Batch, Stamp, Upload, unfit, unrunnable
 from tacit.engines.dialect import in_spark
 from tacit.engines.java import provide_java
 from tacit.errors import EngineError
@@ -224,6 +224,24 @@ class Spark:
                 reports = self._reports(word)
                 if reports is not None:
                     reports.createOrReplaceTempView(f"`{word}`")
+
+    def stamp(self) -> Stamp | None:
+        """Return nothing: no collector writes to Spark."""
+
+    def set_stamp(self, stamp: Stamp) -> None:
+        """Refuse: no collector writes to Spark."""
+        problem = f"Spark's files belong to no collector, so they take no stamp {stamp.generation}."
+        raise EngineError(problem, code="no-stamp")
+
+    def probe(self) -> bool:
+        """Refuse: no collector writes to Spark."""
+        problem = "Spark's files belong to no collector, so nothing is probed."
+        raise EngineError(problem, code="no-stamp")
+
+    def clear(self, table: str) -> None:
+        """Refuse: files are only ever added to."""
+        problem = f"Spark's files are only added to; remove the folder {table} by hand."
+        raise EngineError(problem, code="cannot-forget")
 
     def copy_to(self, path: Any) -> None:
         """Refuse: there are better tools."""

@@ -11,12 +11,14 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from sqlglot import exp
 from starlette.responses import JSONResponse, Response
 
-from tacit.errors import BodyError, QueryError, TacitError, UnanswerableError, UnknownNameError
+from tacit.database import Database
+from tacit.errors import BodyError, OverloadedError, QueryError, TacitError, UnanswerableError, UnknownNameError
 from tacit.foresight import curves as foretold_curves
 from tacit.foresight import half_width
 from tacit.plain import service_data
@@ -48,7 +50,7 @@ async def curves(server: Server, call: Call) -> Response:
     server.asking.take(call.key, 1)
 
     def work() -> dict[str, Any]:
-        collection, people, question = server.collector.database.answering(text)
+        collection, people, question = server.collector.read(lambda database: database.answering(text))
         return asdict(foretold_curves(collection, question, people=people, confidence=confidence))
 
     return _json(await server.workers.do(work))
@@ -64,13 +66,14 @@ async def contributions(server: Server, call: Call) -> Response:
         raise BodyError(message)
     page = {word: call.body[word] for word in PAGE if word in call.body}
     asker = call.key.name if call.key else ""
-    found = await server.workers.do(lambda: server.collector.contributions(text, asker=asker, group=group, **page))
+    work = partial(server.collector.contributions, text, asker=asker, group=group, **page)
+    found, watermark = await server.workers.do(work)
     rows = [
         {"person": str(person), "contributions": added, "reports": [asdict(report) for report in reports]}
         for person, added, reports in found.rows
     ]
     values = {name: _finite(value) for name, value in found.values.items()}
-    return _json(vars(found) | {"rows": rows, "values": values})
+    return _json(vars(found) | {"rows": rows, "values": values, "watermark": watermark})
 
 
 def _json(data: object) -> Response:
@@ -86,8 +89,11 @@ def _asked(body: Mapping[str, Any]) -> tuple[str, float]:
 
 
 def _catalogue(server: Server) -> dict[str, Any]:
-    database = server.collector.database
     server.collector.move()
+    return server.collector.read(_listed)
+
+
+def _listed(database: Database) -> dict[str, Any]:
     found = []
     for service in database.services():
         collection, people, _ = database.answering(f'SELECT COUNT(*) FROM "{service.name}"')  # noqa: S608  our own name
@@ -108,7 +114,9 @@ def _draft(server: Server, body: Mapping[str, Any]) -> dict[str, Any]:
     except TacitError as refusal:
         answer["outside"] = refusal.message
     try:
-        collection, people, question = server.collector.database.answering(text)
+        collection, people, question = server.collector.read(lambda database: database.answering(text))
+    except OverloadedError:
+        raise  # it is not about the question
     except TacitError as refusal:
         return answer | {"problem": _problem(text, refusal)}
     answer |= {"people": people, "epsilon": float(collection.contract.epsilon)}

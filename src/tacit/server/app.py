@@ -61,6 +61,7 @@ def make_app(collector: Collector, keys: Keys, demo: Demo | None = None, setting
     async def running(_: Starlette) -> AsyncIterator[None]:
         yield
         server.workers.close()
+        server.readiness.close()
 
     app = Starlette(routes=routes, lifespan=running)
     app.router.redirect_slashes = False  # a redirect would carry a key elsewhere

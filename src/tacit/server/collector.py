@@ -1,46 +1,40 @@
-"""The collector's parts together: contracts, the inbox, the analytical database, and what moves between them."""
+"""The collector's parts together: contracts, the inbox, the analytical database, and what moves between them.
+
+Every answer carries a watermark: the reports that were acknowledged, and those that it counts. If reports are missing
+because they come faster than they are moved, or because the disk is full, the answer says so. If a store is gone,
+cannot be written, or is being rebuilt, there is no answer but the reason.
+"""
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from tacit.answer import Answer
 from tacit.collection import Collection
-from tacit.contract import ServiceContract
 from tacit.contributions import Contributions
-from tacit.database import Database, connect
-from tacit.engines.base import ROWS_BEFORE
-from tacit.errors import OverloadedError, UnknownNameError
+from tacit.database import Database, Loaded
+from tacit.errors import UnknownNameError
 from tacit.failures import opening
 from tacit.plain import schema_hash
 from tacit.privacy import decimal_text
+from tacit.server.analytical import Analytical
 from tacit.server.folder import FolderLock
 from tacit.server.inbox import Inbox, Status
-from tacit.server.judge import Judge, Person, Refused, Report, stored_key
+from tacit.server.judge import Judge, Person, Refused, Report
 from tacit.server.log import Log, hash_of
-from tacit.server.room import has_room
-from tacit.server.shelf import Pending
+from tacit.server.mover import Mover
+from tacit.server.watermarks import Watermarks
 
 __all__ = ["Collector"]
 
-MOVED_AT_ONCE = 20_000
-"""Reports that go to the analytical database in one batch."""
-
-IDLE_SECONDS = 1.0
-"""How long reports may wait in the inbox while nobody asks."""
-
-TYPES = {"text": pa.string(), "number": pa.float64(), "flag": pa.bool_()}
+T = TypeVar("T")
 TAKEN = {"stored": {"status": "stored"}, "again": {"status": "again"}}
-LOG = logging.getLogger("tacit.server")
 
 
 class Collector:
@@ -55,36 +49,36 @@ class Collector:
     """
 
     def __init__(self, folder: Path, store: str = "") -> None:
+        self.folder, self._elsewhere = folder, bool(store)
+        self._judges: dict[str, Judge] = {}
+        with ExitStack() as opened:  # closed again if anything cannot be opened
+            self._open_files(folder, store, opened)
+            self.mover = Mover(self.inbox, self.analytical, folder, is_elsewhere=self._elsewhere)
+            self._watermarks = Watermarks(self.inbox, self.analytical, self.mover)
+            for collection in self.database.collections:
+                self._open(collection)
+            opened.pop_all()
+        self.mover.start()
+
+    def _open_files(self, folder: Path, store: str, opened: ExitStack) -> None:
         with opening(folder):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # keys of people are in it
             self._lock = FolderLock(folder)
-        try:
-            self._open_files(folder, store)
-        except BaseException:
-            self._lock.release()
-            raise
-        self._judges: dict[str, Judge] = {}
-        self._moving = threading.Lock()
-        self._settled: dict[tuple[str, str], int] = {}  # reports that have left the inbox
-        self._stopped = threading.Event()
-        for collection in self.database.collections:
-            self._open(collection)
-        self._mover = threading.Thread(target=self._move_now_and_then, name="mover", daemon=True)
-        self._mover.start()
+        opened.callback(self._lock.release)
+        with opening(folder / "inbox.db"):
+            self.inbox = Inbox(folder / "inbox.db", store)
+        opened.callback(self.inbox.close)
+        with opening(folder / "log.db"):
+            self.log = Log(folder / "log.db")
+        opened.callback(self.log.close)
+        with opening(folder / "reports.tacit"):
+            self.analytical = Analytical(folder / "reports.tacit", store)
+        opened.callback(self.analytical.close)
 
-    def _open_files(self, folder: Path, store: str) -> None:
-        """Open all files, or none."""
-        self.folder, self._elsewhere = folder, bool(store)
-        with ExitStack() as opened:
-            with opening(folder / "inbox.db"):
-                self.inbox = Inbox(folder / "inbox.db", store)
-            opened.callback(self.inbox.close)
-            with opening(folder / "log.db"):
-                self.log = Log(folder / "log.db")
-            opened.callback(self.log.close)
-            with opening(folder / "reports.tacit"):
-                self.database: Database = connect(store or folder / "reports.tacit")
-            opened.pop_all()
+    @property
+    def database(self) -> Database:
+        """The analytical database; another one after it was opened anew."""
+        return self.analytical.database
 
     def publish(self, collection: Collection) -> None:
         """Take reports of a collection from now on; publishing it again changes nothing."""
@@ -93,8 +87,19 @@ class Collector:
             contract = collection.contract
             told = {"epsilon": decimal_text(contract.epsilon), "round": contract.round, "tier": contract.tier}
             self.log.add("contract-published", collection=collection.id, **told)
+        self.inbox.add_contract(collection.id, collection.to_json())
         self.database.create(collection)
         self._open(collection)
+
+    def load(self, reports: Mapping[str, pa.Table]) -> dict[str, Loaded]:
+        """Load encoded reports in bulk, past the inbox; the watermark counts them as acknowledged."""
+        with self.mover.still():
+            loaded = self.database.load(reports)
+            for name, table in reports.items():
+                collection = self.collection(table.schema.metadata[b"tacit.collection"].decode())
+                channels = len(collection.contract[name].channels)
+                self.inbox.add_bulk(collection.id, name, loaded[name].stored // channels)
+        return loaded
 
     def _open(self, collection: Collection) -> None:
         contract = collection.contract
@@ -148,27 +153,32 @@ class Collector:
     def query(self, text: str, *, asker: str = "", **options: Any) -> Answer:
         """Answer a question about everything that was acknowledged before it was asked; ``asker`` is a key's name."""
         self.log.add("question", sql=hash_of(text), key=asker)
-        self.move()
-        return self.database.sql(text, **options)
+        parameters = options.get("parameters", ())
+        answer, mark = self._watermarks.measured(text, parameters, lambda db: db.sql(text, **options))
+        return answer.with_watermark(mark.watermark, *mark.notes)
 
-    def contributions(self, text: str, *, asker: str = "", **options: Any) -> Contributions:
-        """Return what tuples add to an answer; who looks at single reports is in the log."""
+    def contributions(self, text: str, *, asker: str = "", **options: Any) -> tuple[Contributions, dict[str, int]]:
+        """Return what tuples add to an answer, and its watermark; who looks at single reports is in the log."""
         self.log.add("contributions", sql=hash_of(text), key=asker)
-        self.move()
-        return self.database.contributions(text, **options)
+        found, mark = self._watermarks.measured(text, (), lambda db: db.contributions(text, **options))
+        return found, mark.watermark._asdict()
+
+    def read(self, work: Callable[[Database], T]) -> T:
+        """Return what is read from the database; if it cannot be read, say why."""
+        return self._watermarks.read(work)
 
     def forget(self, person: Person, collection: str | None = None, *, asker: str = "") -> int:
         """Delete a person's reports, of one collection or of all, and refuse later ones; return how many there were.
 
-        The log is told of it first: a deletion that is not logged does not happen.
+        The log is told of it first: a deletion that is not logged does not happen. If the analytical database cannot
+        do it now, the next move does, and no question is answered before.
         """
         names = list(self.collections) if collection is None else [self.collection(collection).id]
         traces = {name: self.inbox.tombstone(name, person).hex() for name in names}
         self.log.add("person-deleted", tombstones=traces, key=asker)
-        with self._moving:  # nothing of her may be on its way
+        with self.mover.still():  # nothing of her may be on its way
             deleted = sum(self.inbox.forget(name, person) for name in names)
-            self._settled.clear()
-            self.database.forget(stored_key(person), names)
+        self.mover.delete()
         return deleted
 
     @property
@@ -179,74 +189,26 @@ class Collector:
     @contextmanager
     def still(self) -> Iterator[None]:
         """Move and delete nothing for a while; reports are taken as always."""
-        with self._moving:
+        with self.mover.still():
             yield
 
     def move(self) -> int:
-        """Bring all complete reports from the inbox to the analytical database, if there is room; return how many."""
-        with self._moving:
-            self._refuse_at_the_end()
-            if not self._elsewhere and not has_room(self.folder):
-                return 0
-            moved = sum(
-                self._moved(collection, compiled)
-                for collection in self.database.collections
-                for compiled in collection.contract.services
-            )
-            self._refuse_at_the_end()  # it may have come meanwhile, and there may be more to move
-            return moved
+        """Bring all complete reports from the inbox to the analytical database, if possible; return how many."""
+        return self.mover.move()
 
-    def _refuse_at_the_end(self) -> None:
-        """Refuse to touch a store that is closed, or to answer about less than was acknowledged."""
-        if self._stopped.is_set():
-            message = "The collector is ending. Ask it again when it is back."
-            raise OverloadedError(message)
-
-    def _moved(self, collection: Collection, compiled: ServiceContract) -> int:
-        """Move one service; what cannot be moved stays in the inbox, and keeps no other service waiting."""
-        try:
-            return self._move(collection, compiled)
-        except Exception as cause:  # whatever it is, reports are safe where they are
-            LOG.error("reports of %s wait in the inbox: %s", compiled.service.name, type(cause).__name__)
-            return 0
-
-    def _move(self, collection: Collection, compiled: ServiceContract) -> int:
-        name, moved = compiled.service.name, 0
-        place, sends = (collection.id, name), compiled.service.sends
-        last = self.inbox.last_pending(*place)  # what comes from now on is for the next time: there may be no end of it
-        people = max(1, MOVED_AT_ONCE // sends)
-        while last and (waiting := self.inbox.pending(*place, sends, people)).numbers:
-            if waiting.numbers[0] > last or self._stopped.is_set():
-                break
-            kinds = self.inbox.kinds(collection.id, name, len(compiled.service.public))
-            before = self._settled.pop(place, None)  # kept only by moves that do not fail
-            if before is None:
-                before = self.inbox.settled(*place)
-            self.database.load({name: _table(collection, compiled, waiting, kinds, before)})
-            self.inbox.moved(waiting.numbers)
-            self._settled[place] = before + len(waiting.numbers)
-            moved += len(waiting.numbers)
-        return moved
-
-    def _move_now_and_then(self) -> None:
-        while not self._stopped.wait(IDLE_SECONDS):
-            try:
-                self.move()
-                self.inbox.tidy(self._stopped)
-            except Exception as cause:  # reports are safe where they are, and it is tried again
-                if not self._stopped.is_set():
-                    LOG.error("the inbox could not be tidied: %s", type(cause).__name__)
+    def is_running(self) -> bool:
+        """Tell whether all threads run that store and move reports."""
+        return self.inbox.is_alive() and self.mover.is_alive()
 
     def close(self) -> None:
         """Store what waits, and close; what is in the inbox is brought to the database at the next start."""
-        self._stopped.set()
-        self._mover.join()
-        with self._moving:  # a question may be at it
+        self.mover.stop()
+        with self.mover.still():  # a question may be at it
             try:
                 self.inbox.close()
             finally:
                 self.log.close()
-                self.database.close()
+                self.analytical.close()
                 self._lock.release()
 
 
@@ -254,35 +216,3 @@ def _shown(status: Refused | Status) -> dict[str, str]:
     if isinstance(status, Refused):
         return {"status": "refused", "code": status.code}
     return TAKEN.get(status) or {"status": "refused", "code": status}
-
-
-def _table(
-    collection: Collection,
-    compiled: ServiceContract,
-    reports: Pending,
-    kinds: Sequence[str | None],
-    settled: int,
-) -> pa.Table:
-    """Return reports as the encoder would have made them.
-
-    The engine is told how many rows there must be before: those that have left the inbox, all of which are there. If
-    there are no others, what the inbox calls new is new there, too, and need not be looked for among all of them.
-    """
-    service, channels = compiled.service, len(compiled.channels)
-    rows = len(reports.numbers)
-    repeat = pa.array(np.repeat(np.arange(rows), channels))
-    columns: dict[str, Any] = {
-        service.key: pa.array([stored_key(person) for person in reports.people], pa.string()).take(repeat),
-        "slot": pa.array(reports.slots, pa.int16()).take(repeat),
-        "channel": pa.array(np.tile(np.arange(channels, dtype=np.int32), rows)),
-        "code": pa.array([code for codes, _ in reports.contents for code in codes], pa.int64()),
-    }
-    for number, (attribute, kind) in enumerate(zip(service.public, kinds, strict=True)):
-        values = [
-            float(public[number]) if kind == "number" and public[number] is not None else public[number]
-            for _, public in reports.contents
-        ]
-        columns[attribute.name] = pa.array(values, TYPES[kind or "text"]).take(repeat)
-    metadata = {"tacit.collection": collection.id, "tacit.service": service.name}
-    metadata |= {ROWS_BEFORE.decode(): str(channels * settled)}
-    return pa.table(columns).replace_schema_metadata(metadata)

@@ -17,6 +17,7 @@ from tacit.server.keys import Key, Keys, Scope
 from tacit.server.metrics import Metrics
 from tacit.server.rates import Rate
 from tacit.server.rawrows import Demo
+from tacit.server.readiness import Readiness
 from tacit.server.settings import Settings
 from tacit.server.workers import Workers
 
@@ -44,6 +45,7 @@ class Server:
         chosen = self.settings
         self.ingest = Rate("reports", chosen.reports_per_second, 10 * chosen.reports_per_second)
         self.workers = Workers(chosen.question_seconds)
+        self.readiness = Readiness(self.collector)
         self.asking = Rate("questions", chosen.questions_per_minute / 60, chosen.questions_per_minute)
 
 

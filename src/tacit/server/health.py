@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 from starlette.responses import JSONResponse, Response
@@ -10,15 +11,25 @@ from tacit.server.connections import Connection
 from tacit.server.endpoints import Call, Endpoint, Server
 from tacit.server.journal import lost_lines
 from tacit.server.metrics import Family, exposition, file_limit, open_files, single
-from tacit.server.room import free_bytes, is_scarce
+from tacit.server.problems import as_problem
+from tacit.server.room import free_bytes
 
 __all__ = ["HEALTH"]
 
 
 async def health(server: Server, call: Call) -> Response:
-    """Say that reports can be taken, or that soon they cannot."""
-    del call
-    return JSONResponse({"status": "little-room" if is_scarce(server.collector.folder) else "ok"})
+    """Say that the process answers; see `readiness` for whether it can do its work."""
+    del server, call
+    return JSONResponse({"status": "ok"})
+
+
+async def ready(server: Server, call: Call) -> Response:
+    """Say whether reports can be stored and questions answered now, and why if not."""
+    fault = await server.readiness.fault()
+    if fault is not None:
+        return as_problem(call.request, fault, 503)
+    warnings = await asyncio.to_thread(server.readiness.warnings)
+    return JSONResponse({"status": "ready", "warnings": warnings})
 
 
 COUNTS = {
@@ -44,6 +55,13 @@ def _families(server: Server) -> Iterator[Family]:
     yield single("tacit_reports_known", "gauge", "Reports that are stored.", kept["known"])
     pending = "Reports that are stored but not yet in the analytical database."
     yield single("tacit_reports_pending", "gauge", pending, kept["pending"])
+    behind = "Reports that came since the last complete move to the analytical database."
+    yield single("tacit_reports_behind", "gauge", behind, server.collector.inbox.behind)
+    sizes = list(server.collector.inbox.sizes().values())
+    damaged = "Reports whose digests show that the disk has altered them."
+    yield single("tacit_reports_damaged", "gauge", damaged, sum(size.damaged for size in sizes))
+    gone = "Reports that were lost with an earlier analytical database."
+    yield single("tacit_reports_lost", "gauge", gone, sum(size.lost for size in sizes))
     free = free_bytes(server.collector.folder)
     yield single("tacit_disk_free_bytes", "gauge", "Bytes free on the store's disk.", free)
     lost = "Lines that could not be written to the log file."
@@ -60,8 +78,22 @@ HEALTH = (
         "GET",
         "/healthz",
         health,
-        "Whether reports can be taken.",
+        "Whether the process answers.",
         returns={"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}},
+    ),
+    Endpoint(
+        "GET",
+        "/readyz",
+        ready,
+        "Whether reports can be stored and questions answered now: the stores and the log are written and read.",
+        returns={
+            "type": "object",
+            "required": ["status", "warnings"],
+            "properties": {
+                "status": {"const": "ready"},
+                "warnings": {"type": "array", "items": {"type": "string"}},
+            },
+        },
     ),
     Endpoint("GET", "/metrics", metrics, "Metrics for Prometheus.", returns="text/plain"),
 )

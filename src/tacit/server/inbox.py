@@ -1,27 +1,24 @@
 """Where reports land: a keyed store that commits for many requests at once.
 
 It decides what is new, what came again, and what differs. A status is returned after the commit that holds it is on
-disk, and never before.
+disk, and never before. Reports leave it only after their digests are checked.
 """
 
 from __future__ import annotations
 
-import hashlib
 import queue
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tacit.errors import InternalError, OverloadedError
-from tacit.failures import REMEDIES, outage
+from tacit.failures import outage
 from tacit.server.judge import Person, Report
-from tacit.server.shelf import DIGEST_BYTES, Identity, Pending, Row, Shelf
-from tacit.server.shelf_sqlite import SqliteShelf
-from tacit.server.tombstones import Tombstones
+from tacit.server.records import Records
+from tacit.server.shelf import Identity, Row, content_digest, digest_of
 
 __all__ = ["Inbox", "Status"]
 
@@ -33,11 +30,8 @@ GROUP = 200
 WAITING_REQUESTS, WAITING_REPORTS = 2_000, 10_000
 """What may wait, half a second's work or so; more is turned away."""
 
-DROPPED_AT_ONCE = 5_000
-"""Contents that one transaction drops, so that nobody's reports wait for long."""
-
-PAUSE = 0.001
-"""Seconds between chores, in which others get the store: whoever asks for a lock first need not get it."""
+MOST_BEHIND = 200_000
+"""Reports that may wait for the analytical database; more are turned away, so that questions wait for seconds only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,57 +60,36 @@ class _Judged:
     kinds: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
-class Inbox:
+class Inbox(Records):
     """One store, one writer.
 
     Parameters
     ----------
     path : Path
-        A file of SQLite; the key of tombstones is beside it.
+        A file of SQLite.
     store : str
         The address of a PostgreSQL database to use instead of that file.
     """
 
     def __init__(self, path: Path, store: str = "") -> None:
-        self._tombstones = Tombstones(path.with_name("tombstones.key"))
-        self._shelf = _shelf(path, store, self._tombstones)
+        super().__init__(path, store)
         self._requests: queue.Queue[_Request | None] = queue.Queue(maxsize=WAITING_REQUESTS)
-        self._lock = threading.Lock()  # between the writer thread and everything else that writes
-        self._places = self._read_places()
-        self._kinds = self._shelf.kinds()
-        self._known, self._pending = self._shelf.counts()
         self._waiting, self._counting = 0, threading.Lock()
         self._thread = threading.Thread(target=self._serve, name="inbox", daemon=True)
         self._thread.start()
 
-    def add_collection(self, collection: str, services: Mapping[str, int], round_: str) -> None:
-        """Make places for services, given with the reports of each person; one has one collection of a round."""
-        new = [service for service in services if (collection, service) not in self._places]
-        if max(services.values()) > 1:
-            with self._lock, self._transaction():
-                self._shelf.expect_parts()
-        if new:
-            with self._lock, self._transaction():
-                for service in new:
-                    self._shelf.add_place(collection, service, round_)
-            self._places = self._read_places()
-
-    def _read_places(self) -> dict[tuple[str, str], tuple[int, tuple[int, ...]]]:
-        """Return the number of each place, and those of its round in other tiers."""
-        places = self._shelf.places()
-        return {
-            (one.collection, one.service): (
-                one.number,
-                tuple(p.number for p in places if p.round == one.round and p.collection != one.collection),
-            )
-            for one in places
-        }
-
     def check_room(self) -> None:
-        """Turn somebody away if more waits than can be stored soon."""
+        """Turn somebody away if more waits than can be stored, or moved to the analytical database, soon."""
         if self._waiting >= WAITING_REPORTS or self._requests.full():
             message = "Too many reports are waiting. Try again in a moment."
             raise OverloadedError(message)
+        if self.behind >= MOST_BEHIND:
+            message = "The analytical database is too far behind. Try again in some seconds."
+            raise OverloadedError(message, retry_after=5)
+
+    def is_alive(self) -> bool:
+        """Tell whether the thread that stores reports runs."""
+        return self._thread.is_alive()
 
     def put(self, collection: str, reports: Sequence[Report]) -> Future[list[Status]]:
         """Store reports that a judge has passed; the statuses come once they are on disk."""
@@ -159,6 +132,7 @@ class Inbox:
                         self._shelf.insert(judged.rows)
                 self._kinds |= judged.kinds
                 self._known, self._pending = self._known + len(judged.rows), self._pending + len(judged.rows)
+                self._stored += len(judged.rows)
         except OverloadedError as failure:
             for request in group:
                 request.answer.set_exception(failure)
@@ -172,18 +146,6 @@ class Inbox:
         for request, statuses in zip(group, found, strict=True):
             request.answer.set_result(statuses)
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Write everything inside, or nothing."""
-        try:
-            with self._shelf.transaction():
-                yield
-        except self._shelf.failures as cause:
-            code = self._shelf.code_of(cause)
-            remedy = REMEDIES.get(code, "Try again in a moment.")
-            message = f"Reports cannot be stored ({type(cause).__name__}). {remedy} Nothing was lost."
-            raise OverloadedError(message, code=code) from None
-
     def _judge(self, group: Sequence[_Request], judged: _Judged) -> list[list[Status]]:
         """Return the status of each report; note the rows of those that are new, and the kinds they bring."""
         asked = [[self._asked(request.collection, report) for report in request.reports] for request in group]
@@ -193,11 +155,13 @@ class Inbox:
         judged.reported = self._shelf.reported({(tier, one.report.person) for one in every for tier in one.tiers})
 
         def status(one: _Asked) -> Status:
-            identity, digest, person = one.identity, _digest(one.report.content), one.report.person
+            identity, person = one.identity, one.report.person
+            digest = digest_of(identity, one.report.content)
             if (one.collection, person) in forgotten:
                 return "forgotten"
             if identity in judged.known:
-                return "again" if judged.known[identity] == digest else "report-differs"
+                same = judged.known[identity] in (digest, content_digest(one.report.content))
+                return "again" if same else "report-differs"
             if one.tiers and any((tier, person) in judged.reported for tier in one.tiers):
                 return "wrong-tier"
             if one.report.kinds and not self._fits(identity.place, one.report.kinds, judged.kinds):
@@ -230,74 +194,8 @@ class Inbox:
         fresh |= {column: kind for column, kind in having.items() if column not in self._kinds}
         return True
 
-    def kinds(self, collection: str, service: str, count: int) -> list[str | None]:
-        """Return the kinds of a service's public columns; of one without a value yet, None."""
-        place = self._places[collection, service][0]
-        return [self._kinds.get((place, number)) for number in range(count)]
-
-    def last_pending(self, collection: str, service: str) -> int:
-        """Return the number of the newest report of a service that is pending, or 0."""
-        return self._shelf.last_pending(self._places[collection, service][0])
-
-    def pending(self, collection: str, service: str, sends: int, people: int) -> Pending:
-        """Return reports of a service that are not in the analytical database yet, of people whose slots are all there.
-
-        A person's reports belong together; who has sent a part of them waits, and keeps nobody else waiting.
-        """
-        return self._shelf.pending(self._places[collection, service][0], sends, people)
-
-    def settled(self, collection: str, service: str) -> int:
-        """Return how many reports of a service have left the inbox."""
-        return self._shelf.settled(self._places[collection, service][0])
-
-    def moved(self, numbers: Sequence[int]) -> None:
-        """Drop contents that are in the analytical database now."""
-        for start in range(0, len(numbers), DROPPED_AT_ONCE):
-            some = numbers[start : start + DROPPED_AT_ONCE]
-            with self._lock:
-                with self._transaction():
-                    self._shelf.drop(some)
-                self._pending -= len(some)
-
-    def tidy(self, stopped: threading.Event) -> None:
-        """Do the store's chores, until told to stop, and let others at it in between."""
-        for chore in self._shelf.chores():
-            with self._lock:
-                chore()
-            if stopped.wait(PAUSE):
-                return
-
-    def forget(self, collection: str, person: Person) -> int:
-        """Delete a person's reports of a collection and refuse later ones; return how many there were."""
-        places = [number for (owner, _), (number, _) in self._places.items() if owner == collection]
-        with self._lock:
-            with self._transaction():
-                known, pending = self._shelf.forget(collection, self.tombstone(collection, person), places, person)
-            self._known, self._pending = self._known - known, self._pending - pending
-        return known
-
-    def tombstone(self, collection: str, person: Person) -> bytes:
-        """Return the trace that a deleted person leaves."""
-        return self._tombstones.of(collection, person)
-
-    def counts(self) -> dict[str, int]:
-        """Return how many reports are known, and how many are pending, without asking the store."""
-        return {"known": self._known, "pending": self._pending}
-
     def close(self) -> None:
         """Store what waits, answer it, and close the store."""
         self._requests.put(None)
         self._thread.join()
         self._shelf.close()
-
-
-def _shelf(path: Path, store: str, tombstones: Tombstones) -> Shelf:
-    if not store:
-        return SqliteShelf(path, tombstones)
-    from tacit.server.shelf_postgres import PostgresShelf
-
-    return PostgresShelf(store)
-
-
-def _digest(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest()

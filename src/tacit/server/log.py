@@ -37,6 +37,8 @@ class Log:
         path.chmod(0o600)
         self._file.execute("PRAGMA journal_mode = WAL")
         self._file.execute("PRAGMA synchronous = FULL")
+        self._path, found = path, path.stat()
+        self._place = (found.st_dev, found.st_ino)
         self._file.execute("CREATE TABLE IF NOT EXISTS log (number INTEGER PRIMARY KEY, hash TEXT, line TEXT)")
         prove_writable(self._file)
 
@@ -45,12 +47,26 @@ class Log:
         time = self._clock().isoformat(timespec="seconds")
         try:
             with self._lock:
+                self._check_place()
                 self._add(event, time, details)
-        except (sqlite3.Error, MemoryError) as cause:
+        except (sqlite3.Error, OSError, MemoryError) as cause:
             problem = outage("The log cannot be written, so nothing was done", cause)
             if problem is None:
                 raise
             raise problem from None
+
+    def probe(self) -> None:
+        """Write something, and raise if that fails."""
+        with self._lock:
+            self._check_place()
+            [(number,)] = self._file.execute("PRAGMA user_version").fetchall()
+            self._file.execute(f"PRAGMA user_version = {(number + 1) % 2**31}")
+
+    def _check_place(self) -> None:
+        """Raise if the file was deleted or replaced: what is written to it would be gone after a restart."""
+        found = self._path.stat()
+        if (found.st_dev, found.st_ino) != self._place:
+            raise FileNotFoundError
 
     def _add(self, event: str, time: str, details: dict[str, Any]) -> None:
         with transaction(self._file):

@@ -38,6 +38,9 @@ STATUS = {
     "internal": 500,
     "too-slow": 503,
     "no-store": 503,
+    "inbox-missing": 503,
+    "store-in-use": 503,
+    "unreadable-database": 503,
     "disk-full": 507,
 }
 """Statuses of errors; of others, those that are about access are 403, about room 503, and the rest 400."""
@@ -49,14 +52,14 @@ _SAID: dict[str, float] = {}
 """When an outage was last logged, by its code."""
 
 
-def as_problem(request: Request, failure: Exception) -> Response:
-    """Return whatever went wrong as a problem."""
+def as_problem(request: Request, failure: Exception, status: int | None = None) -> Response:
+    """Return whatever went wrong as a problem, with the status of its code or a given one."""
     if isinstance(failure, HTTPException):
         return _of_routing(request, failure)
     if not isinstance(failure, TacitError):
         failure = outage("This cannot be answered now", failure) or _ours(failure)
     fallback = 403 if isinstance(failure, AccessError) else 503 if isinstance(failure, OverloadedError) else 400
-    status = STATUS.get(failure.code, fallback)
+    status = status or STATUS.get(failure.code, fallback)
     more: dict[str, Any] = {}
     if isinstance(failure, QueryError) and failure.span is not None:
         more["span"] = list(failure.span)

@@ -1,18 +1,20 @@
 """Where an inbox keeps its rows: one narrow protocol, which a file of SQLite and a PostgreSQL database fill.
 
-There is one short row for every report ever stored: its identity, with a digest of its content. The content itself is
-pending until it is in the analytical database. What is written inside a transaction is on disk when it ends.
+The inbox is the source of truth: it keeps the content of every report with a digest, so that the analytical database
+can be rebuilt from it at any time, and what a disk has altered is noticed. A report is pending until it is in the
+analytical database. What is written inside a transaction is on disk when it ends.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from tacit.server.judge import Person
+from tacit.server.judge import Person, stored_key
 
-__all__ = ["DIGEST_BYTES", "Identity", "Pending", "Place", "Row", "Shelf"]
+__all__ = ["DIGEST_BYTES", "Identity", "Pending", "Place", "Row", "Shelf", "Sizes", "content_digest", "digest_of"]
 
 DIGEST_BYTES = 12
 
@@ -52,12 +54,53 @@ class Pending(NamedTuple):
     numbers: Sequence[int] = ()
     people: Sequence[Person] = ()
     slots: Sequence[int] = ()
-    contents: Sequence[tuple[list[int], list[Any]]] = ()
-    """Codes and public values of each."""
+    digests: Sequence[bytes] = ()
+    contents: Sequence[bytes] = ()
+    """Codes and public values of each, as JSON."""
 
     def __repr__(self) -> str:
         """Say how many there are, and nothing of them."""
         return f"Pending({len(self.numbers)} reports)"
+
+
+class Sizes(NamedTuple):
+    """Reports of one place."""
+
+    known: int = 0
+    """Acknowledged and not deleted."""
+
+    pending: int = 0
+    """Of these, not in the analytical database yet."""
+
+    damaged: int = 0
+    """Of these, altered by the disk, and never counted."""
+
+    lost: int = 0
+    """Of these, lost with an analytical database: their contents are not in the inbox."""
+
+    bulk: int = 0
+    """Not sent by people, but loaded in bulk."""
+
+    @property
+    def acknowledged(self) -> int:
+        """Reports that a complete answer counts."""
+        return self.known + self.bulk
+
+    @property
+    def settled(self) -> int:
+        """Reports that came through the inbox and must be in the analytical database."""
+        return self.known - self.pending - self.damaged - self.lost
+
+
+def digest_of(identity: Identity, content: bytes) -> bytes:
+    """Return the digest of a stored report: of its identity and its content, so that no part of a row can change."""
+    head = f"{identity.place} {identity.slot} {stored_key(identity.person)}\0"
+    return hashlib.blake2b(head.encode() + content, digest_size=DIGEST_BYTES).digest()
+
+
+def content_digest(content: bytes) -> bytes:
+    """Return the digest of a content alone, which stores before version 4 kept."""
+    return hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest()
 
 
 class Shelf(Protocol):
@@ -65,6 +108,9 @@ class Shelf(Protocol):
 
     failures: tuple[type[Exception], ...]
     """What it raises when it cannot store."""
+
+    reopened: bool
+    """Whether it was opened anew since this was last set to False, so that what was read before may be out of date."""
 
     any_forgotten: bool
     """Whether there is any tombstone, so that most stores need not look for them."""
@@ -108,20 +154,53 @@ class Shelf(Protocol):
     def pending(self, place: int, sends: int, people: int) -> Pending:
         """Return reports of people whose slots are all there, of at most so many people, oldest first."""
 
-    def settled(self, place: int) -> int:
-        """Return how many reports of a place are known and not pending."""
+    def sizes(self) -> dict[int, Sizes]:
+        """Return how many reports there are, by place."""
 
-    def drop(self, numbers: Sequence[int]) -> None:
-        """Drop contents that are in the analytical database now."""
+    def drop(self, place: int, numbers: Sequence[int]) -> None:
+        """Take reports that are in the analytical database now from those that are pending."""
+
+    def set_aside(self, place: int, numbers: Sequence[int]) -> None:
+        """Take damaged reports from those that are pending; they are never counted."""
+
+    def refill(self, after: int, most: int) -> int:
+        """Make reports pending again, at most so many numbers after one; return the last number, or 0 at the end."""
+
+    def lacks_contents(self) -> bool:
+        """Tell whether there are reports without a content, of an earlier version."""
+
+    def count_lost(self) -> None:
+        """Note which reports a lost analytical database has taken along: those without a content, and all in bulk."""
+
+    def add_bulk(self, place: int, reports: int) -> None:
+        """Note reports that were loaded in bulk."""
+
+    def state(self, name: str) -> str | None:
+        """Return something that the store remembers, or None."""
+
+    def remember(self, name: str, value: str) -> None:
+        """Remember something."""
+
+    def contracts(self) -> dict[str, str]:
+        """Return the texts of all contracts, by the ids of their collections, in the order of publication."""
+
+    def add_contract(self, name: str, text: str) -> None:
+        """Keep a contract, without which reports cannot be read."""
 
     def chores(self) -> Iterator[Callable[[], object]]:
         """Yield what to do now and then while nobody writes, a little at a time."""
 
-    def forget(self, collection: str, tombstone: bytes, places: Sequence[int], person: Person) -> tuple[int, int]:
-        """Delete a person and leave a tombstone; return how many reports were known, and how many pending."""
+    def forget(self, collection: str, tombstone: bytes, places: Sequence[int], person: Person) -> int:
+        """Delete a person, leave a tombstone, and note a deletion to do; return how many reports were known."""
 
-    def counts(self) -> tuple[int, int]:
-        """Return how many reports are known, and how many pending."""
+    def deletions(self) -> list[tuple[str, Person]]:
+        """Return the deletions, by collection, that the analytical database may not have done yet."""
+
+    def deleted(self, collection: str, person: Person) -> None:
+        """Note that the analytical database has done a deletion."""
+
+    def check(self) -> None:
+        """Raise if the store is not the one that was opened, or belongs to somebody else by now."""
 
     def close(self) -> None:
         """Let go."""

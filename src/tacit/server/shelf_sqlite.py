@@ -1,8 +1,10 @@
 """An inbox in one file of SQLite: keyed, synced at every commit, read beside the writer.
 
-``known`` has a row for every report, in the order of people. Those of one second are all over it, so that each would
-change a page of its own, which is written twice. New rows are therefore appended to ``fresh``, which is also kept in
-memory, and sorted in when they are many: then a page takes several, and nobody waits for it.
+``reports`` holds every report in the order of arrival; ``waiting`` lists those that are not in the analytical database
+yet. ``known`` has a short row for every report in the order of people, with the number of the report. Reports of one
+second are all over it, so that each would change a page of its own, which is written twice. The newest ones are
+therefore indexed in memory, and inserted into ``known`` when they are many: then a page takes several, and no request
+waits for it.
 """
 
 from __future__ import annotations
@@ -19,10 +21,10 @@ from typing import Any
 
 from tacit.failures import failure_code
 from tacit.server.fresh import Fresh
-from tacit.server.judge import Person
+from tacit.server.judge import Person, person_of, stored_key
 from tacit.server.room import has_room
-from tacit.server.shelf import Identity, Pending, Place, Row
-from tacit.server.tombstones import Tombstones
+from tacit.server.shelf import Identity, Pending, Place, Row, Sizes
+from tacit.server.tombstones import KEY_FILE
 from tacit.server.versions import migrate
 from tacit.transactions import prove_writable, transaction
 
@@ -35,8 +37,8 @@ PAGES_IN_JOURNAL = 200_000
 FRESH, PARTS = 200_000, 5
 """Reports that are sorted in together, at about 300 bytes of memory each; more parts of them if more are waiting."""
 
-SORTED_AT_ONCE, DROPPED_AT_ONCE = 1_000, 10_000
-"""Fresh reports that one transaction sorts in, or drops, so that nobody's wait for long."""
+SORTED_AT_ONCE = 1_000
+"""Recent reports that one transaction inserts into `known`, so that no request waits for long."""
 
 SORTING_BYTES = 64 << 20
 """What the journal may take meanwhile; with less room on the disk, reports stay fresh."""
@@ -44,25 +46,13 @@ SORTING_BYTES = 64 << 20
 SYNCED_AT_ONCE = 10
 """Such transactions until the file is synced: what is synced at once keeps everybody's commits waiting."""
 
+COLUMNS = "place, person, slot, digest, content"
+
 CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
 
 AT_ONCE = 100
 """Reports that one statement looks for or stores: Python's lock changes hands at every step of a statement, and may be
 kept by another thread for a while, so statements have few steps."""
-
-TABLES = """
-CREATE TABLE IF NOT EXISTS places (place INTEGER PRIMARY KEY, collection TEXT, service TEXT, round TEXT,
-  UNIQUE (collection, service));
-CREATE TABLE IF NOT EXISTS known (place INTEGER, person, slot INTEGER, digest BLOB,
-  PRIMARY KEY (place, person, slot)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS pending (number INTEGER PRIMARY KEY AUTOINCREMENT, place INTEGER, person, slot INTEGER,
-  content BLOB);
-CREATE TABLE IF NOT EXISTS fresh (number INTEGER PRIMARY KEY AUTOINCREMENT, place INTEGER, person, slot INTEGER,
-  digest BLOB);
-CREATE TABLE IF NOT EXISTS kinds (place INTEGER, number INTEGER, kind TEXT, PRIMARY KEY (place, number));
-CREATE TABLE IF NOT EXISTS forgotten (collection TEXT, digest BLOB, PRIMARY KEY (collection, digest)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS sizes (place INTEGER PRIMARY KEY, known INTEGER);
-"""
 
 
 class SqliteShelf:
@@ -70,18 +60,35 @@ class SqliteShelf:
 
     failures: tuple[type[Exception], ...] = (sqlite3.Error, OSError)
 
-    def __init__(self, path: Path, tombstones: Tombstones) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
         self._writer = self._open()
-        self._writer.executescript(TABLES)
-        migrate(self._writer, tombstones)
+        migrate(self._writer, path.with_name(KEY_FILE))
         prove_writable(self._writer)
         self._reader, self._keeper = self._open(), self._open()
+        self._files = self._identity()
+        self.reopened = False
         self._fresh, self._when_committed = Fresh(FRESH), list[Callable[[], None]]()
-        stored = self._writer.execute("SELECT number, place, person, slot, digest FROM fresh ORDER BY number")
+        recent = "SELECT number, place, person, slot, digest FROM reports WHERE number > ? ORDER BY number"
+        stored = self._writer.execute(recent, [self._sorted_to])
         while some := stored.fetchmany(FRESH):
             self._fresh.add([(Identity(*identity), digest) for _, *identity, digest in some], some[-1][0])
         self.any_forgotten = self._writer.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone() is not None
+
+    @property
+    def _sorted_to(self) -> int:
+        """The number up to which all reports are in `known`."""
+        return int(self.state("sorted-to") or 0)
+
+    def _identity(self) -> list[tuple[int, int]]:
+        """Return which files these are: somebody may delete or replace them while they are open."""
+        files = [self._path.with_name(self._path.name + end).stat() for end in ("", "-wal")]
+        return [(file.st_dev, file.st_ino) for file in files]
+
+    def check(self) -> None:
+        """Raise if the file was deleted or replaced: what is written to it would be gone after a restart."""
+        if self._identity() != self._files:
+            raise FileNotFoundError(errno.ENOENT, "the inbox was replaced")
 
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
@@ -93,12 +100,13 @@ class SqliteShelf:
         return connection
 
     def code_of(self, failure: Exception) -> str:
-        """Return the stable code of a failure; one that is not about disk, file or memory is ours."""
-        return failure_code(failure) or "internal"
+        """Return the stable code of a failure."""
+        return failure_code(failure) or "no-store"
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Write everything inside, or nothing."""
+        self.check()
         try:
             with transaction(self._writer):
                 yield
@@ -118,7 +126,7 @@ class SqliteShelf:
 
     def expect_parts(self) -> None:
         """Keep people who send several reports each in an index, by which those with all of them are found."""
-        self._writer.execute("CREATE INDEX IF NOT EXISTS whole ON pending (place, person)")
+        self._writer.execute("CREATE INDEX IF NOT EXISTS whole ON waiting (place, person)")
 
     def kinds(self) -> dict[tuple[int, int], str]:
         """Return the kinds of public columns, by place and number."""
@@ -156,55 +164,108 @@ class SqliteShelf:
         if not has_room(self._path.parent):
             raise OSError(errno.ENOSPC, "")
         last = 0
-        for values, members in _some([(*row.identity, row.digest) for row in rows]):
-            stored = self._writer.execute(f"INSERT INTO fresh (place, person, slot, digest) {values}", members)
+        for values, members in _some([(*row.identity, row.digest, row.content) for row in rows]):
+            stored = self._writer.execute(f"INSERT INTO reports ({COLUMNS}) {values}", members)
             last = stored.lastrowid or last
-        for values, members in _some([(*row.identity, row.content) for row in rows]):
-            self._writer.execute(f"INSERT INTO pending (place, person, slot, content) {values}", members)
+        first = last - len(rows)
+        self._writer.execute("INSERT INTO waiting SELECT number, place, person FROM reports WHERE number > ?", [first])
         for place, more in Counter(row.identity.place for row in rows).items():
-            self._resize(place, more)
+            self._resize(place, known=more)
         noted = [(row.identity, row.digest) for row in rows]
         self._when_committed.append(partial(self._fresh.add, noted, last))
 
-    def _resize(self, place: int, more: int) -> None:
-        resize = "INSERT INTO sizes VALUES (?, ?) ON CONFLICT (place) DO UPDATE SET known = known + excluded.known"
-        self._writer.execute(resize, (place, more))
+    def _resize(self, place: int, *, known: int = 0, damaged: int = 0, lost: int = 0, bulk: int = 0) -> None:
+        names = ("known", "damaged", "lost", "bulk")
+        more = ", ".join(f"{name} = {name} + excluded.{name}" for name in names)
+        resize = f"INSERT INTO sizes VALUES (?, ?, ?, ?, ?) ON CONFLICT (place) DO UPDATE SET {more}"  # noqa: S608
+        self._writer.execute(resize, (place, known, damaged, lost, bulk))
+
+    def add_bulk(self, place: int, reports: int) -> None:
+        """Note reports that were loaded in bulk."""
+        self._resize(place, bulk=reports)
 
     def last_pending(self, place: int) -> int:
         """Return the number of the newest report of a place that is pending, or 0."""
-        query = "SELECT number FROM pending WHERE place = ? ORDER BY number DESC LIMIT 1"
+        query = "SELECT number FROM waiting WHERE place = ? ORDER BY number DESC LIMIT 1"
         row = self._reader.execute(query, [place]).fetchone()
         return int(row[0]) if row else 0
 
     def pending(self, place: int, sends: int, people: int) -> Pending:
         """Return reports of people whose slots are all there, of at most so many people, oldest first.
 
-        They come as one text, which is one step of the statement.
+        They come as one text, which is one step of the statement; in hexadecimal, because a disk may have altered them.
         """
-        whole = "SELECT person FROM pending WHERE place = ? GROUP BY person HAVING count(*) = ? ORDER BY min(number)"
+        whole = "SELECT person FROM waiting WHERE place = ? GROUP BY person HAVING count(*) = ? ORDER BY min(number)"
         chosen, given = f"AND person IN ({whole} LIMIT ?) ORDER BY number", [place, place, sends, people]
         if sends == 1:
             chosen, given = "ORDER BY number LIMIT ?", [place, people]
+        row = "number, hex(r.person), typeof(r.person) = 'integer', CAST(slot AS INTEGER), hex(digest), hex(content)"
         query = (
-            "SELECT json_group_array(json_array(number, person, slot, json(CAST(content AS TEXT)))) "  # noqa: S608
-            f"FROM (SELECT * FROM pending WHERE place = ? {chosen})"
+            f"SELECT json_group_array(json_array({row})) FROM "  # noqa: S608
+            f"(SELECT number FROM waiting WHERE place = ? {chosen}) CROSS JOIN reports r USING (number)"
         )
         [text] = self._reader.execute(query, given).fetchone()
-        return Pending(*zip(*json.loads(text), strict=True))
+        rows = json.loads(text)
+        if not rows:
+            return Pending()
+        numbers, keys, whole_numbers, slots, digests, contents = zip(*rows, strict=True)
+        people_found = [_person(key, is_number) for key, is_number in zip(keys, whole_numbers, strict=True)]
+        return Pending(numbers, people_found, slots, [*map(bytes.fromhex, digests)], [*map(bytes.fromhex, contents)])
 
-    def settled(self, place: int) -> int:
-        """Return how many reports of a place are known and not pending."""
-        query = (
-            "SELECT coalesce((SELECT known FROM sizes WHERE place = ?), 0) - "
-            "(SELECT count(*) FROM pending WHERE place = ?)"
-        )
-        row = self._reader.execute(query, (place, place)).fetchone()
-        return int(row[0])
+    def sizes(self) -> dict[int, Sizes]:
+        """Return how many reports there are, by place."""
+        waiting = dict(self._reader.execute("SELECT place, count(*) FROM waiting GROUP BY place").fetchall())
+        stored = self._reader.execute("SELECT place, known, damaged, lost, bulk FROM sizes").fetchall()
+        return {place: Sizes(known, waiting.get(place, 0), *more) for place, known, *more in stored}
 
-    def drop(self, numbers: Sequence[int]) -> None:
-        """Drop contents that are in the analytical database now."""
+    def drop(self, place: int, numbers: Sequence[int]) -> None:
+        """Take reports that are in the analytical database now from those that are pending."""
+        del place  # numbers are of one place
         listed = "SELECT value FROM json_each(?)"
-        self._writer.execute(f"DELETE FROM pending WHERE number IN ({listed})", [json.dumps(numbers)])  # noqa: S608
+        self._writer.execute(f"DELETE FROM waiting WHERE number IN ({listed})", [json.dumps(numbers)])  # noqa: S608
+
+    def set_aside(self, place: int, numbers: Sequence[int]) -> None:
+        """Take damaged reports from those that are pending; they are never counted."""
+        self.drop(place, numbers)
+        listed = json.dumps(numbers)
+        added = self._writer.execute("INSERT OR IGNORE INTO damaged SELECT value FROM json_each(?)", [listed]).rowcount
+        self._resize(place, damaged=added)
+
+    def refill(self, after: int, most: int) -> int:
+        """Make reports pending again, at most so many numbers after one; return the last number, or 0 at the end."""
+        [last] = self._writer.execute("SELECT max(number) FROM reports").fetchone()
+        if last is None or after >= last:
+            return 0
+        sound = "number NOT IN (SELECT number FROM damaged)"
+        chosen = f"SELECT number, place, person FROM reports WHERE number > ? AND number <= ? AND {sound}"  # noqa: S608
+        self._writer.execute(f"INSERT OR IGNORE INTO waiting {chosen}", [after, after + most])
+        return after + most
+
+    def lacks_contents(self) -> bool:
+        """Tell whether there are reports without a content, of an earlier version."""
+        return self._writer.execute("SELECT 1 FROM known WHERE number IS NULL LIMIT 1").fetchone() is not None
+
+    def count_lost(self) -> None:
+        """Note which reports a lost analytical database has taken along: those without a content, and all in bulk."""
+        lost = "SELECT count(*) FROM known WHERE known.place = sizes.place AND number IS NULL"
+        self._writer.execute(f"UPDATE sizes SET lost = ({lost})")  # noqa: S608
+
+    def state(self, name: str) -> str | None:
+        """Return something that the store remembers, or None."""
+        row = self._writer.execute("SELECT value FROM state WHERE name = ?", [name]).fetchone()
+        return None if row is None else str(row[0])
+
+    def remember(self, name: str, value: str) -> None:
+        """Remember something."""
+        self._writer.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", [name, value])
+
+    def contracts(self) -> dict[str, str]:
+        """Return the texts of all contracts, by the ids of their collections, in the order of publication."""
+        return dict(self._writer.execute("SELECT id, contract FROM contracts ORDER BY rowid").fetchall())
+
+    def add_contract(self, name: str, text: str) -> None:
+        """Keep a contract, without which reports cannot be read."""
+        self._writer.execute("INSERT OR IGNORE INTO contracts VALUES (?, ?)", [name, text])
 
     def chores(self) -> Iterator[Callable[[], object]]:
         """Yield what to do while nobody writes, a little at a time; the rest is done in between.
@@ -214,16 +275,15 @@ class SqliteShelf:
         """
         parts, last = self._fresh.ripe(PARTS)
         if parts and has_room(self._path.parent, SORTING_BYTES):
-            ordered = "SELECT number FROM fresh WHERE number <= ? ORDER BY place, person, slot"
-            [text] = self._keeper.execute(f"SELECT json_group_array(number) FROM ({ordered})", [last]).fetchone()  # noqa: S608
+            ordered = "SELECT number FROM reports WHERE number > ? AND number <= ? ORDER BY place, person, slot"
+            collected = f"SELECT json_group_array(number) FROM ({ordered})"  # noqa: S608
+            [text] = self._keeper.execute(collected, [self._sorted_to, last]).fetchone()
             numbers = json.loads(text)
             for start in range(0, len(numbers), SORTED_AT_ONCE):
                 yield partial(self._sort_in, numbers[start : start + SORTED_AT_ONCE])
                 if start % (SORTED_AT_ONCE * SYNCED_AT_ONCE) == 0:
                     yield from self._bring_journal()
-            for some in range(last - len(numbers), last, DROPPED_AT_ONCE):
-                yield partial(self._drop_fresh, min(some + DROPPED_AT_ONCE, last))
-            yield partial(self._fresh.drop, parts)
+            yield partial(self._end_sorting, last, parts)
         yield from self._bring_journal()
 
     def _bring_journal(self) -> Iterator[Callable[[], object]]:
@@ -235,37 +295,51 @@ class SqliteShelf:
         """Sort fresh reports in; some may be already, if sorting did not come to its end the last time."""
         with self.transaction():
             self._writer.execute(
-                "INSERT OR IGNORE INTO known SELECT place, person, slot, digest "
-                "FROM json_each(?) CROSS JOIN fresh ON number = value",
+                "INSERT OR IGNORE INTO known SELECT place, person, slot, digest, number "
+                "FROM json_each(?) CROSS JOIN reports ON number = value",
                 [json.dumps(numbers)],
             )
 
-    def _drop_fresh(self, last: int) -> None:
+    def _end_sorting(self, last: int, parts: int) -> None:
         with self.transaction():
-            self._writer.execute("DELETE FROM fresh WHERE number <= ?", [last])
+            self.remember("sorted-to", str(last))
+        self._fresh.drop(parts)
 
-    def forget(self, collection: str, tombstone: bytes, places: Sequence[int], person: Person) -> tuple[int, int]:
-        """Delete a person and leave a tombstone; return how many reports were known, and how many pending."""
+    def forget(self, collection: str, tombstone: bytes, places: Sequence[int], person: Person) -> int:
+        """Delete a person, leave a tombstone, and note a deletion to do; return how many reports were known."""
         self._writer.execute("INSERT OR IGNORE INTO forgotten VALUES (?, ?)", (collection, tombstone))
+        self._writer.execute("INSERT OR IGNORE INTO deletions VALUES (?, ?)", (collection, stored_key(person)))
         self.any_forgotten = True
-        known = pending = 0
+        known = 0
         for place in places:
-            hers = "WHERE place = ? AND person = ?"
-            slots = f"SELECT slot FROM known {hers} UNION SELECT slot FROM fresh {hers}"  # noqa: S608
-            fewer = len(self._writer.execute(slots, (place, person) * 2).fetchall())
-            for table in ("known", "fresh"):
-                self._writer.execute(f"DELETE FROM {table} {hers}", (place, person))  # noqa: S608
+            hers, recent = "WHERE place = ? AND person = ?", "AND number > ?"
+            query = f"SELECT slot, number FROM known {hers} UNION SELECT slot, number FROM reports {hers} {recent}"  # noqa: S608
+            found = self._writer.execute(query, (place, person, place, person, self._sorted_to)).fetchall()
+            numbers = json.dumps([number for _, number in found if number is not None])
+            listed = "WHERE number IN (SELECT value FROM json_each(?))"
+            damaged = self._writer.execute(f"DELETE FROM damaged {listed}", [numbers]).rowcount  # noqa: S608
+            for table in ("reports", "waiting"):
+                self._writer.execute(f"DELETE FROM {table} {listed}", [numbers])  # noqa: S608
+            self._writer.execute(f"DELETE FROM known {hers}", (place, person))  # noqa: S608
             self._when_committed.append(partial(self._fresh.forget, place, person))
-            self._resize(place, -fewer)
+            without = sum(number is None for _, number in found)
+            [lost] = self._writer.execute(
+                "SELECT coalesce(sum(lost), 0) FROM sizes WHERE place = ?", [place]
+            ).fetchone()
+            fewer = len({slot for slot, _ in found})
+            self._resize(place, known=-fewer, damaged=-damaged, lost=-min(without, lost))
             known += fewer
-            pending += self._writer.execute(f"DELETE FROM pending {hers}", (place, person)).rowcount  # noqa: S608
-        return known, pending
+        return known
 
-    def counts(self) -> tuple[int, int]:
-        """Return how many reports are known, and how many pending."""
-        [known] = self._writer.execute("SELECT coalesce(sum(known), 0) FROM sizes").fetchone()
-        [pending] = self._writer.execute("SELECT count(*) FROM pending").fetchone()
-        return int(known), int(pending)
+    def deletions(self) -> list[tuple[str, Person]]:
+        """Return the deletions, by collection, that the analytical database may not have done yet."""
+        rows = self._writer.execute("SELECT collection, person FROM deletions").fetchall()
+        return [(collection, person_of(key)) for collection, key in rows]
+
+    def deleted(self, collection: str, person: Person) -> None:
+        """Note that the analytical database has done a deletion."""
+        done = "DELETE FROM deletions WHERE collection = ? AND person = ?"
+        self._writer.execute(done, (collection, stored_key(person)))
 
     def close(self) -> None:
         """Close the file."""
@@ -280,3 +354,12 @@ def _some(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Any]]]:
         some = rows[start : start + AT_ONCE]
         marks = f"({', '.join('?' * len(some[0]))})"
         yield f"VALUES {', '.join([marks] * len(some))}", [member for row in some for member in row]
+
+
+def _person(key: str, is_number: int) -> Person:
+    """Return a person of the hexadecimal text that the store makes of her."""
+    text = bytes.fromhex(key).decode(errors="replace")
+    try:
+        return int(text) if is_number else text
+    except ValueError:  # the disk has altered it, which the digest shows
+        return text

@@ -1,6 +1,7 @@
 """Traces of people who were deleted: keyed hashes, which say who it was only to whoever has the key and asks for her.
 
-The key is 32 random bytes in a file of its own, made once. Lists of tombstones, such as the log in published evidence,
+The key is 32 random bytes, made once. It lives in the store, beside the tombstones: with another key, people who were
+deleted would be strangers, and their reports stored again. Lists of tombstones, such as the log in published evidence,
 can be shown without it; where it is destroyed, no tombstone can ever be tied to anybody.
 """
 
@@ -11,18 +12,28 @@ import os
 import secrets
 from pathlib import Path
 
-__all__ = ["Tombstones"]
+from tacit.errors import EngineError
+
+__all__ = ["KEY_FILE", "Tombstones", "adopt_key"]
 
 KEY_BYTES = 32
+
+KEY_FILE = "tombstones.key"
+"""Where stores before version 4 kept the key."""
 
 
 class Tombstones:
     """Makes the tombstones of one store."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    @classmethod
+    def of_file(cls, path: Path) -> Tombstones:
+        """Return those of a store before version 4; one of version 1 gets a key."""
         if not path.exists():
             _write_once(path, secrets.token_bytes(KEY_BYTES))
-        self._key = path.read_bytes()
+        return cls(path.read_bytes())
 
     def of(self, collection: str, person: int | str) -> bytes:
         """Return the tombstone of a person in a collection."""
@@ -31,6 +42,19 @@ class Tombstones:
     def keyed(self, plain: bytes) -> bytes:
         """Return the keyed hash of a hash; stores of version 1 kept the inner one."""
         return hashlib.blake2b(plain, digest_size=16, key=self._key).digest()
+
+
+def adopt_key(path: Path, *, needed: bool) -> bytes:
+    """Return the key that an earlier version kept in a file, or a new one, unless there are tombstones already."""
+    if path.exists():
+        return path.read_bytes()
+    if needed:
+        message = (
+            f"The store holds tombstones, and {path.name} is missing: people who were deleted would be stored again. "
+            "Copy it from the folder that the collector used before."
+        )
+        raise EngineError(message, code="tombstone-key-missing")
+    return secrets.token_bytes(KEY_BYTES)
 
 
 def _plain(collection: str, person: int | str) -> bytes:

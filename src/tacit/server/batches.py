@@ -1,0 +1,53 @@
+"""Reports of an inbox as tables of the analytical database: what the encoder would have made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tacit.collection import Collection
+from tacit.contract import ServiceContract
+from tacit.engines.base import ROWS_BEFORE
+from tacit.server.judge import stored_key
+from tacit.server.records import Content
+from tacit.server.shelf import Pending
+
+__all__ = ["batch_of"]
+
+TYPES = {"text": pa.string(), "number": pa.float64(), "flag": pa.bool_()}
+
+
+def batch_of(
+    collection: Collection,
+    compiled: ServiceContract,
+    reports: Pending,
+    contents: Sequence[Content],
+    kinds: Sequence[str | None],
+    settled: int,
+) -> pa.Table:
+    """Return reports as the encoder would have made them.
+
+    The engine is told how many rows there must be before: those that have left the inbox, all of which are there. If
+    there are no others, what the inbox calls new is new there, too, and need not be looked for among all of them.
+    """
+    service, channels = compiled.service, len(compiled.channels)
+    rows = len(reports.numbers)
+    repeat = pa.array(np.repeat(np.arange(rows), channels))
+    columns: dict[str, Any] = {
+        service.key: pa.array([stored_key(person) for person in reports.people], pa.string()).take(repeat),
+        "slot": pa.array(reports.slots, pa.int16()).take(repeat),
+        "channel": pa.array(np.tile(np.arange(channels, dtype=np.int32), rows)),
+        "code": pa.array([code for codes, _ in contents for code in codes], pa.int64()),
+    }
+    for number, (attribute, kind) in enumerate(zip(service.public, kinds, strict=True)):
+        values = [
+            float(public[number]) if kind == "number" and public[number] is not None else public[number]
+            for _, public in contents
+        ]
+        columns[attribute.name] = pa.array(values, TYPES[kind or "text"]).take(repeat)
+    metadata = {"tacit.collection": collection.id, "tacit.service": service.name}
+    metadata |= {ROWS_BEFORE.decode(): str(channels * settled)}
+    return pa.table(columns).replace_schema_metadata(metadata)

@@ -1,0 +1,96 @@
+"""Whether a collector can store reports and answer questions now: both stores and the log are written and read.
+
+Liveness (`/healthz`) says that the process answers; restarting it is no remedy for a full disk or a database that is
+away. Readiness (`/readyz`) is for load balancers and for whoever is on call: it fails within seconds of a fault.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from tacit.errors import OverloadedError, TacitError
+from tacit.server.collector import Collector
+from tacit.server.room import has_room, is_scarce
+
+__all__ = ["Readiness"]
+
+PROBE_SECONDS = 3.0
+"""How long a store may take to be written and read."""
+
+VALID_SECONDS = 1.0
+"""How long a result is used again: anybody may ask, and every probe writes."""
+
+
+class Readiness:
+    """Probes a collector, at most once a second whoever asks."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+        self._threads = ThreadPoolExecutor(3, thread_name_prefix="probe")
+        self._running: dict[str, Future[None]] = {}
+        self._lock, self._at = asyncio.Lock(), float("-inf")
+        self._fault: TacitError | None = None
+
+    async def fault(self) -> TacitError | None:
+        """Return why the collector is not ready, or None if it is."""
+        async with self._lock:
+            if time.monotonic() - self._at > VALID_SECONDS:
+                probes = {
+                    "inbox": self._collector.inbox.probe,
+                    "analytical database": self._collector.mover.probe,
+                    "log": self._collector.log.probe,
+                }
+                found = await asyncio.gather(*(self._probed(name, probe) for name, probe in probes.items()))
+                self._fault = next((fault for fault in found if fault is not None), None) or self._standing()
+                self._at = time.monotonic()
+            return self._fault
+
+    async def _probed(self, name: str, probe: Callable[[], None]) -> TacitError | None:
+        """Return what goes wrong with one part; one that does not answer is not asked again until it does."""
+        running = self._running.get(name)
+        if running is None or running.done():
+            running = self._running[name] = self._threads.submit(probe)
+        try:
+            await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(running)), PROBE_SECONDS)
+        except TimeoutError:
+            message = f"The {name} did not answer within {PROBE_SECONDS:g} seconds."
+            return OverloadedError(message, code="no-store")
+        except OverloadedError as fault:
+            return fault
+        except Exception as cause:
+            message = f"The {name} cannot be written and read ({type(cause).__name__})."
+            return OverloadedError(message, code="no-store")
+        return None
+
+    def _standing(self) -> TacitError | None:
+        """Return a fault that no probe shows: of the last move, of a thread, or a disk that takes no reports."""
+        collector = self._collector
+        if not collector.is_running():
+            message = "A thread of the collector has ended. Restart it."
+            return OverloadedError(message, code="thread-ended")
+        if collector.mover.fault is not None:
+            return collector.mover.fault
+        if collector.mover.is_rebuilding:
+            message = "The analytical database is being rebuilt from the inbox. Reports are taken meanwhile."
+            return OverloadedError(message, code="rebuilding", retry_after=5)
+        if not collector.is_elsewhere and not has_room(collector.folder):
+            message = "The disk is nearly full, so no reports are taken. Make room."
+            return OverloadedError(message, code="disk-full", retry_after=5)
+        return None
+
+    def warnings(self) -> list[str]:
+        """Return what somebody should look at although the collector is ready."""
+        sizes = self._collector.inbox.sizes().values()
+        found = {
+            "little-room": is_scarce(self._collector.folder),
+            "damaged-reports": any(size.damaged for size in sizes),
+            "lost-reports": any(size.lost for size in sizes),
+        }
+        return [name for name, is_so in found.items() if is_so]
+
+    def close(self) -> None:
+        """Probe no more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
