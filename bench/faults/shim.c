@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { OPEN = 1, READ = 2, WRITE = 4, SYNC = 8, TRUNCATE = 16, RENAME = 32, UNLINK = 64 };
@@ -24,7 +25,8 @@ struct control {
   int32_t error;
   uint64_t first, times; /* the matching calls that fail: from first on, so many */
   uint64_t seen, fired;
-  char pattern[472];
+  int64_t clock; /* seconds that the wall clock is ahead */
+  char pattern[464];
 };
 
 static struct control *control;
@@ -162,6 +164,12 @@ ON_PATHS(RENAME, rename, (const char *from, const char *to), from, to, (from, to
 ON_PATHS(RENAME, link, (const char *from, const char *to), from, to, (from, to), const char *, const char *)
 ON_PATHS(UNLINK, unlink, (const char *path), path, NULL, (path), const char *)
 ON_PATHS(UNLINK, remove, (const char *path), path, NULL, (path), const char *)
+
+int clock_gettime(clockid_t clock, struct timespec *now) {
+  long failed = syscall(SYS_clock_gettime, clock, now);
+  if (!failed && clock == CLOCK_REALTIME && control) now->tv_sec += control->clock;
+  return failed;
+}
 
 int renameat(int a, const char *from, int b, const char *to) {
   REAL(int, renameat, int, const char *, int, const char *);

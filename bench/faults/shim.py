@@ -17,9 +17,10 @@ CALLS = {"open": 1, "read": 2, "write": 4, "sync": 8, "truncate": 16, "rename": 
 """Kinds of calls, as in shim.c: `write` includes pwrite, writev and fallocate; `sync` is fsync and fdatasync."""
 
 FOREVER = 2**62
-LAYOUT = struct.Struct("<IiQQQQ472s")
+LAYOUT = struct.Struct("<IiQQQQq464s")
+CLOCK = struct.Struct("<q")
 COUNTS = struct.Struct("<QQ")
-COUNTS_AT = 24
+COUNTS_AT, CLOCK_AT = 24, 40
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,17 @@ class Shim:
         self.disarm()
         number = getattr(errno, fault.error)
         pattern = fault.file.encode()
-        whole = LAYOUT.pack(CALLS[fault.call], number, fault.n, fault.times, 0, 0, pattern)
+        whole = LAYOUT.pack(CALLS[fault.call], number, fault.n, fault.times, 0, 0, 0, pattern)
         self._control[4:] = whole[4:]
         self._control[:4] = whole[:4]  # last, because it switches the rest on
 
     def disarm(self) -> None:
         """Let no more faults happen; the counts stay."""
         self._control[:4] = bytes(4)
+
+    def set_clock(self, seconds: int) -> None:
+        """Set the wall clock of the processes ahead, or back."""
+        CLOCK.pack_into(self._control, CLOCK_AT, seconds)
 
     @property
     def seen(self) -> int:

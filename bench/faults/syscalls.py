@@ -157,7 +157,7 @@ class Rounds:
     def _fail_while_running(self, cell: Cell, made: Round) -> None:
         assert self._collector is not None
         self._shim.arm(cell.fault(self._folder, made.n))
-        exports = "tmp*" in cell.file or cell.call == "open"
+        exports = "unfinished-*" in cell.file or cell.call == "open"
         if exports:
             self._note(made, self._collector.ask("/v1/export", {}).code)
         left, step = 4, 0
@@ -302,7 +302,7 @@ class Rehearsal:
     def _pattern(self, path: str) -> str:
         """Return a path below the folder, with what changes from run to run as a pattern."""
         own = path.removeprefix(f"{self._folder}/")
-        own = re.sub(r"/tmp[a-z0-9_]{8}\b", "/tmp*", own)
+        own = re.sub(r"(/(?:unfinished-|tmp|\.[a-z.]+\.))[a-z0-9_]{8}(?=/|$)", r"\1*", own)
         return re.sub(r"\.\d+$", ".*", own)
 
 

@@ -5,6 +5,7 @@ The whole of it, n = 1..200 on every file, takes hours: python -m bench.faults.r
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from bench.faults.collector import Zygote
+from bench.faults.collector import Collector, Zygote
 from bench.faults.deliveries import run_deliveries
 from bench.faults.kills import run_kills
+from bench.faults.people import People
 from bench.faults.shim import Shim, has_compiler
 from bench.faults.syscalls import Cell, Rounds
+from tacit.server.log import Log
 
 CELLS = {
     Cell("creating", "store/inbox.db", "write", "EIO", forever=False): (1,),
@@ -96,3 +99,29 @@ def test_disturbed_deliveries_store_every_record_once(tmp_path: Path) -> None:
         found = run_deliveries(tmp_path, zygote, rounds=2, seconds=60)
     assert found["records"] > 0
     assert found["lost"] == found["twice"] == found["rejected"] == found["unfinished"] == 0
+
+
+@needs_compiler
+def test_a_clock_that_jumps_changes_nothing(shim: Shim, zygote: Zygote, tmp_path: Path) -> None:
+    """Ten years ahead, back before 1970 and to now: reports are stored, questions answered, the log stays a chain."""
+    people = People()
+    collector = Collector(zygote, tmp_path, "--log", str(tmp_path / "requests.log"))
+    years = 365 * 86_400
+    try:
+        for jump in (0, 10 * years, -60 * years, 3_600, 0):
+            shim.set_clock(jump)
+            some = people.new(3)
+            people.note(some, collector.send(some))
+            answer = collector.count()
+            assert (answer.status, answer.count) == (200, len(people.acknowledged))
+            assert collector.ask("/healthz").status == 200
+        assert collector.forget(1).status == 200
+        assert len(people.acknowledged) == 15
+    finally:
+        shim.set_clock(0)
+        assert collector.end() == 0
+    times = [json.loads(line)["time"] for line in (tmp_path / "requests.log").read_text().splitlines()]
+    assert times != sorted(times), "the clock did jump"
+    log = Log(tmp_path / "store" / "log.db")
+    assert log.read().ok
+    log.close()
