@@ -205,7 +205,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         code, sentence = refused(tmp_path / "store", "--port", port, contract=contract_in(tmp_path))
-    assert code == "port-in-use"
+    assert code == "port-taken"
     assert port in sentence
     assert not (tmp_path / "store").exists(), "nothing was made"
 
@@ -213,7 +213,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "code"),
     [
-        (["--port", "70000"], "bad-address"),
+        (["--port", "70000"], "bad-option"),
         (["--host", "::1x", "--behind-proxy"], "bad-address"),
         (["--certificate", "missing.pem"], "bad-certificate"),
         (["--log", "missing/requests.log"], "unwritable-file"),

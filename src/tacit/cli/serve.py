@@ -31,6 +31,8 @@ SWITCH_SECONDS = 0.001
 """How long a busy thread keeps Python's lock from the others: SQLite lets go of it at every step, and reports would
 wait for it as often."""
 
+MAX_PORT = 65_535
+
 RESERVED_FILES = 64
 """Descriptors that connections leave to the store, its copies and the log: about 30 are open, an export adds ten."""
 
@@ -123,16 +125,19 @@ def _publish_and_serve(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens, or say why there is none."""
+    """Return a listening socket; a port that is taken or an address that is not of this machine is a usage error."""
+    if not 0 <= port <= MAX_PORT:
+        message = f"The port is {port}; ports are from 0 (any that is free) to {MAX_PORT}."
+        raise UsageError(message, code="bad-option")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port))
-    except (OSError, OverflowError) as cause:
-        taken = isinstance(cause, OSError) and cause.errno == errno.EADDRINUSE
-        code, remedy = (
-            ("port-in-use", "Choose another --port, or 0 for any") if taken else ("bad-address", "Choose others")
-        )
-        message = f"Nothing can listen on {host} port {port} ({type(cause).__name__}). {remedy}."
-        raise UsageError(message, code=code) from None
+        return socket.create_server((host, port), family=family)
+    except OSError as cause:
+        if cause.errno == errno.EADDRINUSE:
+            message = f"Port {port} is in use by another program. Choose another one, or 0 for any that is free."
+            raise UsageError(message, code="port-taken") from None
+        message = f"Nothing can listen on {host}, port {port}: {cause.strerror}. Check --host and --port."
+        raise UsageError(message, code="bad-address") from None
 
 
 def _most_connections() -> int | None:
