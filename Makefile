@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 FILES := src tests bench docs
 
-.PHONY: demo test hostile engines crashes bench lint docs lock clean
+.PHONY: demo test hostile engines crashes faults bench lint docs lock clean
 
 demo: .venv/run.done
 	@$(BIN)/tacit demo
@@ -21,6 +21,9 @@ engines: .venv/dev.done
 
 crashes: .venv/dev.done
 	TACIT_CRASH_ROUNDS=200 $(BIN)/python -m pytest -q tests/server/test_crashes.py
+
+faults: .venv/dev.done
+	$(BIN)/python -m bench.faults.run --minutes 60
 
 lint: .venv/dev.done
 	$(BIN)/ruff check $(FILES)

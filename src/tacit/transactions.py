@@ -6,7 +6,13 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["transaction"]
+__all__ = ["prove_writable", "transaction"]
+
+
+def prove_writable(file: sqlite3.Connection) -> None:
+    """Write to a file, or raise: SQLite also opens one that it may only read, and fails at the first change."""
+    [version] = file.execute("PRAGMA user_version").fetchone()
+    file.execute(f"PRAGMA user_version = {version}")
 
 
 @contextmanager

@@ -120,6 +120,7 @@ def test_the_journal_is_json_without_addresses_or_paths(tmp_path: Path) -> None:
         ("GET", "unknown", 404),
         ("POST", "/v1/collections/{id}/reports", 400),
     ]
+    assert [line.pop("code", "") for line in lines] == ["", "unknown-collection", "not-found", "bad-body"]
     for line in lines:
         assert set(line) == {"time", "level", "logger", "method", "route", "status", "milliseconds"}
     assert "127.0.0.1" not in log.read_text()

@@ -22,7 +22,7 @@ REPOSITORY = ROOT.parent.parent
 
 LAYERS: list[set[str]] = [
     {"errors"},
-    {"randomness", "privacy", "client", "chain", "beta", "rules", "transactions", "atomic"},
+    {"randomness", "privacy", "client", "chain", "beta", "rules", "transactions", "atomic", "failures"},
     {"attributes"},
     {"schema"},
     {"oracles", "layouts", "plain", "datasets"},

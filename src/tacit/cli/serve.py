@@ -9,6 +9,7 @@ import ipaddress
 import math
 import signal
 import socket
+import ssl
 import sys
 from pathlib import Path
 
@@ -21,17 +22,21 @@ from tacit.errors import UsageError
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.connections import Connection
-from tacit.server.journal import Requests, journal
+from tacit.server.journal import LogFile, journal, say
 from tacit.server.keys import Keys
+from tacit.server.metrics import file_limit
 from tacit.server.settings import EVERYBODY, Settings
 
 __all__ = ["configure", "is_loopback", "listen", "run", "serve_app"]
 
-MAX_PORT = 65_535
-
 SWITCH_SECONDS = 0.001
 """How long a busy thread keeps Python's lock from the others: SQLite lets go of it at every step, and reports would
 wait for it as often."""
+
+MAX_PORT = 65_535
+
+RESERVED_FILES = 64
+"""Descriptors that connections leave to the store, its copies and the log: about 30 are open, an export adds ten."""
 
 OBJECTS = 50_000
 """New objects until those that refer to each other are looked for: a few batches of reports."""
@@ -96,8 +101,26 @@ def run(options: argparse.Namespace) -> int:
     _check_options(options)
     folder = Path(options.folder)
     read = [Collection.from_file(path) for path in options.collections]  # before anything is made
+    Connection.most = _most_connections()
+    with journal(options.log) as file, listen(options.host, options.port) as listening:
+        _reopen_on_hangup(file)
+        _collect(options, folder, read, listening)
+    return 0
+
+
+def _collect(options: argparse.Namespace, folder: Path, read: list[Collection], listening: socket.socket) -> None:
+    """Open the store and serve it."""
     collector = Collector(folder, options.store)
-    keys = Keys(folder / "keys.json")
+    try:
+        _publish_and_serve(options, collector, read, listening)
+    finally:
+        collector.close()
+
+
+def _publish_and_serve(
+    options: argparse.Namespace, collector: Collector, read: list[Collection], listening: socket.socket
+) -> None:
+    keys = Keys(collector.folder / "keys.json")
     settings = Settings(
         tokens=frozenset(options.require_token),
         without_token=frozenset(options.allow_without_token),
@@ -107,26 +130,36 @@ def run(options: argparse.Namespace) -> int:
         question_seconds=options.question_seconds,
     )
     if (options.behind_proxy or not is_loopback(options.host)) and not keys.required:
-        collector.close()
         message = "Beyond this machine a collector needs keys. Make some first: tacit keys create."
         raise UsageError(message, code="no-keys")
-    try:
-        for collection in read:
-            collector.publish(collection)
-        if settings.without_token:
-            collector.log.add("tokens-waived", keys=sorted(settings.without_token))
-        with journal(options.log), listen(options.host, options.port) as listening:
-            host, port = listening.getsockname()[:2]
-            scheme = "https" if options.certificate else "http"
-            print(f"listening on {scheme}://{host}:{port}", flush=True)
-            for name in collector.collections:
-                print(f"collecting {name}", flush=True)
-            app = make_app(collector, keys, settings=settings)
-            app.add_middleware(Requests)
-            serve_app(app, listening, options.certificate, options.private_key)
-    finally:
-        collector.close()
-    return 0
+    for collection in read:
+        collector.publish(collection)
+    if settings.without_token:
+        collector.log.add("tokens-waived", keys=sorted(settings.without_token))
+    host, port = listening.getsockname()[:2]
+    scheme = "https" if options.certificate else "http"
+    say(f"listening on {scheme}://{host}:{port}")
+    for name in collector.collections:
+        say(f"collecting {name}")
+    app = make_app(collector, keys, settings=settings)
+    serve_app(app, listening, options.certificate, options.private_key)
+
+
+def _most_connections() -> int | None:
+    """Return how many connections leave enough descriptors for the store."""
+    limit = file_limit()
+    if limit is not None and limit < 2 * RESERVED_FILES:
+        message = (
+            f"This process may open {limit} files; a collector needs {2 * RESERVED_FILES}. Raise it: ulimit -n 1024."
+        )
+        raise UsageError(message, code="too-many-files")
+    return limit and limit - RESERVED_FILES
+
+
+def _reopen_on_hangup(file: LogFile | None) -> None:
+    """Let SIGHUP reopen the log file, and never end the process."""
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, lambda *_: file.reopen() if file else None)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -161,13 +194,18 @@ def serve_app(
         ws="none",
         server_header=False,
     )
+    server = uvicorn.Server(config)
+
+    def end(*_: object) -> None:
+        server.should_exit = True
+
     for how in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends by them, and raises them once more when it has
-        signal.signal(how, lambda *_: None)
+        signal.signal(how, end)
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.freeze()  # what is there now stays: looking at it again and again would keep reports waiting
     gc.set_threshold(OBJECTS)
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])
     finally:
         gc.unfreeze()
 
@@ -199,3 +237,17 @@ def _check_exposure(options: argparse.Namespace) -> None:
     if not is_loopback(options.host) and not options.certificate and not options.behind_proxy:
         message = "Beyond this machine give --certificate and --private-key, or --behind-proxy if a proxy does TLS."
         raise UsageError(message, code="no-tls")
+    if options.certificate:
+        _check_certificate(options.certificate, options.private_key)
+
+
+def _check_certificate(certificate: str, private_key: str | None) -> None:
+    """Refuse a certificate that cannot be used, before anything is opened."""
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, private_key, lambda: "")
+    except OSError as cause:
+        message = (
+            f"The certificate {certificate!r} and its key cannot be used ({type(cause).__name__}). "
+            "Both are PEM files that belong together, and the key has no password."
+        )
+        raise UsageError(message, code="bad-certificate") from None

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.errors import EngineError, ReportError
+from tacit.errors import EngineError, ReportError, TacitError
+from tacit.failures import outage
 from tacit.schema import Service
 
 __all__ = [
@@ -151,14 +152,18 @@ def is_long(rows: int, least: int) -> bool:
     return rows > 4 * max(least, 1_000)
 
 
-def unfit(cause: Exception) -> ReportError:
+def unfit(cause: Exception) -> TacitError:
     """Return the refusal of reports that do not fit the stored ones; the engine's own words may quote a key."""
+    if failed := outage("Reports cannot be stored", cause):
+        return failed
     problem = f"The reports do not fit the stored ones ({type(cause).__name__}). Keep their types as they were."
     return ReportError(problem, code="reports-do-not-fit")
 
 
 def unrunnable(cause: Exception) -> EngineError:
     """Return the refusal of a statement; the engine's own words may quote stored values."""
+    if failed := outage("The question cannot be answered now", cause):
+        return failed
     message = (
         f"The engine refused the question ({type(cause).__name__}). Compare and sum public columns by their own type: "
         "text with text, numbers with numbers."

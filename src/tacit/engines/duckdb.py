@@ -5,7 +5,9 @@ User text never reaches the engine: statements are built from the contract's nam
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,11 +22,15 @@ import pyarrow as pa
 from tacit.engines.base import Batch, Stamp, Upload, counted, is_long, rollup_of, uncounted, unfit, unrunnable
 from tacit.engines.deadline import interruptible
 from tacit.errors import EngineError
+from tacit.failures import REMEDIES, failure_code
 
 __all__ = ["DuckDB"]
 
 MAGIC, MAGIC_AT = b"DUCK", 8
 """What every DuckDB file contains, and where."""
+
+UNUSABLE = ("?",) if os.name == "nt" else ("?", "\\")
+"""In paths: DuckDB 2.0 puts its log elsewhere after the first, and takes the second for a slash."""
 
 
 class DuckDB:
@@ -35,6 +41,9 @@ class DuckDB:
     def __init__(self, path: str | Path | None = None, *, read_only: bool = False) -> None:
         self._door, self._idle = threading.Lock(), threading.Condition()
         self._busy: list[duckdb.DuckDBPyConnection] = []
+        if path is not None and any(mark in str(path) for mark in UNUSABLE):
+            message = f"The path {str(path)!r} holds one of {' '.join(UNUSABLE)}, which DuckDB reads as something else."
+            raise EngineError(f"{message} Choose another one.", code="bad-path")
         try:
             self._connection = _open(str(path) if path is not None else ":memory:", read_only=read_only)
             if not read_only:
@@ -42,11 +51,12 @@ class DuckDB:
         except duckdb.ConnectionException:
             message = "This program reads the file already, through tacit.dbapi or SQLAlchemy. Close that first."
             raise EngineError(message, code="open-to-read") from None
-        except duckdb.Error as cause:
-            if isinstance(cause, duckdb.IOException) and "lock" in str(cause):
-                message = "Another process has the file open. Ask the collector that runs, or stop it first."
-                raise EngineError(message, code="store-in-use") from None
-            message = f"The database cannot be opened ({type(cause).__name__}). Name a file of tacit, or a new one."
+        except (duckdb.Error, OSError) as cause:
+            named, code = Path(str(path)).name, failure_code(cause)
+            if code in ("store-in-use", "disk-full", "out-of-memory", "too-many-files", "read-only-store"):
+                message = f"{named!r} cannot be opened ({type(cause).__name__}). {REMEDIES[code]}"
+                raise EngineError(message, code=code) from None
+            message = f"{named!r} cannot be opened ({type(cause).__name__}). Name a file of tacit, or a new one."
             raise EngineError(message, code="unreadable-database") from None
 
     @contextmanager
@@ -288,6 +298,8 @@ def _open(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
             return duckdb.connect(path, read_only=True)
         except duckdb.ConnectionException:
             pass
+    elif path != ":memory:" and not Path(path).exists():
+        _create(Path(path))
     return duckdb.connect(path)
 
 
@@ -303,3 +315,11 @@ def _check_format(path: str) -> None:
     if problem:
         message = f"{Path(path).name!r} cannot be opened as a database. {problem} Name a file of tacit, or a new one."
         raise EngineError(message, code="unreadable-database")
+
+
+def _create(path: Path) -> None:
+    """Make a new file whole: one whose making was interrupted could never be opened again."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix="unfinished-") as folder:
+        made = Path(folder) / path.name
+        duckdb.connect(str(made)).close()
+        made.replace(path)

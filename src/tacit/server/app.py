@@ -20,6 +20,7 @@ from tacit.server.demo import DEMO, EXACT, Demo
 from tacit.server.endpoints import Call, Endpoint, Server
 from tacit.server.health import HEALTH
 from tacit.server.keys import Keys
+from tacit.server.metrics import ROUTE, Requests
 from tacit.server.openapi import described
 from tacit.server.operations import OPERATIONS
 from tacit.server.problems import as_problem
@@ -69,11 +70,13 @@ def make_app(collector: Collector, keys: Keys, demo: Demo | None = None, setting
     app.add_exception_handler(HTTPException, as_problem)
     app.add_middleware(Turnstile, inbox=collector.inbox)
     app.add_middleware(Browsers, keys=keys)
+    app.add_middleware(Requests, metrics=server.metrics)
     return app
 
 
 def _route(server: Server, endpoint: Endpoint) -> Route:
     async def answer(request: Request) -> Response:
+        request.scope[ROUTE] = endpoint.path
         try:
             return await endpoint.handler(server, await admit(server, endpoint, request))
         except Exception as failure:  # whatever it is, the answer is a problem with a code

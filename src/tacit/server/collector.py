@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,9 +20,11 @@ from tacit.collection import Collection
 from tacit.contributions import Contributions
 from tacit.database import Database, Loaded
 from tacit.errors import UnknownNameError
+from tacit.failures import opening
 from tacit.plain import schema_hash
 from tacit.privacy import decimal_text
 from tacit.server.analytical import Analytical
+from tacit.server.folder import FolderLock
 from tacit.server.inbox import Inbox, Status
 from tacit.server.judge import Judge, Person, Refused, Report
 from tacit.server.log import Log, hash_of
@@ -48,17 +50,31 @@ class Collector:
     """
 
     def __init__(self, folder: Path, store: str = "") -> None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # keys of people are in it
         self.folder, self._elsewhere = folder, bool(store)
-        self.inbox = Inbox(folder / "inbox.db", store)
-        self.log = Log(folder / "log.db")
-        self.analytical = Analytical(folder / "reports.tacit", store)
         self._judges: dict[str, Judge] = {}
-        self.mover = Mover(self.inbox, self.analytical, folder, is_elsewhere=self._elsewhere)
-        self._watermarks = Watermarks(self.inbox, self.analytical, self.mover)
-        for collection in self.database.collections:
-            self._open(collection)
+        with ExitStack() as opened:  # closed again if anything cannot be opened
+            self._open_files(folder, store, opened)
+            self.mover = Mover(self.inbox, self.analytical, folder, is_elsewhere=self._elsewhere)
+            self._watermarks = Watermarks(self.inbox, self.analytical, self.mover)
+            for collection in self.database.collections:
+                self._open(collection)
+            opened.pop_all()
         self.mover.start()
+
+    def _open_files(self, folder: Path, store: str, opened: ExitStack) -> None:
+        with opening(folder):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # keys of people are in it
+            self._lock = FolderLock(folder)
+        opened.callback(self._lock.release)
+        with opening(folder / "inbox.db"):
+            self.inbox = Inbox(folder / "inbox.db", store)
+        opened.callback(self.inbox.close)
+        with opening(folder / "log.db"):
+            self.log = Log(folder / "log.db")
+        opened.callback(self.log.close)
+        with opening(folder / "reports.tacit"):
+            self.analytical = Analytical(folder / "reports.tacit", store)
+        opened.callback(self.analytical.close)
 
     @property
     def database(self) -> Database:
@@ -224,6 +240,7 @@ class Collector:
             finally:
                 self.log.close()
                 self.analytical.close()
+                self._lock.release()
 
 
 def _shown(status: Refused | Status) -> dict[str, str]:

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from tacit.client.record import LONGEST_PERSON
 from tacit.server.collector import Collector
 from tacit.server.keys import Key, Keys, Scope
+from tacit.server.metrics import Metrics
 from tacit.server.rates import Rate
 from tacit.server.rawrows import Demo
 from tacit.server.readiness import Readiness
@@ -50,6 +51,8 @@ class Server:
     counts: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(("stored", "again", "refused", "questions", "forgotten"), 0)
     )
+
+    metrics: Metrics = field(default_factory=Metrics)
 
     def __post_init__(self) -> None:
         chosen = self.settings

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 
+from tacit.server.connections import Connection
 from tacit.server.endpoints import Call, Endpoint, Server
+from tacit.server.journal import lost_lines
+from tacit.server.metrics import Family, exposition, file_limit, open_files, single
 from tacit.server.problems import as_problem
 from tacit.server.room import free_bytes
 
@@ -28,17 +32,45 @@ async def ready(server: Server, call: Call) -> Response:
     return JSONResponse({"status": "ready", "warnings": warnings})
 
 
+COUNTS = {
+    "stored": "Reports that were stored.",
+    "again": "Reports that were stored before, and came again unchanged.",
+    "refused": "Reports that were refused.",
+    "questions": "Questions that were asked.",
+    "forgotten": "Deletions of people.",
+}
+"""What `Server.counts` counts."""
+
+
 async def metrics(server: Server, call: Call) -> Response:
-    """Return counters for Prometheus."""
+    """Return metrics for Prometheus."""
     del call
+    return Response(exposition(_families(server)), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _families(server: Server) -> Iterator[Family]:
     kept = server.collector.inbox.counts()
-    numbers = {f"tacit_{name}_total": value for name, value in server.counts.items()}
-    numbers |= {"tacit_reports_known": kept["known"], "tacit_reports_pending": kept["pending"]}
-    sizes = server.collector.inbox.sizes().values()
-    numbers |= {"tacit_reports_behind": server.collector.inbox.behind}
-    numbers |= {f"tacit_reports_{name}": sum(getattr(size, name) for size in sizes) for name in ("damaged", "lost")}
-    numbers |= {"tacit_disk_free_bytes": free_bytes(server.collector.folder)}
-    return PlainTextResponse("".join(f"{name} {value}\n" for name, value in numbers.items()))
+    for name, value in server.counts.items():
+        yield single(f"tacit_{name}_total", "counter", COUNTS.get(name, f"Counted as {name}."), value)
+    yield single("tacit_reports_known", "gauge", "Reports that are stored.", kept["known"])
+    pending = "Reports that are stored but not yet in the analytical database."
+    yield single("tacit_reports_pending", "gauge", pending, kept["pending"])
+    behind = "Reports that came since the last complete move to the analytical database."
+    yield single("tacit_reports_behind", "gauge", behind, server.collector.inbox.behind)
+    sizes = list(server.collector.inbox.sizes().values())
+    damaged = "Reports whose digests show that the disk has altered them."
+    yield single("tacit_reports_damaged", "gauge", damaged, sum(size.damaged for size in sizes))
+    gone = "Reports that were lost with an earlier analytical database."
+    yield single("tacit_reports_lost", "gauge", gone, sum(size.lost for size in sizes))
+    free = free_bytes(server.collector.folder)
+    yield single("tacit_disk_free_bytes", "gauge", "Bytes free on the store's disk.", free)
+    lost = "Lines that could not be written to the log file."
+    yield single("tacit_log_lines_lost_total", "counter", lost, lost_lines())
+    if (count := open_files()) is not None:
+        yield single("tacit_open_files", "gauge", "Files and connections that are open.", count)
+    if (limit := file_limit()) is not None:
+        yield single("tacit_open_files_limit", "gauge", "Files and connections that may be open.", limit)
+    yield from server.metrics.families(Connection.refused)
 
 
 HEALTH = (
@@ -63,5 +95,5 @@ HEALTH = (
             },
         },
     ),
-    Endpoint("GET", "/metrics", metrics, "Counters for Prometheus.", returns="text/plain"),
+    Endpoint("GET", "/metrics", metrics, "Metrics for Prometheus.", returns="text/plain"),
 )

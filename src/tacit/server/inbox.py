@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tacit.errors import InternalError, OverloadedError
+from tacit.failures import outage
 from tacit.server.judge import Person, Report
 from tacit.server.records import Records
 from tacit.server.shelf import Identity, Row, content_digest, digest_of
@@ -136,10 +137,11 @@ class Inbox(Records):
             for request in group:
                 request.answer.set_exception(failure)
             return
-        except Exception as cause:  # a mistake of ours: nobody may wait for ever because of it
+        except Exception as cause:  # whatever it is, nobody may wait for ever because of it
             message = f"Reports cannot be stored ({type(cause).__name__}). Nothing was."
+            problem = outage("Reports cannot be stored", cause) or InternalError(message)
             for request in group:
-                request.answer.set_exception(InternalError(message))
+                request.answer.set_exception(problem)
             return
         for request, statuses in zip(group, found, strict=True):
             request.answer.set_result(statuses)

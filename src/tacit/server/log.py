@@ -17,8 +17,8 @@ from typing import Any
 
 from tacit.atomic import adopt
 from tacit.chain import START, Chain, Head, next_line, read_chain
-from tacit.errors import OverloadedError
-from tacit.transactions import transaction
+from tacit.failures import outage
+from tacit.transactions import prove_writable, transaction
 
 __all__ = ["Log", "hash_of"]
 
@@ -41,6 +41,7 @@ class Log:
         self._path, found = path, path.stat()
         self._place = (found.st_dev, found.st_ino)
         self._file.execute("CREATE TABLE IF NOT EXISTS log (number INTEGER PRIMARY KEY, hash TEXT, line TEXT)")
+        prove_writable(self._file)
 
     def add(self, event: str, **details: Any) -> None:
         """Add an entry; it is on disk when this returns."""
@@ -49,9 +50,11 @@ class Log:
             with self._lock:
                 self._check_place()
                 self._add(event, time, details)
-        except (sqlite3.Error, OSError) as cause:
-            message = f"The log cannot be written ({type(cause).__name__}), so nothing was done. Make room on the disk."
-            raise OverloadedError(message, code="disk-full") from None
+        except (sqlite3.Error, OSError, MemoryError) as cause:
+            problem = outage("The log cannot be written, so nothing was done", cause)
+            if problem is None:
+                raise
+            raise problem from None
 
     def probe(self) -> None:
         """Write something, and raise if that fails."""

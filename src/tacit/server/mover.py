@@ -20,6 +20,7 @@ from tacit.collection import Collection
 from tacit.contract import ServiceContract
 from tacit.engines.base import Stamp
 from tacit.errors import EngineError, OverloadedError, TacitError
+from tacit.failures import REMEDIES
 from tacit.server.analytical import Analytical
 from tacit.server.batches import batch_of
 from tacit.server.inbox import Inbox
@@ -167,7 +168,7 @@ class Mover:
     def _failed(self, cause: Exception) -> TacitError:
         """Return a failure as a fault; find out whether the database is to be opened anew."""
         fault: TacitError
-        if isinstance(cause, OverloadedError) or (isinstance(cause, EngineError) and cause.code == "inbox-missing"):
+        if isinstance(cause, EngineError) and self._is_certain(cause):
             fault = cause
         elif self.is_well():
             message = f"Reports cannot be moved to the analytical database ({type(cause).__name__}). They are safe."
@@ -178,6 +179,12 @@ class Mover:
         if self.fault is None or self.fault.code != fault.code:
             LOG.error("reports wait in the inbox: %s (%s)", fault.code, type(cause).__name__)
         return fault
+
+    def _is_certain(self, cause: EngineError) -> bool:
+        """Tell whether an error says what the matter is, and opening the database anew would not change it."""
+        if cause.code == "disk-full":
+            return self.is_well()
+        return cause.code == "inbox-missing" or (isinstance(cause, OverloadedError) and cause.code not in REMEDIES)
 
     def _bring_contracts(self) -> None:
         """Make the contracts of both stores the same: a database that begins anew has none."""

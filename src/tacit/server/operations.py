@@ -13,6 +13,7 @@ from starlette.responses import Response, StreamingResponse
 
 from tacit.server.archive import export_store
 from tacit.server.endpoints import Call, Endpoint, Server
+from tacit.server.folder import UNFINISHED
 
 __all__ = ["OPERATIONS"]
 
@@ -24,7 +25,7 @@ async def export(server: Server, call: Call) -> Response:
     asker = call.key.name if call.key else ""
 
     def made() -> BinaryIO:
-        with tempfile.TemporaryDirectory(dir=server.collector.folder) as folder:
+        with tempfile.TemporaryDirectory(dir=server.collector.folder, prefix=UNFINISHED) as folder:
             path = Path(folder) / "archive"
             export_store(server.collector, path, asker=asker)
             return path.open("rb")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import errno
 import logging
-import sqlite3
+import time
 import traceback
 from typing import Any
 
-import duckdb
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from tacit.errors import AccessError, InternalError, OverloadedError, QueryError, TacitError
+from tacit.failures import REMEDIES, outage
+from tacit.server.metrics import CODE
 
 __all__ = ["STATUS", "as_problem"]
 
@@ -49,21 +49,35 @@ STATUS = {
 
 AGAIN_LATER = (408, 429, 503, 507)
 
+SECONDS_BETWEEN = 1.0
+_SAID: dict[str, float] = {}
+"""When an outage was last logged, by its code."""
+
 
 def as_problem(request: Request, failure: Exception, status: int | None = None) -> Response:
     """Return whatever went wrong as a problem, with the status of its code or a given one."""
     if isinstance(failure, HTTPException):
         return _of_routing(request, failure)
     if not isinstance(failure, TacitError):
-        failure = _outage(failure) or _ours(failure)
+        failure = outage("This cannot be answered now", failure) or _ours(failure)
     fallback = 403 if isinstance(failure, AccessError) else 503 if isinstance(failure, OverloadedError) else 400
     status = status or STATUS.get(failure.code, fallback)
     more: dict[str, Any] = {}
     if isinstance(failure, QueryError) and failure.span is not None:
         more["span"] = list(failure.span)
+    if failure.code in REMEDIES:
+        _say_seldom(failure)
     headers = {"Retry-After": str(getattr(failure, "retry_after", 1))} if status in AGAIN_LATER else {}
     title = type(failure).__name__
     return _problem(request, status, title, failure.code, failure.message, headers, **more)
+
+
+def _say_seldom(failure: TacitError) -> None:
+    """Log an outage, by its code once a second: every request fails while it lasts."""
+    now = time.monotonic()
+    if now - _SAID.get(failure.code, -SECONDS_BETWEEN) >= SECONDS_BETWEEN:
+        _SAID[failure.code] = now
+        LOG.error("outage", {"code": failure.code, "message": failure.message})
 
 
 def _of_routing(request: Request, failure: HTTPException) -> Response:
@@ -74,19 +88,6 @@ def _of_routing(request: Request, failure: HTTPException) -> Response:
         return _problem(request, 405, "WrongMethod", "wrong-method", detail, headers)
     detail = "There is nothing at this path. GET /openapi.json lists what there is."
     return _problem(request, 404, "NotFound", "not-found", detail, headers)
-
-
-def _outage(failure: Exception) -> OverloadedError | None:
-    """Return the failure of a disk or a database as what it is, or None if it is neither."""
-    stores = (sqlite3.Error, duckdb.Error, OSError)
-    if not isinstance(failure, stores) and not type(failure).__module__.startswith("psycopg"):
-        return None
-    full = (
-        getattr(failure, "errno", 0) == errno.ENOSPC or getattr(failure, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL
-    )
-    LOG.error("a store failed: %s", type(failure).__name__)
-    message = f"A store of the collector failed ({type(failure).__name__}). Nothing was answered; try again later."
-    return OverloadedError(message, code="disk-full" if full else "no-store")
 
 
 def _ours(failure: Exception) -> InternalError:
@@ -100,6 +101,7 @@ def _ours(failure: Exception) -> InternalError:
 def _problem(
     request: Request, status: int, title: str, code: str, detail: str, headers: dict[str, str], **more: Any
 ) -> Response:
+    request.scope[CODE] = code
     data = {"type": f"urn:tacit:{code}", "title": title, "status": status, "detail": detail, "code": code} | more
     if "id" in request.path_params:
         data["collection"] = str(request.path_params["id"])[:64]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import OverloadedError
+from tacit.failures import REMEDIES
 from tacit.server.judge import Person
 from tacit.server.shelf import Identity, Pending, Shelf, Sizes, digest_of
 from tacit.server.shelf_sqlite import SqliteShelf
@@ -112,11 +113,7 @@ class Records:
     def _unavailable(self, cause: Exception) -> OverloadedError:
         """Return what a failure of the store means to whoever waits for it."""
         code = self._shelf.code_of(cause)
-        advice = {
-            "disk-full": "Make room; nothing was lost.",
-            "store-in-use": "Another collector has taken over the store.",
-        }
-        message = f"The inbox cannot be used ({type(cause).__name__}). {advice.get(code, 'Try again later.')}"
+        message = f"The inbox cannot be used ({type(cause).__name__}). {REMEDIES.get(code, 'Try again later.')}"
         return OverloadedError(message, code=code)
 
     def check(self) -> None:

@@ -19,13 +19,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tacit.failures import failure_code
 from tacit.server.fresh import Fresh
 from tacit.server.judge import Person, person_of, stored_key
 from tacit.server.room import has_room
 from tacit.server.shelf import Identity, Pending, Place, Row, Sizes
 from tacit.server.tombstones import KEY_FILE
 from tacit.server.versions import migrate
-from tacit.transactions import transaction
+from tacit.transactions import prove_writable, transaction
 
 __all__ = ["SqliteShelf"]
 
@@ -63,6 +64,7 @@ class SqliteShelf:
         self._path = path
         self._writer = self._open()
         migrate(self._writer, path.with_name(KEY_FILE))
+        prove_writable(self._writer)
         self._reader, self._keeper = self._open(), self._open()
         self._files = self._identity()
         self.reopened = False
@@ -98,9 +100,8 @@ class SqliteShelf:
         return connection
 
     def code_of(self, failure: Exception) -> str:
-        """Return the stable code of a failure: whether the disk is full, or the file cannot be written."""
-        full = getattr(failure, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL
-        return "disk-full" if full or getattr(failure, "errno", 0) == errno.ENOSPC else "no-store"
+        """Return the stable code of a failure."""
+        return failure_code(failure) or "no-store"
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -16,6 +16,7 @@ from tacit.collection import Collection
 from tacit.contract import ServiceContract
 from tacit.database import Database
 from tacit.errors import EngineError, OverloadedError, ReportError, TacitError
+from tacit.failures import REMEDIES
 from tacit.server.analytical import Analytical
 from tacit.server.inbox import Inbox
 from tacit.server.mover import Mover
@@ -84,9 +85,9 @@ class Watermarks:
         database = self._analytical.database
         try:
             return work(database)
-        except OverloadedError:
-            raise
         except Exception as cause:
+            if isinstance(cause, OverloadedError) and cause.code not in REMEDIES:
+                raise  # it took too long, or the collector is ending
             if isinstance(cause, TacitError) and not isinstance(cause, EngineError):
                 raise  # it is about the question
             if self._analytical.database is database and self._mover.is_well():

@@ -1,0 +1,156 @@
+"""Fail calls, kill processes and disturb connections, and count what was lost, stored twice or answered short.
+
+python -m bench.faults.run                     # everything, n = 1..200; some hours
+python -m bench.faults.run --minutes 30        # as many rounds as fit, spread over all files and calls
+python -m bench.faults.run --parts syscalls --only reports.tacit
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from bench.common import provenance, say
+from bench.faults.collector import Zygote
+from bench.faults.deliveries import run_deliveries
+from bench.faults.kills import run_kills
+from bench.faults.shim import CALLS, Shim
+from bench.faults.syscalls import Cell, Rehearsal, Round, Rounds, cells_of
+
+COLUMNS = (
+    "acknowledged",
+    "lost",
+    "twice",
+    "short",
+    "mistakes",
+    "tracebacks",
+    "died",
+    "hung",
+    "restart_needed",
+    "unstartable",
+    "refused_to_start",
+)
+SHARES = {"syscalls": 0.7, "kills": 0.1, "proxy": 0.2}
+"""Of the time, if there is a limit."""
+
+SHOWN = 3
+"""Bad rounds of a cell that are kept in full."""
+
+
+def spread(most: int) -> Iterator[int]:
+    """Yield 1 to ``most`` in an order that covers the range evenly at any time."""
+    yield from (number for number in (1, most) if number <= most)
+    bits = most.bit_length()
+    for number in range(1 << bits):
+        place = int(format(number, f"0{bits}b")[::-1], 2)
+        if 1 < place < most:
+            yield place
+
+
+def run_cell(rounds: Rounds, cell: Cell, most: int, until: float) -> dict[str, Any]:
+    """Run the rounds of one cell, and add up what they found."""
+    found: list[Round] = []
+    reach, complete = most + 1, True
+    for n in spread(most):
+        if n >= reach:
+            continue
+        if found and time.monotonic() > until:
+            complete = False
+            break
+        made = rounds.run(cell, n)
+        if made.fired:
+            found.append(made)
+        else:
+            reach = n
+            if n == 1:
+                break
+    totals = {name: sum(getattr(one, name) for one in found) for name in COLUMNS}
+    totals["twice"] += rounds.doubles()
+    codes: dict[str, int] = {}
+    for one in found:
+        codes |= {code: codes.get(code, 0) + count for code, count in one.codes.items()}
+    bad = [one.plain() for one in found if one.bad]
+    about = {"phase": cell.phase, "file": cell.file, "call": cell.call, "error": cell.error, "forever": cell.forever}
+    return about | {
+        "rounds": len(found),
+        "largest_n": max((one.n for one in found), default=0),
+        "complete": complete,
+        **totals,
+        "codes": codes,
+        "bad_rounds": len(bad),
+        "examples": bad[:SHOWN],
+    }
+
+
+def run_syscalls(work: Path, options: argparse.Namespace, seconds: float) -> list[dict[str, Any]]:
+    shim = Shim(work / "shim")
+    cells = cells_of(Rehearsal(shim, work / "rehearsal").touched, set(options.calls))
+    cells = [cell for cell in cells if all(word in str(cell) for word in options.only)]
+    say(f"{len(cells)} files, calls and errors; {options.n} rounds of each, or as many as happen")
+    zygote, until, results = Zygote(shim.environment()), time.monotonic() + seconds, []
+    try:
+        for number, cell in enumerate(cells):
+            rounds = Rounds(shim, zygote, work / "cell")
+            share = (until - time.monotonic()) / (len(cells) - number)
+            try:
+                results.append(run_cell(rounds, cell, options.n, time.monotonic() + share))
+            finally:
+                rounds.close()
+                shutil.rmtree(work / "cell", ignore_errors=True)
+            made = results[-1]
+            wrong = ", ".join(f"{name} {made[name]}" for name in COLUMNS[1:] if made[name])
+            done = f"{made['rounds']} rounds, n to {made['largest_n']}"
+            say(f"[{number + 1}/{len(cells)}] {cell}: {done}; {wrong or 'well'}")
+    finally:
+        zygote.close()
+    return [one for one in results if one["rounds"]]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", nargs="+", choices=list(SHARES), default=list(SHARES))
+    parser.add_argument("--n", type=int, default=200, help="calls of each kind on each file that fail, one a round")
+    parser.add_argument(
+        "--calls", nargs="+", choices=list(CALLS), default=["write", "sync", "open", "rename", "truncate"]
+    )
+    parser.add_argument("--only", nargs="+", default=[], help="words that a file, call, error or phase must contain")
+    parser.add_argument("--rounds", type=int, default=100, help="kills, and disturbed deliveries")
+    parser.add_argument("--minutes", type=float, default=0.0, help="stop after about so many minutes")
+    parser.add_argument("--output", type=Path, help="where to write the results as JSON")
+    options = parser.parse_args()
+    seconds = 60 * options.minutes or 1e9
+    whole = sum(SHARES[part] for part in options.parts)
+    results: dict[str, Any] = {"about": provenance(["duckdb", "uvicorn"], n=options.n, rounds=options.rounds)}
+    with tempfile.TemporaryDirectory(prefix="faults-") as name:
+        for part in options.parts:
+            say(f"== {part}")
+            started = time.monotonic()
+            results[part] = PARTS[part](Path(name) / part, options, seconds * SHARES[part] / whole)
+            results["about"][f"{part}_seconds"] = round(time.monotonic() - started)
+            if options.output:
+                options.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def run_killing(work: Path, options: argparse.Namespace, seconds: float) -> dict[str, Any]:
+    with closing(Zygote(os.environ)) as zygote:
+        return run_kills(work, zygote, options.rounds, seconds)
+
+
+def run_proxy(work: Path, options: argparse.Namespace, seconds: float) -> dict[str, Any]:
+    with closing(Zygote(os.environ)) as zygote:
+        return run_deliveries(work, zygote, options.rounds, seconds)
+
+
+PARTS = {"syscalls": run_syscalls, "kills": run_killing, "proxy": run_proxy}
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,317 @@
+"""The n-th call on a file of the store fails: what a collector then says, keeps, and needs to recover.
+
+A round arms one fault in one phase of a collector's life: while it starts on a new or an existing folder, while it
+runs, or while it ends. Then the fault is removed, the collector must recover by itself, and after a clean restart
+everything that was acknowledged must be there once.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from bench.faults.collector import Collector, NotStartedError, Zygote, twice_stored
+from bench.faults.people import People
+from bench.faults.shim import FOREVER, Fault, Shim
+
+__all__ = ["PHASES", "Cell", "Rehearsal", "Round", "Rounds", "cells_of"]
+
+Phase = Literal["creating", "starting", "running", "ending"]
+PHASES: tuple[Phase, ...] = ("creating", "starting", "running", "ending")
+STEPS = 260
+"""Requests in which a fault of a running collector must have happened."""
+
+RECOVERY_SECONDS = 5.0
+CODED = re.compile(r"\w+Error \[[a-z][a-z-]+\] ")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A file, a call and an error in one phase; rounds differ by n."""
+
+    phase: Phase
+    file: str
+    call: str
+    error: str
+    forever: bool
+
+    def fault(self, folder: Path, n: int) -> Fault:
+        """Return the fault of the n-th round."""
+        return Fault(f"{folder}/{self.file}", self.call, n, self.error, FOREVER if self.forever else 1)
+
+    def __str__(self) -> str:
+        often = "from the n-th on" if self.forever else "the n-th"
+        return f"{self.phase} {self.file} {self.call} {self.error} {often}"
+
+
+@dataclass
+class Round:
+    """What one fault did."""
+
+    n: int
+    fired: int = 0
+    codes: dict[str, int] = field(default_factory=dict)
+    acknowledged: int = 0
+    lost: int = 0
+    twice: int = 0
+    short: int = 0
+    """Answers that left acknowledged people out without saying so."""
+
+    mistakes: int = 0
+    """Failures without a code, or that the collector calls its own mistake."""
+
+    tracebacks: int = 0
+    refused_to_start: int = 0
+    died: int = 0
+    restart_needed: int = 0
+    hung: int = 0
+    unstartable: int = 0
+    problem: str = ""
+
+    @property
+    def bad(self) -> bool:
+        """Whether anything happened that must not happen."""
+        wrong = (self.lost, self.twice, self.short, self.mistakes, self.tracebacks, self.died, self.hung)
+        return bool(any(wrong) or self.unstartable or self.restart_needed)
+
+    def plain(self) -> dict[str, Any]:
+        """Return it for JSON, without zeros."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+
+class Rounds:
+    """Rounds of one cell on one folder."""
+
+    def __init__(self, shim: Shim, zygote: Zygote, folder: Path) -> None:
+        self._shim, self._zygote, self._folder = shim, zygote, folder
+        self._people = People()
+        self._collector: Collector | None = None
+
+    def close(self) -> None:
+        """End what runs."""
+        self._shim.disarm()
+        if self._collector is not None:
+            self._collector.end(signal.SIGKILL)
+
+    def run(self, cell: Cell, n: int) -> Round:
+        """Run one round; if its fault was not reached, nothing else is in it."""
+        made = Round(n)
+        before = len(self._people.acknowledged)
+        if cell.phase == "creating":
+            self.close()
+            self._collector, self._people, before = None, People(), 0
+            shutil.rmtree(self._folder, ignore_errors=True)
+        else:
+            self._collector = self._collector or self._start()
+            self._feed(self._collector)
+        if cell.phase in ("creating", "starting"):
+            self._fail_at_start(cell, made)
+        elif cell.phase == "running":
+            self._fail_while_running(cell, made)
+        else:
+            self._fail_at_end(cell, made)
+        made.fired = made.fired or self._shim.fired
+        self._shim.disarm()
+        self._recover(made)
+        self._verify(made)
+        made.acknowledged = len(self._people.acknowledged) - before
+        return made
+
+    def _start(self) -> Collector:
+        return Collector(self._zygote, self._folder, "--log", str(self._folder / "requests.log"))
+
+    def _feed(self, collector: Collector) -> None:
+        """Store a few people and leave one pending, so that every file has something to lose."""
+        for _ in range(2):
+            people = self._people.new(2)
+            self._people.note(people, collector.send(people))
+        collector.count()
+        people = self._people.new(1)
+        self._people.note(people, collector.send(people))
+
+    def _fail_at_start(self, cell: Cell, made: Round) -> None:
+        if self._collector is not None:
+            self._collector.end()
+            self._collector = None
+        self._shim.arm(cell.fault(self._folder, made.n))
+        try:
+            self._collector = self._start()
+        except NotStartedError as refusal:
+            made.refused_to_start = 1
+            made.hung += refusal.code is None
+            made.tracebacks += "Traceback" in refusal.printed
+            made.mistakes += not CODED.search(refusal.printed) or refusal.code not in (1, 2)
+            made.problem = refusal.printed[-300:]
+            return
+        if not self._shim.fired:
+            return
+        self._step(self._collector, made, ask=True)
+
+    def _fail_while_running(self, cell: Cell, made: Round) -> None:
+        assert self._collector is not None
+        self._shim.arm(cell.fault(self._folder, made.n))
+        exports = "unfinished-*" in cell.file or cell.call == "open"
+        if exports:
+            self._note(made, self._collector.ask("/v1/export", {}).code)
+        left, step = 4, 0
+        asks = 1 if "log" in cell.file or "reports" in cell.file else 4
+        while left and step < (4 if exports else STEPS):
+            self._step(self._collector, made, ask=step % asks == 0, forget=step % 16 == 15)
+            step, left = step + 1, left - bool(self._shim.fired)
+            if cell.file.endswith("inbox.db") and not self._shim.fired:
+                time.sleep(0.02)  # only the mover's checkpoints, once a second, write to it
+
+    def _step(self, collector: Collector, made: Round, *, ask: bool, forget: bool = False) -> None:
+        """Do what clients and analysts do, and look at every answer."""
+        people = self._people.new(1)
+        answer = collector.send(people)
+        self._people.note(people, answer)
+        self._note(made, answer.code)
+        if ask:
+            least = self._people.least
+            answer = collector.count()
+            self._note(made, answer.code)
+            count = answer.count
+            made.short += count is not None and count < least and not answer.is_qualified
+            made.twice += max(0, count - self._people.most) if count is not None else 0
+        if forget and self._people.acknowledged:
+            person = max(self._people.acknowledged)
+            answer = collector.forget(person)
+            self._people.note_deletion(person, answer)
+            self._note(made, answer.code)
+
+    def _note(self, made: Round, code: str) -> None:
+        made.codes[code] = made.codes.get(code, 0) + 1
+        made.mistakes += code in ("internal", "uncoded", "no-answer")
+
+    def _fail_at_end(self, cell: Cell, made: Round) -> None:
+        assert self._collector is not None
+        self._shim.arm(cell.fault(self._folder, made.n))
+        code = self._collector.end()
+        made.hung += code is None
+        made.mistakes += code not in (0, None)
+        made.tracebacks += "Traceback" in self._collector.printed
+        made.problem = "" if code == 0 else f"exit code {code}: {self._collector.printed[-300:]}"
+        self._collector = None
+
+    def _recover(self, made: Round) -> None:
+        """Without the fault, a collector that still runs must work again, without a restart."""
+        if self._collector is None:
+            return
+        if not self._collector.is_running:
+            made.died, made.problem = 1, f"exit code {self._collector.code}: {self._collector.printed[-300:]}"
+            self._collector = None
+            return
+        until, problem = time.monotonic() + RECOVERY_SECONDS, "nothing"
+        while problem and time.monotonic() < until:
+            problem = self._working(self._collector)
+            if problem:
+                time.sleep(0.1)
+        made.restart_needed, made.problem = int(bool(problem)), problem or made.problem
+        made.tracebacks += "Traceback" in self._collector.printed
+
+    def _working(self, collector: Collector) -> str:
+        """Return what does not work, or nothing."""
+        settled = self._people.settle(collector)
+        if settled.status != 200:
+            return f"sending again: {settled.code}"
+        people = self._people.new(1)
+        sent = collector.send(people)
+        self._people.note(people, sent)
+        asked = collector.count()
+        if sent.status != 200 or asked.status != 200:
+            return f"sending: {sent.code}, asking: {asked.code}"
+        return "" if asked.count == self._people.least else f"counted {asked.count} of {self._people.least}"
+
+    def _verify(self, made: Round) -> None:
+        """Kill what runs, start anew without faults, and compare."""
+        if self._collector is not None:
+            self._collector.end(signal.SIGKILL)
+        try:
+            self._collector = self._start()
+        except NotStartedError as refusal:
+            made.unstartable, made.problem = 1, refusal.printed[-300:]
+            self._collector, self._people = None, People()
+            shutil.rmtree(self._folder, ignore_errors=True)
+            return
+        known = sorted(self._people.acknowledged)
+        for start in range(0, len(known), 300):
+            statuses = self._collector.send(known[start : start + 300]).statuses
+            made.lost += len(reports := [one for one in statuses if one != "again"])
+            made.problem = f"lost: {Counter(reports)}" if reports else made.problem
+        self._people.settle(self._collector)
+        for person in sorted(self._people.deleted)[-5:]:
+            made.lost += set(self._collector.send([person]).statuses) != {"forgotten"}
+        counted = self._collector.count().count
+        if counted != self._people.least or self._people.unknown:
+            made.problem = f"after the restart: counted {counted} of {self._people.least}"
+            made.lost += max(0, self._people.least - (counted or 0))
+            made.twice += max(0, (counted or 0) - self._people.least)
+            self._collector.end(signal.SIGKILL)
+            self._collector, self._people = None, People()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def doubles(self) -> int:
+        """End the collector and return how many rows its store has twice."""
+        if self._collector is not None:
+            self._collector.end()
+            self._collector = None
+        return twice_stored(self._folder)
+
+
+class Rehearsal:
+    """A collector's life without faults, traced: which files it touches in which phase, and how."""
+
+    def __init__(self, shim: Shim, folder: Path) -> None:
+        self._shim, self._folder = shim, folder
+        self.touched: set[tuple[Phase, str, str]] = set()
+        zygote = Zygote(shim.environment(folder))
+        rounds = Rounds(shim, zygote, folder)
+        seen = 0
+        for phase, act in self._acts(rounds):
+            act()
+            calls = shim.traced()
+            self.touched |= {(phase, self._pattern(path), call) for call, path in calls[seen:]}
+            seen = len(calls)
+        zygote.close()
+
+    def _acts(self, rounds: Rounds) -> Iterator[tuple[Phase, Any]]:
+        collector: list[Collector] = []
+
+        def run() -> None:
+            made = Round(0)
+            for step in range(6):
+                rounds._step(collector[-1], made, ask=True, forget=step == 5)  # noqa: SLF001
+            collector[-1].ask("/v1/export", {})
+            time.sleep(1.5)  # the mover's checkpoint
+
+        yield "creating", lambda: collector.append(rounds._start())  # noqa: SLF001
+        yield "running", run
+        yield "ending", lambda: collector[-1].end()
+        yield "starting", lambda: collector.append(rounds._start())  # noqa: SLF001
+        yield "running", run
+        yield "ending", lambda: collector[-1].end()
+
+    def _pattern(self, path: str) -> str:
+        """Return a path below the folder, with what changes from run to run as a pattern."""
+        own = path.removeprefix(f"{self._folder}/")
+        own = re.sub(r"(/(?:unfinished-|tmp|\.[a-z.]+\.))[a-z0-9_]{8}(?=/|$)", r"\1*", own)
+        return re.sub(r"\.\d+$", ".*", own)
+
+
+def cells_of(touched: set[tuple[Phase, str, str]], calls: set[str]) -> list[Cell]:
+    """Return a cell for every file, call and phase: the n-th fails with EIO, and all from the n-th on with ENOSPC."""
+    kinds = {"open": ("EIO", "EMFILE"), "read": ("EIO",), "unlink": ("EIO",)}
+    wanted = sorted(one for one in touched if one[2] in calls and one[1].rpartition("/")[2] not in ("output", "store"))
+    return [
+        Cell(phase, file, call, error, forever=error != "EIO")
+        for phase, file, call in wanted
+        for error in kinds.get(call, ("EIO", "ENOSPC"))
+    ]

@@ -1,0 +1,45 @@
+"""Start `tacit` commands quickly: a process that has imported everything and forks for each command.
+
+It reads a JSON object a line: `{"run": [words], "output": file}` is answered with a process id, `{"poll": id}` with the
+exit code, or null while the process runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import sys
+
+import tacit.server.archive
+import tacit.server.shelf_sqlite  # noqa: F401  imported once, here, instead of in every child
+from tacit.cli import main
+
+
+def serve() -> None:
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if "poll" in asked:
+            pid, status = os.waitpid(asked["poll"], os.WNOHANG)
+            answer = os.waitstatus_to_exitcode(status) if pid else None
+        else:
+            answer = os.fork()
+            if answer == 0:
+                _redirect(asked["output"])
+                sys.exit(main(asked["run"]))
+        print(json.dumps(answer), flush=True)
+
+
+def _redirect(output: str) -> None:
+    """Give a child a session and an output of its own."""
+    os.setsid()
+    handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(handle, 1)
+    os.dup2(handle, 2)
+
+
+if __name__ == "__main__":
+    for mutation in sys.argv[1:]:  # a program that breaks something, by which tests see that it is noticed
+        runpy.run_path(mutation)
+    serve()
