@@ -58,6 +58,7 @@ class Transport:
         if parts.scheme == "http" and not local:
             message = "Reports and keys leave this machine over https only."
             raise UsageError(message, code="no-tls")
+        self.url = url.rstrip("/")
         self._parts, self._timeout = parts, timeout
 
     def _connection(self) -> http.client.HTTPConnection:
@@ -71,14 +72,15 @@ class Transport:
         """Fetch something."""
         return self._ask("GET", path, None)
 
-    def post(self, path: str, body: str) -> Answered:
-        """Send something."""
-        return self._ask("POST", path, body.encode())
+    def post(self, path: str, body: str, key: str = "") -> Answered:
+        """Send something; a key goes into the header where the body has no place for it."""
+        return self._ask("POST", path, body.encode(), key)
 
-    def _ask(self, method: str, path: str, body: bytes | None) -> Answered:
+    def _ask(self, method: str, path: str, body: bytes | None, key: str = "") -> Answered:
         connection = self._connection()
         try:
             headers = {"Content-Type": "text/plain;charset=UTF-8"} if body is not None else {}
+            headers |= {"Authorization": f"Bearer {key}"} if key else {}
             connection.request(method, self._parts.path.rstrip("/") + path, body, headers)
             response = connection.getresponse()
             content = response.read(MOST_BYTES)
