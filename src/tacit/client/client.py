@@ -179,9 +179,7 @@ class Client:
         """Learn which reports of a person the collector holds; return an answer that does not say so."""
         taken: set[str] = set()
         if token := self._token_of(person):
-            answered = ask_receipts(
-                self._transport, collection=self.collection, person=person, token=token, key=self._key
-            )
+            answered = ask_receipts(self._transport, collection=self.collection, person=person, token=token)
             told = taken_services(answered, self._services)
             if told is None:
                 return answered
@@ -228,12 +226,10 @@ class Client:
                 if answered.status != 200:
                     return answered
                 self._wallet.told(self.collection, person)
-            most, after, failed = BATCH, 0, None
-            for person in self._wallet.unasked(self.collection):
-                if unanswered := self._ask(person):
-                    failed = unanswered
-                if failed and not failed.status:
-                    return failed  # nobody answers
+            failed, unproven = self._ask_again()
+            if failed is not None and not failed.status:
+                return failed  # nobody answers
+            most, after = BATCH, 0
             while waiting := self._wallet.waiting(self.collection, most, after):
                 if self._token:  # it is about one person
                     waiting = [report for report in waiting if report.person == waiting[0].person]
@@ -242,9 +238,28 @@ class Client:
                     most = len(waiting) // 2  # one report that cannot be taken must not keep others waiting
                 elif answered.status == 500 or (self._token and answered.status == 403):
                     after, failed = waiting[0].number, answered  # nor one person whose token is over
+                    if waiting[0].person in unproven:
+                        self._wallet.note_unasked(self.collection, waiting[0].person)
                 elif not self._settled(waiting, answered):
                     return answered
             return failed
+
+    def _ask_again(self) -> tuple[Answered | None, set[Person]]:
+        """Ask about people whose reports were drawn unasked; return what failed, and whose tokens were refused.
+
+        A collector that refuses a token here may still take reports without one, so it decides when they arrive.
+        """
+        failed, unproven = None, set()
+        for person in self._wallet.unasked(self.collection):
+            answered = self._ask(person)
+            if answered is not None and answered.is_final:
+                self._wallet.note_taken([], self.collection, person)
+                unproven.add(person)
+            elif answered is not None:
+                failed = answered
+                if not answered.status:
+                    break
+        return failed, unproven
 
     def _token_of(self, person: Person) -> str:
         return self._token(person) if callable(self._token) else self._token

@@ -12,10 +12,10 @@ __all__ = ["ask_receipts", "taken_services"]
 Person = int | str
 
 
-def ask_receipts(transport: Transport, *, collection: str, person: Person, token: str, key: str) -> Answered:
-    """Ask which slots of a person are taken; only the holder of her token is told."""
-    asked = {"tacit": 1, "collection": collection, "key": person, "token": token}
-    return transport.post("/v1/receipts", json.dumps(asked, separators=(",", ":")), key)
+def ask_receipts(transport: Transport, *, collection: str, person: Person, token: str) -> Answered:
+    """Ask which slots of a person are taken; only the holder of her token is told, and needs no other key."""
+    asked = {"collection": collection, "key": person, "token": token}
+    return transport.post("/v1/receipts", json.dumps(asked, separators=(",", ":")))
 
 
 def taken_services(answered: Answered, services: Container[str]) -> set[str] | None:

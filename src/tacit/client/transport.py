@@ -72,15 +72,14 @@ class Transport:
         """Fetch something."""
         return self._ask("GET", path, None)
 
-    def post(self, path: str, body: str, key: str = "") -> Answered:
-        """Send something; a key goes into the header where the body has no place for it."""
-        return self._ask("POST", path, body.encode(), key)
+    def post(self, path: str, body: str) -> Answered:
+        """Send something."""
+        return self._ask("POST", path, body.encode())
 
-    def _ask(self, method: str, path: str, body: bytes | None, key: str = "") -> Answered:
+    def _ask(self, method: str, path: str, body: bytes | None) -> Answered:
         connection = self._connection()
         try:
             headers = {"Content-Type": "text/plain;charset=UTF-8"} if body is not None else {}
-            headers |= {"Authorization": f"Bearer {key}"} if key else {}
             connection.request(method, self._parts.path.rstrip("/") + path, body, headers)
             response = connection.getresponse()
             content = response.read(MOST_BYTES)

@@ -173,7 +173,7 @@ class Wallet:
                 self._refuse_overspending(claim, who, cap, day)
                 self._insert(claim, who, claim.epsilon, day, draw(), "held")
                 if not asked:
-                    file.execute("INSERT OR IGNORE INTO unasked VALUES (?, ?)", (claim.collection, who))
+                    self._add_unasked(claim.collection, who)
             if not held:
                 file.execute(
                     "UPDATE reports SET status = 'waiting' "
@@ -240,6 +240,14 @@ class Wallet:
         query = "SELECT person FROM unasked WHERE collection = ?"
         with self._lock:
             return [json.loads(who) for (who,) in self._file.execute(query, (collection,))]
+
+    def _add_unasked(self, collection: str, who: str) -> None:
+        self._file.execute("INSERT OR IGNORE INTO unasked VALUES (?, ?)", (collection, who))
+
+    def note_unasked(self, collection: str, person: Person) -> None:
+        """Keep a person's reports until the collector has said which of them it holds."""
+        with self._transaction():
+            self._add_unasked(collection, _key(person))
 
     def note_taken(self, claims: Collection[Claim], collection: str, person: Person) -> None:
         """Note the services for which the collector holds reports: none of this wallet leaves, and none costs."""
