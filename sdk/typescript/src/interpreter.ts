@@ -75,11 +75,11 @@ export class Service {
   readonly #atMost: number;
   readonly #ownDraws: number;
   readonly #reportDraws: number;
-  readonly #data: ServiceData;
+  readonly data: ServiceData;
   readonly #span: number;
 
   constructor(data: ServiceData, span: number) {
-    this.#data = data;
+    this.data = data;
     this.#span = span;
     this.name = data.name;
     const sensitive = data.attributes.filter((attribute) => attribute.kind !== "public");
@@ -154,7 +154,7 @@ export class Service {
       const value = Object.hasOwn(row, attribute.name) ? row[attribute.name] : undefined;
       return valueIndex(this.name, attribute, value, isDithered(attribute) ? next() : undefined);
     });
-    for (const [source, kind] of this.#data.derived ?? []) {
+    for (const [source, kind] of this.data.derived ?? []) {
       const [count, value] = [this.#sensitive[source]!.count, values[source]!];
       const up = next() % (count - 1) < value;
       values.push(kind === "round" ? (up ? 1 : 0) : up ? count + value : count - 1 - value);
