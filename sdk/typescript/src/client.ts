@@ -189,7 +189,7 @@ export class Client {
   async #take(service: string, rows: readonly Row[], held: boolean): Promise<Receipt> {
     const { address, interpreter, wallet, draws, timeout } = this.#parts;
     const rules = interpreter.service(service);
-    const asked = wallet.isAsked(await wallet.read(), address.collection) || !await this.#ask(timeout);
+    const asked = !address.token || wallet.isAsked(await wallet.read(), address.collection) || !await this.#ask(timeout);
     const { entry, again } = await wallet.take(this.#claim(service, held), () => {
       rules.check(rows);
       const shown = rows.map((row) => publicText(rules, row)); // only services with exactly one row have any

@@ -161,7 +161,7 @@ class Client:
         """Return a person's reports of a service: drawn now, charged and stored, or found; held ones do not leave."""
         if service not in self._services:
             raise UnknownNameError("service", service, self._services)
-        asked = self._wallet.is_asked(self.collection, person) or self._ask(person) is None
+        asked = not self._token or self._wallet.is_asked(self.collection, person) or self._ask(person) is None
         public = _public(self._services[service], rows)
 
         def draw() -> list[str]:
