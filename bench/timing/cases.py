@@ -58,6 +58,7 @@ MANY = contract_of(
 OPTIONAL = contract_of(tc.Ordinal("x", 0, 99), optional=True)
 
 CASES = [
+    one("control: the same record twice", tc.Ordinal("x", 0, 124), 77, 77),
     one("category: first or last of 1,000", tc.Categorical("x", WORDS), WORDS[0], WORDS[-1]),
     one("category: listed or other", tc.Categorical("x", WORDS, other="v000"), WORDS[500], "w999"),
     one("category: a short or a long text", tc.Categorical("x", ["a", "b" * 60]), "a", "b" * 60),

@@ -95,17 +95,19 @@ def _welch(left: np.ndarray, right: np.ndarray) -> float:
     return float((right.mean() - left.mean()) / np.sqrt(spread))
 
 
-def measure(encodings: int, wanted: str) -> dict[str, Any]:
-    """Return what every case shows in both languages."""
+LANGUAGES = {"python": time_python, "typescript": time_typescript}
+
+
+def measure(encodings: int, wanted: str, languages: list[str]) -> dict[str, Any]:
+    """Return what every case shows in each language."""
     source, found = np.random.default_rng(int.from_bytes(os.urandom(8), "little")), {}
-    languages = {"python": time_python, "typescript": time_typescript}
     for case in CASES:
         if wanted not in case.name:
             continue
         draws = draws_of(case, source)
-        for language, measured in languages.items():
+        for language in languages:
             order = source.permutation(np.repeat([0, 1], encodings + WARM_UP // 2)).tolist()
-            result = compare(measured(case, draws, order), order)
+            result = compare(LANGUAGES[language](case, draws, order), order)
             found[f"{language}, {case.name}"] = result
             shown = f"t {result['t']:8.1f}, cropped {result['t_cropped']:8.1f}, {result['nanoseconds']:8.1f} ns"
             say(f"{language:10} {case.name:44} {shown} of {result['median']:.0f}")
@@ -117,9 +119,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--slice", action="store_true", help="5,000 encodings per class; writes nothing")
     parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--client", choices=LANGUAGES, help="one of the clients")
     options = parser.parse_args()
-    found = measure(5_000 if options.slice else ENCODINGS, options.only)
-    if not options.slice and not options.only:
+    languages = [options.client] if options.client else list(LANGUAGES)
+    found = measure(5_000 if options.slice else ENCODINGS, options.only, languages)
+    if not options.slice and not options.only and not options.client:
         RESULTS.write_text(
             json.dumps(provenance(("numpy",), load=figure(os.getloadavg()[0])) | {"cases": found}, indent=1)
         )

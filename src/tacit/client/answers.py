@@ -200,17 +200,22 @@ RESPONDERS: dict[str, Callable[[Data, list[int], int], Respond]] = {
 }
 
 
+WORD, HIGH = 2**32 - 1, 1 << 64
+"""The bits of a word, and one far above them: with it no word is small, not even that of the key 0."""
+
+
 def _rotate(word: int, by: int) -> int:
-    return (word << by | word >> (32 - by)) & 0xFFFFFFFF
+    """Return a word with its bits rotated to the left, and HIGH; the word may have it."""
+    return (word * (2**32 + 1) >> (32 - by) | HIGH) & (HIGH | WORD)
 
 
 def murmur3(key: int, seed: int) -> int:
     """Return MurmurHash3_x86_32 of a 64-bit key."""
     state = seed
-    for word in (key & 0xFFFFFFFF, key >> 32):
-        mixed = _rotate(word * 0xCC9E2D51 & 0xFFFFFFFF, 15) * 0x1B873593 & 0xFFFFFFFF
-        state = (_rotate(state ^ mixed, 13) * 5 + 0xE6546B64) & 0xFFFFFFFF
+    for word in (key & WORD, key >> 32):
+        mixed = _rotate(((word | HIGH) * 0xCC9E2D51 | HIGH) & (HIGH | WORD), 15) * 0x1B873593
+        state = _rotate((state ^ mixed) & WORD, 13) * 5 + 0xE6546B64 & WORD
     state ^= 8
-    state = (state ^ state >> 16) * 0x85EBCA6B & 0xFFFFFFFF
-    state = (state ^ state >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
+    state = (state ^ state >> 16) * 0x85EBCA6B & WORD
+    state = (state ^ state >> 13) * 0xC2B2AE35 & WORD
     return state ^ state >> 16
