@@ -23,6 +23,7 @@ export class Column {
   /** A value that is taken: for NULL, and for rows that only fill up the work. */
   readonly filler: unknown;
   readonly #places: ReadonlyMap<unknown, number>;
+  readonly #other: number | undefined;
   readonly #low: number;
   readonly #high: number;
 
@@ -30,6 +31,7 @@ export class Column {
     const { values = [], low, kind } = attribute;
     this.isDithered = isDithered(attribute);
     this.#places = new Map(values.map((value, place) => [value, place]));
+    this.#other = this.#places.get(attribute.other);
     [this.#low, this.#high] = [Number(bound(attribute, low)), Number(bound(attribute, attribute.high))];
     this.filler = values.length ? values[0] : kind === "date" ? low : this.#low;
   }
@@ -62,12 +64,12 @@ export class Column {
   }
 
   #category(value: unknown): number {
-    const { values = [], other } = this.attribute;
+    const { values = [] } = this.attribute;
     const text = typeof values[0] === "string";
     if (text ? !isText(value) : !isWholeNumber(value)) {
       throw this.#refuse(`the value is not ${text ? "text" : "a whole number"}, but the declared ones are.`, "wrong-type");
     }
-    const place = this.#places.get(typeof value === "bigint" ? Number(value) : value) ?? this.#places.get(other);
+    const place = this.#places.get(typeof value === "bigint" ? Number(value) : value) ?? this.#other;
     if (place === undefined) {
       throw this.#refuse(`the value is not in the declared list: ${listed(values)}.`, "unknown-category");
     }
