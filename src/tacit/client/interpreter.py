@@ -72,7 +72,8 @@ class Interpreter:
     def encode_rows(self, service: str, records: Sequence[Mapping[str, Any]], draws: Sequence[int]) -> list[list[int]]:
         """Return the codes of each slot, one for each channel: as many whatever the number of records."""
         rules = self._service(service)
-        if not rules.many and len(records) != 1 and (records or not rules.extras):
+        fewest, most = (0 if rules.extras else 1), (len(records) if rules.many else 1)
+        if not fewest <= len(records) <= most:
             problem = "there must be exactly one row, or at most one if the service is optional."
             raise RecordError(problem, code="duplicate-key", service=service)
         return rules.encode(records, draws)

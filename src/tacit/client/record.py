@@ -70,7 +70,7 @@ class Column:
             raise self._refuse(problem, "missing-column")
         value = record[self.name]
         is_null = value is None
-        if is_null and not self._nullable:
+        if is_null > self._nullable:
             message = "values are missing. Declare null=True to collect missing values as a value of their own."
             raise self._refuse(message, "missing-value")
         value = (value, self._default)[is_null]
