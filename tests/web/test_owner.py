@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 
 def ask(demo: str, sql: str) -> dict[str, Any]:
@@ -81,6 +81,55 @@ def test_the_slider_says_what_can_be_learned_and_is_fixed_once_used(page: Page, 
     encode(page)
     expect(slider).to_be_disabled()
     expect(page.locator("main")).to_contain_text("A second choice would spend both")
+
+
+def test_what_leaves_as_it_is_is_named_before_what_is_hidden(page: Page, demo: str) -> None:
+    play(page, demo, 1)
+    sentences = page.locator("#promise p")
+    expect(sentences.nth(0)).to_contain_text(
+        re.compile(r"^Leaves as it is: \w+ and device, and that you report to shop")
+    )
+    expect(sentences.nth(1)).to_contain_text("Knowing that already, whoever sees this report")
+    said = " ".join(sentences.all_text_contents())
+    encode(page)
+    expect(page.locator("#said")).to_have_text(said)  # the preview of the client says the same
+    page.click("#service-orders")
+    expect(page.locator("#promise")).to_contain_text("anything else in the rows, and how many there are,")
+
+
+def test_the_cap_renews_if_she_says_so_and_the_page_says_when(page: Page, demo: str) -> None:
+    play(page, demo, 0)
+    expect(page.locator("main")).to_contain_text("Your cap holds for ever")
+    expect(page.locator("#lost")).to_contain_text("reports are drawn again")
+    expect(page.locator("#not-kept")).to_contain_text("did not promise to keep")  # a fresh profile has no reason to
+    page.select_option("#per", "year")
+    expect(page.locator("main")).to_contain_text("In any 365 days in a row you spend at most your cap")
+    encode(page)
+    today = page.evaluate("new Date(Date.now() + 365 * 864e5).toISOString().slice(0, 10)")
+    expect(page.locator("#spent")).to_contain_text(f"stops counting on {today}")
+    page.reload()
+    expect(page.locator("#per")).to_have_value("year")
+
+
+def test_a_lost_wallet_with_a_token_draws_nothing_that_the_collector_has(page: Page, demo: str) -> None:
+    """The demo's collector signs no tokens, so its answer about receipts is given here."""
+    asked = []
+
+    def answer(route: Route) -> None:
+        asked.append(json.loads(route.request.post_data or ""))
+        route.fulfill(json={"taken": [{"service": "shop", "slot": 0}]})
+
+    page.route("**/v1/receipts", answer)
+    page.goto(f"{demo}/me#token=1800000000.ab")
+    page.wait_for_selector("#person")
+    page.select_option("#person", index=2)
+    page.click("#encode:enabled")
+    expect(page.locator("#receipt")).to_contain_text("The collector has your report to this service already")
+    expect(page.locator("#service-shop")).to_contain_text("reported before")
+    expect(page.locator("#spent")).to_contain_text("0 of 4 spent")
+    page.click("#service-clinic")
+    encode(page)
+    assert [sorted(one) for one in asked] == [["collection", "key", "token"]]
 
 
 def test_she_needs_no_mouse(page: Page, demo: str) -> None:

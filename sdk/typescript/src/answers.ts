@@ -84,8 +84,21 @@ export function unflatten(flat: number, sizes: readonly number[]): number[] {
   return cells;
 }
 
+/** Return the cell or another one: both are computed, so that the time does not tell which it is. */
 function respond(cell: number, draw: number, cells: number, flip: number): number {
-  return cells > 1 && draw < (cells - 1) * flip ? (cell + 1 + draw % (cells - 1)) % cells : cell;
+  const lie = (cell + 1 + draw % Math.max(1, cells - 1)) % cells;
+  return draw < (cells - 1) * flip ? lie : cell;
+}
+
+/** Numbers of subsets, by size and place: made once. */
+const tables = new Map<string, number[][]>();
+
+function binomials(domain: number, w: number): number[][] {
+  const name = `${domain} ${w}`;
+  const made = tables.get(name) ?? Array.from({ length: w + 2 }, (_, size) =>
+    Array.from({ length: domain }, (_, place) => size ? choose(place, size) : Infinity)); // none left to choose
+  tables.set(name, made);
+  return made;
 }
 
 function subset(oracle: Oracle, domain: number, cell: number, draw: number): number {
@@ -93,13 +106,26 @@ function subset(oracle: Oracle, domain: number, cell: number, draw: number): num
   const [without, withIt] = [choose(domain - 1, w), choose(domain - 1, w - 1)];
   const lower = without * oracle.outside!;
   if (draw >= lower + withIt * oracle.inside!) return 0;
-  const isInside = draw >= lower;
-  const others = isInside
-    ? members(domain - 1, w - 1, (draw - lower) % withIt)
-    : members(domain - 1, w, draw % without);
-  const set = others.map((place) => place >= cell ? place + 1 : place); // the others close up over the true cell
-  if (isInside) set.push(cell);
-  return 1 + set.sort((a, b) => a - b).reduce((rank, member, i) => rank + choose(member, i + 1), 0);
+  const inside = draw >= lower ? 1 : 0;
+  let left = inside ? (draw - lower) % withIt : draw % without;
+  if (w === 1) {
+    const other = left + (left >= cell ? 1 : 0);
+    return 1 + (inside ? cell : other);
+  }
+  const ways = binomials(domain, w);
+  let [size, below, rank] = [w - inside, w - inside, 0];
+  for (let place = domain - 2; place >= 0; place--) { // the others close up over the true cell
+    const above = place >= cell ? 1 : 0;
+    const count = ways[size]![place]!;
+    const chosen = left >= count ? 1 : 0;
+    const rise = ways[size + (inside & above)]![place + above]!;
+    rank += chosen ? rise : 0;
+    left -= chosen ? count : 0;
+    size -= chosen;
+    below = above ? size : below;
+  }
+  const own = ways[below + 1]![cell]!;
+  return 1 + rank + (inside ? own : 0);
 }
 
 /** Return the subset of a colexicographic rank. */
@@ -140,8 +166,9 @@ function linearHash(oracle: Oracle, sizes: readonly number[], cells: readonly nu
   let hashed = 0;
   for (let i = sizes.length - 1; i >= 0; i--) { // the last attribute has the lowest digits
     const digits = digitCount(sizes[i]!, g);
-    const factor = oracle.multipliers![digits]!;
-    let point = Number(BigInt(cells[i]!) * BigInt(factor) % BigInt(power(g, digits))); // the product may need 106 bits
+    const [factor, reach] = [oracle.multipliers![digits]!, power(g, digits)]; // below 2**40, cells below 2**20
+    const [high, low] = [cells[i]! >> 10, cells[i]! & 1023]; // so that no product is rounded
+    let point = (factor * high % reach * 1024 + factor * low) % reach;
     for (let digit = 0; digit < digits; digit++) {
       hashed += (vector % g) * (point % g);
       vector = quotient(vector, g);

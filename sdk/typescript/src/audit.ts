@@ -8,13 +8,15 @@
 import type { Oracle } from "./contract.js";
 import { PrivacyError } from "./errors.js";
 import { exact, expBelow, type Fraction, isAtMost, sum, times } from "./exact.js";
-import type { Interpreter, Service } from "./interpreter.js";
+import type { Interpreter } from "./interpreter.js";
 import { BITS } from "./randomness.js";
 import { product } from "./whole.js";
 
 /** Return what a person's reports to a service spend together. */
-export function spending(service: Service): Fraction {
-  return times(sum(service.channels.map((channel) => exact(channel.epsilon))), service.sends);
+export function spending(
+  { channels, sends = 1 }: { readonly channels: readonly { readonly epsilon: string }[]; readonly sends?: number },
+): Fraction {
+  return times(sum(channels.map((channel) => exact(channel.epsilon))), sends);
 }
 
 /** Refuse a contract whose thresholds give away more than it says. */

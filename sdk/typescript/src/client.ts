@@ -9,8 +9,10 @@ import { type Meaning, meaningOf } from "./meaning.js";
 import { type Address, type Attempt, batches, deliver, type Envelope, envelope, waiting } from "./outbox.js";
 import { publicText } from "./person.js";
 import type { Draws } from "./randomness.js";
+import { askReceipts } from "./receipts.js";
+import { guarantee, NOTHING_LEAVES } from "./sentences.js";
 import { atTicks, backOff, type Clock, type Patience } from "./time.js";
-import { type Entry, spent, type Wallet } from "./wallet.js";
+import { type Claim, type Entry, spent, type Wallet } from "./wallet.js";
 
 /** What a client is made of; `connect` fills it in, tests use clocks and draws of their own. */
 export interface Parts {
@@ -24,6 +26,8 @@ export interface Parts {
   readonly period: number;
   /** Milliseconds a request may take. */
   readonly timeout: number;
+  /** Whether the browser promised to keep the wallet; undefined where nobody can say. */
+  readonly kept?: Promise<boolean | undefined>;
 }
 
 /** One service's reports of a round: what they cost, and what became of them. */
@@ -49,6 +53,7 @@ export interface Preview {
   readonly epsilon: number;
   /** What a certainty of one half about any fact can become at most. */
   readonly certainty: number;
+  /** The guarantee in words: first what leaves as it is, then what the noise hides. */
   readonly sentence: string;
   readonly meanings: readonly Meaning[];
 }
@@ -57,6 +62,9 @@ export interface Budget {
   readonly cap: number;
   readonly spent: number;
   readonly left: number;
+  /** Days of the cap's period, and the day on which the oldest charge stops counting; absent without a period. */
+  readonly days?: number;
+  readonly renews?: string;
 }
 
 const FLUSH_SECONDS = 10;
@@ -93,15 +101,13 @@ export class Client {
     const rules = this.#parts.interpreter.service(service);
     const { reports, epsilon } = await this.#take(service, (Array.isArray(raw) ? raw : [raw]) as Row[], true);
     const certainty = 1 / (1 + Math.exp(-epsilon));
-    const meanings = reports.flatMap(({ body }, slot) => {
+    const leaves = reports.flatMap(({ body }) => body || []);
+    const meanings = leaves.flatMap((body, slot) => {
       const { codes } = JSON.parse(body) as { codes: number[] };
       return codes.map((code, i) => meaningOf(rules, rules.channels[i]!, slot, code));
     });
-    return {
-      raw, epsilon, certainty, meanings, leaves: reports.map(({ body }) => body),
-      sentence: "Whoever sees this can raise a certainty of 50 % about anything in the row " +
-        `to at most ${Math.ceil(1000 * certainty) / 10} %.`,
-    };
+    const sentence = leaves.length ? guarantee(this.#parts.interpreter.contract, rules.data).join(" ") : NOTHING_LEAVES;
+    return { raw, epsilon, certainty, meanings, leaves, sentence };
   }
 
   /** Send what waits, with retries, for some seconds; only a request that was under way may take longer. */
@@ -114,7 +120,7 @@ export class Client {
       sent += attempt.sent;
       rejected += attempt.rejected;
       const pages = wallet.latest; // the attempt read it and wrote its results
-      const pending = waiting(pages, address).length + pages.deletions.filter((url) => url === address.url).length;
+      const pending = waiting({ ...pages, unasked: [] }, address).length + pages.deletions.filter((url) => url === address.url).length;
       const { problem } = attempt;
       const wait = problem ? this.#waitAfter(attempt) : 0; // what came while another delivery ran is sent at once
       if (!pending || wait === undefined || clock.now() + wait >= deadline) {
@@ -133,9 +139,19 @@ export class Client {
 
   /** What this person may spend over all services, rounds and collectors of this store, and has. */
   async budget(): Promise<Budget> {
-    const before = spent(await this.#parts.wallet.read());
-    const [cap, used] = [toNumber(this.#parts.wallet.cap), toNumber(before)];
-    return { cap, spent: used, left: Math.max(0, cap - used) };
+    const { wallet } = this.#parts;
+    const pages = await wallet.read();
+    const [cap, used] = [wallet.cap, spent({ entries: wallet.counted(pages, this.#today()) })].map(toNumber) as [number, number];
+    const renews = wallet.renews(pages, this.#today());
+    return {
+      cap, spent: used, left: Math.max(0, cap - used),
+      ...(wallet.days ? { days: wallet.days } : {}), ...(renews ? { renews } : {}),
+    };
+  }
+
+  /** Whether the browser promised not to clear the wallet by itself; undefined outside of browsers. */
+  async isKept(): Promise<boolean | undefined> {
+    return this.#parts.kept;
   }
 
   /** All receipts of this person, oldest first. */
@@ -171,27 +187,42 @@ export class Client {
   }
 
   async #take(service: string, rows: readonly Row[], held: boolean): Promise<Receipt> {
-    const { address, interpreter, wallet, draws, clock } = this.#parts;
+    const { address, interpreter, wallet, draws, timeout } = this.#parts;
     const rules = interpreter.service(service);
-    const { round, tier = "" } = interpreter.contract;
-    const claim = {
-      url: address.url, collection: address.collection, round, tier, service, held, epsilon: spending(rules),
-      day: new Date(clock.now()).toISOString().slice(0, 10),
-    };
-    const { entry, again } = await wallet.take(claim, () => {
+    const asked = !address.token || wallet.isAsked(await wallet.read(), address.collection) || !await this.#ask(timeout);
+    const { entry, again } = await wallet.take(this.#claim(service, held), () => {
       rules.check(rows);
       const shown = rows.map((row) => publicText(rules, row)); // only services with exactly one row have any
       return rules.encode(rows, draws(rules.draws)).map((codes, slot) =>
         `{"person":${address.person},"service":${JSON.stringify(service)},"slot":${slot},"codes":[${codes.join()}]` +
         `${rules.publicColumns.length ? shown[0] : ""}}`);
-    });
+    }, asked);
     return receiptOf(entry, again);
+  }
+
+  #today(): string {
+    return new Date(this.#parts.clock.now()).toISOString().slice(0, 10);
+  }
+
+  #claim(service: string, held: boolean): Claim {
+    const { address: { url, collection }, interpreter } = this.#parts;
+    const { round, tier = "" } = interpreter.contract;
+    const services = [...interpreter.services.keys()].join();
+    const epsilon = spending(interpreter.service(service));
+    return { url, collection, round, tier, service, services, held, epsilon, day: this.#today() };
+  }
+
+  #ask(timeout: number): ReturnType<typeof askReceipts> {
+    const { wallet, address, interpreter } = this.#parts;
+    const claims = [...interpreter.services.keys()].map((service) => this.#claim(service, false));
+    return askReceipts(wallet, address, claims, timeout);
   }
 
   /** Two callers share one delivery, so nothing is sent twice at a time. */
   #attempt(deadline = Infinity): Promise<Attempt> {
     const { wallet, address, clock, timeout } = this.#parts;
-    this.#running ??= deliver(wallet, address, () => Math.max(1, Math.min(timeout, deadline - clock.now())))
+    const left = (): number => Math.max(1, Math.min(timeout, deadline - clock.now()));
+    this.#running ??= deliver(wallet, address, left, () => this.#ask(left()))
       .then((attempt) => {
         this.#failures = attempt.problem ? this.#failures + 1 : 0;
         return attempt;

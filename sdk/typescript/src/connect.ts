@@ -3,7 +3,7 @@
  */
 import { audit } from "./audit.js";
 import { Client, type Parts } from "./client.js";
-import { MAX_BYTES } from "./contract.js";
+import { isWhole, MAX_BYTES } from "./contract.js";
 import { ContractError, UsageError } from "./errors.js";
 import { exact } from "./exact.js";
 import { indexedDBStore } from "./indexeddb.js";
@@ -28,6 +28,11 @@ export interface Options {
   readonly token?: Token;
   /** Epsilon that the person spends at most, over all services and rounds; a number or an exact decimal text. */
   readonly cap?: number | string;
+  /**
+   * The period of the cap: in any so many days in a row, at most the cap is spent. What anyone can learn is then bounded
+   * for each such period, not for ever. Without it the cap never renews.
+   */
+  readonly per?: "week" | "month" | "quarter" | "year" | number;
   /** Where the wallet is kept: IndexedDB in browsers; Node needs `directoryStore` of `@tacit/client/node`. */
   readonly store?: Store;
   /** Seconds between the moments at which reports leave; 0 sends on `flush` only. */
@@ -35,6 +40,8 @@ export interface Options {
 }
 
 const CAP = 4;
+const PERIODS: Readonly<Record<string, number>> = { week: 7, month: 30, quarter: 91, year: 365 };
+const MOST_DAYS = 36_500;
 const EVERY = 300;
 const TIMEOUT = 15_000;
 
@@ -44,22 +51,27 @@ export async function connect(url: string, options: Options): Promise<Client> {
 
 /** @internal As `connect`, with parts replaced by tests. */
 export async function connectWith(url: string, options: Options, parts: Partial<Parts>): Promise<Client> {
-  const { collection, person, key, token, cap = CAP, every = EVERY } = options;
+  const { collection, person, key, token, cap = CAP, per, every = EVERY } = options;
   if (!/^[0-9a-f]{64}$/.test(collection)) {
     throw new UsageError("collection is not a contract's id: 64 hexadecimal digits.", "bad-collection");
   }
   if (!(every >= 0)) throw new UsageError("every is not a number of seconds from 0.", "bad-option");
+  const days = typeof per === "string" ? PERIODS[per] : per;
+  if (per !== undefined && !isWhole(days, 1, MOST_DAYS)) {
+    throw new UsageError(`per is ${Object.keys(PERIODS).join(", ")}, or days from 1 to ${MOST_DAYS}.`, "bad-option");
+  }
   const limit = exact(cap);
   const address = { url: checkedUrl(url), collection, person: personText(person), key, token };
   const store = options.store ?? defaultStore();
+  const kept = options.store ? undefined : askToKeep();
   const timeout = parts.timeout ?? TIMEOUT;
   const interpreter = new Interpreter(await pinned(store, address.url, collection, timeout));
   audit(interpreter);
-  const wallet = new Wallet(store, address.person, limit);
+  const wallet = new Wallet(store, address.person, limit, days);
   await wallet.read();
   const client = new Client({
     address, interpreter, wallet, timeout, draws: secureDraws, clock: systemClock, patience: PATIENCE,
-    period: 1000 * every, ...parts,
+    period: 1000 * every, ...(kept ? { kept } : {}), ...parts,
   });
   if (typeof document !== "undefined" && every > 0) attachToPage(client);
   return client;
@@ -98,6 +110,11 @@ function checkedUrl(text: string): string {
     throw new UsageError("The collector's address is not https, nor of this machine.", "bad-url");
   }
   return url.href.replace(/\/+$/, "");
+}
+
+/** Browsers clear storage when disks are full, or after weeks without a visit, unless they promised not to. */
+async function askToKeep(): Promise<boolean | undefined> {
+  return navigator.storage?.persist?.().catch(() => false);
 }
 
 function defaultStore(): Store {

@@ -13,4 +13,5 @@ export { Interpreter, type Row } from "./interpreter.js";
 export type { Meaning } from "./meaning.js";
 export type { Person } from "./person.js";
 export { drawOfWords } from "./randomness.js";
+export { certaintyText, guarantee } from "./sentences.js";
 export { memoryStore, type Store } from "./store.js";

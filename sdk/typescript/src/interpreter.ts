@@ -8,7 +8,7 @@ import { type ChannelData, type Contract, type Oracle, readContract, readParitie
 import { ContractError, needContract, RandomnessError, RecordError, UnknownNameError, UsageError } from "./errors.js";
 import { needSound } from "./flaws.js";
 import { BITS } from "./randomness.js";
-import { type Known, valueIndex } from "./record.js";
+import { Column, isDithered, type Known, type Read } from "./record.js";
 import { power, product, quotient } from "./whole.js";
 
 /** Values by column name: numbers, text, dates as text like 2026-11-15, null where the contract declares it. */
@@ -71,15 +71,16 @@ export class Service {
   readonly extras: number;
   readonly publicColumns: readonly string[];
   readonly #sensitive: readonly Known[];
+  readonly #columns: readonly Column[];
   readonly #many: boolean;
   readonly #atMost: number;
   readonly #ownDraws: number;
   readonly #reportDraws: number;
-  readonly #data: ServiceData;
+  readonly data: ServiceData;
   readonly #span: number;
 
   constructor(data: ServiceData, span: number) {
-    this.#data = data;
+    this.data = data;
     this.#span = span;
     this.name = data.name;
     const sensitive = data.attributes.filter((attribute) => attribute.kind !== "public");
@@ -87,6 +88,7 @@ export class Service {
       const { count, widths, ticks } = data.levels[i]!; // and nothing else that could replace what was checked
       return { ...attribute, count, widths, ticks };
     });
+    this.#columns = this.#sensitive.map((attribute) => new Column(data.name, attribute));
     this.publicColumns = data.attributes.filter(({ kind }) => kind === "public").map(({ name }) => name);
     this.#many = data.at_most !== undefined;
     this.#atMost = data.at_most ?? 1;
@@ -114,7 +116,15 @@ export class Service {
     if (!this.#many && rows.length !== 1 && (rows.length || !this.extras)) {
       throw new RecordError("there must be one row, or at most one if it is optional.", "duplicate-key", this.name);
     }
-    for (const row of rows) this.#values(row, []);
+    this.#read(rows);
+  }
+
+  /** Read all rows, those that are not drawn, too; fillers behind them: up to at_most, and in powers of two beyond. */
+  #read(rows: readonly Row[]): Read[][] {
+    let count = this.#atMost;
+    while (count < rows.length) count *= 2;
+    const filler = Object.fromEntries(this.#columns.map(({ attribute, filler }) => [attribute.name, filler]));
+    return Array.from({ length: count }, (_, i) => this.#columns.map((column) => column.read(rows[i] ?? filler)));
   }
 
   encode(rows: readonly Row[], draws: readonly number[]): number[][] {
@@ -124,14 +134,15 @@ export class Service {
     if (!draws.every((draw) => Number.isInteger(draw) && 0 <= draw && draw < this.#span)) {
       throw new RandomnessError("A draw is not a whole number below 2**53.");
     }
-    this.check(rows); // those that are not drawn must be right, too
+    const read = this.#read(rows);
     const left = [...draws];
     const places = this.#many ? this.#places(rows.length, left.splice(0, this.sends)) : [0];
     return places.map((place) => {
       const dither = left.splice(0, this.#ownDraws);
-      const values = place < rows.length ? this.#values(rows[place]!, dither) : null;
+      const values = this.#values(read[place]!, dither);
       const extra = rows.length ? 1 : 0;
-      return this.channels.map((channel) => channel.encode(values, extra, left.splice(0, channel.draws)));
+      return this.channels.map((channel) =>
+        channel.encode(values, place < rows.length, extra, left.splice(0, channel.draws)));
     });
   }
 
@@ -146,18 +157,14 @@ export class Service {
     return chosen;
   }
 
-  /** Return a row's value indices; without draws they are rounded anyhow, which is enough to check the row. */
-  #values(row: Row, dither: readonly number[]): number[] {
+  /** Return a row's value indices, those of derived attributes behind them. */
+  #values(read: readonly Read[], dither: readonly number[]): number[] {
     let used = 0;
-    const next = (): number => dither[used++] ?? 0;
-    const values = this.#sensitive.map((attribute) => {
-      const value = Object.hasOwn(row, attribute.name) ? row[attribute.name] : undefined;
-      return valueIndex(this.name, attribute, value, isDithered(attribute) ? next() : undefined);
-    });
-    for (const [source, kind] of this.#data.derived ?? []) {
+    const values = this.#columns.map((column, i) => column.index(read[i]!, column.isDithered ? dither[used++]! : 0));
+    for (const [source, kind] of this.data.derived ?? []) {
       const [count, value] = [this.#sensitive[source]!.count, values[source]!];
-      const up = next() % (count - 1) < value;
-      values.push(kind === "round" ? (up ? 1 : 0) : up ? count + value : count - 1 - value);
+      const up = dither[used++]! % (count - 1) < value ? 1 : 0;
+      values.push(kind === "round" ? up : count - 1 - value + up * (2 * value + 1));
     }
     return values;
   }
@@ -213,22 +220,21 @@ export class Channel {
     needContract(data.codes === offset && offset <= 2 ** 53, "codes");
   }
 
-  /** Return the code of a row's values or, without any, of an extra cell. */
-  encode(values: readonly number[] | null, extra: number, [pick, ...draws]: readonly number[]): number {
+  /** Return the code of a row's values or, if it is none, of an extra cell: the same work in both cases. */
+  encode(values: readonly number[], isRow: boolean, extra: number, [pick, ...draws]: readonly number[]): number {
     const { levels, active, sizes, oracle, offset } = this.views[pick! % this.views.length]!;
-    if (values && this.parities) {
-      const odd = active.map((i) => (values[i]! & levels[i]!).toString(2)).join("").replaceAll("0", "").length % 2; // of all bits set
-      return offset + answer(oracle, sizes, [odd], draws, this.#span);
-    }
-    const cells = values
-      ? active.map((i) => cellOf(this.#attributes[i]!, levels[i]!, values[i]!))
-      : sizes.map((size, i) => i ? 0 : size - this.#extras + extra);
-    return offset + answer(oracle, sizes, cells, draws, this.#span);
+    const cells = this.parities
+      ? [parity(active.reduce((bits, i) => bits ^ values[i]! & levels[i]!, 0))]
+      : active.map((i) => cellOf(this.#attributes[i]!, levels[i]!, values[i]!));
+    const none = sizes.map((size, i) => i ? 0 : size - this.#extras + extra);
+    return offset + answer(oracle, sizes, isRow ? cells : none, draws, this.#span);
   }
 }
 
-export function isDithered(attribute: Known): boolean {
-  return attribute.dither === true && attribute.count < attribute.ticks!;
+/** Return whether the number of bits that are set is odd. */
+function parity(bits: number): number {
+  for (const by of [16, 8, 4, 2, 1]) bits ^= bits >> by;
+  return bits & 1;
 }
 
 /** Return the levels of a rounded attribute (two values) or of one in a doubled domain. */
@@ -246,6 +252,6 @@ export function cellCount(attribute: Known, level: number): number {
 
 function cellOf(attribute: Known, level: number, value: number): number {
   if (level === 0) return 0;
-  const isNull = attribute.null && value === attribute.count;
-  return isNull ? cellCount(attribute, level) - 1 : quotient(value, attribute.widths[level - 1]!);
+  const [cell, last] = [quotient(value, attribute.widths[level - 1]!), cellCount(attribute, level) - 1];
+  return attribute.null && value === attribute.count ? last : cell;
 }

@@ -5,9 +5,9 @@
 import { supported, unflatten } from "./answers.js";
 import { weights } from "./audit.js";
 import { bound, dateOf, type Oracle } from "./contract.js";
-import { cellCount, type Channel, isDithered, type Service, type View } from "./interpreter.js";
+import { cellCount, type Channel, type Service, type View } from "./interpreter.js";
 import { BITS } from "./randomness.js";
-import type { Known } from "./record.js";
+import { isDithered, type Known } from "./record.js";
 import { choose, product } from "./whole.js";
 
 /** Cells up to which likely ones are listed, and how many of those. */

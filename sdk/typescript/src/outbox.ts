@@ -5,6 +5,9 @@ import { CollectorError } from "./errors.js";
 import { type Outcome, post, statusesOf } from "./transport.js";
 import type { Pages, Settled, Wallet } from "./wallet.js";
 
+/** Asks which reports the collector holds; returns an outcome that does not say so. */
+export type Ask = () => Promise<Outcome | undefined>;
+
 /** Reports of a request, and the bytes of their bodies: a page-close beacon may hold 64 KiB. */
 const MAX_REPORTS = 100;
 const MAX_BYTES = 60_000;
@@ -43,8 +46,8 @@ export interface Envelope {
 }
 
 /** Send everything that waits, once. */
-export async function deliver(wallet: Wallet, address: Address, timeout: () => number): Promise<Attempt> {
-  let [sent, rejected] = [0, 0];
+export async function deliver(wallet: Wallet, address: Address, timeout: () => number, ask: Ask): Promise<Attempt> {
+  let [sent, rejected, unproven] = [0, 0, false];
   const pages = await wallet.read();
   if (pages.deletions.includes(address.url)) {
     const { url, body } = deletion(address);
@@ -53,7 +56,14 @@ export async function deliver(wallet: Wallet, address: Address, timeout: () => n
     if (!done) return { sent, rejected, ...failure(outcome) };
     await wallet.deleted(address.url);
   }
-  const queue = batches(waiting(pages, address));
+  const { collection } = address;
+  if (pages.unasked?.includes(collection)) {
+    const outcome = await ask();
+    if (outcome?.kind === "later" || outcome?.kind === "done") return { sent, rejected, ...failure(outcome) };
+    unproven = outcome !== undefined; // it may still take reports without a token: it decides when they arrive
+    if (unproven) await wallet.noteTaken(collection, []);
+  }
+  const queue = batches(waiting(wallet.latest, address));
   for (let batch = queue.shift(); batch; batch = queue.shift()) {
     const { url, body } = envelope(address, batch);
     const outcome = await post(url, body, timeout());
@@ -61,6 +71,7 @@ export async function deliver(wallet: Wallet, address: Address, timeout: () => n
       queue.unshift(batch.slice(0, batch.length >> 1), batch.slice(batch.length >> 1));
       continue;
     }
+    if (unproven && outcome.kind === "denied") await wallet.noteUnasked(collection);
     const settled = settle(batch, outcome);
     if (settled.length) await wallet.settle(settled);
     sent += settled.filter(({ status }) => status === "stored").length;
@@ -74,6 +85,7 @@ export async function deliver(wallet: Wallet, address: Address, timeout: () => n
 export function waiting(pages: Pages, { url, collection, token }: Address): Letter[] {
   return pages.entries // a token is about one collection: reports of other rounds wait for theirs
     .filter((entry) => !entry.held && ((entry.url === url && !token) || entry.collection === collection))
+    .filter((entry) => !pages.unasked?.includes(entry.collection))
     .flatMap((entry) => entry.reports.flatMap(({ body, status }, slot) =>
       status === "waiting" ? [{ collection: entry.collection, service: entry.service, slot, body }] : []));
 }
@@ -105,9 +117,12 @@ function deletion(address: Address): Envelope {
   return { url: `${address.url}/v1/forget`, body: `{${access(address)},"person":${address.person}}` };
 }
 
-function access({ key, token }: Address): string {
-  const fresh = typeof token === "function" ? token() : token;
-  return JSON.stringify({ tacit: 1, key, token: fresh }).slice(1, -1); // undefined ones are left out
+export function freshToken({ token }: Address): string | undefined {
+  return typeof token === "function" ? token() : token;
+}
+
+function access(address: Address): string {
+  return JSON.stringify({ tacit: 1, key: address.key, token: freshToken(address) }).slice(1, -1); // undefined ones are left out
 }
 
 function settle(batch: readonly Letter[], outcome: Outcome): Settled[] {

@@ -5,11 +5,13 @@
  * was sent but not remembered (it would be drawn again) or remembered but not charged. A report is drawn once for a
  * (collection, service); asking again finds it. Nothing in here is a raw value.
  */
+import { dateOf, daysOf } from "./contract.js";
 import { PrivacyError, StoreError } from "./errors.js";
 import { exact, type Fraction, fractionText, isAtMost, sum, toNumber } from "./exact.js";
 import type { Store } from "./store.js";
 
-export type Status = "waiting" | "stored" | "refused";
+/** Taken: the collector had a report for the slot from a wallet that is gone, so none was sent from this one. */
+export type Status = "waiting" | "stored" | "refused" | "taken";
 
 /** The bytes of a report, and what became of them; `code` says why it was refused. */
 export interface StoredReport {
@@ -25,6 +27,8 @@ export interface Entry {
   readonly round: string;
   readonly tier: string;
   readonly service: string;
+  /** All services of the collection: tiers of a round have the same ones. */
+  readonly services?: string;
   readonly epsilon: string;
   readonly day: string;
   readonly held: boolean;
@@ -51,6 +55,8 @@ export interface Pages {
   readonly forgotten: readonly string[];
   /** Collectors that have yet to be told to delete. */
   readonly deletions: readonly string[];
+  /** Collections whose reports stay here until the collector has said which of them it holds. */
+  readonly unasked?: readonly string[];
 }
 
 const EMPTY: Pages = { tacit: 1, entries: [], forgotten: [], deletions: [] };
@@ -61,7 +67,8 @@ export class Wallet {
   readonly #name: string;
   readonly #store: Store;
 
-  constructor(store: Store, person: string, readonly cap: Fraction) {
+  /** A cap over any `days` days in a row; without them, for ever. */
+  constructor(store: Store, person: string, readonly cap: Fraction, readonly days?: number) {
     this.#store = store;
     this.#name = `wallet/${person}`;
   }
@@ -70,8 +77,11 @@ export class Wallet {
     return this.latest = parse(await this.#store.read(this.#name));
   }
 
-  /** Return the entry of a claim, and whether it was there before; `draw` runs only if it was not. */
-  async take(claim: Claim, draw: () => readonly string[]): Promise<{ entry: Entry; again: boolean }> {
+  /**
+   * Return the entry of a claim, and whether it was there before; `draw` runs only if it was not. If the collector could
+   * not be asked which reports it has, the reports stay until `noteTaken` has its answer.
+   */
+  async take(claim: Claim, draw: () => readonly string[], asked = true): Promise<{ entry: Entry; again: boolean }> {
     let again = false;
     const isClaimed = (entry: Entry): boolean =>
       entry.collection === claim.collection && entry.service === claim.service;
@@ -83,11 +93,63 @@ export class Wallet {
         return { ...pages, entries: pages.entries.map((entry) => isClaimed(entry) ? release(entry) : entry) };
       }
       refuseTier(pages, claim);
-      refuseOverspending(pages, claim, this.cap);
+      const day = latestDay(pages, claim.day); // a clock that was set back renews nothing
+      this.#refuseOverspending(pages, claim, day);
       const reports = draw().map((body) => ({ body, status: "waiting" as const }));
-      return { ...pages, entries: [...pages.entries, { ...claim, epsilon: fractionText(claim.epsilon), reports }] };
+      const entry = { ...claim, day, epsilon: fractionText(claim.epsilon), reports };
+      return { ...pages, entries: [...pages.entries, entry], ...(asked ? {} : unask(pages, claim.collection)) };
     });
     return { entry: pages.entries.find(isClaimed)!, again };
+  }
+
+  /** Return the charges that still count on a day, oldest first. */
+  counted(pages: Pages, today: string): Entry[] {
+    return pages.entries.filter((entry) => this.days === undefined || later(entry.day, this.days) > today)
+      .sort((a, b) => a.day < b.day ? -1 : 1);
+  }
+
+  /** Return the day on which the oldest charge that counts stops counting, if there is one. */
+  renews(pages: Pages, today: string): string | undefined {
+    const oldest = this.counted(pages, today).find(({ epsilon }) => epsilon !== "0");
+    return oldest && this.days ? later(oldest.day, this.days) : undefined;
+  }
+
+  #refuseOverspending(pages: Pages, { epsilon, service }: Claim, today: string): void {
+    const counted = this.counted(pages, today);
+    const before = spent({ entries: counted });
+    if (isAtMost(sum([before, epsilon]), this.cap)) return;
+    const [cost, used, most] = [epsilon, before, this.cap].map(toNumber);
+    const last = this.days && isAtMost(epsilon, this.cap) ? counted.findIndex((_, i) =>
+      isAtMost(sum([spent({ entries: counted.slice(i + 1) }), epsilon]), this.cap)) : -1;
+    const free = last < 0 ? "" : ` There is enough again on ${later(counted[last]!.day, this.days!)}.`;
+    throw new PrivacyError(`${service} costs ${cost}; ${used} of the wallet's ${most}` +
+      `${this.days ? ` per ${this.days} days` : ""} is spent.${free}`, "over-cap");
+  }
+
+  /** Tell whether the wallet remembers this person in a collection, and the collector was asked before. */
+  isAsked(pages: Pages, collection: string): boolean {
+    return pages.entries.some((entry) => entry.collection === collection) && !pages.unasked?.includes(collection);
+  }
+
+  /** Note the services for which the collector holds reports: none of this wallet leaves, and none costs. */
+  async noteTaken(collection: string, claims: readonly Claim[]): Promise<void> {
+    await this.#change((pages) => {
+      const wasUnasked = pages.unasked?.includes(collection); // then nothing of it was ever sent
+      const isOf = ({ service }: Claim) => (entry: Entry): boolean =>
+        entry.collection === collection && entry.service === service;
+      const taken = { epsilon: "0", reports: [{ body: "", status: "taken" as const }] };
+      const known = pages.entries.map((entry) =>
+        wasUnasked && claims.some((claim) => isOf(claim)(entry)) ? { ...entry, ...taken } : entry);
+      const fresh = claims.filter((claim) => !pages.entries.some(isOf(claim)));
+      return {
+        ...pages, entries: [...known, ...fresh.map((claim) => ({ ...claim, ...taken }))],
+        unasked: (pages.unasked ?? []).filter((one) => one !== collection),
+      };
+    });
+  }
+
+  async noteUnasked(collection: string): Promise<void> {
+    await this.#change((pages) => ({ ...pages, ...unask(pages, collection) }));
   }
 
   async settle(settled: readonly Settled[]): Promise<void> {
@@ -136,21 +198,27 @@ function refuseForgotten(pages: Pages, { collection }: Claim): void {
 }
 
 /** Tiers of a round are alternatives: reporting in two would spend both. */
-function refuseTier(pages: Pages, { url, round, tier, service }: Claim): void {
-  const other = pages.entries.some((entry) =>
-    entry.url === url && entry.round === round && entry.service === service && entry.tier !== tier);
-  if (other) throw new PrivacyError(`${service} was reported in another tier of this round.`, "other-tier");
+function refuseTier(pages: Pages, { url, round, tier, service, services }: Claim): void {
+  const other = pages.entries.some((entry) => entry.url === url && entry.round === round && entry.tier !== tier &&
+    (entry.services === undefined ? entry.service === service : entry.services === services));
+  if (other) throw new PrivacyError(`${service}: you have reported in another tier of this round.`, "other-tier");
 }
 
-function refuseOverspending(pages: Pages, { epsilon, service }: Claim, cap: Fraction): void {
-  const before = spent(pages);
-  if (isAtMost(sum([before, epsilon]), cap)) return;
-  const [cost, used, most] = [epsilon, before, cap].map(toNumber);
-  throw new PrivacyError(`${service} costs ${cost}; ${used} of the wallet's ${most} is spent.`, "over-cap");
+/** Return a day, or the latest one on which something was charged if that is later. */
+export function latestDay(pages: Pages, day: string): string {
+  return pages.entries.reduce((latest, entry) => entry.day > latest ? entry.day : latest, day);
 }
 
-export function spent(pages: Pages): Fraction {
-  return sum(pages.entries.map((entry) => exact(entry.epsilon)));
+function unask(pages: Pages, collection: string): Pick<Pages, "unasked"> {
+  return { unasked: [...new Set([...pages.unasked ?? [], collection])] };
+}
+
+function later(day: string, days: number): string {
+  return dateOf(daysOf(day) + days);
+}
+
+export function spent({ entries }: Pick<Pages, "entries">): Fraction {
+  return sum(entries.map((entry) => exact(entry.epsilon)));
 }
 
 /** A wallet that cannot be read counts as full: starting an empty one would spend everything twice. */
@@ -158,9 +226,8 @@ function parse(text: string | undefined): Pages {
   if (text === undefined) return EMPTY;
   try {
     const pages = JSON.parse(text) as Pages;
-    if (pages.tacit === 1 && Array.isArray(pages.forgotten) && Array.isArray(pages.deletions) && spent(pages)) {
-      return pages;
-    }
+    const lists = [pages.forgotten, pages.deletions, pages.unasked ?? []];
+    if (pages.tacit === 1 && lists.every(Array.isArray) && spent(pages)) return pages;
   } catch { /* the same error as below, without the parser's words */ }
   throw new StoreError("The wallet is damaged or of a newer version. Nothing was encoded.", "wallet-damaged");
 }

@@ -180,7 +180,7 @@ test("a fresh token goes with each request, to its own collection only", async (
   const me = await client(t, to, { store, collection: collections.december.id, token: () => `fresh-${++asked}` });
   await me.record("users", USER);
   assert.deepEqual((await me.flush()).sent, 1);
-  assert.deepEqual(to.posts.map(({ body }) => JSON.parse(body).token), ["fresh-1"]);
+  assert.deepEqual(to.posts.map(({ body }) => JSON.parse(body).token), ["fresh-1", "fresh-2"], "a question and a batch");
   assert.deepEqual((await old.flush()).sent, 1);
 });
 

@@ -47,6 +47,8 @@ export class Collector {
   readonly faults: Fault[] = [];
   always: Fault | undefined;
   /** Runs instead of "stored" for a report: a status object. */
+  /** The answer to a question for receipts; without it the collector is one that has none. */
+  receipts: ((body: string) => object) | undefined;
   judge: (report: Report) => object | undefined = () => undefined;
   published: Record<string, Published> = Object.fromEntries(Object.values(collections).map((one) => [one.id, one]));
   pages: Record<string, { type: string; text: string }> = {};
@@ -88,6 +90,7 @@ export class Collector {
       response.end(this.pages[url].text);
     } else if (method === "GET") this.#contract(url, response);
     else if (url === "/v1/forget") this.#forget(body, response);
+    else if (url === "/v1/receipts") this.#receipts(body, response);
     else this.#ingest(url, body, response);
   }
 
@@ -104,6 +107,12 @@ export class Collector {
     for (const id of [...this.stored.keys()]) if (JSON.parse(id)[1] === person) this.stored.delete(id);
     response.writeHead(200, { "content-type": "application/json", ...CORS });
     response.end(JSON.stringify({ deleted: true }));
+  }
+
+  #receipts(body: string, response: ServerResponse): void {
+    if (!this.receipts) return void problem(response, 404, "not-found");
+    response.writeHead(200, { "content-type": "application/json", ...CORS });
+    response.end(JSON.stringify(this.receipts(body)));
   }
 
   #ids(url: string, body: string): [string, string, Report][] {

@@ -12,7 +12,7 @@ export interface Published {
   readonly contract: string;
 }
 
-export const collections = load<Record<"november" | "december" | "generous" | "derived" | "tight", Published>>("collections");
+export const collections = load<Record<"november" | "december" | "wide" | "generous" | "derived" | "tight", Published>>("collections");
 export const channels = load<Record<string, { contract: string; rows: Row[]; counts: number[][] }>>("channels");
 export const streams = load<Record<string, string>>("streams");
 export const canaries = load<string[]>("canaries");

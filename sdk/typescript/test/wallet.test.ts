@@ -68,6 +68,26 @@ test("clients that share a store and hurry agree on one report", async (t) => {
   }
 });
 
+test("a record is charged, drawn and queued in one update of the store", async (t) => {
+  const to = await collector(t);
+  const inner = memoryStore();
+  const texts: string[] = [];
+  const store: Store = {
+    read: inner.read,
+    update: (name, change) => inner.update(name, (text) => {
+      const next = change(text);
+      if (name.startsWith("wallet/")) texts.push(next);
+      return next;
+    }),
+  };
+  const me = await client(t, to, { store });
+  await me.record("users", USER);
+  await me.rows("orders", ORDERS);
+  const steps = texts.map((text) => JSON.parse(text).entries.map((entry: { held: boolean; reports: { status: string }[] }) =>
+    [entry.held, ...entry.reports.map(({ status }) => status)]));
+  assert.deepEqual(steps, [[[false, "waiting"]], [[false, "waiting"], [false, "waiting", "waiting"]]]);
+});
+
 /** A store in which everything may happen between asking and getting: updates wait for a scheduler. */
 function interleaved(): { store: Store; step: (pick: number) => boolean } {
   const inner = memoryStore();

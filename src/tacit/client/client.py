@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tacit.client.audit import budget, refuse_unsafe
+from tacit.client.audit import refuse_unsafe
+from tacit.client.cap import Cap, day_of
 from tacit.client.interpreter import Interpreter, draw_of_words
+from tacit.client.preview import NOTHING_LEAVES, Preview, guarantee, service_cost
 from tacit.client.public import allowed, takes
+from tacit.client.receipts import ask_receipts, taken_services
 from tacit.client.transport import Answered, Transport
-from tacit.client.wallet import Entry, Person, Waiting, Wallet
+from tacit.client.wallet import Claim, Entry, Person, Waiting, Wallet
 from tacit.errors import ContractError, EngineError, RandomnessError, RecordError, UnknownNameError, UsageError
 
 __all__ = ["Client", "Delivery", "PersonClient", "Preview", "connect"]
@@ -47,25 +49,6 @@ class Delivery:
     problem: str = ""
 
 
-@dataclass(frozen=True)
-class Preview:
-    """What was handed over, the very reports that will leave, and what anyone can learn from them."""
-
-    raw: Any = field(repr=False)
-    """Never in a repr, which may end in a log."""
-    leaves: tuple[Any, ...]
-    epsilon: float
-
-    @property
-    def sentence(self) -> str:
-        """The guarantee in words."""
-        most = 1 / (1 + math.exp(-self.epsilon))
-        return (
-            f"Whoever sees these reports can raise a certainty of 50 % about you to at most {100 * most:.0f} %, "
-            "whatever else they know."
-        )
-
-
 def connect(
     url: str,
     *,
@@ -74,6 +57,7 @@ def connect(
     key: str = "",
     token: Token = "",
     cap: float | str | Fraction = 4,
+    per: str | int | None = None,
     every: float = 300.0,
 ) -> Client:
     """Return a client of one collection.
@@ -85,7 +69,8 @@ def connect(
     collection : str
         The contract's SHA-256, as it was reviewed: anything else is refused.
     store : str or Path
-        A file for the wallet. One person needs one wallet: two of them are two budgets.
+        A file for the wallet. One person needs one wallet: two of them are two budgets, and a lost one is drawn
+        again, unless a token lets the client ask the collector first.
     key : str
         The service's key, if the collector has any.
     token : str or function
@@ -93,18 +78,22 @@ def connect(
         `tacit.client.tokens.sign`), or a function that returns a fresh one for a person.
     cap : number
         What each person may spend, over all services and rounds in this wallet.
+    per : "week", "month", "quarter", "year", a number of days, or None
+        The period of the cap: in any so many days in a row, at most the cap is spent. What anyone can learn is then
+        bounded for each such period, not for ever. Without it the cap never renews.
     every : float
         Seconds between deliveries in the background; 0 for none but `flush`.
     """
     if not isinstance(collection, str) or len(collection) != 64 or set(collection) - set("0123456789abcdef"):
         message = "collection is the SHA-256 of a contract: 64 hexadecimal digits in lower case."
         raise UsageError(message, code="bad-option")
+    limit = Cap.per(cap, per)
     transport, wallet = Transport(url), Wallet(store)
     text = wallet.contract(collection)
     if text is None or hashlib.sha256(text.encode()).hexdigest() != collection:
         text = _fetched(transport, collection)
         wallet.keep_contract(collection, text)
-    return Client(transport, wallet, collection, text, key, Fraction(str(cap)), every, token)
+    return Client(transport, wallet, collection, text, key, limit, every, token)
 
 
 def _read(text: str) -> tuple[Interpreter, dict[str, Any]]:
@@ -135,15 +124,16 @@ class Client:
         collection: str,
         text: str,
         key: str,
-        cap: Fraction,
+        cap: Cap | Fraction,
         every: float,
         token: Token = "",
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        self._transport, self._wallet, self._key, self._token, self.cap = transport, wallet, key, token, cap
-        self.collection = collection
-        self._interpreter, data = _read(text)
-        self._round = str(data.get("round", ""))
-        self._services = {service["name"]: service for service in data["services"]}
+        self._transport, self._wallet, self._key, self._token = transport, wallet, key, token
+        self.cap = cap if isinstance(cap, Cap) else Cap(Fraction(cap))
+        self.collection, self._clock = collection, clock
+        self._interpreter, self._contract = _read(text)
+        self._services = {service["name"]: service for service in self._contract["services"]}
         self._sending = threading.Lock()
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._tick, args=(every,), name="tacit-client", daemon=True)
@@ -157,24 +147,44 @@ class Client:
         """Return the client of one person."""
         return PersonClient(self, person)
 
-    def claim(self, person: Person, service: str, rows: Sequence[Mapping[str, Any]]) -> Entry:
-        """Return a person's reports of a service: drawn now, charged and stored, or found."""
+    @property
+    def today(self) -> str:
+        """The day that is charged, in UTC."""
+        return day_of(self._clock())
+
+    def claim(self, person: Person, service: str, rows: Sequence[Mapping[str, Any]], *, held: bool) -> Entry:
+        """Return a person's reports of a service: drawn now, charged and stored, or found; held ones do not leave."""
         if service not in self._services:
             raise UnknownNameError("service", service, self._services)
-        rules = self._services[service]
-        reports = rules.get("sends", 1)
-        cost = reports * sum((budget(channel["epsilon"]) for channel in rules["channels"]), Fraction(0))
-        public = _public(rules, rows)
+        asked = not self._token or self._wallet.is_asked(self.collection, person) or self._ask(person) is None
+        public = _public(self._services[service], rows)
 
         def draw() -> list[str]:
             codes = self._interpreter.encode_rows(service, rows, _draws(self._interpreter.draws(service)))
             return [_body(person, service, slot, own, public) for slot, own in enumerate(codes)]
 
-        return self._wallet.claim(self.collection, person, service, self._round, cost, self.cap, draw)
+        return self._wallet.claim(self._claim(service), person, self.cap, draw, held=held, asked=asked)
 
-    def release(self, person: Person, service: str) -> None:
-        """Let a person's reports leave."""
-        self._wallet.release(self.collection, person, service)
+    def _claim(self, service: str) -> Claim:
+        labels = {word: str(self._contract.get(word, "")) for word in ("round", "tier")}
+        cost, names = service_cost(self._services[service]), ",".join(self._services)
+        return Claim(self.collection, service, cost, services=names, url=self._transport.url, day=self.today, **labels)
+
+    def _ask(self, person: Person) -> Answered | None:
+        """Learn which reports of a person the collector holds; return an answer that does not say so."""
+        taken: set[str] = set()
+        if token := self._token_of(person):
+            answered = ask_receipts(self._transport, collection=self.collection, person=person, token=token)
+            told = taken_services(answered, self._services)
+            if told is None:
+                return answered
+            taken = told
+        self._wallet.note_taken([self._claim(service) for service in sorted(taken)], self.collection, person)
+        return None
+
+    def sentences(self, service: str) -> tuple[str, ...]:
+        """Return what a report to a service shows, and what it hides."""
+        return tuple(guarantee(self._contract, self._services[service]))
 
     @property
     def wallet(self) -> Wallet:
@@ -211,7 +221,10 @@ class Client:
                 if answered.status != 200 and answered.code != "nothing-to-delete":
                     return answered
                 self._wallet.told(self.collection, person)
-            most, after, failed = BATCH, 0, None
+            failed, unproven = self._ask_again()
+            if failed is not None and not failed.status:
+                return failed  # nobody answers
+            most, after = BATCH, 0
             while waiting := self._wallet.waiting(self.collection, most, after):
                 if self._token:  # it is about one person
                     waiting = [report for report in waiting if report.person == waiting[0].person]
@@ -220,13 +233,34 @@ class Client:
                     most = len(waiting) // 2  # one report that cannot be taken must not keep others waiting
                 elif answered.status == 500 or (self._token and answered.status == 403):
                     after, failed = waiting[0].number, answered  # nor one person whose token is over
+                    if waiting[0].person in unproven:
+                        self._wallet.note_unasked(self.collection, waiting[0].person)
                 elif not self._settled(waiting, answered):
                     return answered
             return failed
 
+    def _ask_again(self) -> tuple[Answered | None, set[Person]]:
+        """Ask about people whose reports were drawn unasked; return what failed, and whose tokens were refused.
+
+        A collector that refuses a token here may still take reports without one, so it decides when they arrive.
+        """
+        failed, unproven = None, set()
+        for person in self._wallet.unasked(self.collection):
+            answered = self._ask(person)
+            if answered is not None and answered.is_final:
+                self._wallet.note_taken([], self.collection, person)
+                unproven.add(person)
+            elif answered is not None:
+                failed = answered
+                if not answered.status:
+                    break
+        return failed, unproven
+
+    def _token_of(self, person: Person) -> str:
+        return self._token(person) if callable(self._token) else self._token
+
     def _request(self, who: Person, **members: Any) -> str:
-        token = self._token(who) if callable(self._token) else self._token
-        access = {name: text for name, text in (("key", self._key), ("token", token)) if text}
+        access = {name: text for name, text in (("key", self._key), ("token", self._token_of(who))) if text}
         return json.dumps({"tacit": VERSION, **access, **members}, separators=(",", ":"))
 
     def _batch(self, waiting: Sequence[Waiting]) -> str:
@@ -281,19 +315,22 @@ class PersonClient:
 
     def rows(self, service: str, rows: Sequence[Mapping[str, Any]]) -> Entry:
         """Hand over all rows of a service, once a round: none or many looks the same."""
-        entry = self._client.claim(self._person, service, rows)
-        self._client.release(self._person, service)
-        return entry
+        return self._client.claim(self._person, service, rows, held=False)
 
     def preview(self, service: str, rows: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Preview:
         """Draw and charge, but send nothing yet; `record` or `rows` lets these very reports leave."""
         given = [rows] if isinstance(rows, Mapping) else list(rows)
-        entry = self._client.claim(self._person, service, given)
-        return Preview(rows, tuple(map(json.loads, entry.bodies)), float(entry.epsilon))
+        entry = self._client.claim(self._person, service, given, held=True)
+        sentences = self._client.sentences(service) if entry.bodies else (NOTHING_LEAVES,)
+        return Preview(rows, tuple(map(json.loads, entry.bodies)), float(entry.epsilon), sentences)
 
-    def budget(self) -> dict[str, float]:
-        """Return what is spent, and the cap."""
-        return {"spent": float(self._client.wallet.spent(self._person)), "cap": float(self._client.cap)}
+    def budget(self) -> dict[str, Any]:
+        """Return what is spent, and the cap; with a period, also its days and when the oldest charge stops counting."""
+        cap, charges, today = self._client.cap, self._client.wallet.charges(self._person), self._client.today
+        found: dict[str, Any] = {"spent": float(cap.total(charges, today)), "cap": float(cap.limit)}
+        if cap.days is not None:
+            found |= {"days": cap.days, "renews": cap.renews_on(charges, today)}
+        return found
 
     def history(self) -> list[Entry]:
         """Return everything that was drawn."""

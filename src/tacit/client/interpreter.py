@@ -8,13 +8,15 @@ codes equal those of the bulk encoder for the same draws, which the test vectors
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import prod
 from typing import Any
 
-from tacit.client.answers import alphabet, answer
-from tacit.client.record import value_index
+from tacit.client.answers import Respond, alphabet, responder
+from tacit.client.cells import LevelCells, ParityCells, cell_reader
+from tacit.client.record import BIAS, Column, Read
 from tacit.client.shape import read_contract
-from tacit.client.views import View, count_cells, count_draws, count_extras, expand, known_attributes, view_sizes
+from tacit.client.views import View, count_draws, count_extras, expand, known_attributes, view_sizes
 from tacit.errors import RandomnessError, RecordError, UnknownNameError
 
 __all__ = ["Interpreter", "draw_of_words"]
@@ -64,7 +66,8 @@ class Interpreter:
     def encode_rows(self, service: str, records: Sequence[Mapping[str, Any]], draws: Sequence[int]) -> list[list[int]]:
         """Return the codes of each slot, one for each channel: as many whatever the number of records."""
         rules = self._service(service)
-        if not rules.many and len(records) != 1 and (records or not rules.extras):
+        fewest, most = (0 if rules.extras else 1), (len(records) if rules.many else 1)
+        if not fewest <= len(records) <= most:
             problem = "there must be exactly one row, or at most one if the service is optional."
             raise RecordError(problem, code="duplicate-key", service=service)
         return rules.encode(records, draws)
@@ -93,19 +96,31 @@ class _Service:
         if not all(type(draw) is int and 0 <= draw < 1 << BITS for draw in draws):
             message = "A draw is not a whole number below 2**53. Nothing was encoded."
             raise RandomnessError(message)
-        for record in records:  # those that are not drawn must be right, too
-            self._values(record, [0] * self.own_draws)
+        read = [[column.read(record) for column in self.columns] for record in self._padded(records)]
         places = self._places(len(records), draws[: self.sends]) if self.many else [0]
-        stream = iter(draws[self.sends * self.many :])
-        codes = []
+        extra, start, codes = int(len(records) > 0), self.sends * self.many, []
         for place in places:
-            own = [next(stream) for _ in range(self.report_draws)]
-            dither = own[: self.own_draws]
-            values = self._values(records[place], dither) if place < len(records) else None
-            extra = 0 if not records else 1
-            rest = iter(own[len(dither) :])
-            codes.append([c.encode(values, extra, [next(rest) for _ in range(c.draws)]) for c in self.channels])
+            own = draws[start : start + self.report_draws]
+            values, used = self._values(read[place], own), self.own_draws
+            report = []
+            for channel in self.channels:
+                report.append(channel.encode(values, place < len(records), extra, own[used : used + channel.draws]))
+                used += channel.draws
+            codes.append(report)
+            start += self.report_draws
         return codes
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        return [Column(self.name, attribute) for attribute in self.attributes]
+
+    def _padded(self, records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return the records with fillers behind them: up to at_most, and in powers of two beyond."""
+        count = self.at_most
+        while count < len(records):
+            count *= 2
+        filler = {column.name: column.filler() for column in self.columns}
+        return [*records, *[filler] * (count - len(records))]
 
     def _places(self, rows: int, draws: Sequence[int]) -> list[int]:
         """Return a different place for each slot: rows stand at the first ones."""
@@ -117,19 +132,18 @@ class _Service:
             chosen.append(place)
         return chosen
 
-    def _values(self, record: Mapping[str, Any], dither: Sequence[int]) -> list[int]:
-        stream = iter(dither)
-        values = []
-        for attribute in self.attributes:
-            if attribute["name"] not in record:
-                problem = "the column is missing."
-                raise RecordError(problem, code="missing-column", service=self.name, column=attribute["name"])
-            draw = next(stream) if _is_dithered(attribute) else None
-            values.append(value_index(self.name, attribute, record[attribute["name"]], draw))
+    def _values(self, read: Sequence[Read], draws: Sequence[int]) -> list[int]:
+        """Return a row's value indices plus BIAS, those of derived attributes behind them."""
+        stream = iter(draws)
+        values = [
+            column.index(own, next(stream) if column.is_dithered else 0)
+            for column, own in zip(self.columns, read, strict=True)
+        ]
         for source, kind in self.derived:
             count, value = self.attributes[source]["count"], values[source]
-            up = next(stream) % (count - 1) < value
-            values.append(int(up) if kind == "round" else count + value if up else count - 1 - value)
+            up = next(stream) % (count - 1) + BIAS < value
+            doubled = (2 * BIAS + count - 1 - value, count + value)[up]
+            values.append(BIAS + up if kind == "round" else doubled)
         return values
 
 
@@ -154,24 +168,22 @@ class _Channel:
         """The oracle of each view, with the sizes of what it sees."""
         return [(oracle, sizes) for _, _, sizes, oracle, _ in self._views]
 
-    def encode(self, values: list[int] | None, extra: int, draws: list[int]) -> int:
-        """Return the code of a record's values or, without any, of an extra cell."""
-        view, active, sizes, oracle, offset = self._views[draws[0] % len(self._views)]
-        if values is None:
-            cells = [sizes[0] - self._extras + extra, *(0 for _ in active[1:])]
-        elif self._parities:
-            cells = [sum((values[i] & view[i]).bit_count() for i in active) % 2]
-        else:
-            cells = [_cell(self._attributes[i], view[i], values[i]) for i in active]
-        return offset + answer(oracle, sizes, cells, seed=draws[1], answers=draws[2:], bits=BITS)
+    def encode(self, values: Sequence[int], is_row: bool, extra: int, draws: Sequence[int]) -> int:  # noqa: FBT001
+        """Return the code of a row's values plus BIAS or, if it is none, of an extra cell."""
+        number = draws[0] % len(self._views)
+        known = self._readers.get(number)
+        if known is None:
+            view, active, sizes, oracle, offset = self._views[number]
+            cells = cell_reader(view, active, sizes, self._attributes, self._extras, parities=self._parities)
+            known = self._readers[number] = cells, responder(oracle, sizes, BITS), offset
+        reader, respond, offset = known
+        return offset + respond(reader.read(values, is_row=is_row, extra=extra), draws[1:])
+
+    @cached_property
+    def _readers(self) -> dict[int, tuple[LevelCells | ParityCells, Respond, int]]:
+        """What encodes each view that was drawn before."""
+        return {}
 
 
 def _is_dithered(attribute: Data) -> bool:
     return bool(attribute.get("dither", False)) and attribute["count"] < attribute["ticks"]
-
-
-def _cell(attribute: Data, level: int, value: int) -> int:
-    if level == 0:
-        return 0
-    is_null = value == attribute["count"]
-    return count_cells(attribute, level) - 1 if is_null else int(value // attribute["widths"][level - 1])

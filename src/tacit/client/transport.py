@@ -58,6 +58,7 @@ class Transport:
         if parts.scheme == "http" and not local:
             message = "Reports and keys leave this machine over https only."
             raise UsageError(message, code="no-tls")
+        self.url = url.rstrip("/")
         self._parts, self._timeout = parts, timeout
 
     def _connection(self) -> http.client.HTTPConnection:

@@ -1,7 +1,7 @@
 """A wallet: what every report cost a person, and the very reports that were drawn for her, in one SQLite file.
 
-Cost, memory and outbox change in one transaction, synced to disk before anything leaves. So a crash can neither leave a
-report that was sent but not remembered, which would be drawn again, nor one that was remembered but not charged. A
+Charge, report and outbox change in one transaction, synced to disk before anything leaves. So no crash leaves a report
+that was sent but not remembered (it would be drawn again), remembered but not charged, or charged but never sent. A
 report is drawn once for a (collection, person, service); asking again finds it. Nothing in here is a raw value.
 """
 
@@ -10,37 +10,67 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from tacit.client.cap import Cap, Spent, day_of
 from tacit.client.record import is_person
 from tacit.errors import PrivacyError, UsageError
 
-__all__ = ["Entry", "Person", "Waiting", "Wallet"]
+__all__ = ["Claim", "Entry", "Person", "Waiting", "Wallet"]
 
 Person = int | str
 
-TABLES = """
-CREATE TABLE IF NOT EXISTS entries (collection TEXT, person TEXT, service TEXT, round TEXT, epsilon TEXT,
-  PRIMARY KEY (collection, person, service)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS reports (number INTEGER PRIMARY KEY, collection TEXT, person TEXT, service TEXT,
-  slot INTEGER, body TEXT, status TEXT, code TEXT, UNIQUE (collection, person, service, slot));
-CREATE INDEX IF NOT EXISTS waiting ON reports (collection, number) WHERE status = 'waiting';
-CREATE TABLE IF NOT EXISTS forgotten (collection TEXT, person TEXT, told INTEGER, PRIMARY KEY (collection, person));
-CREATE TABLE IF NOT EXISTS contracts (collection TEXT PRIMARY KEY, contract TEXT);
-"""
+FORMAT = 1
+"""Of the file. Format 0 had no tiers and days, and let `record` draw and release in two transactions."""
+
+TABLES = (
+    """CREATE TABLE IF NOT EXISTS entries (collection TEXT, person TEXT, service TEXT, round TEXT, epsilon TEXT,
+      PRIMARY KEY (collection, person, service)) WITHOUT ROWID""",
+    """CREATE TABLE IF NOT EXISTS reports (number INTEGER PRIMARY KEY, collection TEXT, person TEXT, service TEXT,
+      slot INTEGER, body TEXT, status TEXT, code TEXT, UNIQUE (collection, person, service, slot))""",
+    "CREATE INDEX IF NOT EXISTS waiting ON reports (collection, number) WHERE status = 'waiting'",
+    """CREATE TABLE IF NOT EXISTS forgotten (collection TEXT, person TEXT, told INTEGER,
+      PRIMARY KEY (collection, person))""",
+    "CREATE TABLE IF NOT EXISTS contracts (collection TEXT PRIMARY KEY, contract TEXT)",
+    "CREATE TABLE IF NOT EXISTS unasked (collection TEXT, person TEXT, PRIMARY KEY (collection, person)) WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS spending ON entries (person)",
+    *(f"ALTER TABLE entries ADD COLUMN {name} TEXT NOT NULL DEFAULT ''" for name in ("tier", "services", "url", "day")),
+)
+"""Statements that make a file of this format out of one of format 0, or out of nothing."""
 
 Draw = Callable[[], Sequence[str]]
 """Draws the bodies of a service's reports, one for each slot."""
 
 
 @dataclass(frozen=True)
+class Claim:
+    """One service of a collection, as a client asks for it: where it belongs, and what it costs."""
+
+    collection: str
+    service: str
+    epsilon: Fraction
+    round: str = ""
+    tier: str = ""
+    services: str = ""
+    """All services of the collection: tiers of a round have the same ones."""
+    url: str = ""
+    day: str = ""
+    """Today."""
+
+
+@dataclass(frozen=True)
 class Entry:
-    """One service in one round, as the wallet remembers it: its cost, and what became of its reports."""
+    """One service in one round, as the wallet remembers it: its cost, and what became of its reports.
+
+    A status is held (shown, not released), waiting, stored, refused, or taken: the collector had a report for the slot
+    from a wallet that is gone, so none was sent from this one.
+    """
 
     collection: str
     round: str
@@ -48,6 +78,8 @@ class Entry:
     epsilon: Fraction
     bodies: tuple[str, ...]
     statuses: tuple[str, ...]
+    tier: str = ""
+    day: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,10 +102,34 @@ class Wallet:
             self._file.execute("PRAGMA journal_mode = WAL")
             self._file.execute("PRAGMA synchronous = FULL")
             self._file.execute("PRAGMA secure_delete = ON")  # forgotten reports leave no traces in free pages
-            self._file.executescript(TABLES)
+            self._upgrade()
         except (sqlite3.Error, OSError) as cause:
             message = f"The wallet {Path(path).name!r} cannot be used ({type(cause).__name__}). Name another file."
             raise UsageError(message, code="unusable-wallet") from None
+
+    def _format(self) -> int:
+        return int(self._file.execute("PRAGMA user_version").fetchone()[0])
+
+    def _upgrade(self) -> None:
+        """Bring the file to this format, once."""
+        if self._format() > FORMAT:
+            message = "The wallet is of a newer version of this client. Update the client; nothing was drawn."
+            raise UsageError(message, code="unusable-wallet")
+        if self._format() == FORMAT:
+            return
+        with self._transaction() as file:
+            if self._format() == FORMAT:  # another process was faster
+                return
+            for statement in TABLES:
+                file.execute(statement)
+            # Format 0 left reports held after a crash. They cannot be told from previews, and both have been paid for.
+            file.execute("UPDATE reports SET status = 'waiting' WHERE status = 'held'")
+            file.execute("UPDATE entries SET day = ?", (day_of(time.time()),))  # the day was not kept: count from now
+            for collection, text in file.execute("SELECT collection, contract FROM contracts").fetchall():
+                tier, services = _labels(text)
+                row = (tier, services, collection)
+                file.execute("UPDATE entries SET tier = ?, services = ? WHERE collection = ?", row)
+            file.execute(f"PRAGMA user_version = {FORMAT}")
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -98,74 +154,149 @@ class Wallet:
         with self._transaction() as file:
             file.execute("INSERT OR REPLACE INTO contracts VALUES (?, ?)", (collection, text))
 
-    def claim(
-        self, collection: str, person: Person, service: str, round_: str, epsilon: Fraction, cap: Fraction, draw: Draw
-    ) -> Entry:
+    def claim(self, claim: Claim, person: Person, cap: Cap, draw: Draw, *, held: bool, asked: bool = True) -> Entry:
         """Return the reports of a service: those that were drawn before, or new ones, charged and stored.
 
-        New ones are held: nobody sends them before `release`.
+        Held ones stay here until they are claimed again without `held`. If the collector could not be asked which
+        reports it has, they stay until `note_taken` has its answer.
         """
         who = _key(person)
         with self._transaction() as file:
-            if self._is_forgotten(collection, who):
+            if self._is_forgotten(claim.collection, who):
                 message = "This person has left this round. What was spent stays spent; the next round is open."
                 raise PrivacyError(message, code="forgotten")
-            known = self._entry(collection, who, service)
-            if known is not None:
-                return known
-            spent = self._spent(who)
-            if spent + epsilon > cap:
-                message = (
-                    f"This would spend {float(epsilon):g}, and {float(cap - spent):g} of {float(cap):g} is left for "
-                    "this person. Nothing was drawn."
-                )
-                raise PrivacyError(message, code="cap-exceeded")
-            row = (collection, who, service, round_, str(epsilon))
-            file.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", row)
-            for slot, body in enumerate(draw()):
+            if self._entry(claim.collection, who, claim.service) is None:
+                self._refuse_tier(claim, who)
+                day = max(
+                    [claim.day, *(day for day, _ in self._charges(who))]
+                )  # a clock that was set back renews nothing
+                self._refuse_overspending(claim, who, cap, day)
+                self._insert(claim, who, claim.epsilon, day, draw(), "held")
+                if not asked:
+                    self._add_unasked(claim.collection, who)
+            if not held:
                 file.execute(
-                    "INSERT INTO reports (collection, person, service, slot, body, status) VALUES (?, ?, ?, ?, ?, ?)",
-                    (collection, who, service, slot, body, "held"),
+                    "UPDATE reports SET status = 'waiting' "
+                    "WHERE collection = ? AND person = ? AND service = ? AND status = 'held'",
+                    (claim.collection, who, claim.service),
                 )
-            made = self._entry(collection, who, service)
-        if made is None:
+            found = self._entry(claim.collection, who, claim.service)
+        if found is None:
             message = "The wallet lost what it was told. Nothing was sent."
             raise PrivacyError(message, code="unusable-wallet")
-        return made
+        return found
 
-    def release(self, collection: str, person: Person, service: str) -> None:
-        """Let the reports of a service leave."""
-        where = (collection, _key(person), service)
-        with self._transaction() as file:
-            file.execute(
-                "UPDATE reports SET status = 'waiting' "
-                "WHERE collection = ? AND person = ? AND service = ? AND status = 'held'",
-                where,
+    def _refuse_tier(self, claim: Claim, who: str) -> None:
+        """Refuse a second tier of a round: tiers are alternatives, and two would spend both."""
+        query = (
+            "SELECT 1 FROM entries WHERE person = ? AND round = ? AND tier <> ? AND url IN ('', ?) "
+            "AND (services = ? OR (services = '' AND service = ?))"
+        )
+        where = (who, claim.round, claim.tier, claim.url, claim.services, claim.service)
+        if self._file.execute(query, where).fetchone() is not None:
+            message = f"{claim.service}: this person has reported in another tier of this round. Nothing was drawn."
+            raise PrivacyError(message, code="other-tier")
+
+    def _refuse_overspending(self, claim: Claim, who: str, cap: Cap, day: str) -> None:
+        charges = self._charges(who)
+        spent = cap.total(charges, day)
+        if spent + claim.epsilon <= cap.limit:
+            return
+        free = cap.free_on(charges, day, claim.epsilon)
+        period = "" if cap.days is None else f" per {cap.days} days"
+        later = f" There is enough again on {free}." if free else ""
+        message = (
+            f"This would spend {float(claim.epsilon):g}, and {float(max(cap.limit - spent, Fraction(0))):g} of "
+            f"{float(cap.limit):g}{period} is left for this person. Nothing was drawn.{later}"
+        )
+        raise PrivacyError(message, code="cap-exceeded")
+
+    def _insert(self, claim: Claim, who: str, epsilon: Fraction, day: str, bodies: Sequence[str], status: str) -> None:
+        where = (claim.collection, who, claim.service)
+        row = (*where, claim.round, str(epsilon), claim.tier, claim.services, claim.url, day)
+        self._file.execute(
+            "INSERT INTO entries (collection, person, service, round, epsilon, tier, services, url, day) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            row,
+        )
+        self._file.executemany(
+            "INSERT INTO reports (collection, person, service, slot, body, status) VALUES (?, ?, ?, ?, ?, ?)",
+            ((*where, slot, body, status) for slot, body in enumerate(bodies)),
+        )
+
+    def is_asked(self, collection: str, person: Person) -> bool:
+        """Tell whether the wallet remembers a person in a collection, and the collector was asked about her before."""
+        where = (collection, _key(person))
+        queries = ("SELECT 1 FROM entries WHERE {}", "SELECT 1 FROM unasked WHERE {}")
+        with self._lock:
+            known, unasked = (
+                self._file.execute(f"{query.format('collection = ? AND person = ?')} LIMIT 1", where).fetchone()
+                for query in queries
             )
+        return known is not None and unasked is None
+
+    def unasked(self, collection: str) -> list[Person]:
+        """Return people whose reports wait until the collector has said which of them it holds."""
+        query = "SELECT person FROM unasked WHERE collection = ?"
+        with self._lock:
+            return [json.loads(who) for (who,) in self._file.execute(query, (collection,))]
+
+    def _add_unasked(self, collection: str, who: str) -> None:
+        self._file.execute("INSERT OR IGNORE INTO unasked VALUES (?, ?)", (collection, who))
+
+    def note_unasked(self, collection: str, person: Person) -> None:
+        """Keep a person's reports until the collector has said which of them it holds."""
+        with self._transaction():
+            self._add_unasked(collection, _key(person))
+
+    def note_taken(self, claims: Collection[Claim], collection: str, person: Person) -> None:
+        """Note the services for which the collector holds reports: none of this wallet leaves, and none costs."""
+        who = _key(person)
+        with self._transaction() as file:
+            where = (collection, who)
+            query = "DELETE FROM unasked WHERE collection = ? AND person = ?"
+            was_unasked = file.execute(query, where).rowcount > 0
+            for claim in claims:
+                if self._entry(collection, who, claim.service) is None:
+                    self._insert(claim, who, Fraction(0), claim.day, [""], "taken")
+                elif was_unasked:  # nothing of these was ever sent
+                    place = (*where, claim.service)
+                    file.execute(
+                        "UPDATE reports SET status = 'taken', body = '' "
+                        "WHERE collection = ? AND person = ? AND service = ?",
+                        place,
+                    )
+                    file.execute(
+                        "UPDATE entries SET epsilon = '0' WHERE collection = ? AND person = ? AND service = ?", place
+                    )
 
     def _entry(self, collection: str, who: str, service: str) -> Entry | None:
         where = (collection, who, service)
-        query = "SELECT round, epsilon FROM entries WHERE collection = ? AND person = ? AND service = ?"
+        query = "SELECT round, epsilon, tier, day FROM entries WHERE collection = ? AND person = ? AND service = ?"
         row = self._file.execute(query, where).fetchone()
         if row is None:
             return None
         query = "SELECT body, status FROM reports WHERE collection = ? AND person = ? AND service = ? ORDER BY slot"
         reports = self._file.execute(query, where).fetchall()
-        bodies, statuses = tuple(body for body, _ in reports), tuple(status for _, status in reports)
-        return Entry(collection, row[0], service, Fraction(row[1]), bodies, statuses)
+        bodies, statuses = tuple(body for body, _ in reports if body), tuple(status for _, status in reports)
+        return Entry(collection, row[0], service, Fraction(row[1]), bodies, statuses, row[2], row[3])
 
     def _is_forgotten(self, collection: str, who: str) -> bool:
         query = "SELECT 1 FROM forgotten WHERE collection = ? AND person = ?"
         return self._file.execute(query, (collection, who)).fetchone() is not None
 
-    def _spent(self, who: str) -> Fraction:
-        rows = self._file.execute("SELECT epsilon FROM entries WHERE person = ?", (who,))
-        return sum((Fraction(text) for (text,) in rows), Fraction(0))
+    def _charges(self, who: str) -> list[Spent]:
+        rows = self._file.execute("SELECT day, epsilon FROM entries WHERE person = ?", (who,))
+        return [(day, Fraction(epsilon)) for day, epsilon in rows]
+
+    def charges(self, person: Person) -> list[Spent]:
+        """Return what a person was charged, with the days, over all services and rounds."""
+        with self._lock:
+            return self._charges(_key(person))
 
     def spent(self, person: Person) -> Fraction:
-        """Return what a person has spent, over all services and rounds."""
-        with self._lock:
-            return self._spent(_key(person))
+        """Return all that a person has ever spent, over all services and rounds."""
+        return sum((epsilon for _, epsilon in self.charges(person)), Fraction(0))
 
     def history(self, person: Person) -> list[Entry]:
         """Return everything that was drawn for a person, by round and service."""
@@ -177,10 +308,12 @@ class Wallet:
         return [entry for entry in found if entry is not None]
 
     def waiting(self, collection: str, most: int, after: int = 0) -> list[Waiting]:
-        """Return reports that may leave and were not acknowledged, oldest first, from a number on."""
+        """Return reports that may leave and were not acknowledged, oldest first, after a number."""
         query = (
-            "SELECT number, body, person FROM reports "
-            "WHERE collection = ? AND status = 'waiting' AND number > ? ORDER BY number LIMIT ?"
+            "SELECT number, body, person FROM reports AS r "
+            "WHERE collection = ? AND status = 'waiting' AND number > ? AND NOT EXISTS "
+            "(SELECT 1 FROM unasked AS u WHERE u.collection = r.collection AND u.person = r.person) "
+            "ORDER BY number LIMIT ?"
         )
         with self._lock:
             rows = self._file.execute(query, (collection, after, most))
@@ -231,3 +364,12 @@ def _key(person: Any) -> str:
         message = "A person is text of 1 to 200 letters that can be printed, or a whole number of 64 bits."
         raise UsageError(message, code="wrong-person")
     return json.dumps(person)
+
+
+def _labels(contract: str) -> tuple[str, str]:
+    """Return the tier of a contract and its services, as claims carry them."""
+    try:
+        data = json.loads(contract)
+        return str(data.get("tier", "")), ",".join(str(service["name"]) for service in data["services"])
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return "", ""

@@ -4,7 +4,7 @@ import { collections, get, type Listed } from "../shared/api.js";
 import { type Child, h, scroller } from "../shared/dom.js";
 import { open } from "../shared/frame.js";
 import { certainty, listed, number } from "../shared/numbers.js";
-import { budget, type Contract, domainText, rowsText, type Service, serviceBudget, treatmentText } from "../shared/words.js";
+import { budget, type Contract, domainText, openColumns, rowsText, type Service, serviceBudget, treatmentText } from "../shared/words.js";
 
 /** The collector's exact audit. */
 interface Audit {
@@ -50,8 +50,10 @@ function labels({ round, tier, mechanism }: Contract & { mechanism?: string }): 
 
 function promise(contract: Contract, checked: Audit): Child[] {
   const epsilon = budget(contract.epsilon);
+  const open = listed([...new Set(contract.services.flatMap(openColumns))]);
   return [
-    h("p", { class: "promise" }, "Whoever sees everything a person sends in this round can raise a certainty of 50\u00a0% about anything in her rows to at most ",
+    h("p", { class: "promise" }, `Leaves as it is: ${open}, and that a person takes part. Knowing that already, whoever sees everything a person sends in this round can raise a certainty ` +
+      "of 50\u00a0% about anything else in her rows to at most ",
       h("strong", {}, certainty(epsilon)), ` (ε = ${number(epsilon)}).`),
     h("p", {}, checked.ok ? "The audit below proves it exactly, in fractions, over the numbers that the encoders compare with."
       : "The audit below found a fault. Do not report by this contract."),
@@ -61,7 +63,7 @@ function promise(contract: Contract, checked: Audit): Child[] {
 function serviceView(service: Service): HTMLElement {
   const own = serviceBudget(service);
   return h("section", { class: "card" }, h("h2", {}, service.name),
-    h("p", {}, `${rowsText(service)} It spends ε = ${number(own)}: from 50\u00a0% to at most ${certainty(own)}. People are known by ${service.key}.`),
+    h("p", {}, `${rowsText(service)} It spends ε = ${number(own)}: from 50\u00a0% to at most ${certainty(own)}. Leaves as it is: ${listed(openColumns(service))}.`),
     scroller(`Attributes of ${service.name}`, h("table", { class: "attributes" },
       h("thead", {}, h("tr", {}, ...["Attribute", "Values", "What happens to it"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, ...service.attributes.map((attribute) => h("tr", {},

@@ -23,10 +23,11 @@ export function leavesView(preview: Preview, rows: Rows, access: Access): Child[
         h("p", { class: "row" },
           isSecureContext && h("button", { type: "button", onclick: () => void navigator.clipboard.writeText(preview.leaves.join("\n")) }, "Copy"),
           h("details", {}, h("summary", {}, "The whole request"), h("pre", { id: "request" }, requestText(preview.leaves, access)))))),
-    h("h3", {}, "What it could mean"),
+    h("p", { id: "said" }, preview.sentence),
+    h("h3", {}, "What the codes could mean"),
     ...preview.meanings.map(meaningView),
     h("p", {}, h("small", {}, "Every code is possible for every row. The bars show what someone with no other knowledge would believe after " +
-      "seeing the code: that is all it tells, and your true values need not be among the likely ones.")),
+      "seeing the code: that is all the code tells, and your true values need not be among the likely ones.")),
   ];
 }
 
@@ -57,11 +58,11 @@ function guesses({ likely, fitting = 0, cells, ratio }: Meaning): Guess[] {
 
 const WORDS: Record<State, string> = {
   raw: "not encoded", held: "encoded, still here", waiting: "waiting to be sent", stored: "received",
-  refused: "refused", forgotten: "forgotten",
+  refused: "refused", forgotten: "forgotten", taken: "reported before",
 };
 
 export function stateBadge(state: State): HTMLElement {
-  const kind = { raw: "plain", held: "", waiting: "", stored: "good", refused: "bad", forgotten: "plain" }[state];
+  const kind = { raw: "plain", held: "", waiting: "", stored: "good", refused: "bad", forgotten: "plain", taken: "good" }[state];
   return h("span", { class: `badge ${kind}` }, WORDS[state]);
 }
 
@@ -74,13 +75,15 @@ const REFUSALS: Readonly<Record<string, string>> = {
 };
 
 /** Say what became of a report. */
-export function receiptView(receipt: Receipt, state: State, { spent, cap }: Budget): HTMLElement {
+export function receiptView(receipt: Receipt, state: State, { spent, cap, days }: Budget): HTMLElement {
   const codes = [...new Set(receipt.reports.flatMap(({ code }) => code ? [code] : []))];
   const said: Record<State, string> = {
-    raw: "", held: "", forgotten: "Your report was deleted. What was spent stays spent; the next round is open.",
+    raw: "", held: "", taken: "The collector has your report to this service already, from another device or from a wallet that is gone. " +
+      "Nothing was drawn or sent from this one, and nothing was charged to it.",
+    forgotten: "Your report was deleted. What was spent stays spent; the next round is open.",
     waiting: "Your report waits on this device, and leaves by itself when the collector can be reached.",
     stored: `The collector has your report: ${receipt.service}, collection ${receipt.collection.slice(0, 12)}…, ${receipt.day}. It cost ` +
-      `ε ${number(receipt.epsilon)}; over all services ${number(spent)} of your ${number(cap)} is spent. Sending it again would change nothing.`,
+      `ε ${number(receipt.epsilon)}; over all services ${number(spent)} of your ${number(cap)}${days ? ` per ${days} days` : ""} is spent. Sending it again would change nothing.`,
     refused: `The collector refused your report: ${codes.map((code) => REFUSALS[code] ?? code).join(", ")}. It is not sent again. [${codes.join(", ")}]`,
   };
   const kind = state === "stored" ? "good" : state === "refused" ? "bad" : "";

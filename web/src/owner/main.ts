@@ -11,7 +11,7 @@ import { privacyView } from "./privacy.js";
 import { recordView } from "./record.js";
 import { emptyRow, isComplete, type Row, rowsOfFile, rowsView } from "./rows.js";
 import { accept, changes, changesView } from "./seen.js";
-import { contractOf, keepSettings, readSettings, Session, takeLink } from "./session.js";
+import { contractOf, keepSettings, readSettings, Session, type Settings, takeLink } from "./session.js";
 
 const WATCH_MILLISECONDS = 1_000;
 
@@ -43,14 +43,18 @@ class Screen {
     else this.#draw();
   }
 
-  async #become(person: string, round: Round, more: { key?: string; cap?: string } = {}): Promise<void> {
+  async #become(person: string, round: Round, more: Partial<Settings> = {}): Promise<void> {
     const settings = { ...readSettings(), ...more, person };
     keepSettings(settings);
     await this.#try(async () => {
       const left = this.#session;
       this.#session = undefined; // if opening fails, nobody else is shown
       left?.close();
-      this.#session = await Session.open(round, settings);
+      const session = this.#session = await Session.open(round, settings);
+      void (await session.client()).isKept().then((kept) => {
+        session.kept = kept;
+        if (kept === false && this.#session === session) this.#draw();
+      });
       this.#service ||= round.services[0]!;
       this.#contracts = new Map(await Promise.all(round.tiers.map(async (tier) => [tier.id, await contractOf(tier)] as const)));
       this.#changed = await changes(round, this.#session.tier.tier, this.#contract());
@@ -65,7 +69,7 @@ class Screen {
   async #look(): Promise<void> {
     const session = this.#session!;
     await session.refresh();
-    const drawn = !["raw", "forgotten"].includes(session.state(this.#service));
+    const drawn = !["raw", "forgotten", "taken"].includes(session.state(this.#service));
     this.#preview = drawn ? await session.encode(this.#service, this.#rows[this.#service]!) : undefined;
   }
 
@@ -112,7 +116,8 @@ class Screen {
     const session = this.#session;
     const head = [
       h("h1", {}, "My data"),
-      h("p", {}, "Your rows stay in this page. You choose how much anyone may learn, see what would leave, byte for byte, and send it or not."),
+      h("p", {}, "Your rows are perturbed in this page, before anything leaves; what is marked “as it is” leaves without protection, and so does your key. " +
+        "You choose how much anyone may learn of the rest, see what would leave, byte for byte, and send it or not."),
       this.#who(),
       this.#trouble !== undefined && notice(this.#trouble),
     ];
@@ -130,7 +135,7 @@ class Screen {
       this.#leaves(),
       h("section", { class: "card", "aria-label": "4 My record" }, h("h2", {}, "4  My record"), ...recordView({
         session,
-        oncap: (cap) => void this.#become(session.settings.person, session.round, { cap }),
+        oncap: (change) => void this.#become(session.settings.person, session.round, change),
         onforget: () => void this.#try(async () => {
           const problem = await session.forget();
           await this.#look();
@@ -195,7 +200,7 @@ class Screen {
 
   #data(service: Service): HTMLElement {
     const drawn = this.#preview !== undefined;
-    return h("section", { class: "card", "aria-label": "1 My data" }, h("h2", {}, "1  My data ", h("small", {}, "stays here")),
+    return h("section", { class: "card", "aria-label": "1 My data" }, h("h2", {}, "1  My data ", h("small", {}, "perturbed before it leaves")),
       ...rowsView({ service, rows: this.#rows[service.name]!, drawn, onvalue: () => this.#judge(service), onchange: () => this.#draw() }),
       drawn && h("p", {}, h("small", {}, "A report of this round was drawn from these rows. If they change, the next round will tell.")));
   }
@@ -211,9 +216,9 @@ class Screen {
 
   #encode(service: Service): Child[] {
     const session = this.#session!;
-    const [cost, { left, cap }] = [serviceBudget(service), session.budget];
+    const [cost, { left, cap, renews }] = [serviceBudget(service), session.budget];
     const state = session.state(service.name);
-    if (state === "forgotten") return [receiptView(session.receipt(service.name)!, state, session.budget)];
+    if (state === "forgotten" || state === "taken") return [receiptView(session.receipt(service.name)!, state, session.budget)];
     if (this.#preview) {
       return [
         h("button", { type: "button", disabled: true, "aria-describedby": "why" }, "Encode again"),
@@ -232,7 +237,8 @@ class Screen {
         }, "submit"),
       }, "Encode"),
       over && h("p", { class: "notice", id: "over" }, `Your cap is reached: ${service.name} would cost ε ${number(cost)}, and ${number(left)} is left. ` +
-        `${session.chosenTier() ? "Wait for the next round" : "Choose a more careful tier"}, or raise your cap below.`),
+        (renews ? `The oldest charge stops counting on ${renews}. ` : "") +
+        `${session.chosenTier() ? "Wait for a later round" : "Choose a more careful tier"}, let your cap renew, or raise it below.`),
       !over && h("p", { id: "incomplete", hidden: isComplete(rows) }, h("small", {}, "Fill in every value first.")),
     ];
   }
@@ -250,7 +256,8 @@ class Screen {
     const state = session.state(service);
     return h("section", { class: "card", "aria-label": "3 What leaves" }, h("h2", {}, "3  What leaves"),
       ...(preview ? leavesView(preview, this.#rows[service]!, session.settings)
-        : [h("p", { class: "soft" }, "Nothing has been encoded for this service. Encode, look, then decide.")]),
+        : [h("p", { class: "soft" }, state === "taken" ? "Nothing leaves for this service: the collector has your report."
+          : "Nothing has been encoded for this service. Encode, look, then decide.")]),
       preview && state === "held" && h("p", { class: "row" },
         h("button", {
           type: "button", id: "submit", class: "main", disabled: this.#busy,

@@ -1,4 +1,5 @@
 /** The choice: how much anyone may learn at most, in one sentence, and what it costs. */
+import { guarantee } from "@tacit/client";
 import { type Child, h, show, svg } from "../shared/dom.js";
 import { certainty, number, percent } from "../shared/numbers.js";
 import { type Contract, serviceBudget } from "../shared/words.js";
@@ -39,16 +40,15 @@ export function privacyView(view: PrivacyView): Child[] {
 
 /** Say what the chosen tier means. */
 function consequences({ session, service, contracts }: PrivacyView): Child[] {
-  const { tiers, services } = session.round;
+  const { tiers } = session.round;
   const { epsilon, id } = session.tier;
-  const own = serviceBudget(contracts.get(id)!.services.find(({ name }) => name === service)!);
+  const contract = contracts.get(id)!;
+  const rules = contract.services.find(({ name }) => name === service)!;
+  const own = serviceBudget(rules);
   return [
     tiers.length > 1 && h("div", { class: "stops", "aria-hidden": "true" }, ...tiers.map((tier) =>
       h("span", { class: tier === session.tier ? "here" : "" }, tier.tier, h("br"), `ε ${number(tier.epsilon)}`))),
-    h("p", { id: "promise", class: "promise" },
-      "Whoever sees your report to ", h("strong", {}, service),
-      " can raise a certainty of 50\u00a0% about anything in it to at most ", h("strong", {}, certainty(own)),
-      services.length > 1 ? `; with your reports to all ${services.length} services, to at most ${certainty(epsilon)}.` : "."),
+    h("div", { id: "promise", class: "promise" }, ...guarantee(contract, rules).map((sentence) => h("p", {}, sentence))),
     gauge(own, epsilon),
   ];
 }

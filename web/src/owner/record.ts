@@ -4,17 +4,18 @@ import { stackedBar } from "../shared/charts.js";
 import { type Child, download, h, scroller } from "../shared/dom.js";
 import { number } from "../shared/numbers.js";
 import { stateBadge } from "./leaves.js";
-import { type Session, stateOf } from "./session.js";
+import { type Period, PERIODS, type Session, stateOf } from "./session.js";
 
 export interface RecordView {
   readonly session: Session;
-  readonly oncap: (cap: string) => void;
+  readonly oncap: (change: { cap?: string; per?: Period }) => void;
   readonly onforget: () => void;
 }
 
 export function budgetBar({ history, budget }: Session): SVGElement {
   const parts = new Map<string, number>();
-  for (const { service, epsilon } of history) parts.set(service, (parts.get(service) ?? 0) + epsilon);
+  const counts = history.filter(({ day }) => !budget.days || Date.parse(day) + budget.days * 86_400_000 > Date.now());
+  for (const { service, epsilon } of counts.filter((receipt) => receipt.epsilon > 0)) parts.set(service, (parts.get(service) ?? 0) + epsilon);
   const listed = [...parts].map(([label, value]) => ({ label, value }));
   const words = listed.map(({ label, value }) => `${label} ${number(value)}`).join(", ") || "nothing yet";
   return stackedBar(listed, budget.cap, `Spent: ${words}; ${number(budget.spent)} of ${number(budget.cap)}.`);
@@ -32,12 +33,19 @@ export function recordView({ session, oncap, onforget }: RecordView): Child[] {
     h("h3", {}, "Budget over all services and rounds"),
     budgetBar(session),
     h("p", { class: "row" },
-      h("span", {}, `${number(budget.spent)} of ${number(budget.cap)} spent, ${number(budget.left)} left.`),
+      h("span", { id: "spent" }, `${number(budget.spent)} of ${number(budget.cap)} spent, ${number(budget.left)} left. ${renewal(session)}`),
       h("label", { for: "cap" }, "My cap "),
       h("input", {
         id: "cap", type: "number", min: 0.1, max: 30, step: 0.1, value: settings.cap, size: 5,
-        onchange: (event) => oncap((event.target as HTMLInputElement).value),
-      })),
+        onchange: (event) => oncap({ cap: (event.target as HTMLInputElement).value }),
+      }),
+      h("label", { for: "per" }, "It renews "),
+      h("select", { id: "per", onchange: (event) => oncap({ per: PERIODS[(event.target as HTMLSelectElement).selectedIndex]! }) },
+        ...PERIODS.map((per) => h("option", { value: per, selected: per === settings.per }, per ? `after a ${per}` : "never")))),
+    h("p", {}, h("small", {}, settings.per
+      ? `In any ${budget.days} days in a row you spend at most your cap. The guarantee is about each such period: over several of them, losses add up.`
+      : "Your cap holds for ever: once it is spent, you take part in no further round unless you raise it or let it renew.")),
+    ...walletView(session),
     h("h3", {}, "My reports"),
     history.length ? scroller("Receipts", table(history)) : h("p", { class: "soft" }, "Nothing yet."),
     h("p", { class: "row" },
@@ -57,4 +65,21 @@ function table(history: readonly Receipt[]): HTMLElement {
     h("tbody", {}, ...history.map((receipt) => h("tr", {},
       h("td", {}, receipt.day), h("td", {}, receipt.service), h("td", {}, receipt.round || "–"), h("td", {}, receipt.tier || "–"),
       h("td", {}, number(receipt.epsilon)), h("td", {}, receipt.reports.length), h("td", {}, stateBadge(stateOf(receipt)))))));
+}
+
+/** Say when something that was spent stops counting. */
+function renewal({ budget }: Session): string {
+  if (!budget.days) return "";
+  return budget.renews ? `The oldest charge stops counting on ${budget.renews}.` : `A charge counts for ${budget.days} days.`;
+}
+
+/** Say where the wallet is, and what losing it means. */
+function walletView({ kept }: Session): Child[] {
+  return [
+    kept === false && h("p", { class: "notice", id: "not-kept" }, "This browser did not promise to keep the wallet: it may clear it when space is short, or after " +
+      "weeks without a visit. Allow this site to store data, or bookmark or install it; browsers then keep it."),
+    h("p", { id: "lost" }, h("small", {}, "Your wallet is in this browser only. If it is lost (site data cleared, a private window, another device), what you " +
+      "spent is forgotten here, and reports are drawn again. Whoever sees two draws learns more than one tells. Where your app hands this page " +
+      "a token, the page asks the collector first, and draws nothing that it has.")),
+  ];
 }

@@ -23,17 +23,22 @@ export interface Access {
 export interface Settings extends Access {
   readonly person: string;
   readonly cap: string;
+  /** The period after which a charge stops counting; "" for never. */
+  readonly per: Period;
 }
 
-export type State = "raw" | "held" | "waiting" | "stored" | "refused" | "forgotten";
+export const PERIODS = ["", "year", "quarter", "month"] as const;
+export type Period = typeof PERIODS[number];
+
+export type State = "raw" | "held" | "waiting" | "stored" | "refused" | "forgotten" | "taken";
 
 export function readSettings(): Settings {
   const kept = JSON.parse(localStorage.getItem(SETTINGS) ?? "{}") as Partial<Settings>;
-  return { person: kept.person ?? "", key: kept.key ?? "", cap: kept.cap ?? CAP, token };
+  return { person: kept.person ?? "", key: kept.key ?? "", cap: kept.cap ?? CAP, per: kept.per ?? "", token };
 }
 
-export function keepSettings({ person, key, cap }: Settings): void {
-  localStorage.setItem(SETTINGS, JSON.stringify({ person, key, cap }));
+export function keepSettings({ person, key, cap, per }: Settings): void {
+  localStorage.setItem(SETTINGS, JSON.stringify({ person, key, cap, per }));
 }
 
 let token = "";
@@ -54,6 +59,8 @@ export class Session {
   /** Everything her wallet holds, of all rounds. */
   history: readonly Receipt[] = [];
   budget: Budget = { cap: 0, spent: 0, left: 0 };
+  /** Whether the browser promised to keep the wallet; undefined until it has said so. */
+  kept: boolean | undefined;
   tier: Listed;
 
   private constructor(readonly round: Round, readonly settings: Settings) {
@@ -85,9 +92,9 @@ export class Session {
 
   /** Make the client of a tier; all of them share one wallet. Its contract is compared with its hash, and audited. */
   async client(tier = this.tier): Promise<Client> {
-    const { person, key, cap, token } = this.settings;
+    const { person, key, cap, per, token } = this.settings;
     const made = this.#clients.get(tier.id) ?? await connect(location.origin, {
-      collection: tier.id, person, cap, ...(key ? { key } : {}), ...(token ? { token } : {}),
+      collection: tier.id, person, cap, ...(per ? { per } : {}), ...(key ? { key } : {}), ...(token ? { token } : {}),
     });
     this.#clients.set(tier.id, made);
     return made;
@@ -135,6 +142,7 @@ export class Session {
 
 export function stateOf({ held, reports }: Receipt): State {
   if (!reports.length) return "forgotten";
+  if (reports.some(({ status }) => status === "taken")) return "taken";
   if (held) return "held";
   return reports.some(({ status }) => status === "refused") ? "refused"
     : reports.some(({ status }) => status === "waiting") ? "waiting" : "stored";

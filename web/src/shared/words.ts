@@ -29,16 +29,21 @@ export function domainText(attribute: Attribute): string {
   return `${bound(low)} to ${bound(high)}${attribute.cells === undefined ? steps : ""}`;
 }
 
+/** Return the columns of a service that leave as they are: the person's key, and what is declared public. */
+export function openColumns({ key, attributes }: Service): string[] {
+  return [key, ...attributes.filter(({ kind }) => kind === "public").map(({ name }) => name)];
+}
+
 /** Return what happens to an attribute's value before anything leaves. */
 export function treatmentText(attribute: Attribute): string {
-  if (attribute.kind === "public") return "Sent as it is: the service knows it anyway.";
+  if (attribute.kind === "public") return "Leaves as it is, without protection.";
   const told = ["Perturbed, together with the rest of the row."];
   if (attribute.cells !== undefined) {
     told.push(attribute.dither === false
       ? `First put into one of ${attribute.cells} bins.` : `First rounded at random to one of ${attribute.cells} values.`);
   }
   if (attribute.outside === "clamp") told.push("Values beyond the ends count as the ends.");
-  if (attribute.null) told.push("It may be withheld; nobody can tell that it was.");
+  if (attribute.null) told.push("It may be withheld; that it was is protected like a value.");
   return told.join(" ");
 }
 
@@ -55,6 +60,7 @@ export function sentences(contract: Contract): string[] {
     `A person's reports of a round spend ε = ${budget(contract.epsilon)} in total.`,
     ...contract.services.flatMap((service) => [
       `${service.name} spends ε = ${serviceBudget(service)}. ${rowsText(service)}`,
+      `${service.name}.${service.key}: the person's key. It leaves as it is.`,
       ...service.attributes.map((attribute) =>
         `${service.name}.${attribute.name}: ${domainText(attribute)}. ${treatmentText(attribute)}`),
     ]),

@@ -1,0 +1,83 @@
+/** A lost wallet: whoever holds the person's token is told which reports exist, and draws none of them again. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { memoryStore } from "../src/store.js";
+import { problem } from "./collector.js";
+import { collections } from "./fixtures.js";
+import { client, collector, ORDERS, USER } from "./setup.js";
+
+const TOKEN = { token: "12.ab" };
+
+test("a lost wallet draws nothing that the collector holds", async (t) => {
+  const to = await collector(t);
+  to.receipts = () => ({ taken: [...to.stored.keys()].map((id) => JSON.parse(id)).map(([, , service, slot]) => ({ service, slot })) });
+  const first = await client(t, to, TOKEN);
+  await first.record("users", USER);
+  await first.flush();
+  const again = await client(t, to, { ...TOKEN, store: memoryStore() });
+  const { reports, epsilon } = await again.record("users", { ...USER, age: 3 });
+  assert.deepEqual([reports, epsilon], [[{ body: "", status: "taken" }], 0]);
+  const shown = await again.preview("users", USER);
+  assert.deepEqual([shown.leaves, shown.meanings], [[], []]);
+  assert.match(shown.sentence, /^Nothing leaves/);
+  await again.rows("orders", ORDERS); // was not reported before, so it is drawn and charged
+  assert.deepEqual(await again.budget(), { cap: 4, spent: 1, left: 3 });
+  assert.equal((await again.flush()).sent, 2);
+  assert.equal(to.stored.size, 3);
+  const asked = to.posts.filter(({ path }) => path === "/v1/receipts").map(({ body }) => JSON.parse(body));
+  assert.deepEqual(asked, Array(2).fill({ collection: collections.november.id, key: "u-42", token: "12.ab" }));
+});
+
+test("one question, none without a token, and collectors without receipts are served as before", async (t) => {
+  for (const status of [404, 405]) {
+    const to = await collector(t);
+    to.always = (request, response) => request.path === "/v1/receipts" && problem(response, status, "not-found");
+    const me = await client(t, to, TOKEN);
+    for (let i = 0; i < 3; i++) await me.record("users", USER);
+    assert.equal((await me.flush()).sent, 1);
+    assert.equal(to.posts.length, 2);
+    const silent = await client(t, to, { person: "other" });
+    await silent.record("users", USER);
+    assert.equal(to.posts.length, 2);
+  }
+});
+
+test("what was drawn unasked waits for the answer, and what is taken never leaves", async (t) => {
+  for (const status of [503, 429, 500, 200]) {
+    const to = await collector(t);
+    to.receipts = () => ({ taken: [{ service: "users", slot: 0 }, { service: "other" }, null, 5] });
+    to.always = (request, response) => request.path === "/v1/receipts" &&
+      (status === 200 ? (response.end("{}"), true) : problem(response, status, "slow-down"));
+    const store = memoryStore();
+    const me = await client(t, to, { ...TOKEN, store });
+    assert.equal((await me.record("users", USER)).reports[0]!.status, "waiting");
+    await me.rows("orders", ORDERS);
+    const delivery = await me.flush({ seconds: 0.02 });
+    assert.deepEqual([delivery.sent, delivery.pending], [0, 3]);
+    assert.deepEqual(me.lastWords(), [], "nor does a closing page send it");
+    assert.ok(to.posts.every(({ path }) => path === "/v1/receipts"));
+    to.always = undefined;
+    const later = await client(t, to, { ...TOKEN, store });
+    assert.equal((await later.flush()).sent, 2);
+    assert.deepEqual((await later.history()).map(({ reports }) => reports[0]!.status), ["taken", "stored"]);
+    assert.equal((await later.budget()).spent, 1, "what never left costs nothing");
+  }
+});
+
+test("a refused token: the collector decides when reports arrive, and is asked again if it wants a better one", async (t) => {
+  const to = await collector(t);
+  to.always = (request, response) => request.path === "/v1/receipts" && problem(response, 403, "bad-token");
+  const needsNone = await client(t, to, TOKEN);
+  await needsNone.record("users", USER);
+  assert.equal((await needsNone.flush()).sent, 1);
+  to.receipts = () => ({ taken: [{ service: "users", slot: 0 }] });
+  to.always = (_request, response) => problem(response, 403, "bad-token");
+  const lost = await client(t, to, { ...TOKEN, store: memoryStore() });
+  await lost.record("users", { ...USER, age: 3 });
+  await lost.flush({ seconds: 0.02 });
+  to.always = undefined;
+  const before = to.posts.length;
+  assert.equal((await lost.flush()).sent, 0);
+  assert.deepEqual(to.posts.slice(before).map(({ path }) => path), ["/v1/receipts"]);
+  assert.equal((await lost.history())[0]!.reports[0]!.status, "taken");
+});

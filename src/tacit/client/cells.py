@@ -1,0 +1,55 @@
+"""A view's cells of a person's values: the same work whatever the values are, and whether there is a row at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tacit.client.answers import LIFT
+from tacit.client.record import BIAS
+
+__all__ = ["LevelCells", "ParityCells", "cell_reader"]
+
+Data = Mapping[str, Any]
+
+
+class LevelCells:
+    """Cells of a view that has a level for each of its attributes."""
+
+    def __init__(self, levels: Sequence[tuple[int, Data, int]], sizes: Sequence[int], extras: int) -> None:
+        self._steps: list[tuple[int, int, int, int, int]] = []
+        for (place, attribute, level), size in zip(levels, sizes, strict=True):
+            own = size - (0 if self._steps else extras)
+            width = attribute["widths"][level - 1] if level else BIAS  # the root is one cell
+            self._steps.append((place, LIFT * width - BIAS, width, BIAS + attribute["count"], LIFT + own - 1))
+        zeros = [LIFT] * (len(sizes) - 1)
+        self._extras = [[LIFT + sizes[0] - extras + extra, *zeros] for extra in range(2)]
+
+    def read(self, values: Sequence[int], *, is_row: bool, extra: int) -> list[int]:
+        """Return a row's cells plus LIFT, or those of an extra cell."""
+        cells = []
+        for place, shift, width, null, null_cell in self._steps:
+            value = values[place]
+            cells.append(((value + shift) // width, null_cell)[value == null])
+        return (self._extras[extra], cells)[is_row]
+
+
+class ParityCells:
+    """The one cell of a view that has a mask for each of its attributes: whether the number of masked bits is odd."""
+
+    def __init__(self, masks: Sequence[tuple[int, int]]) -> None:
+        self._masks = masks
+
+    def read(self, values: Sequence[int], *, is_row: bool, extra: int) -> list[int]:
+        """Return a row's parity plus LIFT; everybody has a row in a service with parities."""
+        del is_row, extra
+        return [LIFT + sum((values[place] & mask).bit_count() for place, mask in self._masks) % 2]
+
+
+def cell_reader(
+    view: Any, active: Sequence[int], sizes: Sequence[int], attributes: Sequence[Data], extras: int, *, parities: bool
+) -> LevelCells | ParityCells:
+    """Return what reads a view's cells; the view has a level, or a mask, for each active attribute."""
+    if parities:
+        return ParityCells([(place, view[place]) for place in active])
+    return LevelCells([(place, attributes[place], view[place]) for place in active], sizes, extras)

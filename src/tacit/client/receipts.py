@@ -1,0 +1,30 @@
+"""Ask a collector which reports of a person it holds: a wallet that was lost must not draw them again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container
+
+from tacit.client.transport import Answered, Transport
+
+__all__ = ["ask_receipts", "taken_services"]
+
+Person = int | str
+
+
+def ask_receipts(transport: Transport, *, collection: str, person: Person, token: str) -> Answered:
+    """Ask which slots of a person are taken; only the holder of her token is told, and needs no other key."""
+    asked = {"collection": collection, "key": person, "token": token}
+    return transport.post("/v1/receipts", json.dumps(asked, separators=(",", ":")))
+
+
+def taken_services(answered: Answered, services: Container[str]) -> set[str] | None:
+    """Return the services with a slot that is taken; none from a collector without receipts; None if it did not say."""
+    if answered.status in (404, 405):
+        return set()
+    data = answered.data if answered.status == 200 else None
+    taken = data.get("taken") if isinstance(data, dict) else None
+    if not isinstance(taken, list):
+        return None
+    named = [slot.get("service") if isinstance(slot, dict) else None for slot in taken]
+    return {name for name in named if isinstance(name, str) and name in services}
