@@ -15,18 +15,18 @@ import pyarrow.parquet
 
 import tacit as tc
 
-__all__ = ["Column", "made", "read"]
+__all__ = ["FILES", "Column", "made", "read", "services"]
 
 MOST_VALUES = 128
-"""Values of an attribute at most; other columns are left out, or cut into this many quantiles."""
+"""Values of an attribute at most; other columns are left out."""
 
-FILES: dict[str, tuple[str, ...]] = {
-    "census": ("census_income_kdd.parquet",),
-    "adult": ("adult.parquet",),
-    "acs": ("acs2024_person.parquet",),
-    "nist": ("nist_acs_excerpts.parquet",),
-    "taxi": ("nyc_green_taxi.parquet",),
-    "retail": ("online_retail_line.parquet",),
+FILES = {
+    "census": "census_income_kdd.parquet",
+    "adult": "adult.parquet",
+    "acs": "acs2024_person.parquet",
+    "nist": "nist_acs_excerpts.parquet",
+    "taxi": "nyc_green_taxi.parquet",
+    "retail": "online_retail_line.parquet",
 }
 
 LEFT_OUT = {"split", "instance_weight", "hid", "sporder", "puma", "pwgtp", "wgtp", "invoice", "customer_id"}
@@ -50,7 +50,7 @@ class Column:
 
 def read(name: str, folder: Path) -> list[Column]:
     """Return the columns of a file that have few enough values."""
-    table = pa.parquet.read_table(folder / FILES[name][0])
+    table = pa.parquet.read_table(folder / FILES[name])
     columns = (_coded(field.name, table.column(field.name)) for field in table.schema if field.name not in LEFT_OUT)
     return [column for column in columns if column is not None]
 

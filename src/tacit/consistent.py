@@ -116,7 +116,7 @@ def run_consistent(bound: Bound, people: People, known: Models, options: Options
     ]
     weak = sorted({t for model in models for t in used if model.is_weak(t)})
     lines += [
-        f"the reports carry almost no information about {' × '.join(names[i] for i in t)}: its table is what was assumed"
+        f"the reports carry almost no information about {' × '.join(names[i] for i in t)}: its table is assumed"
         for t in weak
     ]
 

@@ -360,16 +360,6 @@ class LinearHash(Oracle):
 
     def _transform(self, attribute: int, vector: npt.NDArray[np.float64]) -> Waves:
         """Return the Fourier transform of an attribute's vector over Z_g**digits."""
-        if self.sizes[attribute] > 1 and np.ptp(vector) == 0:  # attributes that are not asked for: in most terms
-            scaled: Waves = vector[0] * self._ones[attribute]
-            return scaled
-        return self._waves_of(attribute, vector)
-
-    @cached_property
-    def _ones(self) -> list[Waves]:
-        return [self._waves_of(attribute, np.ones(size)) for attribute, size in enumerate(self.sizes)]
-
-    def _waves_of(self, attribute: int, vector: npt.NDArray[np.float64]) -> Waves:
         places = self.digits[attribute]
         points = np.zeros(self.g**places)
         points[self._points[attribute]] = vector
