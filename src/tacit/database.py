@@ -231,7 +231,7 @@ class Database(Tables):
         question, explain = without_explain(text)
         asked = self._asked(question, parameters, options)
         if consistent:
-            return run_consistent(asked.bound, asked.people.rounds, self._models, options, explain=explain)
+            return run_consistent(asked.bound, asked.people, self._models, options, explain=explain)
         answer = run(asked.bound, asked.people, options)
         return self._explained(asked, answer, options) if explain else answer
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from tacit.engines.base import Engine
 from tacit.errors import UnanswerableError, UsageError
 from tacit.estimate import Estimate, t_quantile
 from tacit.intervals import uneven_interval
-from tacit.rows import Row, finished
+from tacit.rows import Pending, Row, finished
 from tacit.sql.bind import Bound
 from tacit.sql.explain import explain_plan
 from tacit.sql.extremes import contribution_range
@@ -26,14 +27,18 @@ from tacit.sql.plan import Plan, Round, needs_codes_only
 from tacit.sql.scope import Found, Scope
 from tacit.sql.totals import Piece, SqlPiece, Total
 from tacit.sums import Asked, Sums, fetch_sums
+from tacit.tallies import Tallies
 
-__all__ = ["People", "equal_to", "run"]
+__all__ = ["People", "equal_to", "run", "unbiased_estimates"]
 
 GROUPS_AT_ONCE = 16
 """Groups per statement: each adds a few columns to the contribution table."""
 
 TABLE_CELLS = 2**23
 """Codes times groups at once where codes are counted first."""
+
+COLUMNS_AT_ONCE = 128
+"""Columns whose unbiased estimates are made together: a few hundred contributions of each code."""
 
 FEW_REPORTS = 30
 """Effective reports below which an answer warns, and the planned error is a floor."""
@@ -156,6 +161,31 @@ def run(bound: Bound, people: People, options: Options) -> Answer:
     )
 
 
+def unbiased_estimates(
+    bound: Bound, people: People, options: Options, columns: Sequence[Formula], tallies: Sequence[Tallies]
+) -> list[Pending | None]:
+    """Return the unbiased estimate of each column over everybody; None where the reports have none.
+
+    ``tallies`` are those of each round.
+    """
+    question = _Question(bound, people, options)
+    alike: dict[Hashable, list[int]] = {}
+    for place, made in enumerate(columns):
+        key = tuple(piece.functional.attributes for total in made.totals for piece in total.pieces)
+        alike.setdefault(key, []).append(place)
+    found: list[Pending | None] = [None] * len(columns)
+    for places in alike.values():
+        for start in range(0, len(places), COLUMNS_AT_ONCE):
+            some = places[start : start + COLUMNS_AT_ONCE]
+            try:
+                estimates = question.over_everybody([columns[place] for place in some], tallies)
+            except UnanswerableError:
+                break
+            for place, estimate in zip(some, estimates, strict=True):
+                found[place] = estimate
+    return found
+
+
 def _weak(rows: list[list[Any]]) -> list[str]:
     estimates = [cell for row in rows for cell in row if isinstance(cell, Estimate)]
     notes = []
@@ -233,6 +263,20 @@ class _Question:
                 ]
                 rows.append(((*values, *group), bound.row(group, values, cells)))
         return rows
+
+    def over_everybody(self, columns: Sequence[Formula], tallies: Sequence[Tallies]) -> list[Pending]:
+        """Return estimates of columns without public conditions and groups, from tallies where these are enough."""
+        people = self.people
+        asked = Asked(people.squares([total for made in columns for total in made.totals]))
+        places = [asked.places(made.totals) for made in columns]
+        plans = [Plan(people.scope, one, asked.totals, sorted(asked.pairs), (), ()) for one in people.rounds]
+        parts = [known.sums(plan, asked) for plan, known in zip(plans, tallies, strict=True)]
+        if any(part is None for part in parts):
+            found, plans = fetch_sums(people.engine, people.scope, people.rounds, asked, (), ())
+            sums = found[()]
+        else:
+            sums = reduce(Sums.plus, (part for part in parts if part))
+        return [_Pending(self, made, spot, sums, (), plans) for made, spot in zip(columns, places, strict=True)]
 
     def estimate(
         self,

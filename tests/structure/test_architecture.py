@@ -22,7 +22,7 @@ REPOSITORY = ROOT.parent.parent
 
 LAYERS: list[set[str]] = [
     {"errors"},
-    {"randomness", "privacy", "client", "chain", "beta", "rules", "transactions", "atomic", "failures"},
+    {"randomness", "privacy", "client", "chain", "beta", "rules", "transactions", "atomic", "failures", "truncated"},
     {"attributes"},
     {"schema"},
     {"oracles", "layouts", "plain", "datasets"},
@@ -37,8 +37,9 @@ LAYERS: list[set[str]] = [
     {"marginals"},
     {"fit"},
     {"sums"},
-    {"query", "advisor", "consistent"},
-    {"contributions"},
+    {"tallies"},
+    {"query", "advisor"},
+    {"consistent", "contributions"},
     {"collection"},
     {"database", "evidence", "foresight", "testing"},
     {"central", "functions", "server", "dbapi"},

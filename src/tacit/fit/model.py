@@ -53,11 +53,11 @@ class Model:
     def __init__(self, service: ServiceContract, counts: Counts) -> None:
         self.service = service
         self.people = max((int(times.sum()) for _, times in counts.values()), default=0)
-        self._seen = view_tables(service, counts)
+        self.counts, self.seen = counts, view_tables(service, counts)
         self._ones: dict[int, tuple[Fit, Vector]] = {}
         self._pairs: dict[tuple[int, int], tuple[Fit, Vector]] = {}
         self._joints: dict[tuple[int, ...], Joint] = {}
-        self.wider = Wider(service.levels, self._seen)
+        self.wider = Wider(service.levels, self.seen)
         self._door = threading.RLock()
 
     def means(self, functionals: Sequence[Functional]) -> list[float]:
@@ -138,7 +138,7 @@ class Model:
 
     def together(self, attributes: tuple[int, ...]) -> bool:
         """Tell whether some view shows all of some attributes."""
-        return any(set(attributes) <= set(view.shown.attributes) for view in self._seen)
+        return any(set(attributes) <= set(view.shown.attributes) for view in self.seen)
 
     def table(self, attributes: tuple[int, ...]) -> Vector:
         """Return the table of one or two attributes, at the cells it was fitted in."""
@@ -150,7 +150,7 @@ class Model:
             if attribute not in self._ones:
                 axis = self._axis(attribute, ONE_CELLS)
                 depth = self._depth(attribute, ONE_CELLS)
-                observed = see(self.service.levels, self._seen, (attribute,), (depth,))
+                observed = see(self.service.levels, self.seen, (attribute,), (depth,))
                 base = np.full((axis.cells, 1), 1 / axis.cells)
                 fit = fit_table(observed, base, (axis,), (base[:, 0],))
                 self._ones[attribute] = fit, fit.table[:, 0]
@@ -165,7 +165,7 @@ class Model:
                 base = np.multiply.outer(*marginals)
                 axes = tuple(self._axis(i, PAIR_CELLS) for i in pair)
                 even = all(self.one(i)[0].is_smooth for i in pair)
-                observed = see(self.service.levels, self._seen, pair, depths)
+                observed = see(self.service.levels, self.seen, pair, depths)
                 fit = fit_table(observed, base, axes, marginals, smooth_axes=even)
                 self._pairs[pair] = fit, rake(fit.table, *marginals)
             return self._pairs[pair]

@@ -122,6 +122,16 @@ class Formula:
     denominators: tuple[Evaluate, ...] = ()
     square: Evaluate | None = None
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether the column is a weighted sum of its totals, plus a number."""
+        if self.denominators or self.square or not self.totals:
+            return not (self.denominators or self.square)
+        gradients = [
+            self.evaluate(self.at([place + k for k in range(len(self.totals))])).gradient for place in (0.0, 1.0)
+        ]
+        return bool((gradients[0] == gradients[1]).all())
+
     def at(self, means: list[float]) -> list[Dual]:
         """Return the totals as numbers with unit gradients."""
         units = np.eye(len(means)) if means else np.zeros((0, 1))

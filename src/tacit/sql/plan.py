@@ -230,6 +230,13 @@ class Plan:
             parts.append(f'"0f{number}_{index}"' if factor.readings else finite(factor.constant))
         return " * ".join(parts)
 
+    def weighted_factors(self) -> list[list[tuple[float, Factor]]] | None:
+        """Return each measure of one service as a weighted sum of factors; None where factors are multiplied."""
+        products = [product for decoded in self._decoded for product in decoded]
+        if len(self.factors) > 1 or self.crossed or any(len(indices) != 1 for _, _, indices in products):
+            return None
+        return [[(weight, self.factors[0][i]) for _, weight, [i] in decoded] for decoded in self._decoded]
+
     def used_channels(self, number: int) -> list[int]:
         """Return the channels of a service that some factor reads."""
         return sorted({channel for factor in self.factors[number] for channel in factor.readings})
