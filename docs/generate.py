@@ -6,8 +6,8 @@ import argparse
 import inspect
 from pathlib import Path
 
-from tacit import cli
 from tacit.central import METHODS
+from tacit.cli.command import parser as command_parser
 from tacit.layouts import LAYOUTS, NUMBERED, PLANNED
 from tacit.oracles import ORACLES
 
@@ -39,7 +39,7 @@ def _help(parser: argparse.ArgumentParser) -> str:
 
 def command_line() -> str:
     """Return the help texts of the command and its verbs."""
-    parser = cli.parser()
+    parser = command_parser()
     [verbs] = [action for action in parser._actions if action.dest == "verb"]  # noqa: SLF001
     parts = [f"# Command line\n\n```text\n{_help(parser)}```\n"]
     for name, verb in verbs.choices.items():  # type: ignore[union-attr]

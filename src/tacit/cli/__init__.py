@@ -1,122 +1,28 @@
 """The command line: one file per verb, loaded when it is called.
 
-Exit codes: 0 done, 1 a failed audit or a mistake of ours, 2 a mistake of the user's, 130 interrupted by Ctrl-C.
+Exit codes: 0 done, 1 a failed audit or a mistake of ours, 2 a mistake of the user's, 130 interrupted by Ctrl-C. This
+file imports next to nothing, so that Ctrl-C while libraries load is caught, too.
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib
-import os
 import signal
 import sys
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from types import ModuleType
+from collections.abc import Sequence
 
-import tacit
-from tacit.errors import BudgetError, InternalError, PrivacyError, TacitError, UsageError
-
-__all__ = ["VERBS", "main", "parser"]
-
-VERBS: dict[str, str] = {
-    "demo": "demo",
-    "init": "init",
-    "plan": "plan",
-    "audit": "audit",
-    "encode": "encode",
-    "load": "load",
-    "query": "query",
-    "marginal": "marginal",
-    "synthesize": "synthesize",
-    "shell": "shell",
-    "serve": "serve",
-    "keys": "keys",
-    "doctor": "doctor",
-    "export": "export",
-    "import": "restore",
-    "release": "release",
-    "advise": "advise",
-}
-"""Each verb and the module that runs it."""
+__all__ = ["main"]
 
 INTERRUPTED = 128 + signal.SIGINT
 """The exit code that shells give a program ended by Ctrl-C."""
 
-TRACEBACK = "TACIT_TRACEBACK"
-"""Environment variable that shows where an unexpected error came from; its message may quote data."""
-
-
-def parser(verbs: Iterable[str] = VERBS) -> argparse.ArgumentParser:
-    """Return the parser of the command and some of its verbs (default: all)."""
-    epilog = "Exit codes: 0 done, 1 a failed audit or a mistake of ours, 2 a mistake of the user's, 130 interrupted."
-    command = argparse.ArgumentParser(prog="tacit", description="Analytics on data you never see.", epilog=epilog)
-    command.add_argument("--version", action="version", version=f"tacit {tacit.__version__}")
-    subparsers = command.add_subparsers(dest="verb", required=True, metavar="verb")
-    for name in verbs:
-        module = _module(name)
-        summary = (module.__doc__ or "").partition("\n")[0]
-        module.configure(subparsers.add_parser(name, help=summary, description=summary))
-    return command
-
-
-def _module(verb: str) -> ModuleType:
-    return importlib.import_module(f"tacit.cli.{VERBS[verb]}")
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit code."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    verb = words[0] if words and words[0] in VERBS else None
-    name = f"tacit {verb}" if verb else "tacit"
     try:
-        _check_streams(verb)
-        options = parser([verb] if verb else VERBS).parse_args(words)
-        code = int(_module(options.verb).run(options))
-        sys.stdout.flush()  # here, where a full disk or a closed pipe can still be reported
+        from tacit.cli.command import run
+
+        return run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt cleaning up
-        print(f"\n{name}: interrupted", file=sys.stderr)
+        print("\ntacit: interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:  # whoever read the output, such as `head`, has left
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception as error:
-        if os.environ.get(TRACEBACK) and not isinstance(error, TacitError):
-            raise
-        reported = _reported(error)
-        print(f"{name}: {type(reported).__name__} {reported}", file=sys.stderr)
-        ours = isinstance(reported, PrivacyError | InternalError) and not isinstance(reported, BudgetError)
-        return 1 if ours else 2
-    return code
-
-
-def _check_streams(verb: str | None) -> None:
-    """Write what the terminal cannot show as escapes; refuse to compute what nobody could read."""
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123  stays open as long as the process
-    if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
-        if verb != "serve":  # the only verb whose work is not what it prints
-            message = "Standard output is closed, so the result would be lost. Redirect it to a file or to /dev/null."
-            raise UsageError(message, code="closed-output")
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure:
-        reconfigure(errors="backslashreplace")
-
-
-def _reported(error: Exception) -> TacitError:
-    """Return the error to print. Messages of other libraries may quote data, so only their kind and place are told."""
-    if isinstance(error, TacitError):
-        return error
-    if isinstance(error, OSError) and error.strerror:
-        file = f"{Path(str(error.filename)).name}: " if error.filename is not None else ""
-        return UsageError(f"{file}{error.strerror}.", code="unusable-file")
-    if isinstance(error, MemoryError):
-        message = "There is not enough memory for this. Use fewer rows or coarser attributes."
-        return UsageError(message, code="out-of-memory")
-    frame = error.__traceback__
-    while frame is not None and frame.tb_next is not None:
-        frame = frame.tb_next
-    place = f"{Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}" if frame else "an unknown place"
-    return InternalError(f"{type(error).__name__} at {place}. This is a bug; {TRACEBACK}=1 shows its traceback.")

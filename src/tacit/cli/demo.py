@@ -143,9 +143,7 @@ def _serve(app: Starlette, port: int, *, opens: bool) -> None:
     print(f"  {address}/me     your side: what leaves a device, byte for byte")
     print(f"  {address}/query  the other side: SQL, error bars and, here alone, the truth")
     if opens:
-        print(
-            "Opening them in a browser." if open_browser(address) else "There is no browser here: open them yourself."
-        )
+        print("Opening them in a browser." if open_browser(address) else "No browser is here: open them yourself.")
     print("Ctrl-C ends it and deletes everything.", flush=True)
     serve_app(app, listening)
 

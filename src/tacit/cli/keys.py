@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlsplit
 
-from tacit.errors import UsageError
-from tacit.server.keys import Keys
+from tacit.errors import UnknownNameError, UsageError
+from tacit.server.keys import Keys, Scope
 from tacit.server.log import Log
 
 __all__ = ["configure", "run"]
@@ -73,6 +73,8 @@ def _check(options: argparse.Namespace, keys: Keys) -> None:
     elif not name or not name.isprintable() or len(name) > LONGEST_NAME:
         message = f"Name the key: one line of at most {LONGEST_NAME} characters, such as the service that uses it."
         raise UsageError(message, code="bad-option")
+    elif unknown := set(options.scope) - set(get_args(Scope)):
+        raise UnknownNameError("scope", min(unknown), get_args(Scope), code="bad-option")
     elif options.origin and (
         origin.scheme not in ("http", "https") or not origin.hostname or origin.path.strip("/") or origin.query
     ):

@@ -29,6 +29,7 @@ def run(options: argparse.Namespace) -> int:
     """Create the collections and load their reports."""
     totals: dict[str, dict[str, int]] = {}
     read = [_read_folder(Path(folder)) for folder in options.folders]  # before a database is made
+    existed = Path(options.database).exists()
     database = connect(options.database)
     try:
         for collection, reports in read:
@@ -39,6 +40,8 @@ def run(options: argparse.Namespace) -> int:
                 total["refused"] += loaded.refused
     finally:
         database.close()
+        if not existed and not totals:
+            Path(options.database).unlink(missing_ok=True)
     if options.json:
         print(json.dumps(totals))
     else:

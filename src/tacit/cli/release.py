@@ -59,6 +59,10 @@ def run(options: argparse.Namespace) -> int:
     table = Path(options.table)
     service = declared_service(options.collection or str(table.with_suffix(".toml")), options.service)
     out = Path(options.out) if options.out else table.with_suffix(".release.parquet")
+    for file in filter(None, (str(out), options.synthetic)):
+        if Path(file).suffix.lower() != ".parquet":
+            message = f"{Path(file).name} must end in .parquet."
+            raise UsageError(message, code="bad-option")
     given = {"count_threshold": options.count_threshold, "uneven_threshold": options.uneven_threshold}
     given["height"] = options.height
     settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 
 from tacit.cli.query import open_existing, print_answer
@@ -24,6 +25,8 @@ def run(options: argparse.Namespace) -> int:
     if sys.stdin is None:
         message = "Standard input is closed, so there are no questions to read. Use tacit query for one question."
         raise UsageError(message, code="closed-input")
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")  # bytes that are no text make a question that cannot be read
     prompt = "tacit> " if sys.stdin.isatty() else ""
     try:
         while question := input(prompt).strip():
