@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -185,3 +187,22 @@ def test_single_reports_are_for_auditors(collector: Collector, tmp_path: Path) -
             response = client.get("/v1/catalogue", headers={"Authorization": f"Bearer {key}"})
             assert (response.status_code == 200) == (scope == "query")
     assert any('"contributions"' in line for line in collector.log.lines())
+
+
+def test_replies_are_json_that_browsers_can_read(tmp_path: Path) -> None:
+    """Public values may be NaN, which Python writes and reads, and JSON does not have."""
+    service = tc.Service("bank", key="uid", attributes=[tc.Categorical("home", ["a", "b"]), tc.Public("share")])
+    collection = tc.Collection(tc.Schema([service]), 4.0)
+    made = Collector(tmp_path)
+    made.publish(collection)
+    rows = {"uid": ["u", "v"], "home": ["a", "b"], "share": [math.nan, math.inf]}
+    made.database.load(collection.encode(bank=rows, rng=tc.insecure_rng(1)))
+    with served_here(make_app(made, Keys(tmp_path / "keys.json"))) as client:
+        body = {"tacit": 1, "sql": "SELECT COUNT(*) AS n FROM bank WHERE home = 'a'"}
+        for path in ("query", "draft", "curves", "contributions"):
+            reply = client.post(f"/v1/{path}", json=body)
+            assert reply.status_code == 200, reply.text
+            json.loads(reply.text, parse_constant=pytest.fail)
+        shown = [report["public"]["share"] for row in reply.json()["rows"] for report in row["reports"]]
+        assert shown == [None, None]
+    made.close()

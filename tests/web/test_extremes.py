@@ -1,4 +1,4 @@
-"""Answers that tempt a screen to lie: no rows and thousands, no error, liars, selection, and numbers out of proportion."""
+"""Answers that tempt a screen to lie: no rows and thousands, no error, liars, selection, numbers out of proportion."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ from playwright.sync_api import Locator, Page, Route, expect
 QUESTION = "SELECT area, COUNT(*) AS n FROM shop GROUP BY area"
 ORDERED = f"{QUESTION} ORDER BY n DESC LIMIT 3"
 ONE = "SELECT COUNT(*) AS n FROM shop WHERE age > 30"
+
+EVERYTHING = """[...document.querySelectorAll("[aria-label^=Answer], [aria-label^=What], [aria-label^=Tuples]")]
+  .map((panel) => panel.innerText + [...panel.querySelectorAll("*")].map((inner) =>
+    ["aria-label", "title", "d", "x", "width"].map((name) => inner.getAttribute(name) ?? "").join(" ") +
+    (inner.tagName === "title" ? inner.textContent : "")).join("\\n")).join("\\n")"""
 
 Row = dict[str, Any]
 
@@ -59,11 +64,7 @@ def table(page: Page) -> Locator:
 
 def everything(page: Page) -> str:
     """Return all texts of the answer, also those that are heard or hovered over."""
-    found: str = page.evaluate(
-        """[...document.querySelectorAll("[aria-label^=Answer], [aria-label^=What], [aria-label^=Tuples]")].map((one) =>
-        one.innerText + [...one.querySelectorAll("*")].map((inner) => ["aria-label", "title", "d", "x", "width"].map((name) =>
-        inner.getAttribute(name) ?? "").join(" ") + (inner.tagName === "title" ? inner.textContent : "")).join("\\n")).join("\\n")"""
-    )
+    found: str = page.evaluate(EVERYTHING)
     return found
 
 

@@ -29,6 +29,9 @@ SOURCES = Path(__file__).parents[2] / "web"
 MOST_BYTES = 150 * 1024
 """All pages together, gzipped."""
 
+MOST_BYTES_OF_A_SCREEN = 60 * 1024
+"""One screen with all that it loads, gzipped."""
+
 COLLECTION = Collection(Schema([Service("users", key="uid", attributes=[Ordinal("age", 0, 9)])]), 1)
 
 
@@ -65,6 +68,12 @@ def test_the_pages_are_what_their_sources_build(tmp_path: Path) -> None:
 
 def test_all_pages_together_are_small() -> None:
     assert sum(len(gzip.compress(path.read_bytes(), 9)) for path in PAGES.iterdir()) <= MOST_BYTES
+
+
+@pytest.mark.parametrize("screen", ["start", "owner", "analyst", "collection"])
+def test_each_screen_is_small(screen: str) -> None:
+    parts = (f"{screen}.html", f"{screen}.js", "style.css", "icon.svg")
+    assert sum(len(gzip.compress((PAGES / part).read_bytes(), 9)) for part in parts) <= MOST_BYTES_OF_A_SCREEN
 
 
 def test_the_lock_file_names_no_host() -> None:

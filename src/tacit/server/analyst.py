@@ -77,7 +77,16 @@ async def contributions(server: Server, call: Call) -> Response:
 
 
 def _json(data: object) -> Response:
-    return Response(json.dumps(data, default=str), media_type="application/json")
+    return Response(json.dumps(_readable(data), default=str, allow_nan=False), media_type="application/json")
+
+
+def _readable(data: Any) -> Any:
+    """Return data that browsers can parse: JSON has neither NaN nor infinity, so they become null."""
+    if isinstance(data, float):
+        return _finite(data)
+    if isinstance(data, Mapping):
+        return {name: _readable(value) for name, value in data.items()}
+    return [_readable(value) for value in data] if isinstance(data, list | tuple) else data
 
 
 def _asked(body: Mapping[str, Any]) -> tuple[str, float]:

@@ -64,8 +64,8 @@ function notCounted(answer: Answer): Child {
   if (!answer.watermark || short === 0) return null;
   const { acknowledged, counted } = answer.watermark;
   return h("p", { class: "notice", role: "alert", id: "watermark" }, short > 0
-    ? `This answer counts ${number(counted, 12)} of ${number(acknowledged, 12)} acknowledged reports: ${number(short, 12)} are not in it yet, so totals are too small. Run it again in a moment.`
-    : `This answer counts ${number(counted, 12)} reports, but only ${number(acknowledged, 12)} were acknowledged. Do not rely on it; the collector's operator should run tacit doctor.`);
+    ? `This answer counts ${number(counted, 12)} of ${number(acknowledged, 12)} acknowledged reports: ${number(short, 12)} are not in it, so totals are too small.`
+    : `This answer counts ${number(counted, 12)} reports; only ${number(acknowledged, 12)} of them came through this collector.`);
 }
 
 function notes({ exact }: Run, answer: Answer): Child {
@@ -136,13 +136,13 @@ function table(shown: Shown, [from, to]: readonly [number, number]): HTMLElement
     const cells = answer.estimates.map((name) => cellOf(row, name, exact?.(row, name)));
     const here = several && row === picked;
     return h("tr", { class: [cells.some((cell) => soundnessOf(cell) !== "sound") && "weak", here && "picked"].filter(Boolean).join(" ") },
-      ...groups.map((name, j) => h(j ? "td" : "th", j ? {} : { scope: "row" }, several && j === 0
+      ...groups.map((name, j) => h(j ? "td" : "th", j ? { class: "group" } : { class: "group", scope: "row" }, several && j === 0
         ? h("button", { type: "button", class: "pick", "aria-pressed": String(here), title: "Show the tuples of this row", onclick: () => look({ group: groupOf(answer, row), offset: 0 }) }, labelOf(row, [name]))
         : labelOf(row, [name]))),
       ...cells.flatMap((cell) => numbers(cell, exact !== null)));
   });
   return h("table", {}, h("caption", { class: "hidden" }, `The answer, rows ${number(from + 1, 9)} to ${number(to, 9)} of ${number(answer.rows.length, 9)}`),
-    h("thead", {}, h("tr", {}, ...groups.map((name) => h("th", { scope: "col" }, isolated(name))), ...heads)), h("tbody", {}, ...lines));
+    h("thead", {}, h("tr", {}, ...groups.map((name) => h("th", { class: "group", scope: "col" }, isolated(name))), ...heads)), h("tbody", {}, ...lines));
 }
 
 /** The cells of an estimate: no digit that its error does not support, and no number where there is none. */

@@ -4,7 +4,7 @@
  * a run whose question differs from the box is stale, and a run that fails has no answer. Replies belong to the run that
  * asked for them; those of a run that is neither running nor shown are dropped.
  */
-import { Problem } from "../shared/api.js";
+import { Problem, replyOf } from "../shared/api.js";
 import { soon } from "../shared/dom.js";
 import { type Answer, type Curves, type Draft, type Exact, groupOf, type Model, rowOf, type Tuples } from "./model.js";
 import { type Address, type Question, readAddress, sameQuestion, START, type View, writeAddress } from "./state.js";
@@ -214,15 +214,4 @@ export function startSession(first: Address, ask: Ask, isDemo: boolean, changed:
     address: () => location.origin + location.pathname +
       writeAddress(state.box, state.shown && !isStale(state) ? state.shown.view : START),
   };
-}
-
-/** Return a reply, or what is wrong; nothing awaits what was cancelled. */
-async function replyOf<Found>(asked: Promise<Found>): Promise<Found | Problem> {
-  try {
-    return await asked;
-  } catch (cause) {
-    if (cause instanceof Problem) return cause;
-    if (cause instanceof DOMException) return new Problem("cancelled", "Another question was asked before this was answered.");
-    throw cause;
-  }
 }

@@ -29,7 +29,7 @@ export function tupleTable(tuples: Tuples, sorting: Sorting): Child[] {
     return h("tr", {},
       h("td", { class: "number soft" }, number(view.offset + line + 1, 9)),
       h("th", { scope: "row", class: "mono" }, isolated(person)),
-      h("td", {}, ...reports.map(said)),
+      h("td", { class: "sent" }, ...reports.map(said)),
       ...contributions.flatMap((value, i) => [
         h("td", { class: "number" }, spark(value / widest[i]!), " ", signed(value)),
         h("td", { class: "number soft" }, digits(sums[i]!))]));

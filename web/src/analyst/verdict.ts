@@ -55,7 +55,7 @@ export function missing({ watermark }: Answer): number {
 /** Return what to make of an answer, and the next best thing to do. */
 export function verdict(judged: Judged): string {
   const { cells, answer } = judged;
-  if (missing(answer) !== 0) return "No verdict: this answer does not count all reports. Run it again in a moment.";
+  if (missing(answer) > 0) return "No verdict: this answer does not count all reports. Run it again later.";
   const without = cells.filter((cell) => ["no error", "no value"].includes(soundnessOf(cell))).length;
   if (without) {
     const which = cells.length > 1 ? `${without === cells.length ? "any" : `${number(without, 9)} of ${number(cells.length, 9)}`} rows` : "this";

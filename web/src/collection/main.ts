@@ -1,10 +1,13 @@
 /** A collection in words: what is asked of people, what becomes of it, what it can give away at most, and the proof. */
 import { audit, Interpreter } from "@tacit/client";
-import { collections, get, type Listed } from "../shared/api.js";
-import { type Child, h, scroller } from "../shared/dom.js";
+import { collections, get, getBytes, type Listed, Problem, replyOf } from "../shared/api.js";
+import { type Child, h, isolated, scroller } from "../shared/dom.js";
 import { open } from "../shared/frame.js";
 import { certainty, listed, number } from "../shared/numbers.js";
 import { budget, type Contract, domainText, openColumns, rowsText, type Service, serviceBudget, treatmentText } from "../shared/words.js";
+
+/** Values that a sentence names, and those that the page lists. */
+const [SHORT, MOST_LISTED] = [12, 2_000];
 
 /** The collector's exact audit. */
 interface Audit {
@@ -18,29 +21,36 @@ interface Audit {
 }
 
 void open(async () => {
-  const id = location.pathname.split("/").at(-1)!;
-  const response = await fetch(`/v1/collections/${encodeURIComponent(id)}`);
-  if (!response.ok) return [h("h1", {}, "There is no such collection here"), h("p", {}, h("a", { href: "/" }, "What is collected here"))];
-  const bytes = new Uint8Array(await response.arrayBuffer());
+  const id = decodeURIComponent(location.pathname.split("/").at(-1)!);
+  const path = `/v1/collections/${encodeURIComponent(id)}`;
+  const bytes = await getBytes(path).catch((cause: unknown) => {
+    if (cause instanceof Problem && cause.status === 404) return null;
+    throw cause; // it may well be there
+  });
+  if (!bytes) return [h("h1", {}, "There is no such collection here"), h("p", {}, h("a", { href: "/" }, "What is collected here"))];
   const [text, hash] = [new TextDecoder().decode(bytes), await hashOf(bytes)];
-  const [contract, checked, published] = [
-    JSON.parse(text) as Contract, await get<Audit>(`/v1/collections/${id}/audit`), await collections(),
-  ];
+  const contract = JSON.parse(text) as Contract;
+  const [checked, published] = await Promise.all([replyOf(get<Audit>(`${path}/audit`)), replyOf(collections())]);
+  const own = ownAudit(text);
+  const isOther = hash !== null && hash !== id;
+  const holds = !isOther && !own && (checked instanceof Problem || checked.ok);
   return [
-    h("h1", {}, listed(contract.services.map(({ name }) => name))),
+    h("h1", {}, listed(contract.services.map(({ name }) => isolated(name)))),
     h("p", {}, labels(contract)),
-    h("section", { class: "card" }, h("h2", {}, "What anyone can learn"), ...promise(contract, checked)),
+    isOther && h("p", { class: "notice bad", role: "alert" }, "These bytes are not the collection of this address: their hash differs. Do not report by this contract."),
+    h("section", { class: "card" }, h("h2", {}, "What anyone can learn"), ...promise(contract, { ok: holds })),
     ...contract.services.map(serviceView),
-    tiersView(published, id),
-    h("section", { class: "card", id: "audit" }, h("h2", {}, "The audit"), ...auditView(checked, ownAudit(text))),
+    !(published instanceof Problem) && tiersView(published, id),
+    h("section", { class: "card", id: "audit" }, h("h2", {}, "The audit"), ...auditView(checked, own)),
     h("section", { class: "card" }, h("h2", {}, "The contract itself"),
       h("p", {}, "Clients, collector and analysts hold the same bytes; their SHA-256 is the collection's name."),
       h("dl", { class: "facts" },
         h("dt", {}, "Named"), h("dd", {}, h("code", {}, id)),
-        h("dt", {}, "Computed here"), h("dd", { id: "hash" }, h("code", {}, hash), " ",
-          h("span", { class: hash === id ? "badge good" : "badge bad" }, hash === id ? "the same" : "different")),
+        h("dt", {}, "Computed here"), h("dd", { id: "hash" }, ...hash === null
+          ? [h("span", { class: "badge plain" }, "not computed"), " Browsers do that on pages with https alone."]
+          : [h("code", {}, hash), " ", h("span", { class: isOther ? "badge bad" : "badge good" }, isOther ? "different" : "the same")]),
         h("dt", {}, "Size"), h("dd", {}, `${number(bytes.length, 9)} bytes`)),
-      h("p", {}, h("a", { class: "button", href: `/v1/collections/${id}`, download: `${id.slice(0, 12)}.json` }, "Download the contract"))),
+      h("p", {}, h("a", { class: "button", href: path, download: `${id.slice(0, 12)}.json` }, "Download the contract"))),
   ];
 });
 
@@ -48,7 +58,7 @@ function labels({ round, tier, mechanism }: Contract & { mechanism?: string }): 
   return [round && `Round ${round}.`, tier && `Tier ${tier}.`, mechanism !== "auto" && `Layout ${mechanism}.`].filter(Boolean).join(" ");
 }
 
-function promise(contract: Contract, checked: Audit): Child[] {
+function promise(contract: Contract, checked: Pick<Audit, "ok">): Child[] {
   const epsilon = budget(contract.epsilon);
   const open = listed([...new Set(contract.services.flatMap(openColumns))]);
   return [
@@ -67,8 +77,15 @@ function serviceView(service: Service): HTMLElement {
     scroller(`Attributes of ${service.name}`, h("table", { class: "attributes" },
       h("thead", {}, h("tr", {}, ...["Attribute", "Values", "What happens to it"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, ...service.attributes.map((attribute) => h("tr", {},
-        h("th", { scope: "row" }, attribute.name, attribute.kind === "public" && " ", attribute.kind === "public" && h("span", { class: "badge" }, "public")),
-        h("td", {}, domainText(attribute)), h("td", {}, treatmentText(attribute))))))));
+        h("th", { scope: "row" }, isolated(attribute.name), attribute.kind === "public" && " ", attribute.kind === "public" && h("span", { class: "badge" }, "public")),
+        h("td", {}, domainText(attribute), allValues(attribute)), h("td", {}, treatmentText(attribute))))))));
+}
+
+/** Values of which the sentence names the first ones. */
+function allValues({ values = [] }: Service["attributes"][number]): Child {
+  return values.length > SHORT && h("details", {}, h("summary", {}, values.length > MOST_LISTED ? `the first ${number(MOST_LISTED, 9)} of ${number(values.length, 9)}` : `all ${number(values.length, 9)}`),
+    h("p", { class: "values" }, values.slice(0, MOST_LISTED).map((value) => isolated(String(value))).join(", ")),
+    values.length > MOST_LISTED && h("p", {}, "The contract below has all of them."));
 }
 
 function tiersView(published: readonly Listed[], id: string): Child {
@@ -91,13 +108,16 @@ function ownAudit(text: string): string {
   }
 }
 
-function auditView({ ok, worst_loss: worst, epsilon, channels }: Audit, own: string): Child[] {
+function auditView(checked: Audit | Problem, own: string): Child[] {
+  const here = h("p", {}, h("span", { class: own ? "badge bad" : "badge good" }, own ? "fails" : "holds"),
+    ` The audit of people's devices, run in this page just now${own ? `: ${own}` : "."}`);
+  if (checked instanceof Problem) return [h("p", { class: "notice" }, `The collector's own audit cannot be shown: ${checked.detail}`), here];
+  const { ok, worst_loss: worst, epsilon, channels } = checked;
   const loss = (value: number | null): string => value === null ? "unbounded" : value.toFixed(10);
   return [
     h("p", {}, h("span", { class: ok ? "badge good" : "badge bad" }, ok ? "holds" : "fails"),
       ` The collector's exact audit: a person's total loss is at most ${loss(worst)}, of ε = ${number(budget(epsilon))}.`),
-    h("p", {}, h("span", { class: own ? "badge bad" : "badge good" }, own ? "fails" : "holds"),
-      ` The audit of people's devices, run in this page just now${own ? `: ${own}` : "."}`),
+    here,
     scroller("Channels", h("table", {},
       h("thead", {}, h("tr", {}, ...["Service", "Channel", "Reports", "Budget", "Realised loss", "Worst oracle"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, ...channels.map((one) => h("tr", {},
@@ -106,8 +126,9 @@ function auditView({ ok, worst_loss: worst, epsilon, channels }: Audit, own: str
   ];
 }
 
-async function hashOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  if (!isSecureContext) return "only pages with https can compute it";
+/** Return the SHA-256 of bytes, where the browser computes it. */
+async function hashOf(bytes: Uint8Array<ArrayBuffer>): Promise<string | null> {
+  if (!isSecureContext) return null;
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

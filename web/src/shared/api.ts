@@ -43,6 +43,12 @@ export async function get<Answer>(path: string, key = ""): Promise<Answer> {
   return read<Answer>(await reach(path, key ? { headers: { Authorization: `Bearer ${key}` } } : {}));
 }
 
+/** Fetch a file as it is. */
+export async function getBytes(path: string): Promise<Uint8Array<ArrayBuffer>> {
+  const response = await reach(path, {});
+  return response.ok ? new Uint8Array(await response.arrayBuffer()) : read(response);
+}
+
 /** Send an object; the protocol's version is added, and the key if there is one. */
 export async function post<Answer>(path: string, body: object, signal?: AbortSignal): Promise<Answer> {
   const text = JSON.stringify({ tacit: 1, ...body });
@@ -53,6 +59,17 @@ export const collections = async (): Promise<readonly Listed[]> =>
   (await get<{ collections: readonly Listed[] }>("/v1/collections")).collections;
 
 export const demo = (): Promise<Demo> => get<Demo>("/demo");
+
+/** Return a reply, or what is wrong with it; nobody awaits what was cancelled. */
+export async function replyOf<Answer>(asked: Promise<Answer>): Promise<Answer | Problem> {
+  try {
+    return await asked;
+  } catch (cause) {
+    if (cause instanceof Problem) return cause;
+    if (cause instanceof DOMException) return new Problem("cancelled", "Another question was asked before this was answered.");
+    throw cause;
+  }
+}
 
 async function reach(path: string, options: RequestInit): Promise<Response> {
   try {

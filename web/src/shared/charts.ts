@@ -2,7 +2,7 @@
  * Small charts in SVG. Each is an image with one sentence for those who cannot see it; colours come from the stylesheet,
  * and nothing is said by colour alone.
  */
-import { type Child, svg } from "./dom.js";
+import { type Child, h, svg } from "./dom.js";
 import { number, percent, plusMinus } from "./numbers.js";
 
 const ROW = 30;
@@ -55,7 +55,7 @@ function barRow({ label: name, value, low, high, exact, note, onpick }: Bar, x: 
   const beside = right + 150 < width;
   return svg("g", { class: weak ? "bar weak" : "bar", ...(onpick ? { onclick: onpick } : {}) },
     svg("title", {}, title),
-    label(shortened(name, start > 100 ? 20 : 12), start - 10, middle + 4, "end"),
+    label(shortened(name, start - 14), start - 10, middle + 4, "end"),
     svg("rect", {
       class: "fill", x: left, y, width: Math.max(0.5, right - left), height: 20, rx: 3, ...(weak ? { fill: "url(#hatch)" } : {}),
     }),
@@ -98,7 +98,7 @@ export function lineChart(points: readonly Point[], sentence: string, options: L
     ...y.ticks(4).map((tick) => svg("line", { class: "grid", x1: left, x2: width - 14, y1: y(tick), y2: y(tick) })),
     ...y.ticks(4).map((tick) => label(short(tick), left - 8, y(tick) + 4, "end")),
     ...x.ticks(5).map((tick) => label(short(tick), x(tick), height - bottom + 18, "middle")),
-    label(xName, (left + width) / 2, height - 4, "middle"), label(yName, 6, 10, "start"),
+    label(xName, (left + width) / 2, height - 4, "middle"), label(shortened(yName, width - 12), 6, 10, "start"),
     band && svg("path", { class: "band", d: band }),
     svg("path", { class: "line", d: path((p) => p.y, points) }),
     now && svg("circle", { class: "now", cx: x(now.x), cy: y(now.y), r: 5 }));
@@ -144,7 +144,7 @@ export function probabilityBars(guesses: readonly Guess[], sentence: string): SV
   return picture(width, guesses.length * 24 + 4, sentence, ...guesses.map(({ label: name, probability, fits }, i) =>
     svg("g", { class: fits ? "guess fits" : "guess" },
       svg("title", {}, `${name}: ${percent(probability, 2)}`),
-      label(shortened(name, left / 7), left - 10, i * 24 + 17, "end"),
+      label(shortened(name, left - 14), left - 10, i * 24 + 17, "end"),
       svg("rect", { x: left, y: i * 24 + 4, width: Math.max(1, x(probability) - left), height: 16, rx: 3 }),
       label(percent(probability, probability < 0.01 ? 2 : 1), x(probability) + 6, i * 24 + 17, "start"))));
 }
@@ -205,7 +205,21 @@ function short(tick: number): string {
   return Math.abs(tick) < 10_000 || Math.abs(tick) >= 1e15 ? number(tick, 3) : tick.toLocaleString("en", { notation: "compact" }).replace("-", "−");
 }
 
+/** Letters of the charts, to measure with. */
+const letters = h("canvas").getContext("2d");
+
+/** Return as much of a text as fits into a width, in pixels. */
 function shortened(text: string, most: number): string {
-  const letters = Array.from(text);
-  return letters.length > most ? `${letters.slice(0, Math.floor(most) - 1).join("")}…${text.endsWith("\u2069") ? "\u2069" : ""}` : text;
+  if (!letters) return text;
+  letters.font = "12px system-ui, sans-serif";
+  const fits = (part: string): boolean => letters.measureText(part).width <= most;
+  if (fits(text)) return text;
+  const all = Array.from(text);
+  let [shown, beyond] = [0, all.length];
+  while (beyond - shown > 1) {
+    const middle = (shown + beyond) >> 1;
+    if (fits(`${all.slice(0, middle).join("")}…`)) shown = middle;
+    else beyond = middle;
+  }
+  return `${all.slice(0, shown).join("")}…${text.startsWith("\u2068") ? "\u2069" : ""}`;
 }

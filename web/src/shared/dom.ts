@@ -37,10 +37,10 @@ export function scroller(name: string, wide: Element): HTMLElement {
   return h("div", { class: "scroller" }, hint, frame);
 }
 
-/** Keep a name of somebody else from turning the words around it, where it is written from right to left. */
+/** Keep a name of somebody else from turning the words around it; signs in it that would do so are made visible. */
 export function isolated(name: string): string {
   return /[\u0590-\u08ff\u200e\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufeff]/.test(name)
-    ? `\u2068${name.replace(/[\u202a-\u202e\u2066-\u2069]/g, "")}\u2069` : name;
+    ? `\u2068${name.replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd")}\u2069` : name;
 }
 
 /** Replace what an element contains. */

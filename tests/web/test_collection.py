@@ -1,0 +1,95 @@
+"""The page of a collection: what it says is true also when something is missing, refused or not what it is named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+import tacit as tc
+from support.collectors import served_here
+from tacit.server.app import make_app
+from tacit.server.collector import Collector
+from tacit.server.keys import Keys
+
+VALUES = [f"value {i:04}" for i in range(2_500)]
+SERVICE = tc.Service(
+    "bank",
+    key="uid",
+    attributes=[tc.Categorical("home", values=VALUES), tc.Categorical("size", values=[f"s{i}" for i in range(40)])],
+)
+COLLECTION = tc.Collection(tc.Schema([SERVICE]), 2.0)
+PATH = f"/v1/collections/{COLLECTION.id}"
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """Lend the address of the collection's page."""
+    collector = Collector(tmp_path)
+    collector.publish(COLLECTION)
+    with served_here(make_app(collector, Keys(tmp_path / "keys.json"))) as client:
+        yield f"{str(client.base_url).rstrip('/')}/collections/{COLLECTION.id}"
+    collector.close()
+
+
+def problem(page: Page, path: str, status: int, detail: str) -> None:
+    body = json.dumps({"code": "some-code", "detail": detail})
+    page.route(f"**{path}", lambda route: route.fulfill(status=status, body=body, content_type="application/json"))
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_collector_that_cannot_answer_does_not_say_that_nothing_is_there(
+    page: Page, address: str, status: int
+) -> None:
+    problem(page, PATH, status, "The store cannot be reached.")
+    page.goto(address)
+    expect(page.get_by_role("alert")).to_have_text("The store cannot be reached.")
+    expect(page.locator("h1")).not_to_contain_text("no such collection")
+
+
+def test_a_collection_that_is_not_there_is_said(page: Page, address: str) -> None:
+    page.goto(f"{address[:-4]}0000")
+    expect(page.locator("h1")).to_have_text("There is no such collection here")
+
+
+def test_without_the_collectors_audit_the_page_shows_its_own(page: Page, address: str) -> None:
+    problem(page, f"{PATH}/audit", 503, "The audit takes too long now.")
+    page.goto(address)
+    expect(page.locator("#audit")).to_contain_text("The audit takes too long now.")
+    expect(page.locator("#audit .badge.good")).to_have_count(1)
+    expect(page.locator("#hash .badge.good")).to_have_text("the same")
+
+
+def test_bytes_of_another_collection_are_not_praised(page: Page, address: str) -> None:
+    other = tc.Collection(tc.Schema([SERVICE]), 3.0).to_json()
+    page.route(f"**{PATH}", lambda route: route.fulfill(body=other, content_type="application/json"))
+    page.goto(address)
+    expect(page.get_by_role("alert")).to_contain_text("not the collection of this address")
+    expect(page.locator("#hash .badge.bad")).to_have_text("different")
+    expect(page.locator("main")).not_to_contain_text("proves it exactly")
+
+
+def test_a_failed_audit_of_the_page_is_not_called_a_proof(page: Page, address: str) -> None:
+    contract = json.loads(COLLECTION.to_json())
+    contract["epsilon"] = "1"
+    page.route(f"**{PATH}", lambda route: route.fulfill(body=json.dumps(contract), content_type="application/json"))
+    page.goto(address)
+    expect(page.locator("#audit .badge.bad")).to_have_count(1)
+    expect(page.locator("main")).not_to_contain_text("proves it exactly")
+
+
+def test_without_https_the_hash_is_not_called_different(page: Page, address: str) -> None:
+    page.add_init_script("Object.defineProperty(window, 'isSecureContext', { value: false })")
+    page.goto(address)
+    expect(page.locator("#hash")).to_contain_text("not computed")
+    expect(page.locator("#hash .badge.bad")).to_have_count(0)
+
+
+def test_long_lists_of_values_say_how_many_and_offer_the_rest(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.locator("summary")).to_have_text(["the first 2,000 of 2,500", "all 40"])
+    page.locator("summary").nth(1).click()
+    expect(page.locator(".values").nth(1)).to_contain_text("s39")
