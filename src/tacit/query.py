@@ -20,6 +20,7 @@ from tacit.estimate import Estimate, t_quantile
 from tacit.intervals import uneven_interval
 from tacit.rows import Pending, Row, finished
 from tacit.sql.bind import Bound
+from tacit.sql.domains import unknown_labels
 from tacit.sql.explain import explain_plan
 from tacit.sql.extremes import contribution_range
 from tacit.sql.formula import Formula
@@ -206,7 +207,7 @@ def _shares(tiers: dict[str, float]) -> list[str]:
 
 
 def _meaning(bound: Bound, people: People, options: Options) -> list[str]:
-    notes = bound.notes()
+    notes = [*bound.notes(), *unknown_labels(bound.statement, [one.labels for one in people.rounds])]
     if len(people.rounds) > 1:
         notes.append(f"added up over {', '.join(one.name for one in people.rounds)}")
     if bound.selection.test or any(not bound.is_key(place) for place, _ in bound.selection.order):

@@ -13,6 +13,7 @@ from tacit.errors import BindError, UnsupportedSqlError
 from tacit.schema import Ordinal, Public
 from tacit.sql.aggregates import formula
 from tacit.sql.cases import Classes, classes_of_group
+from tacit.sql.domains import decided
 from tacit.sql.formula import Formula
 from tacit.sql.parse import span_of
 from tacit.sql.predicates import condition, conjuncts
@@ -128,6 +129,7 @@ class Bound:
         notes = [
             f"of {s.name}, at most {s.at_most} rows per person count; of more, that many at random" for s in several
         ]
+        notes += decided(self.scope, self.statement, self.where)
         return notes + [
             f"{attribute.name} was collected in coarser cells: conditions on it are blurred by a cell"
             for source in sources

@@ -20,12 +20,12 @@ from tacit.sql.vectors import (
     OPERATORS,
     category_vector,
     comparison_vector,
-    exact_values,
     null_vector,
     ordered_values,
+    shown_value,
 )
 
-__all__ = ["condition", "conjuncts", "holds"]
+__all__ = ["comparison", "condition", "conjuncts", "holds"]
 
 MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -71,7 +71,7 @@ def holds(scope: Scope, node: exp.Expr, *, wanted: bool = True) -> Total:
         return _met(scope, node, _bounded(scope, node, left * right if both else _either(left, right)))
     if isinstance(node, exp.Boolean):
         return scope.one if bool(node.this) == wanted else Total(())
-    return _met(scope, node, _comparison(scope, node, wanted=wanted))
+    return _met(scope, node, comparison(scope, node, wanted=wanted))
 
 
 def _either(left: Total, right: Total) -> Total:
@@ -97,25 +97,30 @@ def _met(scope: Scope, node: exp.Expr, total: Total) -> Total:
     for column in node.find_all(exp.Column):
         attribute = scope.find(column).attribute
         if isinstance(attribute, Ordinal) and attribute.values < attribute.ticks:
-            known = ", ".join(f"{float(value):g}" for value in exact_values(attribute)[:4])
+            known = ", ".join(_short(shown_value(attribute, index)) for index in range(min(4, attribute.values)))
             message = (
-                f"{attribute.name} was collected in {attribute.values} cells, and none of the values that they stand "
-                f"for ({known}, …) meets this condition. Widen it to hold one."
+                f"{attribute.name} was collected from {attribute.low} to {attribute.high} in {attribute.values} cells, "
+                f"and none of the values that they stand for ({known}, …) meets this condition. Widen it to hold one."
             )
             raise scope.unsupported(message, node, "between-cells")
     return total
 
 
-def _comparison(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def comparison(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
+    """Return the total that is 1 where a comparison, BETWEEN, IN or IS NULL is true (or, if not wanted, false)."""
     subject = node.this
     if isinstance(node, exp.Between) and not node.args.get("symmetric"):
         bounds = [node.args["low"], node.args["high"]]
         parts = [exp.GTE(this=subject, expression=bounds[0]), exp.LTE(this=subject, expression=bounds[1])]
-        left, right = (_comparison(scope, part, wanted=wanted) for part in parts)
+        left, right = (comparison(scope, part, wanted=wanted) for part in parts)
         return left * right if wanted else _either(left, right)
     if isinstance(node, exp.In) and is_list(node):
         parts = [exp.EQ(this=subject, expression=item) for item in node.expressions]
-        found = [_comparison(scope, part, wanted=wanted) for part in parts]
+        found = [comparison(scope, part, wanted=wanted) for part in parts]
         result = found[0]
         for other in found[1:]:
             result = _either(result, other) if wanted else result * other

@@ -1,0 +1,85 @@
+"""Notes on conditions that declared domains decide: a wrong unit or a typing error looks like an exact zero."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from tacit.schema import Ordinal, Public
+from tacit.sql.predicates import comparison
+from tacit.sql.public import COMPARISONS, is_list
+from tacit.sql.scope import LABELS, Found, Scope
+from tacit.sql.totals import Total
+
+__all__ = ["decided", "unknown_labels"]
+
+LEAVES = (*COMPARISONS, exp.Between, exp.In, exp.Is)
+
+
+def decided(scope: Scope, statement: exp.Select, where: Total) -> list[str]:
+    """Return a note for each condition that nobody, or everybody, meets by the declared domains alone."""
+    found: list[exp.Expr] = list(statement.find_all(*LEAVES))
+    leaves = [leaf for leaf in found if _is_about_rows(scope, leaf)]
+    notes = [note for leaf in leaves for part in _parts(scope, leaf) if (note := _note(scope, part))]
+    if not where.pieces and not notes:
+        notes = ["no values meet all conditions of WHERE at once, so the answer is exact: they exclude each other"]
+    return list(dict.fromkeys(notes))
+
+
+def _is_about_rows(scope: Scope, leaf: exp.Expr) -> bool:
+    """Tell whether a condition chooses rows by a sensitive attribute; HAVING and ORDER BY choose groups."""
+    columns = list(leaf.find_all(exp.Column))
+    if not columns or leaf.find_ancestor(exp.Having, exp.Order, exp.Join) or leaf.find(exp.AggFunc):
+        return False
+    return not all(isinstance(scope.find(column).attribute, Public) for column in columns)
+
+
+def _parts(scope: Scope, leaf: exp.Expr) -> list[exp.Expr]:
+    """Return the condition itself, or, of an IN that somebody meets, one comparison for each constant."""
+    if isinstance(leaf, exp.In) and is_list(leaf) and comparison(scope, leaf, wanted=True).pieces:
+        return [exp.EQ(this=leaf.this, expression=item) for item in leaf.expressions]
+    return [leaf]
+
+
+def _note(scope: Scope, leaf: exp.Expr) -> str:
+    found = [scope.find(column) for column in leaf.find_all(exp.Column)]
+    domains = "; ".join(dict.fromkeys(_domain(one, leaf) for one in found))
+    if not comparison(scope, leaf, wanted=True).pieces:
+        return f"{leaf.sql(dialect='duckdb')} holds for nobody: {domains}"
+    if len(found) == 1 and isinstance(found[0].attribute, Ordinal) and type(leaf) in COMPARISONS:
+        equal = exp.EQ(this=leaf.this, expression=leaf.expression)
+        if not comparison(scope, equal, wanted=True).pieces and not comparison(scope, leaf, wanted=False).pieces:
+            return f"{leaf.sql(dialect='duckdb')} holds for every value: {domains}"
+    return ""
+
+
+def _domain(found: Found, leaf: exp.Expr) -> str:
+    """Say which values a column has."""
+    attribute = found.attribute
+    if found.lookup:
+        return f"{found.lookup.name} has no such value"
+    if isinstance(leaf, exp.Is):
+        return f"{attribute.name} was collected without null"
+    if not isinstance(attribute, Ordinal):
+        return f"{attribute.name} has other values"
+    steps = f" in steps of {attribute.step}{' days' if attribute.is_date else ''}"
+    clamped = ", and values beyond count as the nearest of these" if attribute.outside == "clamp" else ""
+    return f"{attribute.name} is from {attribute.low} to {attribute.high}{steps}{clamped}"
+
+
+def unknown_labels(statement: exp.Select, rounds: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return a note for each round or tier that a question names and no loaded collection has."""
+    named = [
+        (side.name.lower(), str(other.this))
+        for leaf in statement.find_all(exp.EQ, exp.In)
+        for side in (leaf.this, leaf.args.get("expression"))
+        if isinstance(side, exp.Column) and side.name.lower() in LABELS
+        for other in leaf.find_all(exp.Literal)
+    ]
+    notes = []
+    for label, value in dict.fromkeys(named):
+        known = sorted({labels.get(label, "") for labels in rounds})
+        if value not in known:
+            notes.append(f"no reports have {label} {value!r}; known: {', '.join(filter(None, known)) or 'none'}")
+    return notes
