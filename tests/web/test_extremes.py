@@ -79,6 +79,9 @@ def liars_of_half(value: float = 1000) -> list[Row]:
         ([cell(1000, 30, None)], ONE, "could move it by any amount"),
         ([cell(1000, 30, 100)], ONE, "could move it by up to 10\u00a0% of the value"),
         ([cell(1000, 30, 10, area="north"), cell(900, 30, 10, area="south")], ORDERED, "more extreme than they are"),
+        ([cell(1000, 30, 10, area="north")], f"{QUESTION} ORDER BY n DESC LIMIT 1", "more extreme than they are"),
+        ([cell(1000, 30, 10, area="north")], f"{QUESTION} HAVING n > 900", "more extreme than they are"),
+        ([cell(1000, 30, 10, area="north"), cell(1, 30, 0, area="south")], ORDERED, "more extreme than they are"),
         ([cell(1000, None, 10)], ONE, "No meaningful error"),
         ([cell(None, None, None)], ONE, "No meaningful error"),
         ([cell(1000, 400, 10)], ONE, "Good for orientation: within 40\u00a0%"),
@@ -96,6 +99,8 @@ def test_verdicts_consider_noise_liars_and_selection(
 
 
 def test_what_is_sharp_is_called_so(page: Page, demo: str) -> None:
+    crafted(page, demo, [cell(1000, 30, 10, area="north")], f"{QUESTION} ORDER BY area LIMIT 1")
+    expect(advice(page)).to_contain_text("Sharp enough to act on: within 3\u00a0% of the value.")
     crafted(page, demo, [cell(1000, 30, 10, area=name) for name in ("north", "south")])
     expect(advice(page)).to_contain_text("Sharp enough to act on: within 3\u00a0% of the value.")
     crafted(page, demo, [cell(1000, 30, 10, area=f"a{i}") for i in range(40)])
@@ -185,16 +190,17 @@ def test_thousands_of_rows_are_paged_and_none_is_dropped(page: Page, demo: str) 
     many = 3_217
     crafted(page, demo, [cell(i + 100, 10, area=f"area {i:04}") for i in range(many)])
     answer = page.locator("section[aria-label=Answer]")
-    expect(answer).to_contain_text("1–50 of 3,217 rows")
+    expect(answer).to_contain_text("1–25 of 3,217 rows")
     seen: list[str] = []
-    expect(table(page)).to_have_count(50)
-    expect(page.locator("#chart .bar")).to_have_count(50)
-    expect(page.locator("#chart svg")).to_have_attribute("aria-label", re.compile("rows 1 to 50 of 3,217"))
+    expect(table(page)).to_have_count(25)
+    expect(page.locator("#chart .bar")).to_have_count(25)
+    expect(page.locator("#chart svg")).to_have_attribute("aria-label", re.compile("rows 1 to 25 of 3,217"))
+    expect(page.locator("#chart svg")).to_contain_text("rows 1 to 25 of 3,217")  # a picture of it says so, too
     for step in ("Next rows", "Last rows", "First rows"):
         seen += table(page).locator("th").all_inner_texts()
         page.get_by_role("button", name=step).click()
-    expect(answer).to_contain_text("1–50 of 3,217 rows")
-    assert seen == [f"area {i:04}" for i in (*range(100), *range(3_200, many))]
+    expect(answer).to_contain_text("1–25 of 3,217 rows")
+    assert seen == [f"area {i:04}" for i in (*range(50), *range(3_200, many))]
     page.get_by_role("button", name="Last rows").click()
     expect(page.locator("#chart .bar")).to_have_count(17)
     with page.expect_download() as waiting:

@@ -275,6 +275,12 @@ def test_back_and_forward_restore_one_state(page: Page, demo: str) -> None:
     settled(page)
 
 
+def test_unusual_levels_are_not_rounded(page: Page, demo: str) -> None:
+    opened(page, demo, more="&c=0.99999")
+    expect(page.get_by_label("Confidence of the intervals")).to_have_value("0.99999")
+    expect(panel(page, "Answer")).to_contain_text("interval at 99.999")
+
+
 def test_a_shared_address_restores_its_confidence_and_column(page: Page, demo: str) -> None:
     sql = "SELECT smoker, AVG(visits) AS visits, COUNT(*) AS people FROM clinic GROUP BY smoker"
     opened(page, demo, sql, "&c=0.5&k=people")
@@ -399,8 +405,39 @@ def test_reports_that_are_not_counted_are_said(page: Page, demo: str) -> None:
     opened(page, demo)
     expect(page.locator("#watermark")).to_contain_text("counts 1,000 of 3,000 acknowledged reports")
     expect(page.locator(".advice")).to_contain_text("No verdict")
+    with page.expect_download() as waiting:
+        export(page).click()
+    assert waiting.value.suggested_filename == "answer-incomplete.csv"
     mark["counted"] = 3000
     page.click("#run")
     settled(page)
     expect(page.locator("#watermark")).to_have_count(0)
     expect(page.locator(".advice")).not_to_contain_text("No verdict")
+
+
+def test_curves_that_could_not_be_fetched_are_missed_aloud(page: Page, demo: str) -> None:
+    page.route("**/v1/curves", lambda route: route.fulfill(**FAILURES["slow down"]))
+    page.goto(f"{demo}/query#q={quote(AREAS)}")
+    expect(panel(page, "What would make it sharper")).to_contain_text("Try again in 2 s")
+    expect(page.locator("figure")).to_have_count(0)
+
+
+def test_what_is_no_limit_does_not_stay_in_the_builder(page: Page, demo: str) -> None:
+    opened(page, demo)
+    page.get_by_label("Most rows").fill("2")
+    expect(page.locator("#sql")).to_have_value(re.compile("LIMIT 2$"))
+    page.get_by_label("Most rows").fill("2x")
+    expect(page.locator("#sql")).not_to_have_value(re.compile("LIMIT"))
+    page.locator("#sql").focus()
+    expect(page.get_by_label("Most rows")).to_have_value("")
+
+
+def test_the_focus_goes_where_the_next_step_is(page: Page, demo: str) -> None:
+    opened(page, demo)
+    page.fill("#sql", SMOKERS)
+    page.click("text=Take this question back")
+    expect(page.locator("#sql")).to_be_focused()
+    page.fill("#sql", SMOKERS)
+    page.click("text=Run the question in the box")
+    settled(page)
+    expect(page.locator("#run")).to_be_focused()

@@ -11,7 +11,7 @@ import type { View } from "./state.js";
 import { type Cell, cellOf, halfOf, missing, soundnessOf, verdict } from "./verdict.js";
 
 /** Rows of one page, in the table and in the chart. */
-const ROWS = 50;
+const ROWS = 25;
 
 /** The column that the chart shows. */
 export const columnOf = (answer: Answer, { column }: View): string =>
@@ -49,7 +49,7 @@ export function answerView(run: Run, answer: Answer, look: (change: Partial<View
       h("span", { class: "soft" }, `${count(answer.rows.length, "row")}, ${run.seconds.toFixed(2)} s`),
       unsound > 0 && h("span", { class: "badge" }, `${unsound === cells.length ? "" : `${number(unsound, 9)} of ${number(cells.length, 9)} `}too noisy to tell`)),
     h("p", { class: "advice", role: "status" }, answer.estimates.length > 1 && `${isolated(column)}: `,
-      verdict({ answer, cells, people: run.draft?.people, confidence: run.question.confidence, chosen: chosenByEstimates(run) })),
+      verdict({ answer, cells, people: run.draft?.people, confidence: run.question.confidence, chosen: chosenByEstimates(run, answer) })),
     paged,
     h("div", { class: "answer" },
       h("div", { id: "chart" }, chart(shown, cells, page), legend(shown, unsound > 0)),
@@ -74,7 +74,8 @@ function notes({ exact }: Run, answer: Answer): Child {
 }
 
 /** Whether rows were chosen or ordered by their estimates; where the builder cannot tell, it is assumed of any order. */
-function chosenByEstimates({ draft, question }: Run): boolean {
+function chosenByEstimates({ draft, question }: Run, answer: Answer): boolean {
+  if (!groupsOf(answer).length) return false;
   const model = draft?.model;
   if (!model) return /\b(having|order\s+by)\b/i.test(question.sql);
   const groups = new Set(model.outputs.flatMap((output) => output.kind === "group" ? [output.column, output.name] : output.kind === "bands" ? [output.name] : []));
@@ -110,14 +111,14 @@ function chart({ run, answer, column, groups, look }: Shown, cells: readonly Cel
     const [value, low, high] = [cell.value, cell.low, cell.high].map((end) => plusMinus(end, halfOf(cell))[0]);
     return `${label} ${note ? `${value}, ${note}` : Number.isFinite(halfOf(cell)) ? `${value}, from ${low} to ${high}` : `${value}, no finite interval`}`;
   });
-  const sentence = `${isolated(column)} with intervals at ${percent(run.question.confidence, 1)}` +
+  const sentence = `${isolated(column)} with intervals at ${percent(run.question.confidence, 6)}` +
     `${drawn.length < bars.length ? `, rows ${number(from + 1, 9)} to ${number(to, 9)} of ${number(bars.length, 9)}` : ""}: ${told.join("; ")}` +
     (drawn.length > 12 ? `; and ${drawn.length - 12} more in the table` : "");
-  return barChart(drawn, sentence, bars);
+  return barChart(drawn, sentence, { all: bars, note: drawn.length < bars.length ? `rows ${number(from + 1, 9)} to ${number(to, 9)} of ${number(bars.length, 9)}` : "" });
 }
 
 function legend({ exact, run }: Shown, weak: boolean): HTMLElement {
-  return h("p", { class: "legend" }, h("span", {}, `┠─┨ interval at ${percent(run.question.confidence, 1)}`),
+  return h("p", { class: "legend" }, h("span", {}, `┠─┨ interval at ${percent(run.question.confidence, 6)}`),
     exact && h("span", {}, h("span", { class: "diamond" }, "◆"), " exact value (only a demo has it)"),
     weak && h("span", {}, "hatched: the interval holds 0"));
 }
@@ -126,7 +127,7 @@ function table(shown: Shown, [from, to]: readonly [number, number]): HTMLElement
   const { answer, exact, groups, look, run } = shown;
   const picked = rowOf(answer, run.view.group);
   const heads = answer.estimates.flatMap((name) => [
-    h("th", { class: "number", scope: "col" }, isolated(name)), h("th", { class: "number", scope: "col" }, `± ${percent(run.question.confidence, 1)}`),
+    h("th", { class: "number", scope: "col" }, isolated(name)), h("th", { class: "number", scope: "col" }, `± ${percent(run.question.confidence, 6)}`),
     h("th", { class: "number", scope: "col" }, "interval"),
     h("th", { class: "number", scope: "col", title: "How far 1 % of the people could move it by lying together" }, "if 1 % lie"),
     ...exact ? [h("th", { class: "number", scope: "col" }, "exact"),

@@ -153,15 +153,23 @@ function order(model: Model, changed: (shape: boolean) => void): Child[] {
     first && menu([["up", "smallest first"], ["down", "largest first"]], first.descending ? "down" : "up",
       (made) => { first.descending = made === "down"; changed(false); }, "Direction"),
     h("span", { class: "word" }, "at most"),
-    text(model.limit === null ? "" : String(model.limit), "number", "Most rows", (made) => {
-      model.limit = /^\d{1,9}$/.test(made) ? Number(made) : null;
-      changed(false);
-    }),
+    limitField(model, changed),
     h("span", { class: "word" }, "rows"),
   ];
 }
 
-function text(value: string, kind: string, name: string, put: (made: string) => void): HTMLElement {
+/** What is no number of rows is no limit, and does not stay in the field. */
+function limitField(model: Model, changed: (shape: boolean) => void): HTMLElement {
+  const limit = (): string => model.limit === null ? "" : String(model.limit);
+  const field = text(limit(), "number", "Most rows", (made) => {
+    model.limit = /^\d{1,9}$/.test(made) ? Number(made) : null;
+    changed(false);
+  });
+  field.addEventListener("blur", () => { field.value = limit(); });
+  return field;
+}
+
+function text(value: string, kind: string, name: string, put: (made: string) => void): HTMLInputElement {
   return h("input", {
     type: "text", value, class: `value ${kind}`, "aria-label": name, spellcheck: "false",
     oninput: (event) => put((event.target as HTMLInputElement).value),

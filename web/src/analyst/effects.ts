@@ -1,14 +1,14 @@
 /** What more budget and more people would do: two curves of the half width, and how many people a wish takes. */
 import { lineChart, type Point } from "../shared/charts.js";
 import { type Child, h, show } from "../shared/dom.js";
-import { number, percent } from "../shared/numbers.js";
+import { number, percent, rough } from "../shared/numbers.js";
 import type { Curves } from "./model.js";
 import { peopleNeeded } from "./verdict.js";
 
 export function effects(curves: Curves): Child[] {
   const { column, per_person: perPerson, now: [epsilon, people, half] } = curves;
   const share = perPerson ? half / people : half;
-  const unit = (value: number): string => perPerson ? percent(value, value < 0.001 ? 3 : value < 0.01 ? 2 : 1) : number(value, 3);
+  const unit = (value: number): string => perPerson ? percent(value, value < 0.001 ? 3 : value < 0.01 ? 2 : 1) : rough(value);
   const byEpsilon = points(curves.epsilon);
   const byPeople = points(curves.people).map(({ x, y }) => ({ x, y: perPerson ? 100 * y : y }));
   const [low, high] = [byEpsilon[0], byEpsilon.at(-1)];
@@ -27,8 +27,8 @@ export function effects(curves: Curves): Child[] {
   return [
     h("div", { class: "grid" },
       h("figure", {},
-        lineChart(byEpsilon, `Half width of ${column} against epsilon: from ${number(low?.y ?? NaN, 3)} at ${number(low?.x ?? NaN)} down to ` +
-          `${number(high?.y ?? NaN, 3)} at ${number(high?.x ?? NaN)}; now ${number(half, 3)} at ${number(epsilon)}`,
+        lineChart(byEpsilon, `Half width of ${column} against epsilon: from ${rough(low?.y ?? NaN)} at ${number(low?.x ?? NaN)} down to ` +
+          `${rough(high?.y ?? NaN)} at ${number(high?.x ?? NaN)}; now ${rough(half)} at ${number(epsilon)}`,
           { xName: "epsilon", yName: `± of ${column}`, log: { x: true, y: true }, now: { x: epsilon, y: half } }),
         h("figcaption", {}, `More budget: half the width at about ${factor(byEpsilon, epsilon, half)} ε. People decide what they spend, so this is for the next round.`)),
       h("figure", {},
@@ -36,7 +36,7 @@ export function effects(curves: Curves): Child[] {
           { xName: "people", yName: perPerson ? `± of ${column}, % of the people` : `± of ${column}`, log: { x: true, y: true },
             now: { x: people, y: perPerson ? 100 * share : share } }),
         h("figcaption", {}, h("label", { for: "wish" }, "For ± "), wish, perPerson ? " % of the people " : " ", said))),
-    h("p", { class: "soft" }, "Foretold for records that are spread evenly, before looking at any answer; the dot is where things stand."),
+    h("p", { class: "soft" }, "Predicted for uniformly distributed records, without using any answer. The dot is where things stand."),
   ];
 }
 

@@ -2,7 +2,7 @@
 import { type Demo, get, post, Problem } from "../shared/api.js";
 import { type Child, download, h, isolated, show } from "../shared/dom.js";
 import { notice, open } from "../shared/frame.js";
-import { number, percent, plusMinus } from "../shared/numbers.js";
+import { number, percent, plusMinus, rough } from "../shared/numbers.js";
 import { answerView } from "./answer.js";
 import { builder } from "./builder.js";
 import { menu } from "./conditions.js";
@@ -14,7 +14,7 @@ import { type Ask, isStale, pageOf, type Reading, readingOf, type Run, type Sess
 import { asCsv, asSvg, codePanel, copyButton, savePng } from "./share.js";
 import { CONFIDENCE, LEVELS, type Question, readAddress, START } from "./state.js";
 import { tupleTable } from "./tuples.js";
-import { cellOf, halfOf } from "./verdict.js";
+import { cellOf, halfOf, missing } from "./verdict.js";
 
 let key = "";
 
@@ -91,16 +91,13 @@ function screen({ services }: Catalogue, demo: Demo): Child[] {
     panel({
       name: "Answer", from: () => [state.shown, state.shown?.view], draw: () => answerPanel(session), stale: outdated,
       note: () => [
-        h("p", {}, `This is the answer to an earlier question, at ${percent(state.shown!.question.confidence, 1)}: `, h("code", {}, oneLine(state.shown!.question))),
-        h("button", { type: "button", onclick: () => void run() }, "Run the question in the box"),
-        h("button", { type: "button", onclick: session.takeBack }, "Take this question back")],
+        h("p", {}, `This belongs to an earlier question, at ${percent(state.shown!.question.confidence, 6)}: `, h("code", {}, oneLine(state.shown!.question))),
+        h("button", { type: "button", onclick: () => { runButton.focus(); void run(); } }, "Run the question in the box"),
+        h("button", { type: "button", onclick: () => { write.go(); session.takeBack(); } }, "Take this question back")],
     }),
     panel({
       name: "What would make it sharper", from: () => [state.shown, state.shown?.curves], stale: outdated,
-      draw: () => {
-        const curves = state.shown?.curves;
-        return curves && !(curves instanceof Problem) ? [h("h2", {}, "What would make it sharper"), ...effects(curves)] : null;
-      },
+      draw: () => curvesPanel(state.shown?.curves ?? null),
     }),
     tuplesPanel,
   ];
@@ -116,7 +113,7 @@ function screen({ services }: Catalogue, demo: Demo): Child[] {
     write.set(box.sql);
     if (level !== box.confidence) {
       level = box.confidence;
-      show(confidence, "Confidence ", menu([...new Set([...LEVELS, level])].sort((a, b) => a - b).map((one) => [String(one), percent(one, 2)]), String(level),
+      show(confidence, "Confidence ", menu([...new Set([...LEVELS, level])].sort((a, b) => a - b).map((one) => [String(one), percent(one, 6)]), String(level),
         (chosen) => session.setConfidence(Number(chosen)), "Confidence of the intervals"));
     }
     if (reading && reading !== shownReading && !reading.fromBuilder) followText(build, reading.found);
@@ -179,8 +176,8 @@ function expectedOf({ problem, expected, unforeseen, people }: Draft): Child[] {
   if (problem) return [];
   const of = people === undefined ? "" : ` from ${number(people, 9)} people`;
   if (expected?.half_width === 0) return [`Before running: this is known without error${of}.`];
-  if (expected?.half_width) return ["Before running: expect ", h("strong", {}, `± ${number(expected.half_width, 2)}`), ` for ${isolated(expected.column)}${of}.`];
-  return [`Before running: no forecast. ${unforeseen ?? "The error cannot be foretold."}`];
+  if (expected?.half_width) return ["Before running: expect ", h("strong", {}, `± ${rough(expected.half_width)}`), ` for ${isolated(expected.column)}${of}.`];
+  return [`Before running: no forecast. ${unforeseen ?? "The error cannot be predicted."}`];
 }
 
 function answerPanel({ state: { shown }, look, run }: Session): Child[] {
@@ -193,12 +190,18 @@ function answerPanel({ state: { shown }, look, run }: Session): Child[] {
   return [h("div", { class: "head" }, title, exports(shown, shown.answer)), ...answerView(shown, shown.answer, look)];
 }
 
+function curvesPanel(curves: Run["curves"]): Child[] | null {
+  const title = h("h2", {}, "What would make it sharper");
+  if (curves instanceof Problem) return curves.status === 400 ? null : [title, notice(curves)]; // the forecast says what cannot be predicted
+  return curves && [title, ...effects(curves)];
+}
+
 /** Ways to take an answer elsewhere; they are part of its panel, and off when it is stale. */
 function exports({ question }: Run, answer: Answer): HTMLElement {
   const drawn = (): string => asSvg(document.querySelector<SVGSVGElement>("#chart svg")!, question);
   const many = answer.rows.length;
   return h("div", { class: "row small" },
-    h("button", { type: "button", title: `All ${number(many, 9)} rows`, onclick: () => download("answer.csv", asCsv(answer), "text/csv") }, "CSV"),
+    h("button", { type: "button", title: `All ${number(many, 9)} rows`, onclick: () => download(missing(answer) > 0 ? "answer-incomplete.csv" : "answer.csv", asCsv(answer), "text/csv") }, "CSV"),
     h("button", { type: "button", disabled: !many, onclick: () => download("answer.svg", drawn(), "image/svg+xml") }, "SVG"),
     h("button", { type: "button", disabled: !many, onclick: () => void savePng(drawn(), "answer.png") }, "PNG"));
 }
@@ -216,7 +219,7 @@ function tuplePanel({ answer, tuples, question }: Run, look: Session["look"]): C
   const cell = cellOf(row, name);
   const [low, high] = [cell.low, cell.high].map((end) => plusMinus(end, halfOf(cell))[0]);
   const interval = !Number.isFinite(cell.error) ? "no meaningful error: no interval can be given"
-    : Number.isFinite(halfOf(cell)) ? `from noise that is known: ${isolated(name)} is between ${low} and ${high} at ${percent(question.confidence, 1)}`
+    : Number.isFinite(halfOf(cell)) ? `from noise that is known: ${isolated(name)} is between ${low} and ${high} at ${percent(question.confidence, 6)}`
     : "too large to tell anything";
   return [title, ...tupleTable(found, {
     view, look, interval, answered: Object.fromEntries(answer.estimates.map((one) => [one, numberOf(row[one], NaN)])),

@@ -65,13 +65,15 @@ export function verdict(judged: Judged): string {
   return weak.length ? tooNoisy(weak, judged) : sharpness(judged);
 }
 
-function tooNoisy(weak: readonly Cell[], { cells, people }: Judged): string {
+function tooNoisy(weak: readonly Cell[], judged: Judged): string {
+  const { cells, people } = judged;
   const what = cells.length > 1
     ? `${weak.length === cells.length ? "All" : `${number(weak.length, 9)} of`} ${number(cells.length, 9)} rows ${weak.length === 1 ? "is" : "are"} too noisy to tell: merge groups or drop conditions.`
     : "Too noisy to tell: drop a condition, widen a range, or ask for fewer joins.";
   const worst = weak.reduce((most, cell) => Math.max(most, halfOf(cell) / Math.abs(cell.value)), 0);
-  if (!people) return what;
-  return `${what} ${cells.length > 1 ? "If every row were as large as it looks" : "If it is as large as it looks"}, ${peopleNeeded(people * worst ** 2, people)}.`;
+  const others = weak.length < cells.length ? selection(judged) + comparison(judged) : "";
+  if (!people) return what + others;
+  return `${what}${others} ${cells.length > 1 ? "If every row were as large as it looks" : "If it is as large as it looks"}, ${peopleNeeded(people * worst ** 2, people)}.`;
 }
 
 /** Say how many people an accuracy takes, as a part of a sentence; no number that nobody could reach. */
@@ -88,26 +90,28 @@ function sharpness(judged: Judged): string {
   const { cells, chosen } = judged;
   const noise = worstOf(cells, halfOf);
   const lies = worstOf(cells, ({ shift }) => shift);
-  const within = noise ? `within ${percent(noise, noise < 0.1 ? 1 : 0)} of the value` : "known without noise";
+  const within = noise ? `within ${shareText(noise)} of the value` : "known without noise";
   if (noise > SHARP) return `Good for orientation: ${within}.${caution(cells, noise)} Wider ranges or fewer groups make it sharper.`;
   if (!(lies <= SHARP)) return `The noise is small (${within}), but${caution(cells, noise)} Act on it only if you trust who reports.${selection(judged)}`;
-  if (chosen && cells.length > 1) return `The noise is small (${within}).${selection(judged)}${caution(cells, noise)}`;
+  if (chosen) return `The noise is small (${within}).${selection(judged)}${caution(cells, noise)}`;
   return `${noise ? "Sharp enough to act on: " : "This is "}${within}.${caution(cells, noise)}${comparison(judged)}`;
 }
+
+const shareText = (share: number): string => share < 0.001 ? "0.1\u00a0%" : percent(share, share < 0.1 ? 1 : 0);
 
 /** What liars could do, where it is more than noise does. */
 function caution(cells: readonly Cell[], noise: number): string {
   const lies = worstOf(cells, ({ shift }) => shift);
   if (lies <= noise) return "";
   const most = cells.reduce((found, { shift }) => Math.max(found, Number.isFinite(shift) ? shift : Infinity), 0);
-  const far = Number.isFinite(lies) ? `up to ${percent(lies, lies < 0.1 ? 1 : 0)} of the value` : Number.isFinite(most) ? `up to ${atMost(most)}` : "any amount";
+  const far = Number.isFinite(lies) ? `up to ${shareText(lies)} of the value` : Number.isFinite(most) ? `up to ${atMost(most)}` : "any amount";
   return ` 1\u00a0% of people who lie together could move it by ${far}.`;
 }
 
 /** Rows at the top are there because they are large or because their noise is. */
-function selection({ chosen, cells }: Judged): string {
-  return chosen && cells.length > 1
-    ? " Rows were chosen or ordered by their estimates: the first ones look more extreme than they are, and their intervals do not allow for that. Ask about a row alone before acting on it." : "";
+function selection({ chosen }: Judged): string {
+  return chosen
+    ? " Rows were chosen or ordered by their estimates: extremes look more extreme than they are, and their intervals do not allow for that. Confirm them with another round before acting." : "";
 }
 
 /** Many intervals: some miss. */
@@ -115,7 +119,7 @@ function comparison({ cells, confidence }: Judged): string {
   if (cells.length < 2) return "";
   const missed = cells.length * (1 - confidence);
   return " Compare rows by their intervals: those that overlap may be equal." +
-    (missed >= 1 ? ` Each interval misses in ${percent(1 - confidence, 1)} of cases: of ${number(cells.length, 9)}, expect ${number(Math.round(missed), 9)} to.` : "");
+    (missed >= 1 ? ` Each interval misses in ${percent(1 - confidence, 6)} of cases: of ${number(cells.length, 9)}, expect ${number(Math.round(missed), 9)} to.` : "");
 }
 
 export const halfOf = ({ low, high }: Pick<Cell, "low" | "high">): number => (high - low) / 2;

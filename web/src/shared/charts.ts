@@ -21,15 +21,23 @@ export interface Bar {
   readonly onpick?: () => void;
 }
 
-/** Draw bars with whiskers, and diamonds where the exact value is known; on one scale for all pages of them. */
-export function barChart(bars: readonly Bar[], sentence: string, all: readonly Bar[] = bars): SVGElement {
-  const width = wide(640);
-  const left = width < 500 ? 90 : 150;
+export interface BarOptions {
+  /** All bars of which these are a page: every page has one scale. */
+  readonly all?: readonly Bar[];
+  /** What the drawing leaves out, written below it. */
+  readonly note?: string;
+}
+
+/** Draw bars with whiskers, and diamonds where the exact value is known. */
+export function barChart(bars: readonly Bar[], sentence: string, { all = bars, note = "" }: BarOptions = {}): SVGElement {
+  const width = wide(480);
+  const left = width < 400 ? 90 : 130;
   const [low, high] = extent(all.flatMap(({ value, low, high, exact = 0 }) => [value, low, high, exact, 0]));
   const x = scale([low, high > low ? high : low + 1], [left, width - 24]);
   const height = bars.length * ROW + 30;
-  const ticks = ticksOf(low, high, width < 500 ? 3 : 5);
-  return picture(width, height, sentence, hatch(),
+  const ticks = ticksOf(low, high, width < 400 ? 3 : 4);
+  return picture(width, height + (note ? 18 : 0), sentence, hatch(),
+    note && label(note, width - 24, height + 10, "end"),
     ...ticks.map((tick) => svg("line", { class: "grid", x1: x(tick), x2: x(tick), y1: 4, y2: height - 24 })),
     ...ticks.map((tick) => label(short(tick), x(tick), height - 8, "middle")),
     ...bars.map((bar, i) => barRow(bar, x, left, i * ROW + 6, width)),

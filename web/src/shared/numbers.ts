@@ -25,6 +25,9 @@ export function plusMinus(value: number, half: number): [string, string] {
   return [rounded(value, 1 - power), rounded(half, 1 - power)];
 }
 
+/** Return a half width with the two digits that are worth reading. */
+export const rough = (half: number): string => plusMinus(half, half)[1];
+
 /** Return a limit with two digits, rounded up: it must not promise more than it holds. */
 export function atMost(limit: number): string {
   const unit = limit > 0 && limit < Infinity ? 10 ** (Math.floor(Math.log10(limit)) - 1) : 0;
