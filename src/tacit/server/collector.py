@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,11 +49,13 @@ class Collector:
     def __init__(self, folder: Path, store: str = "") -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # keys of people are in it
         self.folder, self._elsewhere = folder, bool(store)
-        self.inbox = Inbox(folder / "inbox.db", store)
-        self.log = Log(folder / "log.db")
-        self.analytical = Analytical(folder / "reports.tacit", store)
         self._judges: dict[str, Judge] = {}
-        self.mover = Mover(self.inbox, self.analytical, folder, is_elsewhere=self._elsewhere)
+        with ExitStack() as opened:  # closed again if one of them cannot be opened
+            self.inbox = opened.enter_context(closing(Inbox(folder / "inbox.db", store)))
+            self.log = opened.enter_context(closing(Log(folder / "log.db")))
+            self.analytical = opened.enter_context(closing(Analytical(folder / "reports.tacit", store)))
+            self.mover = Mover(self.inbox, self.analytical, folder, is_elsewhere=self._elsewhere)
+            opened.pop_all()
         self._watermarks = Watermarks(self.inbox, self.analytical, self.mover)
         for collection in self.database.collections:
             self._open(collection)

@@ -35,6 +35,9 @@ MOVED_AT_ONCE = 20_000
 IDLE_SECONDS = 0.5
 """How long reports may wait in the inbox while nobody asks."""
 
+FAULT_SECONDS = 2.0
+"""How long to wait until a move that failed is tried again."""
+
 PASSING = ("move-failed", "no-store")
 """Faults that may be over at the second try."""
 
@@ -147,12 +150,12 @@ class Mover:
             self._suspect = True
             raise
 
-    def is_well(self) -> bool:
-        """Tell whether the database can be written and read; if not, the next move opens it anew."""
+    def has_failed(self, cause: Exception) -> bool:
+        """Tell whether a failure is the database's own, so that the next move opens it anew."""
+        self._suspect = self._suspect or (isinstance(cause, EngineError) and cause.code == "engine-failed")
         with contextlib.suppress(Exception):
             self.probe()
-            return not self._suspect
-        return False
+        return self._suspect
 
     def is_alive(self) -> bool:
         """Tell whether its threads run."""
@@ -167,9 +170,10 @@ class Mover:
     def _failed(self, cause: Exception) -> TacitError:
         """Return a failure as a fault; find out whether the database is to be opened anew."""
         fault: TacitError
+        failed = self.has_failed(cause)
         if isinstance(cause, OverloadedError) or (isinstance(cause, EngineError) and cause.code == "inbox-missing"):
             fault = cause
-        elif self.is_well():
+        elif not failed:
             message = f"Reports cannot be moved to the analytical database ({type(cause).__name__}). They are safe."
             fault = OverloadedError(message, code="move-failed", retry_after=5)
         else:
@@ -320,7 +324,7 @@ class Mover:
         self._inbox.tidy(self._stopped)
 
     def _repeat(self, work: object) -> None:
-        while not self._stopped.wait(IDLE_SECONDS):
+        while not self._stopped.wait(IDLE_SECONDS if self.fault is None else FAULT_SECONDS):
             try:
                 work()  # type: ignore[operator]
             except Exception as cause:  # reports are safe where they are, and it is tried again
