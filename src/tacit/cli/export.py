@@ -53,7 +53,7 @@ def _copy(folder: Path, target: Path) -> None:
     try:
         collector = Collector(folder)
     except EngineError as cause:
-        if cause.code != "unreadable-database":
+        if cause.code not in ("store-in-use", "unreadable-database"):
             raise
         message = "A collector uses this store. Ask it: tacit export http://127.0.0.1:8765 FILE --key …"
         raise UsageError(message, code="store-in-use") from None
