@@ -23,6 +23,14 @@ from tacit.errors import EngineError
 __all__ = ["DuckDB"]
 
 
+AS_TEXT = {
+    "DOUBLE": "CASE WHEN {0} = trunc({0}) AND abs({0}) < 9007199254740992 THEN CAST(CAST({0} AS BIGINT) AS VARCHAR) "
+    "ELSE CAST({0} AS VARCHAR) END",
+    "BOOLEAN": "CAST({0} AS VARCHAR)",
+}
+"""Types that collectors once gave public columns, by their first value, and how such a column becomes text."""
+
+
 class DuckDB:
     """An engine over one DuckDB database."""
 
@@ -93,6 +101,11 @@ class DuckDB:
         [(count,)] = self._rows(query, [table])
         return bool(count)
 
+    def text_columns(self, table: str) -> frozenset[str]:
+        """Return the columns of a report table that hold text."""
+        query = "SELECT column_name FROM duckdb_columns() WHERE table_name = ? AND data_type = 'VARCHAR'"
+        return frozenset(name for (name,) in self._rows(query, [table]))
+
     def append(self, batches: Sequence[Batch]) -> list[int]:
         """Add the reports of people who have not reported, all batches or none; return how many each refused.
 
@@ -146,13 +159,20 @@ class DuckDB:
         return int(self._rows(f'SELECT count(*) FROM "{table}"')[0][0]) if self.has_table(table) else None  # noqa: S608
 
     def _take_types(self, connection: duckdb.DuckDBPyConnection, number: int, batch: Batch) -> None:
-        """Give public columns that hold no value yet the types of a batch: its first ones said nothing about them."""
+        """Give public columns that hold no value yet the types of a batch: its first ones said nothing about them.
+
+        A column that a collector stored by the kind of its first value becomes text when text comes.
+        """
         types = "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? ORDER BY ALL"
         incoming = dict(connection.execute(types, [f"new{number}"]).fetchall())
         for table in (batch.table, rollup_of(batch.table)):
             for name, kind in self._rows(types, [table]):
-                if incoming.get(name, kind) != kind and self._has_no_value(table, name):
-                    self._rows(f'ALTER TABLE "{table}" ALTER COLUMN "{name}" TYPE {incoming[name]}')
+                wanted = incoming.get(name, kind)
+                if wanted != kind and self._has_no_value(table, name):
+                    self._rows(f'ALTER TABLE "{table}" ALTER COLUMN "{name}" TYPE {wanted}')
+                elif batch.is_collected and wanted == "VARCHAR" and kind in AS_TEXT:
+                    text = AS_TEXT[kind].format(f'"{name}"')
+                    self._rows(f'ALTER TABLE "{table}" ALTER COLUMN "{name}" TYPE VARCHAR USING {text}')
 
     def _has_no_value(self, table: str, column: str) -> bool:
         return not self._rows(f'SELECT 1 FROM "{table}" WHERE "{column}" IS NOT NULL LIMIT 1')  # noqa: S608

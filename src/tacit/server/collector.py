@@ -22,11 +22,13 @@ from tacit.engines.base import ROWS_BEFORE
 from tacit.errors import OverloadedError, UnknownNameError
 from tacit.plain import schema_hash
 from tacit.privacy import decimal_text
+from tacit.schema import Public
 from tacit.server.inbox import Inbox, Status
 from tacit.server.judge import Judge, Person, Refused, Report, stored_key
 from tacit.server.log import Log, hash_of
 from tacit.server.room import has_room
 from tacit.server.shelf import Pending
+from tacit.sql.mixed import stored_text
 
 __all__ = ["Collector"]
 
@@ -36,7 +38,7 @@ MOVED_AT_ONCE = 20_000
 IDLE_SECONDS = 1.0
 """How long reports may wait in the inbox while nobody asks."""
 
-TYPES = {"text": pa.string(), "number": pa.float64(), "flag": pa.bool_()}
+TYPES = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 TAKEN = {"stored": {"status": "stored"}, "again": {"status": "again"}}
 LOG = logging.getLogger("tacit.server")
 
@@ -229,11 +231,10 @@ class Collector:
         while last and (waiting := self.inbox.pending(*place, sends, people)).numbers:
             if waiting.numbers[0] > last or self._stopped.is_set():
                 break
-            kinds = self.inbox.kinds(collection.id, name, len(compiled.service.public))
             before = self._settled.pop(place, None)  # kept only by moves that do not fail
             if before is None:
                 before = self.inbox.settled(*place)
-            self.database.load({name: _table(collection, compiled, waiting, kinds, before)})
+            self.database.load({name: _table(collection, compiled, waiting, before)})
             self.inbox.moved(waiting.numbers)
             self._settled[place] = before + len(waiting.numbers)
             moved += len(waiting.numbers)
@@ -270,7 +271,6 @@ def _table(
     collection: Collection,
     compiled: ServiceContract,
     reports: Pending,
-    kinds: Sequence[str | None],
     settled: int,
 ) -> pa.Table:
     """Return reports as the encoder would have made them.
@@ -287,12 +287,19 @@ def _table(
         "channel": pa.array(np.tile(np.arange(channels, dtype=np.int32), rows)),
         "code": pa.array([code for codes, _ in reports.contents for code in codes], pa.int64()),
     }
-    for number, (attribute, kind) in enumerate(zip(service.public, kinds, strict=True)):
-        values = [
-            float(public[number]) if kind == "number" and public[number] is not None else public[number]
-            for _, public in reports.contents
-        ]
-        columns[attribute.name] = pa.array(values, TYPES[kind or "text"]).take(repeat)
+    for number, attribute in enumerate(service.public):
+        values = [public[number] for _, public in reports.contents]
+        columns[attribute.name] = _public(attribute, values).take(repeat)
     metadata = {"tacit.collection": collection.id, "tacit.service": service.name}
     metadata |= {ROWS_BEFORE.decode(): str(channels * settled)}
     return pa.table(columns).replace_schema_metadata(metadata)
+
+
+def _public(attribute: Public, values: list[Any]) -> pa.Array:
+    """Return values as a column of the declared type; where none is declared, as text."""
+    if not attribute.typed:
+        return pa.array([stored_text(value) for value in values], pa.string())
+    declared = attribute.type or ("str" if isinstance((attribute.values or ("",))[0], str) else "int")
+    if declared == "float":
+        values = [None if value is None else float(value) for value in values]
+    return pa.array(values, TYPES[declared])

@@ -24,7 +24,7 @@ from tacit.server.tombstones import Tombstones
 
 __all__ = ["Inbox", "Status"]
 
-Status = Literal["stored", "again", "report-differs", "forgotten", "wrong-tier", "wrong-public"]
+Status = Literal["stored", "again", "report-differs", "forgotten", "wrong-tier"]
 
 GROUP = 200
 """Requests that one commit may serve."""
@@ -62,7 +62,6 @@ class _Judged:
     known: dict[Identity, bytes] = field(default_factory=dict)
     reported: set[tuple[int, Person]] = field(default_factory=set)
     rows: list[Row] = field(default_factory=list)
-    kinds: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
 class Inbox:
@@ -82,7 +81,6 @@ class Inbox:
         self._requests: queue.Queue[_Request | None] = queue.Queue(maxsize=WAITING_REQUESTS)
         self._lock = threading.Lock()  # between the writer thread and everything else that writes
         self._places = self._read_places()
-        self._kinds = self._shelf.kinds()
         self._known, self._pending = self._shelf.counts()
         self._waiting, self._counting = 0, threading.Lock()
         self._thread = threading.Thread(target=self._serve, name="inbox", daemon=True)
@@ -152,11 +150,8 @@ class Inbox:
             with self._lock:
                 with self._transaction():
                     found = self._judge(group, judged)
-                    for (place, number), kind in judged.kinds.items():
-                        self._shelf.add_kind(place, number, kind)
                     if judged.rows:
                         self._shelf.insert(judged.rows)
-                self._kinds |= judged.kinds
                 self._known, self._pending = self._known + len(judged.rows), self._pending + len(judged.rows)
         except OverloadedError as failure:
             for request in group:
@@ -181,7 +176,7 @@ class Inbox:
             raise OverloadedError(message, code=self._shelf.code_of(cause)) from None
 
     def _judge(self, group: Sequence[_Request], judged: _Judged) -> list[list[Status]]:
-        """Return the status of each report; note the rows of those that are new, and the kinds they bring."""
+        """Return the status of each report; note the rows of those that are new."""
         asked = [[self._asked(request.collection, report) for report in request.reports] for request in group]
         every = [one for some in asked for one in some]
         forgotten = self._forgotten(every)
@@ -196,8 +191,6 @@ class Inbox:
                 return "again" if judged.known[identity] == digest else "report-differs"
             if one.tiers and any((tier, person) in judged.reported for tier in one.tiers):
                 return "wrong-tier"
-            if one.report.kinds and not self._fits(identity.place, one.report.kinds, judged.kinds):
-                return "wrong-public"
             judged.known[identity] = digest
             judged.reported.add((identity.place, person))
             judged.rows.append(Row(identity, digest, one.report.content))
@@ -217,19 +210,6 @@ class Inbox:
         tombstones = {self.tombstone(*one): one for one in people}
         found = self._shelf.forgotten({digest: collection for digest, (collection, *_) in tombstones.items()})
         return {tombstones[digest] for digest in found}
-
-    def _fits(self, place: int, kinds: Sequence[str | None], fresh: dict[tuple[int, int], str]) -> bool:
-        """Note the kind of a public column's first value; tell whether all values are of their column's kind."""
-        having = {(place, number): kind for number, kind in enumerate(kinds) if kind is not None}
-        if any(self._kinds.get(column, fresh.get(column, kind)) != kind for column, kind in having.items()):
-            return False
-        fresh |= {column: kind for column, kind in having.items() if column not in self._kinds}
-        return True
-
-    def kinds(self, collection: str, service: str, count: int) -> list[str | None]:
-        """Return the kinds of a service's public columns; of one without a value yet, None."""
-        place = self._places[collection, service][0]
-        return [self._kinds.get((place, number)) for number in range(count)]
 
     def last_pending(self, collection: str, service: str) -> int:
         """Return the number of the newest report of a service that is pending, or 0."""

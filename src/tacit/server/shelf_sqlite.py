@@ -58,7 +58,6 @@ CREATE TABLE IF NOT EXISTS pending (number INTEGER PRIMARY KEY AUTOINCREMENT, pl
   content BLOB);
 CREATE TABLE IF NOT EXISTS fresh (number INTEGER PRIMARY KEY AUTOINCREMENT, place INTEGER, person, slot INTEGER,
   digest BLOB);
-CREATE TABLE IF NOT EXISTS kinds (place INTEGER, number INTEGER, kind TEXT, PRIMARY KEY (place, number));
 CREATE TABLE IF NOT EXISTS forgotten (collection TEXT, digest BLOB, PRIMARY KEY (collection, digest)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sizes (place INTEGER PRIMARY KEY, known INTEGER);
 """
@@ -118,14 +117,6 @@ class SqliteShelf:
     def expect_parts(self) -> None:
         """Keep people who send several reports each in an index, by which those with all of them are found."""
         self._writer.execute("CREATE INDEX IF NOT EXISTS whole ON pending (place, person)")
-
-    def kinds(self) -> dict[tuple[int, int], str]:
-        """Return the kinds of public columns, by place and number."""
-        return {(place, number): kind for place, number, kind in self._writer.execute("SELECT * FROM kinds")}
-
-    def add_kind(self, place: int, number: int, kind: str) -> None:
-        """Note the kind of a public column."""
-        self._writer.execute("INSERT INTO kinds VALUES (?, ?, ?)", (place, number, kind))
 
     def known(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
         """Return the digests of those reports that are stored."""
