@@ -1,6 +1,7 @@
 """DuckDB: reports in keyless tables, contributions as Arrow tables, sums as plain SQL.
 
-User text never reaches the engine: statements are built from the contract's names, and constants are parameters.
+User text never reaches the engine: statements are built from the contract's names, and constants are parameters. What
+would reach it all the same finds no file, no extension and no setting to change.
 """
 
 from __future__ import annotations
@@ -20,8 +21,14 @@ from tacit.engines.base import Batch, Upload, counted, is_long, rollup_of, uncou
 from tacit.engines.deadline import interruptible
 from tacit.errors import EngineError
 
-__all__ = ["DuckDB"]
+__all__ = ["SHUT", "DuckDB"]
 
+SHUT: dict[str, Any] = {"enable_external_access": "false", "lock_configuration": "true"}
+"""How every database is opened: it reads and writes its own file, and nothing else."""
+
+
+COPIED_ROWS = 1 << 17
+"""Rows that a copy takes at a time."""
 
 AS_TEXT = {
     "DOUBLE": "CASE WHEN {0} = trunc({0}) AND abs({0}) < 9007199254740992 THEN CAST(CAST({0} AS BIGINT) AS VARCHAR) "
@@ -44,7 +51,10 @@ class DuckDB:
             if not read_only:
                 self._connection.execute("CREATE TABLE IF NOT EXISTS tacit_collections (id TEXT, contract TEXT)")
         except duckdb.ConnectionException:
-            message = "This program reads the file already, through tacit.dbapi or SQLAlchemy. Close that first."
+            message = (
+                "This program has the file open already: to read, through tacit.dbapi or SQLAlchemy, or with other "
+                "settings, through DuckDB itself. Close that first."
+            )
             raise EngineError(message, code="open-to-read") from None
         except duckdb.Error as cause:
             message = f"The database cannot be opened ({type(cause).__name__}). Name a file of tacit, or a new one."
@@ -242,14 +252,16 @@ class DuckDB:
     def copy_to(self, path: Any) -> None:
         """Write a copy of everything to a new file: rows that were deleted are in none of its pages."""
         try:
-            with self._door, self._cursor() as connection:
-                [(name,)] = connection.execute("SELECT current_database()").fetchall()
-                place = str(path).replace("'", "''")
-                connection.execute(f"ATTACH '{place}' AS tacit_copy")
-                try:
-                    connection.execute(f'COPY FROM DATABASE "{name}" TO tacit_copy')
-                finally:
-                    connection.execute("DETACH tacit_copy")
+            with self._door, self._cursor() as connection, duckdb.connect(str(path), config=SHUT) as copy:
+                connection.begin()  # all tables as they are at one moment
+                made = "SELECT table_name, sql FROM duckdb_tables() WHERE NOT temporary ORDER BY table_oid"
+                for name, create in connection.execute(made).fetchall():
+                    copy.execute(create)
+                    rows = connection.sql(f'SELECT * FROM "{name}"').to_arrow_reader(COPIED_ROWS)  # noqa: S608
+                    copy.register("incoming", rows)
+                    copy.execute(f'INSERT INTO "{name}" SELECT * FROM incoming')  # noqa: S608
+                    copy.unregister("incoming")
+                connection.rollback()
         except duckdb.Error as cause:
             message = f"The copy cannot be written ({type(cause).__name__}). Name a new file where there is room."
             raise EngineError(message, code="unwritable-file") from None
@@ -268,7 +280,7 @@ def _open(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     """Open a file; one that this process writes to already can only be opened in the same way."""
     if read_only:
         try:
-            return duckdb.connect(path, read_only=True)
+            return duckdb.connect(path, read_only=True, config=SHUT)
         except duckdb.ConnectionException:
             pass
-    return duckdb.connect(path)
+    return duckdb.connect(path, config=SHUT)
