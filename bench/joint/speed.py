@@ -24,6 +24,7 @@ import pyarrow as pa
 import tacit as tc
 from bench.common import provenance, say, timed
 from bench.encode.memory import CLEAR, RESET_PEAK, resident, settled
+from tacit.engines.duckdb import SHUT
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "speed.json"
@@ -95,7 +96,7 @@ def measure(sizes: Sizes) -> dict[str, Any]:
         path, collection, tables = Path(folder) / "joined.tacit", collection_of(sizes), tables_of(sizes)
         db = tc.connect(path)
         db.create(collection)
-        beside = duckdb.connect(str(path))  # a second connection to the database that is open already
+        beside = duckdb.connect(str(path), config=SHUT)  # a second connection to the database that is open already
         beside.execute(f"SET memory_limit = '{sizes.memory_limit // 1024**2}MiB'")
         for i in (1, 2):
             beside.register("incoming", pa.table(tables[f"t{i}"]))

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 import tacit as tc
 from bench.common import seed_of, timed
+from tacit.engines.duckdb import SHUT
 
 SIDE = 125
 BATCH, BATCH_OF_SPARK = 2_000_000, 10_000_000
@@ -135,7 +136,7 @@ def _postgres() -> Iterator[str]:
 
 def bare(folder: Path) -> Callable[[], float]:
     """Return a timer of the scan and join that any question must do, in the same database."""
-    beside = duckdb.connect(str(folder / "reports.tacit"))
+    beside = duckdb.connect(str(folder / "reports.tacit"), config=SHUT)
     [(table,)] = beside.execute(
         "SELECT table_name FROM information_schema.tables WHERE table_name LIKE 'reports%'"
     ).fetchall()
@@ -183,7 +184,7 @@ def _size_without_rollup(database: tc.Database, size: Callable[[], int], engine:
     """Return the size on disk once everything is written there; the rollup is small beside it."""
     database.close()
     if engine == "duckdb":
-        with duckdb.connect(str(folder / "reports.tacit")) as connection:
+        with duckdb.connect(str(folder / "reports.tacit"), config=SHUT) as connection:
             connection.execute("CHECKPOINT")
     return size()
 

@@ -22,6 +22,7 @@ import numpy as np
 
 import tacit as tc
 from bench.common import provenance, say, timed
+from tacit.engines.duckdb import SHUT
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
@@ -82,7 +83,7 @@ def join(sizes: Sizes) -> dict[str, Any]:
         db.create(collection)
         loading = timed(partial(db.load, reports))
         reports.clear()
-        beside = duckdb.connect(str(path))  # a second connection to the database that is open already
+        beside = duckdb.connect(str(path), config=SHUT)  # a second connection to the database that is open already
         [(table,)] = beside.execute(
             "SELECT table_name FROM information_schema.tables WHERE table_name LIKE 'reports%'"
         ).fetchall()

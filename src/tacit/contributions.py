@@ -23,7 +23,7 @@ from tacit.sql.formula import Formula
 from tacit.sql.meaning import Meaning, meaning_of
 from tacit.sql.plan import Plan, Round
 from tacit.sql.statement import ORDERS, summed_tuples, tuples
-from tacit.sums import Asked, occurring_codes
+from tacit.sums import Asked, occurring_codes, readings
 
 __all__ = ["Contributions", "Page", "Report", "contributions_to"]
 
@@ -117,7 +117,10 @@ def contributions_to(bound: Bound, people: People, group: Mapping[str, Any], pag
         message = f"part is {page.part}; there are {len(rounds)} rounds and tiers, counted from 0."
         raise UsageError(message, code="bad-option")
     conditions = [*bound.conditions, *equal_to(bound, values)]
-    readers = [_Reader(people, one, Plan(bound.scope, one, asked.totals, [], [], conditions)) for one in rounds]
+    readers = [
+        _Reader(people, one, Plan(bound.scope, one, asked.totals, [], [], conditions, reading))
+        for one, reading in zip(rounds, readings(people.engine, rounds), strict=True)
+    ]
     shown = readers[page.part]
     sums = [reader.sums(page) for reader in readers]
     totals: Vector = np.sum([total for _, total in sums], axis=0)

@@ -24,6 +24,7 @@ from tacit.sql.domains import unknown_labels
 from tacit.sql.explain import explain_plan
 from tacit.sql.extremes import contribution_range
 from tacit.sql.formula import Formula
+from tacit.sql.mixed import is_number
 from tacit.sql.plan import Plan, Round, needs_codes_only
 from tacit.sql.scope import Found, Scope
 from tacit.sql.totals import Piece, SqlPiece, Total
@@ -156,7 +157,7 @@ def run(bound: Bound, people: People, options: Options) -> Answer:
     return Answer(
         bound.names,
         shown,
-        notes=[*_weak(shown), *_meaning(bound, people, options), *_shares(question.tiers)],
+        notes=[*_weak(shown), *_meaning(bound, people, options), *question.not_numbers(), *_shares(question.tiers)],
         plan=question.explain,
         estimates=[name for place, name in enumerate(bound.names) if not bound.is_key(place)],
     )
@@ -242,6 +243,18 @@ class _Question:
     def explain(self) -> str:
         """Return how the answer was made."""
         return "\n\n".join(explain_plan(plan, totals) for plan, totals in self._plans)
+
+    def not_numbers(self) -> list[str]:
+        """Say how many values of public columns were left out because they are text where numbers are needed."""
+        counts: dict[str, int] = {}
+        plans = [plan for plan, _ in self._plans]
+        read = {(plan.round.stored[number].table, name) for plan in plans for number, name in plan.read_as_numbers}
+        for table, name in sorted(read):
+            column = f'"{name}"'
+            query = f'SELECT count(*) AS n FROM "{table}" WHERE channel = 0 AND NOT {is_number(column)}'  # noqa: S608
+            [found] = self.people.engine.fetch(query, [], {}).column("n").to_pylist()
+            counts[name] = counts.get(name, 0) + int(found)
+        return [f"{count:,} values of {name} are no numbers, and left out" for name, count in counts.items() if count]
 
     def fetch(self, groups: list[tuple[int, ...]]) -> list[Row]:
         """Run and estimate some groups of classes; public groups come with each."""

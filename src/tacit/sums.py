@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from tacit.decode.functional import Vector
 from tacit.engines.base import Engine
+from tacit.sql.mixed import Reading
 from tacit.sql.plan import Plan, Round
-from tacit.sql.scope import Found, Scope
+from tacit.sql.scope import LABELS, Found, Scope
 from tacit.sql.statement import histogram, statement
 from tacit.sql.totals import SqlPiece, Total
 
@@ -144,12 +145,25 @@ def fetch_sums(
     """Return the sums of each group of public values, over all rounds, and the plans that were run."""
     found: dict[Values, Sums] = {}
     plans = []
-    for one in rounds:
-        plan = Plan(scope, one, asked.totals, sorted(asked.pairs), keys, conditions)
+    for one, reading in zip(rounds, readings(engine, rounds), strict=True):
+        plan = Plan(scope, one, asked.totals, sorted(asked.pairs), keys, conditions, reading)
         for values, sums in (_counted if plan.is_histogram else _joined)(engine, plan, asked).items():
             found[values] = found[values].plus(sums) if values in found else sums
         plans.append(plan)
     return found, plans
+
+
+def readings(engine: Engine, rounds: Sequence[Round]) -> list[Reading]:
+    """Return how the tables of each round hold public columns."""
+    texts = [
+        [
+            engine.text_columns(stored.table).union(LABELS) if stored.service.service.public else frozenset(LABELS)
+            for stored in one.stored
+        ]
+        for one in rounds
+    ]
+    anywhere = [frozenset[str]().union(*some) for some in zip(*texts, strict=True)]
+    return [Reading(some, anywhere) for some in texts]
 
 
 def occurring_codes(engine: Engine, plan: Plan) -> dict[tuple[int, int], npt.NDArray[np.int64]]:

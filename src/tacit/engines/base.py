@@ -54,6 +54,11 @@ class Batch:
         return len(self.reports)
 
     @property
+    def is_collected(self) -> bool:
+        """Whether a collector brings it: columns without a declared type are text then, whatever they were before."""
+        return self.rows_before is not None
+
+    @property
     def rows_before(self) -> int | None:
         """Rows of the table if these people are not in it, as far as whoever has sent the batch can tell."""
         told = (self.reports.schema.metadata or {}).get(ROWS_BEFORE)
@@ -91,6 +96,9 @@ class Engine(Protocol):
 
     def has_table(self, table: str) -> bool:
         """Tell whether a report table exists."""
+
+    def text_columns(self, table: str) -> frozenset[str]:
+        """Return the columns of a report table that hold text."""
 
     def append(self, batches: Sequence[Batch]) -> list[int]:
         """Add the reports of people who have not reported, all batches or none; return how many each refused."""

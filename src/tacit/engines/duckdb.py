@@ -1,6 +1,7 @@
 """DuckDB: reports in keyless tables, contributions as Arrow tables, sums as plain SQL.
 
-User text never reaches the engine: statements are built from the contract's names, and constants are parameters.
+User text never reaches the engine: statements are built from the contract's names, and constants are parameters. What
+would reach it all the same finds no file, no extension and no setting to change.
 """
 
 from __future__ import annotations
@@ -24,7 +25,21 @@ from tacit.engines.deadline import interruptible
 from tacit.errors import EngineError
 from tacit.failures import REMEDIES, failure_code
 
-__all__ = ["DuckDB"]
+__all__ = ["SHUT", "DuckDB"]
+
+SHUT: dict[str, Any] = {"enable_external_access": "false", "lock_configuration": "true"}
+"""How every database is opened: it reads and writes its own file, and nothing else."""
+
+
+COPIED_ROWS = 1 << 17
+"""Rows that a copy takes at a time."""
+
+AS_TEXT = {
+    "DOUBLE": "CASE WHEN {0} = trunc({0}) AND abs({0}) < 9007199254740992 THEN CAST(CAST({0} AS BIGINT) AS VARCHAR) "
+    "ELSE CAST({0} AS VARCHAR) END",
+    "BOOLEAN": "CAST({0} AS VARCHAR)",
+}
+"""Types that collectors once gave public columns, by their first value, and how such a column becomes text."""
 
 MAGIC, MAGIC_AT = b"DUCK", 8
 """What every DuckDB file contains, and where."""
@@ -53,7 +68,10 @@ class DuckDB:
             if not read_only:
                 self._connection.execute("CREATE TABLE IF NOT EXISTS tacit_collections (id TEXT, contract TEXT)")
         except duckdb.ConnectionException:
-            message = "This program reads the file already, through tacit.dbapi or SQLAlchemy. Close that first."
+            message = (
+                "This program has the file open already: to read, through tacit.dbapi or SQLAlchemy, or with other "
+                "settings, through DuckDB itself. Close that first."
+            )
             raise EngineError(message, code="open-to-read") from None
         except (duckdb.Error, OSError) as cause:
             named, code = Path(str(path)).name, failure_code(cause)
@@ -118,6 +136,11 @@ class DuckDB:
         [(count,)] = self._rows(query, [table])
         return bool(count)
 
+    def text_columns(self, table: str) -> frozenset[str]:
+        """Return the columns of a report table that hold text."""
+        query = "SELECT column_name FROM duckdb_columns() WHERE table_name = ? AND data_type = 'VARCHAR'"
+        return frozenset(name for (name,) in self._rows(query, [table]))
+
     def append(self, batches: Sequence[Batch]) -> list[int]:
         """Add the reports of people who have not reported, all batches or none; return how many each refused.
 
@@ -171,13 +194,20 @@ class DuckDB:
         return int(self._rows(f'SELECT count(*) FROM "{table}"')[0][0]) if self.has_table(table) else None  # noqa: S608
 
     def _take_types(self, connection: duckdb.DuckDBPyConnection, number: int, batch: Batch) -> None:
-        """Give public columns that hold no value yet the types of a batch: its first ones said nothing about them."""
+        """Give public columns that hold no value yet the types of a batch: its first ones said nothing about them.
+
+        A column that a collector stored by the kind of its first value becomes text when text comes.
+        """
         types = "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? ORDER BY ALL"
         incoming = dict(connection.execute(types, [f"new{number}"]).fetchall())
         for table in (batch.table, rollup_of(batch.table)):
             for name, kind in self._rows(types, [table]):
-                if incoming.get(name, kind) != kind and self._has_no_value(table, name):
-                    self._rows(f'ALTER TABLE "{table}" ALTER COLUMN "{name}" TYPE {incoming[name]}')
+                wanted = incoming.get(name, kind)
+                if wanted != kind and self._has_no_value(table, name):
+                    self._rows(f'ALTER TABLE "{table}" ALTER COLUMN "{name}" TYPE {wanted}')
+                elif batch.is_collected and wanted == "VARCHAR" and kind in AS_TEXT:
+                    text = AS_TEXT[kind].format(f'"{name}"')
+                    self._rows(f'ALTER TABLE "{table}" ALTER COLUMN "{name}" TYPE VARCHAR USING {text}')
 
     def _has_no_value(self, table: str, column: str) -> bool:
         return not self._rows(f'SELECT 1 FROM "{table}" WHERE "{column}" IS NOT NULL LIMIT 1')  # noqa: S608
@@ -281,14 +311,16 @@ class DuckDB:
     def copy_to(self, path: Any) -> None:
         """Write a copy of everything to a new file: rows that were deleted are in none of its pages."""
         try:
-            with self._door, self._cursor() as connection:
-                [(name,)] = connection.execute("SELECT current_database()").fetchall()
-                place = str(path).replace("'", "''")
-                connection.execute(f"ATTACH '{place}' AS tacit_copy")
-                try:
-                    connection.execute(f'COPY FROM DATABASE "{name}" TO tacit_copy')
-                finally:
-                    connection.execute("DETACH tacit_copy")
+            with self._door, self._cursor() as connection, duckdb.connect(str(path), config=SHUT) as copy:
+                connection.begin()  # all tables as they are at one moment
+                made = "SELECT table_name, sql FROM duckdb_tables() WHERE NOT temporary ORDER BY table_oid"
+                for name, create in connection.execute(made).fetchall():
+                    copy.execute(create)
+                    rows = connection.sql(f'SELECT * FROM "{name}"').to_arrow_reader(COPIED_ROWS)  # noqa: S608
+                    copy.register("incoming", rows)
+                    copy.execute(f'INSERT INTO "{name}" SELECT * FROM incoming')  # noqa: S608
+                    copy.unregister("incoming")
+                connection.rollback()
         except duckdb.Error as cause:
             message = f"The copy cannot be written ({type(cause).__name__}). Name a new file where there is room."
             raise EngineError(message, code="unwritable-file") from None
@@ -308,12 +340,12 @@ def _open(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     _check_format(path)
     if read_only:
         try:
-            return duckdb.connect(path, read_only=True)
+            return duckdb.connect(path, read_only=True, config=SHUT)
         except duckdb.ConnectionException:
             pass
     elif path != ":memory:" and not Path(path).exists():
         _create(Path(path))
-    return duckdb.connect(path)
+    return duckdb.connect(path, config=SHUT)
 
 
 def _check_format(path: str) -> None:

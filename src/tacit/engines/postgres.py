@@ -112,6 +112,11 @@ class Postgres:
         with self._connection() as connection:
             return _exists(connection, table)
 
+    def text_columns(self, table: str) -> frozenset[str]:
+        """Return the columns of a report table that hold text."""
+        with self._connection() as connection:
+            return frozenset(name for name, kind in _kinds(connection, table) if kind == "text")
+
     def append(self, batches: Sequence[Batch]) -> list[int]:
         """Add the reports of people who have not reported, all batches or none; return how many each refused."""
         try:
@@ -140,7 +145,7 @@ class Postgres:
             f"FROM incoming n WHERE {unknown}"
         )
         for stored_in in (batch.table, rollup_of(batch.table)):
-            _take_types(connection, stored_in, batch.reports)
+            _take_types(connection, stored_in, batch)
         stored = connection.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM accepted").rowcount  # noqa: S608
         if batch.table in rolled:
             self._roll_up(connection, batch.table, rolled[batch.table])
@@ -281,15 +286,25 @@ def _create(connection: Connection, batch: Batch) -> None:
             connection.execute(f"CREATE TABLE {part} PARTITION OF {table} FOR VALUES IN ({int(channel)})")
 
 
-def _take_types(connection: Connection, table: str, reports: pa.Table) -> None:
-    """Give public columns that hold no value yet the types of a batch: its first ones said nothing about them."""
+def _kinds(connection: Connection, table: str) -> list[tuple[str, str]]:
+    """Return the names and types of a table's columns."""
     query = (
         "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute "
         "WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped"
     )
-    incoming = {short_name(field.name): _type(field.type) for field in reports.schema}
-    for name, kind in connection.execute(query, [_quoted(table)]).fetchall():
+    return [(str(name), str(kind)) for name, kind in connection.execute(query, [_quoted(table)])]
+
+
+def _take_types(connection: Connection, table: str, batch: Batch) -> None:
+    """Give public columns that hold no value yet the types of a batch: its first ones said nothing about them.
+
+    A column that a collector stored by the kind of its first value becomes text when text comes.
+    """
+    incoming = {short_name(field.name): _type(field.type) for field in batch.reports.schema}
+    for name, kind in _kinds(connection, table):
         column, wanted = _quoted(name), incoming.get(name, "TEXT")
+        if batch.is_collected and wanted == "TEXT" and kind in ("double precision", "boolean"):
+            connection.execute(f"ALTER TABLE {_quoted(table)} ALTER COLUMN {column} TYPE TEXT USING {column}::text")
         if kind == "text" and wanted != "TEXT":
             some = connection.execute(f"SELECT 1 FROM {_quoted(table)} WHERE {column} IS NOT NULL LIMIT 1").fetchall()  # noqa: S608
             if not some:

@@ -137,6 +137,12 @@ class Spark:
         """Tell whether a report table exists."""
         return bool(self._batches(table))
 
+    def text_columns(self, table: str) -> frozenset[str]:
+        """Return the columns of a report table that hold text."""
+        reports = self._reports(table)
+        kinds = dict(reports.dtypes) if reports is not None else {}
+        return frozenset(name for name, kind in kinds.items() if kind == "string")
+
     def append(self, batches: Sequence[Batch]) -> list[int]:
         """Add the reports of people who have not reported, all batches or none; return how many each refused."""
         name = f"b{uuid.uuid4().hex}"

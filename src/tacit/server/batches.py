@@ -11,13 +11,15 @@ import pyarrow as pa
 from tacit.collection import Collection
 from tacit.contract import ServiceContract
 from tacit.engines.base import ROWS_BEFORE
+from tacit.schema import Public
 from tacit.server.judge import stored_key
 from tacit.server.records import Content
 from tacit.server.shelf import Pending
+from tacit.sql.mixed import stored_text
 
 __all__ = ["batch_of"]
 
-TYPES = {"text": pa.string(), "number": pa.float64(), "flag": pa.bool_()}
+TYPES = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 
 
 def batch_of(
@@ -25,7 +27,6 @@ def batch_of(
     compiled: ServiceContract,
     reports: Pending,
     contents: Sequence[Content],
-    kinds: Sequence[str | None],
     settled: int,
 ) -> pa.Table:
     """Return reports as the encoder would have made them.
@@ -42,12 +43,19 @@ def batch_of(
         "channel": pa.array(np.tile(np.arange(channels, dtype=np.int32), rows)),
         "code": pa.array([code for codes, _ in contents for code in codes], pa.int64()),
     }
-    for number, (attribute, kind) in enumerate(zip(service.public, kinds, strict=True)):
-        values = [
-            float(public[number]) if kind == "number" and public[number] is not None else public[number]
-            for _, public in contents
-        ]
-        columns[attribute.name] = pa.array(values, TYPES[kind or "text"]).take(repeat)
+    for number, attribute in enumerate(service.public):
+        values = [public[number] for _, public in contents]
+        columns[attribute.name] = _public(attribute, values).take(repeat)
     metadata = {"tacit.collection": collection.id, "tacit.service": service.name}
     metadata |= {ROWS_BEFORE.decode(): str(channels * settled)}
     return pa.table(columns).replace_schema_metadata(metadata)
+
+
+def _public(attribute: Public, values: list[Any]) -> pa.Array:
+    """Return values as a column of the declared type; where none is declared, as text."""
+    if not attribute.typed:
+        return pa.array([stored_text(value) for value in values], pa.string())
+    declared = attribute.type or ("str" if isinstance((attribute.values or ("",))[0], str) else "int")
+    if declared == "float":
+        values = [None if value is None else float(value) for value in values]
+    return pa.array(values, TYPES[declared])

@@ -22,7 +22,7 @@ from tacit.server.shelf import Identity, Row, content_digest, digest_of
 
 __all__ = ["Inbox", "Status"]
 
-Status = Literal["stored", "again", "report-differs", "forgotten", "wrong-tier", "wrong-public"]
+Status = Literal["stored", "again", "report-differs", "forgotten", "wrong-tier"]
 
 GROUP = 200
 """Requests that one commit may serve."""
@@ -57,7 +57,6 @@ class _Judged:
     known: dict[Identity, bytes] = field(default_factory=dict)
     reported: set[tuple[int, Person]] = field(default_factory=set)
     rows: list[Row] = field(default_factory=list)
-    kinds: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
 class Inbox(Records):
@@ -126,11 +125,8 @@ class Inbox(Records):
             with self._lock:
                 with self._transaction():
                     found = self._judge(group, judged)
-                    for (place, number), kind in judged.kinds.items():
-                        self._shelf.add_kind(place, number, kind)
                     if judged.rows:
                         self._shelf.insert(judged.rows)
-                self._kinds |= judged.kinds
                 self._known, self._pending = self._known + len(judged.rows), self._pending + len(judged.rows)
                 self._stored += len(judged.rows)
         except OverloadedError as failure:
@@ -147,7 +143,7 @@ class Inbox(Records):
             request.answer.set_result(statuses)
 
     def _judge(self, group: Sequence[_Request], judged: _Judged) -> list[list[Status]]:
-        """Return the status of each report; note the rows of those that are new, and the kinds they bring."""
+        """Return the status of each report; note the rows of those that are new."""
         asked = [[self._asked(request.collection, report) for report in request.reports] for request in group]
         every = [one for some in asked for one in some]
         forgotten = self._forgotten(every)
@@ -164,8 +160,6 @@ class Inbox(Records):
                 return "again" if same else "report-differs"
             if one.tiers and any((tier, person) in judged.reported for tier in one.tiers):
                 return "wrong-tier"
-            if one.report.kinds and not self._fits(identity.place, one.report.kinds, judged.kinds):
-                return "wrong-public"
             judged.known[identity] = digest
             judged.reported.add((identity.place, person))
             judged.rows.append(Row(identity, digest, one.report.content))
@@ -185,14 +179,6 @@ class Inbox(Records):
         tombstones = {self.tombstone(*one): one for one in people}
         found = self._shelf.forgotten({digest: collection for digest, (collection, *_) in tombstones.items()})
         return {tombstones[digest] for digest in found}
-
-    def _fits(self, place: int, kinds: Sequence[str | None], fresh: dict[tuple[int, int], str]) -> bool:
-        """Note the kind of a public column's first value; tell whether all values are of their column's kind."""
-        having = {(place, number): kind for number, kind in enumerate(kinds) if kind is not None}
-        if any(self._kinds.get(column, fresh.get(column, kind)) != kind for column, kind in having.items()):
-            return False
-        fresh |= {column: kind for column, kind in having.items() if column not in self._kinds}
-        return True
 
     def close(self) -> None:
         """Store what waits, answer it, and close the store."""

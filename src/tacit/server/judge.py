@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NamedTuple, TypeGuard
 
-from tacit.client.record import is_person, is_plain
+from tacit.client.record import is_person
 from tacit.contract import Contract, ServiceContract
 
 __all__ = ["Judge", "Person", "Refused", "Report", "person_of", "stored_key"]
@@ -29,8 +29,6 @@ class Report(NamedTuple):
     service: str
     slot: int
     content: bytes
-    kinds: tuple[str | None, ...] = ()
-    """Kinds of its public values: text, number, flag, or None for NULL."""
 
     def __repr__(self) -> str:
         """Say where it belongs, and nothing of whom it is or what it says."""
@@ -75,7 +73,7 @@ class Judge:
         content = json.dumps([codes, shown], separators=(",", ":"), ensure_ascii=False).encode()
         if len(content) > MOST_PUBLIC:
             return Refused("too-large")
-        return Report(person, rules.name, slot, content, tuple(map(_kind, shown)))
+        return Report(person, rules.name, slot, content)
 
 
 class _Rules:
@@ -83,7 +81,7 @@ class _Rules:
 
     def __init__(self, compiled: ServiceContract) -> None:
         self.name, self.sends = compiled.service.name, compiled.service.sends
-        self.public = [attribute.name for attribute in compiled.service.public]
+        self.public = {attribute.name: attribute for attribute in compiled.service.public}
         self._compiled = compiled
 
     @cached_property
@@ -100,18 +98,15 @@ class _Rules:
         return True
 
     def fits(self, public: Any) -> bool:
-        """Tell whether there is a plain value for each public column, and nothing else."""
+        """Tell whether there is a value for each public column that its declaration allows, and nothing else.
+
+        What others have sent plays no part in it.
+        """
         if public is None:
             return not self.public
-        if not isinstance(public, Mapping) or set(public) != set(self.public):
+        if not isinstance(public, Mapping) or public.keys() != self.public.keys():
             return False
-        return all(is_plain(value) for value in public.values())
-
-
-def _kind(value: object) -> str | None:
-    if value is None:
-        return None
-    return "text" if isinstance(value, str) else "flag" if isinstance(value, bool) else "number"
+        return all(attribute.accepts(public[name]) for name, attribute in self.public.items())
 
 
 def stored_key(person: Person) -> str:

@@ -307,8 +307,7 @@ class Mover:
                 break
             if settled is None:
                 settled = self._inbox.sizes()[place].settled
-            kinds = self._inbox.kinds(*place, len(compiled.service.public))
-            table = batch_of(collection, compiled, waiting, contents, kinds, settled)
+            table = batch_of(collection, compiled, waiting, contents, settled)
             self._analytical.database.load({name: table})
             self._changed()
             self._inbox.moved(*place, waiting.numbers)

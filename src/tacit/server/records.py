@@ -56,7 +56,6 @@ class Records:
     def _load(self) -> None:
         """Read what is kept in memory: at the start, and after another collector may have written."""
         self._places = self._read_places()
-        self._kinds = self._shelf.kinds()
         sizes = self._shelf.sizes().values()
         self._known, self._pending = sum(one.known for one in sizes), sum(one.pending for one in sizes)
         self._stored, self._seen = self._pending, 0
@@ -142,11 +141,6 @@ class Records:
             if self.state("probe") != str(before + 1):
                 message = "The inbox does not keep what is written to it."
                 raise OverloadedError(message, code="no-store")
-
-    def kinds(self, collection: str, service: str, count: int) -> list[str | None]:
-        """Return the kinds of a service's public columns; of one without a value yet, None."""
-        place = self._places[collection, service][0]
-        return [self._kinds.get((place, number)) for number in range(count)]
 
     def last_pending(self, collection: str, service: str) -> int:
         """Return the number of the newest report of a service that is pending, or 0."""

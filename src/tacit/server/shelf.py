@@ -130,12 +130,6 @@ class Shelf(Protocol):
     def expect_parts(self) -> None:
         """Get ready for people who send several reports each, which are pending until all are there."""
 
-    def kinds(self) -> dict[tuple[int, int], str]:
-        """Return the kinds of public columns, by place and number."""
-
-    def add_kind(self, place: int, number: int, kind: str) -> None:
-        """Note the kind of a public column."""
-
     def known(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
         """Return the digests of those reports that are stored."""
 

@@ -47,7 +47,6 @@ CREATE TABLE IF NOT EXISTS tacit_known (place INTEGER, person TEXT COLLATE "C", 
   PRIMARY KEY (place, person, slot));
 CREATE TABLE IF NOT EXISTS tacit_pending (number BIGSERIAL PRIMARY KEY, place INTEGER, person TEXT COLLATE "C",
   slot INTEGER, content BYTEA);
-CREATE TABLE IF NOT EXISTS tacit_kinds (place INTEGER, number INTEGER, kind TEXT, PRIMARY KEY (place, number));
 CREATE TABLE IF NOT EXISTS tacit_forgotten (collection TEXT, digest BYTEA, PRIMARY KEY (collection, digest));
 INSERT INTO tacit_store SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM tacit_store);
 """
@@ -196,15 +195,6 @@ class PostgresShelf:
 
     def expect_parts(self) -> None:
         """Do nothing: the index is there."""
-
-    def kinds(self) -> dict[tuple[int, int], str]:
-        """Return the kinds of public columns, by place and number."""
-        rows = self._rows("SELECT place, number, kind FROM tacit_kinds")
-        return {(place, number): kind for place, number, kind in rows}
-
-    def add_kind(self, place: int, number: int, kind: str) -> None:
-        """Note the kind of a public column."""
-        self._writer.execute("INSERT INTO tacit_kinds VALUES (%s, %s, %s)", [place, number, kind])
 
     def known(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
         """Return the digests of those reports that are stored."""

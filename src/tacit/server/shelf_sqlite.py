@@ -132,14 +132,6 @@ class SqliteShelf:
         """Keep people who send several reports each in an index, by which those with all of them are found."""
         self._writer.execute("CREATE INDEX IF NOT EXISTS whole ON waiting (place, person)")
 
-    def kinds(self) -> dict[tuple[int, int], str]:
-        """Return the kinds of public columns, by place and number."""
-        return {(place, number): kind for place, number, kind in self._writer.execute("SELECT * FROM kinds")}
-
-    def add_kind(self, place: int, number: int, kind: str) -> None:
-        """Note the kind of a public column."""
-        self._writer.execute("INSERT INTO kinds VALUES (?, ?, ?)", (place, number, kind))
-
     def known(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
         """Return the digests of those reports that are stored."""
         found = {one: digest for one in asked if (digest := self._fresh.digest(one))}

@@ -26,7 +26,6 @@ CREATE TABLE IF NOT EXISTS places (place INTEGER PRIMARY KEY, collection TEXT, s
   UNIQUE (collection, service));
 CREATE TABLE IF NOT EXISTS known (place INTEGER, person, slot INTEGER, digest BLOB,
   PRIMARY KEY (place, person, slot)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS kinds (place INTEGER, number INTEGER, kind TEXT, PRIMARY KEY (place, number));
 CREATE TABLE IF NOT EXISTS forgotten (collection TEXT, digest BLOB, PRIMARY KEY (collection, digest)) WITHOUT ROWID;
 """
 """What every version has had; the steps make the rest."""

@@ -10,6 +10,7 @@ from tacit.errors import BindError
 from tacit.schema import Public
 from tacit.sql.cases import classes_of_case
 from tacit.sql.formula import Dual, Formula, combine, constant, of_total, ratio, variance
+from tacit.sql.mixed import as_number
 from tacit.sql.parse import span_of
 from tacit.sql.predicates import holds
 from tacit.sql.scope import Scope
@@ -137,7 +138,8 @@ def _expression(scope: Scope, node: exp.Expr) -> tuple[Total, Total]:
 def _column(scope: Scope, node: exp.Column) -> tuple[Total, Total]:
     found = scope.find(node)
     if isinstance(found.attribute, Public):
-        return Total.power(scope.sizes, found.column, 1), Total.power(scope.sizes, found.column, 0)
+        number = as_number(found.column)
+        return Total.power(scope.sizes, number, 1), Total.power(scope.sizes, number, 0)
     try:
         vector = found.measure()
     except BindError as error:

@@ -22,6 +22,7 @@ from tacit.decode.decoder import Decoded, Decoder
 from tacit.decode.functional import Functional, Vector
 from tacit.decode.reading import WHOLE_ALPHABET, Factor, contributions
 from tacit.errors import UnanswerableError, UnsupportedSqlError
+from tacit.sql.mixed import Reading
 from tacit.sql.scope import LABELS, Found, Scope
 from tacit.sql.totals import Piece, SqlPiece, Total
 
@@ -96,8 +97,11 @@ class Plan:
         pairs: Sequence[tuple[int, int]],
         keys: Sequence[Found],
         conditions: Sequence[SqlPiece],
+        reading: Reading,
     ) -> None:
-        self.scope, self.round, self.pairs, self.keys, self.conditions = scope, asked, pairs, keys, conditions
+        self.scope, self.round, self.pairs, self.keys, self.reading = scope, asked, pairs, keys, reading
+        self.conditions = [self._resolved(piece) for piece in conditions]
+        self.key_columns = [reading.resolve(key.column) for key in keys]
         self.factors: list[list[Factor]] = [[] for _ in scope.sources]
         self.guards: list[SqlPiece] = []
         self.powers: list[str] = []
@@ -109,6 +113,11 @@ class Plan:
         """The least and the most that a person can add to a measure, once that was looked at."""
         self._decoded: list[list[tuple[int, float, list[int]]]] = []
         self.measures = [self._measure(total) for total in totals]
+        marked = [guard.text for total in totals for piece in total.pieces for guard in piece.guards]
+        marked += [column for total in totals for piece in total.pieces for column in piece.powers]
+        read = reading.numbers([*marked, *(piece.text for piece in conditions)])
+        self.read_as_numbers = {(number, name) for number, name in read if name not in LABELS}
+        """Services and their columns whose texts are read as numbers."""
         self.rollup, self.why_no_rollup = self._rolled_up()
         self.is_histogram = needs_codes_only(asked, totals, rolled_up=self.rollup is not None)
         self.is_added_up = (
@@ -134,7 +143,7 @@ class Plan:
     def columns(self, number: int) -> set[str]:
         """Return the public columns and labels of a service that anything in this plan looks at."""
         texts = [*(piece.text for piece in (*self.conditions, *self.guards)), *self.powers]
-        texts += [key.column for key in self.keys]
+        texts += self.key_columns
         return {name for text in texts for name in re.findall(rf's{number}\."([^"]+)"', text)}
 
     def table(self, number: int) -> str:
@@ -154,17 +163,21 @@ class Plan:
 
     def _multipliers(self, piece: Piece) -> list[str]:
         found = []
-        for guard in piece.guards:
+        for guard in map(self._resolved, piece.guards):
             if guard not in self.guards:
                 self.guards.append(guard)
             found.append(f'"0g{self.guards.index(guard)}"')
-        for column, power in piece.powers.items():
+        for marked, power in piece.powers.items():
+            column = self.reading.resolve(marked)
             if column not in self.powers:
                 self.powers.append(column)
             name = f'"0p{self.powers.index(column)}"'
             value = " * ".join([f"CAST({name} AS DOUBLE)"] * power) or "1"
             found.append(f"CASE WHEN {name} IS NULL THEN 0 ELSE {value} END")
         return found
+
+    def _resolved(self, piece: SqlPiece) -> SqlPiece:
+        return SqlPiece(self.reading.resolve(piece.text), piece.parameters)
 
     def _contribution(self, functional: Functional) -> tuple[str, bool]:
         """Return a person's contribution as SQL, and whether it reads any codes."""

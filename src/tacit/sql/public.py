@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from sqlglot import exp
 
 from tacit.schema import Public
+from tacit.sql.mixed import as_flag, as_number
 from tacit.sql.scope import Scope
 from tacit.sql.totals import SqlPiece
 
@@ -61,21 +63,54 @@ def public_condition(scope: Scope, node: exp.Expr) -> SqlPiece:
         word = "AND" if isinstance(node, exp.And) else "OR"
         return SqlPiece(f"({left.text} {word} {right.text})", left.parameters + right.parameters)
     if isinstance(node, exp.Between) and not node.args.get("symmetric"):
-        return _joined(scope, "({} BETWEEN {} AND {})", [node.this, node.args["low"], node.args["high"]])
+        low, high = (_compared(scope, node.this, sign, node.args[end]) for sign, end in ((">=", "low"), ("<=", "high")))
+        return SqlPiece(f"({low.text} AND {high.text})", low.parameters + high.parameters)
     if isinstance(node, exp.In) and is_list(node):
-        places = ", ".join(["{}"] * len(node.expressions))
-        return _joined(scope, f"({{}} IN ({places}))", [node.this, *node.expressions])
+        return _listed(scope, node.this, node.expressions)
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
-        return _joined(scope, "({} IS NULL)", [node.this])
+        subject = _operand(scope, node.this)
+        return SqlPiece(f"({subject.text} IS NULL)", subject.parameters)
     if type(node) in COMPARISONS:
-        return _joined(scope, f"({{}} {COMPARISONS[type(node)]} {{}})", [node.this, node.expression])
+        return _compared(scope, node.this, COMPARISONS[type(node)], node.expression)
     message = "This condition on public columns is not supported. Use =, <>, <, BETWEEN, IN, IS NULL, AND, OR, NOT."
     raise scope.unsupported(message, node, "unsupported-condition")
 
 
-def _joined(scope: Scope, template: str, nodes: list[exp.Expr]) -> SqlPiece:
-    sides = [_operand(scope, node) for node in nodes]
-    return SqlPiece(template.format(*(side.text for side in sides)), sum((side.parameters for side in sides), ()))
+def _compared(scope: Scope, left: exp.Expr, sign: str, right: exp.Expr) -> SqlPiece:
+    first, second = _operand(scope, left), _operand(scope, right)
+    first, second = _read_as(scope, left, first, right, second), _read_as(scope, right, second, left, first)
+    return SqlPiece(f"({first.text} {sign} {second.text})", first.parameters + second.parameters)
+
+
+def _listed(scope: Scope, subject: exp.Expr, items: Sequence[exp.Expr]) -> SqlPiece:
+    """Return the condition that a list holds a column: constants of one kind make a list of their own."""
+    column = _operand(scope, subject)
+    lists: dict[SqlPiece, list[SqlPiece]] = {}
+    for item in items:
+        wanted = _operand(scope, item)
+        lists.setdefault(_read_as(scope, subject, column, item, wanted), []).append(wanted)
+    texts = [f"{read.text} IN ({', '.join(one.text for one in wanted)})" for read, wanted in lists.items()]
+    given = [value for read, some in lists.items() for one in (read, *some) for value in one.parameters]
+    return SqlPiece(f"({' OR '.join(texts)})", tuple(given))
+
+
+def _read_as(scope: Scope, node: exp.Expr, own: SqlPiece, other: exp.Expr, beside: SqlPiece) -> SqlPiece:
+    """Return a column read as the kind of what stands beside it: a constant, or a column with a declared type."""
+    if not isinstance(node, exp.Column):
+        return own
+    kind = _declared(scope, other) if isinstance(other, exp.Column) else type(beside.parameters[0])
+    if kind is bool:
+        return SqlPiece(as_flag(own.text))
+    return SqlPiece(as_number(own.text)) if kind in (int, float) else own
+
+
+def _declared(scope: Scope, node: exp.Column) -> type | None:
+    """Return the type that a public column declares."""
+    attribute = scope.find(node).attribute
+    if not isinstance(attribute, Public) or not attribute.typed:
+        return None
+    names = {"int": int, "float": float, "bool": bool, "str": str}
+    return type(attribute.values[0]) if attribute.values else names[attribute.type or "str"]
 
 
 def _operand(scope: Scope, node: exp.Expr) -> SqlPiece:
@@ -91,5 +126,5 @@ def _operand(scope: Scope, node: exp.Expr) -> SqlPiece:
     if not is_text and not math.isfinite(float(text)):
         message = "A number in the question is too large. Use numbers below 1e100."
         raise scope.unsupported(message, node, "number-too-large")
-    whole = not is_text and text.lstrip("-").isdigit() and len(text) < 19
+    whole = not is_text and text.lstrip("-").isdigit() and len(text) <= 20 and -(2**63) <= int(text) < 2**63
     return SqlPiece("?", (text if is_text else int(text) if whole else float(text),))

@@ -21,7 +21,7 @@ Statement = tuple[str, list[object]]
 
 def histogram(plan: Plan) -> Statement:
     """Return the statement that counts codes, group by group."""
-    keys = [f'{key.column} AS "0k{i}"' for i, key in enumerate(plan.keys)]
+    keys = [f'{column} AS "0k{i}"' for i, column in enumerate(plan.key_columns)]
     people = 'CAST(sum(s0."0n") AS BIGINT)' if plan.rollup else "count(*)"
     columns = [*keys, "s0.code AS code", f"{people} AS people"]
     source, parameters = _source(plan, 0)
@@ -40,7 +40,7 @@ def _of_codes(plan: Plan) -> Statement:
     source, parameters = _source(plan, 0)
     where, given = _where(plan)
     keys = [f'"0k{i}"' for i in range(len(plan.keys))]
-    columns = [f"{key.column} AS {name}" for key, name in zip(plan.keys, keys, strict=True)]
+    columns = [f"{column} AS {name}" for column, name in zip(plan.key_columns, keys, strict=True)]
     often = 's0."0n" * ' if plan.rollup else ""
     count = 'CAST(sum(s0."0n") AS BIGINT)' if plan.rollup else "count(*)"
     sums = len(plan.measures) + len(plan.pairs) + len({i for i, _ in plan.pairs})
@@ -53,7 +53,7 @@ def _of_codes(plan: Plan) -> Statement:
 def _of_people(plan: Plan) -> Statement:
     """Return the sums of what people add, each with all her reports."""
     keys = [f'"0k{i}"' for i in range(len(plan.keys))]
-    columns = [f"{key.column} AS {name}" for key, name in zip(plan.keys, keys, strict=True)]
+    columns = [f"{column} AS {name}" for column, name in zip(plan.key_columns, keys, strict=True)]
     columns += ['s0."0n" AS "0n"'] if plan.rollup else []
     measures, parameters = _measures(plan, columns, [*keys, *(['"0n"'] if plan.rollup else [])])
     named = _named(plan)
