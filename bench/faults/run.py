@@ -109,6 +109,8 @@ def run_syscalls(work: Path, options: argparse.Namespace, seconds: float) -> lis
             wrong = ", ".join(f"{name} {made[name]}" for name in COLUMNS[1:] if made[name])
             done = f"{made['rounds']} rounds, n to {made['largest_n']}"
             say(f"[{number + 1}/{len(cells)}] {cell}: {done}; {wrong or 'well'}")
+            for one in made["examples"][:1]:
+                say(f"    for example: {one}")
     finally:
         zygote.close()
     return [one for one in results if one["rounds"]]
