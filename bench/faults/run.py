@@ -21,6 +21,7 @@ from typing import Any
 from bench.common import provenance, say
 from bench.faults.collector import Zygote
 from bench.faults.deliveries import run_deliveries
+from bench.faults.keys import run_keys
 from bench.faults.kills import run_kills
 from bench.faults.shim import CALLS, Shim
 from bench.faults.syscalls import Cell, Rehearsal, Round, Rounds, cells_of
@@ -38,7 +39,7 @@ COLUMNS = (
     "unstartable",
     "refused_to_start",
 )
-SHARES = {"syscalls": 0.7, "kills": 0.1, "proxy": 0.2}
+SHARES = {"syscalls": 0.7, "keys": 0.05, "kills": 0.1, "proxy": 0.15}
 """Of the time, if there is a limit."""
 
 SHOWN = 3
@@ -109,6 +110,8 @@ def run_syscalls(work: Path, options: argparse.Namespace, seconds: float) -> lis
             wrong = ", ".join(f"{name} {made[name]}" for name in COLUMNS[1:] if made[name])
             done = f"{made['rounds']} rounds, n to {made['largest_n']}"
             say(f"[{number + 1}/{len(cells)}] {cell}: {done}; {wrong or 'well'}")
+            for one in made["examples"][:1]:
+                say(f"    for example: {one}")
     finally:
         zygote.close()
     return [one for one in results if one["rounds"]]
@@ -150,7 +153,13 @@ def run_proxy(work: Path, options: argparse.Namespace, seconds: float) -> dict[s
         return run_deliveries(work, zygote, options.rounds, seconds)
 
 
-PARTS = {"syscalls": run_syscalls, "kills": run_killing, "proxy": run_proxy}
+def run_commands(work: Path, options: argparse.Namespace, seconds: float) -> dict[str, Any]:
+    shim = Shim(work / "shim")
+    with closing(Zygote(shim.environment())) as zygote:
+        return run_keys(work, shim, zygote, options.n, seconds)
+
+
+PARTS = {"syscalls": run_syscalls, "keys": run_commands, "kills": run_killing, "proxy": run_proxy}
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -73,7 +73,7 @@ class Round:
     restart_needed: int = 0
     hung: int = 0
     unstartable: int = 0
-    problem: str = ""
+    problems: list[str] = field(default_factory=list)
 
     @property
     def bad(self) -> bool:
@@ -148,7 +148,7 @@ class Rounds:
             made.hung += refusal.code is None
             made.tracebacks += "Traceback" in refusal.printed
             made.mistakes += not CODED.search(refusal.printed) or refusal.code not in (1, 2)
-            made.problem = refusal.printed[-300:]
+            made.problems.append(refusal.printed[-500:])
             return
         if not self._shim.fired:
             return
@@ -198,7 +198,8 @@ class Rounds:
         made.hung += code is None
         made.mistakes += code not in (0, None)
         made.tracebacks += "Traceback" in self._collector.printed
-        made.problem = "" if code == 0 else f"exit code {code}: {self._collector.printed[-300:]}"
+        if code != 0:
+            made.problems.append(f"exit code {code}: {self._collector.printed[-500:]}")
         self._collector = None
 
     def _recover(self, made: Round) -> None:
@@ -206,7 +207,8 @@ class Rounds:
         if self._collector is None:
             return
         if not self._collector.is_running:
-            made.died, made.problem = 1, f"exit code {self._collector.code}: {self._collector.printed[-300:]}"
+            made.died = 1
+            made.problems.append(f"exit code {self._collector.code}: {self._collector.printed[-500:]}")
             self._collector = None
             return
         until, problem = time.monotonic() + RECOVERY_SECONDS, "nothing"
@@ -214,7 +216,9 @@ class Rounds:
             problem = self._working(self._collector)
             if problem:
                 time.sleep(0.1)
-        made.restart_needed, made.problem = int(bool(problem)), problem or made.problem
+        if problem:
+            made.restart_needed = 1
+            made.problems.append(problem)
         made.tracebacks += "Traceback" in self._collector.printed
 
     def _working(self, collector: Collector) -> str:
@@ -237,23 +241,26 @@ class Rounds:
         try:
             self._collector = self._start()
         except NotStartedError as refusal:
-            made.unstartable, made.problem = 1, refusal.printed[-300:]
+            made.unstartable = 1
+            made.problems.append(refusal.printed[-500:])
             self._collector, self._people = None, People()
             shutil.rmtree(self._folder, ignore_errors=True)
             return
         known = sorted(self._people.acknowledged)
         for start in range(0, len(known), 300):
             statuses = self._collector.send(known[start : start + 300]).statuses
-            made.lost += len(reports := [one for one in statuses if one != "again"])
-            made.problem = f"lost: {Counter(reports)}" if reports else made.problem
+            gone = Counter(one for one in statuses if one != "again")
+            made.lost += gone.total() + 3 * len(known[start : start + 300]) - len(statuses)
+            made.problems += [f"sent again: {dict(gone)}"] if gone else []
         self._people.settle(self._collector)
         for person in sorted(self._people.deleted)[-5:]:
             made.lost += set(self._collector.send([person]).statuses) != {"forgotten"}
-        counted = self._collector.count().count
+        answer = self._collector.count()
+        counted = answer.count or 0  # a store without reports answers no question
         if counted != self._people.least or self._people.unknown:
-            made.problem = f"after the restart: counted {counted} of {self._people.least}"
-            made.lost += max(0, self._people.least - (counted or 0))
-            made.twice += max(0, (counted or 0) - self._people.least)
+            made.problems.append(f"after the restart: counted {counted} of {self._people.least} ({answer.code})")
+            made.lost += max(0, self._people.least - counted)
+            made.twice += max(0, counted - self._people.least)
             self._collector.end(signal.SIGKILL)
             self._collector, self._people = None, People()
             shutil.rmtree(self._folder, ignore_errors=True)

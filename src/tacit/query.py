@@ -28,7 +28,7 @@ from tacit.sql.mixed import is_number
 from tacit.sql.plan import Plan, Round, needs_codes_only
 from tacit.sql.scope import Found, Scope
 from tacit.sql.totals import Piece, SqlPiece, Total
-from tacit.sums import Asked, Sums, fetch_sums
+from tacit.sums import Asked, Sums, fetch_sums, readings
 from tacit.tallies import Tallies
 
 __all__ = ["People", "equal_to", "run", "unbiased_estimates"]
@@ -283,7 +283,10 @@ class _Question:
         people = self.people
         asked = Asked(people.squares([total for made in columns for total in made.totals]))
         places = [asked.places(made.totals) for made in columns]
-        plans = [Plan(people.scope, one, asked.totals, sorted(asked.pairs), (), ()) for one in people.rounds]
+        plans = [
+            Plan(people.scope, one, asked.totals, sorted(asked.pairs), (), (), reading)
+            for one, reading in zip(people.rounds, readings(people.engine, people.rounds), strict=True)
+        ]
         parts = [known.sums(plan, asked) for plan, known in zip(plans, tallies, strict=True)]
         if any(part is None for part in parts):
             found, plans = fetch_sums(people.engine, people.scope, people.rounds, asked, (), ())

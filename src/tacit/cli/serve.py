@@ -19,6 +19,7 @@ from starlette.applications import Starlette
 from tacit.cli.tls import server_context
 from tacit.collection import Collection
 from tacit.errors import UsageError
+from tacit.failures import opening
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.connections import Connection
@@ -132,8 +133,9 @@ def _publish_and_serve(
     if (options.behind_proxy or not is_loopback(options.host)) and not keys.required:
         message = "Beyond this machine a collector needs keys. Make some first: tacit keys create."
         raise UsageError(message, code="no-keys")
-    for collection in read:
-        collector.publish(collection)
+    with opening(collector.folder / "reports.tacit"):
+        for collection in read:
+            collector.publish(collection)
     if settings.without_token:
         collector.log.add("tokens-waived", keys=sorted(settings.without_token))
     host, port = listening.getsockname()[:2]
