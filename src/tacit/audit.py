@@ -172,7 +172,8 @@ def _worst_column(oracle: Oracle) -> Column:
     columns = list(oracle.columns())
     if oracle.domain * oracle.alphabet <= ENUMERATE:
         columns += every_column(oracle)
-    return max((column for column in columns if column.most > 0), key=_badness)
+    possible = [column for column in columns if column.most > 0]
+    return max(possible, key=_badness, default=Column(0, 1, 0, 1, 0))  # no weights at all tell nothing
 
 
 def _defect(oracle: Oracle) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Never
 
 from tacit.errors import ContractError
 
-__all__ = ["MAX_BYTES", "RULES", "canonical_text", "is_label", "parse", "reformat", "refuse"]
+__all__ = ["MAX_BYTES", "RESERVED", "RULES", "canonical_text", "is_label", "parse", "reformat", "refuse"]
 
 MAX_BYTES = 256 * 1024
 """Size of a contract: every client downloads it."""
@@ -136,11 +136,13 @@ def _no_constant(word: str) -> Never:
 
 
 def canonical_text(data: Any) -> str | None:
-    """Return the canonical writing of JSON data, or None if a number in it has none; ValueError if it is too deep."""
+    """Return the canonical writing of JSON data, or None if it has none; ValueError if it is too deep."""
     try:
-        return _write(data, 0) + "\n"
-    except TypeError:
+        written = _write(data, 0) + "\n"
+        written.encode()
+    except (TypeError, UnicodeEncodeError):  # a number that is not whole or too large, or half of a character
         return None
+    return written
 
 
 def _write(value: Any, depth: int) -> str:

@@ -1,4 +1,4 @@
-"""Write the test vectors: fixed words in, codes out, for clients in any language. Run it to regenerate v1/.
+"""Write the test vectors: fixed words in, codes out, for clients in any language. Run it to regenerate v1/ and v2/.
 
 Each file holds a contract (its exact text and id), a service, records, the 32-bit words of all records in order, and
 the codes, a list for each record with one code for each channel. ``many_*`` and ``optional`` hold people with a list of
@@ -150,6 +150,36 @@ def vectors() -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"bad_{name}.json", _head(collection) | {"record": record, "error": refusal.code}
 
 
+TYPED = [
+    *SMALL,
+    tc.Public("os", values=["ios", "web"]),
+    tc.Public("size", values=[1, 2, 300], null=True),
+    tc.Public("n", type=int),
+    tc.Public("rate", type=float, null=True),
+    tc.Public("name", type=str),
+    tc.Public("paid", type=bool),
+    tc.Public("free"),
+]
+
+SHOWN = ["ios", "IOS", "", "a\0", 1, 2, 300, 3, -1, 0, 0.5, 1e300, 2**53 - 1, True, False, None, [], {}, ["ios"]]
+
+
+def vectors_2() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the vectors of version 2: codes beside typed public columns, and which values each column takes."""
+    collection = collection_of(TYPED, 1, mechanism="hio")
+    interpreter = Interpreter(collection.to_json())
+    count = interpreter.draws("s")
+    stream = words("typed", len(SMALL_RECORDS), 2 * count)
+    draws = [draw_of_words(*pair) for pair in zip(stream[::2], stream[1::2], strict=True)]
+    codes = [interpreter.encode("s", row, draws[i * count : (i + 1) * count]) for i, row in enumerate(SMALL_RECORDS)]
+    head = _head(collection) | {"version": 2}
+    yield "typed.json", head | {"records": SMALL_RECORDS, "words": stream, "codes": codes}
+    columns = [column for column in TYPED if isinstance(column, tc.Public)]
+    taken = {column.name: [value for value in SHOWN if column.accepts(value)] for column in columns}
+    refused = {column.name: [value for value in SHOWN if not column.accepts(value)] for column in columns}
+    yield "public.json", head | {"takes": taken, "refuses": refused}
+
+
 def many(interpreter: Interpreter, people: list[list[dict[str, Any]]], draws: list[int]) -> list[list[list[int]]]:
     """Return the codes of people with any number of rows: a list for each person, slot and channel."""
     count = interpreter.draws("s")
@@ -166,6 +196,7 @@ def text(vector: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    HERE.mkdir(exist_ok=True)
     for file_name, vector in vectors():
         (HERE / file_name).write_text(text(vector))
+    for file_name, vector in vectors_2():
+        (HERE.parent / "v2" / file_name).write_text(text(vector))

@@ -14,11 +14,13 @@ import pytest
 import tacit as tc
 from tacit.client import Interpreter
 from tacit.client.interpreter import draw_of_words
+from tacit.client.public import takes
 from tacit.errors import RecordError
 from tacit.randomness import ReplayRng
-from vectors.make import BAD, CASES, HERE, MANY, many, text, vectors, with_dates, words
+from vectors.make import BAD, CASES, HERE, MANY, TYPED, many, text, vectors, vectors_2, with_dates, words
 
 FILES = sorted(HERE.glob("*.json"))
+VERSION_2 = HERE.parent / "v2"
 MANY_FILES = [path for path in FILES if path.name.startswith(("many_", "optional"))]
 GOOD_FILES = [path for path in FILES if not path.name.startswith("bad_") and path not in MANY_FILES]
 BAD_FILES = [path for path in FILES if path.name.startswith("bad_")]
@@ -87,3 +89,26 @@ def test_vectors_regenerate_to_the_last_byte() -> None:
     assert made == {path.name: path.read_text() for path in FILES}
     assert len(made) == len(CASES) + len(MANY) + len(BAD)
     assert isinstance(with_dates({"day": "2026-01-02"})["day"], datetime.date)
+
+
+def test_version_2_regenerates_to_the_last_byte_and_is_encoded_like_version_1() -> None:
+    made = {name: text(vector) for name, vector in vectors_2()}
+    assert made == {path.name: path.read_text() for path in sorted(VERSION_2.glob("*.json"))}
+    vector, _ = load(VERSION_2 / "typed.json")
+    interpreter, draws = Interpreter(vector["contract"]), iter(vector["words"])
+    own = [draw_of_words(first, second) for first, second in zip(draws, draws, strict=True)]
+    count = interpreter.draws("s")
+    codes = [interpreter.encode("s", row, own[i * count :][:count]) for i, row in enumerate(vector["records"])]
+    assert codes == vector["codes"]
+
+
+def test_package_and_client_take_the_same_public_values() -> None:
+    vector, collection = load(VERSION_2 / "public.json")
+    declared = {column["name"]: column for column in json.loads(vector["contract"])["services"][0]["attributes"]}
+    for column in collection.schema["s"].public:
+        for accepted, values in ((True, vector["takes"]), (False, vector["refuses"])):
+            assert [column.accepts(value) for value in values[column.name]] == [accepted] * len(values[column.name])
+            assert [takes(declared[column.name], value) for value in values[column.name]] == [accepted] * len(
+                values[column.name]
+            )
+    assert len(vector["takes"]) == len(TYPED) - 2

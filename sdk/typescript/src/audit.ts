@@ -24,23 +24,20 @@ export function audit(interpreter: Interpreter, bits = BITS): void {
   for (const service of interpreter.services.values()) {
     for (const channel of service.channels) {
       const bound = expBelow(exact(channel.epsilon));
-      const judged = new Map<Oracle, Set<number>>();
-      for (const { oracle, sizes } of channel.views) {
-        const domain = product(sizes);
-        const domains = judged.get(oracle) ?? new Set();
-        if (domains.has(domain)) continue; // the ratio depends on nothing else
-        judged.set(oracle, domains.add(domain));
-        if (domain === 1) continue; // there is nothing to tell
-        const [truth, lie] = weights(oracle, domain, 1n << BigInt(bits));
-        const where = `${service.name}, ${channel.name}`;
-        if (truth <= lie) refuse(`${where}: the truth is no more likely than a lie`);
-        const within = truth * bound.bottom <= bound.top * lie;
-        if (!within) refuse(`${where}: a code tells more than its budget of ${channel.epsilon}`);
+      const where = `${service.name}, ${channel.name}`;
+      const different = new Map(channel.views.map(({ oracle, sizes }) => [product(sizes), oracle])); // one for each domain
+      different.delete(1); // there is nothing to tell
+      const pairs = [...different].map(([domain, oracle]) => weights(oracle, domain, 1n << BigInt(bits)));
+      if (pairs.some(([truth, lie]) => truth <= lie)) {
+        refuse(`${where}: the truth is no more likely than a lie`, "lie-likelier");
+      }
+      if (pairs.some(([truth, lie]) => truth * bound.bottom > bound.top * lie)) {
+        refuse(`${where}: a code tells more than its budget of ${channel.epsilon}`, "over-budget");
       }
     }
   }
   const total = sum([...interpreter.services.values()].map(spending));
-  if (!isAtMost(total, exact(interpreter.contract.epsilon))) refuse("the reports together exceed the budget");
+  if (!isAtMost(total, exact(interpreter.contract.epsilon))) refuse("the reports together exceed the budget", "over-total");
 }
 
 /** Return the weights of the best and the worst cell under the most telling code. */
@@ -54,6 +51,6 @@ export function weights(
   }
 }
 
-function refuse(problem: string): never {
-  throw new PrivacyError(`The contract fails its audit: ${problem}.`, "audit-failed");
+function refuse(problem: string, rule: string): never {
+  throw new PrivacyError(`The contract fails its audit: ${problem}.`, "audit-failed", rule);
 }

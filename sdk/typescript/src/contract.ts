@@ -3,19 +3,14 @@
  *
  * A pinned hash says that the bytes are the ones somebody reviewed, not that they are sound; so nothing is trusted.
  */
-import { ContractError, needContract } from "./errors.js";
-import { exact, type Fraction } from "./exact.js";
+import { needContract } from "./errors.js";
+import { exact, type Fraction, isAtMost, isReduced } from "./exact.js";
+import { canonical, checkMembers, daysOf } from "./members.js";
 import { BITS } from "./randomness.js";
-
-export const VERSION = 1;
 
 export const MAX_BYTES = 256 * 1024;
 
-/** Above this a draw cannot hold the probability of a lie. */
-const MAX_EPSILON = 30n;
-
-/** Views of a collection; the compiler makes no more. */
-const MAX_VIEWS = 100_000;
+const MAX_BOUND = 2n ** 53n;
 
 export interface Attribute {
   readonly name: string;
@@ -30,6 +25,8 @@ export interface Attribute {
   readonly values?: readonly (string | number)[];
   readonly other?: string | number;
   readonly null?: boolean;
+  /** Of public columns: what they take. */
+  readonly type?: "int" | "float" | "str" | "bool";
 }
 
 /** What a client needs to turn a value into a cell. */
@@ -73,6 +70,8 @@ export interface ServiceData {
   readonly sends?: number;
   readonly optional?: boolean;
   readonly attributes: readonly Attribute[];
+  readonly layout: string;
+  readonly why?: string;
   readonly levels: readonly Levels[];
   readonly derived?: readonly (readonly [number, "round" | "embed"])[];
   readonly channels: readonly ChannelData[];
@@ -83,140 +82,148 @@ export interface Contract {
   readonly round: string;
   readonly tier?: string;
   readonly epsilon: string;
+  readonly mechanism: string;
+  readonly oracle: string;
   readonly draw_bits: number;
   readonly services: readonly ServiceData[];
 }
+
+export { dateOf } from "./members.js";
 
 export function isWhole(value: unknown, low: number, high: number): value is number {
   return Number.isInteger(value) && low <= (value as number) && (value as number) <= high;
 }
 
 /**
- * Return the contract of a JSON text; what is not of its shape may raise any error, which the caller replaces. `bits`
+ * Return the contract of a JSON text, valid up to what is compiled for each service, which `Interpreter` checks. `bits`
  * differs from 53 only in tests that exhaust all draws.
  */
 export function readContract(text: string, bits = BITS): Contract {
-  if (text.length > MAX_BYTES) throw new ContractError("The contract is too large.", "contract-too-large");
-  let data: Contract | null;
+  needContract(new TextEncoder().encode(text).length <= MAX_BYTES, "too-large");
+  let data: Contract | null = null;
+  let written = "";
   try {
     data = JSON.parse(text) as Contract | null;
+    written = canonical(data);
   } catch {
-    throw new ContractError("The contract is not JSON. Fetch it again.", "contract-not-json");
+    needContract(false, "not-json");
   }
-  if (data?.tacit !== VERSION || data.draw_bits !== bits) {
-    throw new ContractError(`This is not a contract of version ${VERSION}. Update the client.`, "contract-version");
-  }
-  data.services.forEach(checkService);
-  needBudget(data.epsilon);
-  return data;
+  const version = data?.tacit;
+  needContract(version === 1 || version === 2, "version");
+  needContract(`${written}\n` === text, "not-canonical");
+  checkMembers(data, "contract", version);
+  const { draw_bits, round, tier = "-", mechanism, oracle, epsilon, services } = data!;
+  const typed = services.some(({ attributes }) => attributes.some(isTyped));
+  needContract(typed === version > 1, "version");
+  needContract(draw_bits === bits, "draw-bits");
+  [round, mechanism, oracle].forEach((label) => needLabel(label));
+  needLabel(tier, 1);
+  needBudget(epsilon);
+  services.forEach(checkService);
+  needDistinct(services.map(({ name }) => name));
+  return data!;
 }
 
-function checkService(service: ServiceData): void {
-  const { at_most: most, sends = 1, attributes, levels, derived = [], channels } = service;
-  const sensitive = attributes.filter((attribute) => attribute.kind !== "public");
-  needContract(sensitive.length && sensitive.length === levels.length, "levels");
-  sensitive.forEach((attribute, i) => checkAttribute(attribute, levels[i]!));
-  needContract(most === undefined || isWhole(most, 1, 1000), "at_most");
-  needContract(isWhole(sends, 1, most ?? 1), "sends");
-  for (const [source, kind] of derived) {
-    if ((kind as string) === "pair") throw new ContractError("Clients do not offer double rounding.", "not-for-clients");
-    const known = sensitive[source];
-    const possible = known && known.kind !== "categorical" && !known.null && levels[source]!.count > 1;
-    needContract(possible && (kind === "round" || kind === "embed"), "derived");
-  }
-  const extras = most !== undefined || service.optional;
-  needContract(!extras || (sensitive.length === attributes.length && !derived.length), "attributes");
-  needContract(channels.length, "channels");
-  channels.forEach((channel) => needBudget(channel.epsilon));
+/** Return whether a public column declares what it takes. */
+export function isTyped({ kind, values, type }: Attribute): boolean {
+  return kind === "public" && (values ?? type) !== undefined;
 }
 
-/** A budget below 0 would hide what another one spends. */
-function needBudget(epsilon: unknown): void {
-  const { top, bottom } = exact(epsilon);
-  needContract(top > 0n && top <= MAX_EPSILON * bottom, "epsilon");
+/** Labels are short, without control, line-breaking and direction characters. */
+export function needLabel(text: string, least = 0): void {
+  needContract(/^[^\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]{0,200}$/u.test(text) && text.length >= least, "bad-label");
 }
 
-function checkAttribute(attribute: Attribute, { count, widths, ticks }: Levels): void {
-  const what = attribute.name;
-  needContract(isWhole(count, 1, 1_000_000) && widths.every((width) => isWhole(width, 1, count)), what);
-  if (attribute.kind === "categorical") {
-    const values = attribute.values!;
-    const kind = typeof values[0];
-    const alike = (kind === "string" || kind === "number") && values.every((value) => typeof value === kind);
-    needContract(alike && new Set(values).size === count && values.length === count, what);
-    needContract(attribute.other === undefined || values.includes(attribute.other), what);
-    return;
+/** Budgets are written in one way: as a decimal, or as a reduced fraction that has no decimal. */
+export function needBudget(text: string): void {
+  const known = /^(0|[1-9]\d{0,99})(\.\d{0,99}[1-9])?$|^[1-9]\d{0,99}\/[1-9]\d{0,99}$/.test(text);
+  needContract(known, "bad-epsilon");
+  const value = exact(text);
+  needContract(value.top && isAtMost(value, exact(30)) && (!text.includes("/") || isReduced(value)), "bad-epsilon");
+}
+
+function needName(name: string): void {
+  needContract(/^[A-Za-z_]\w{0,62}$/.test(name), "bad-name");
+  needContract(!/^(slot|channel|code|people|rng|progress|round|self|tier)$/i.test(name), "reserved-name");
+}
+
+function needDistinct(names: readonly string[]): void {
+  needContract(new Set(names.map((name) => name.toLowerCase())).size === names.length, "duplicate-name");
+}
+
+function checkService({ name, key, at_most: most, sends, optional, attributes }: ServiceData): void {
+  attributes.forEach(checkAttribute);
+  needName(name);
+  needName(key);
+  needDistinct([key, ...attributes.map((attribute) => attribute.name)]);
+  needContract(attributes.length <= 500, "domain-too-large");
+  const sensitive = attributes.filter(({ kind }) => kind !== "public").length;
+  needContract(sensitive, "empty-domain");
+  if (most !== undefined) needContract(isWhole(most, 1, 1000) && isWhole(sends, 1, most) && !optional, "bad-option");
+  needContract(sensitive === attributes.length || (most === undefined && !optional), "public-not-possible");
+}
+
+function checkAttribute(attribute: Attribute): void {
+  const { name, kind, values, other, type, fanout, cells, null: missing } = attribute;
+  needContract(other === undefined || values!.includes(other), "bad-option");
+  needName(name);
+  if (values) {
+    const first = typeof values[0];
+    needContract(values.every((value) => typeof value === first), "bad-option");
+    needContract(new Set(values).size === values.length, "duplicate-name");
+    const storable = (value: string | number): boolean =>
+      typeof value === "string" ? kind !== "public" || !value.includes("\0") : Math.abs(value) < 2 ** 53;
+    needContract(values.every(storable), "bad-option");
   }
-  const [low, high, step] = [attribute.low, attribute.high, attribute.step].map((one, i) =>
-    exact(i < 2 ? bound(attribute, one) : one)) as [Fraction, Fraction, Fraction];
-  needContract(isWhole(ticks, 1, 2 ** 31) && step.top > 0n, what);
-  const steps = { top: step.top * BigInt(ticks - 1), bottom: step.bottom };
-  const range = { top: high.top * low.bottom - low.top * high.bottom, bottom: high.bottom * low.bottom };
-  needContract(range.top * steps.bottom === steps.top * range.bottom, what);
-  needContract(count === (attribute.cells ?? ticks) && count <= ticks, what);
-  needContract(isWhole(attribute.fanout ?? 2, 2, 64), what);
+  if (kind === "public") {
+    needContract(type === undefined || (!values && /^(int|float|str|bool)$/.test(type)), "bad-option");
+    needContract(!missing || isTyped(attribute), "bad-option");
+  } else if (!values) {
+    needContract(isWhole(fanout, 2, 64) && (cells ?? 2) >= 2, "bad-option");
+    const ticks = countTicks(attribute);
+    needContract(ticks <= 2 ** 31, "domain-too-large");
+    needContract((cells ?? 0) <= ticks, "bad-option");
+    needContract((cells ?? ticks) <= 1_000_000, "domain-too-large");
+  }
+}
+
+/** Return the number of steps between the bounds of an ordinal attribute, both included. */
+function countTicks(attribute: Attribute): number {
+  const [low, high] = [attribute.low, attribute.high].map((value) => needBound(bound(attribute, value))) as [Fraction, Fraction];
+  const range = high.top * low.bottom - low.top * high.bottom;
+  needContract(range >= 0n, "empty-domain");
+  const step = needBound(attribute.step);
+  needContract(step.top > 0n, "bad-bound");
+  const [top, bottom] = [range * step.bottom, high.bottom * low.bottom * step.top];
+  needContract(top % bottom === 0n, "uneven-step");
+  return Number(top / bottom) + 1;
+}
+
+function needBound(value: unknown): Fraction {
+  const found = exact(value);
+  const limit = MAX_BOUND * found.bottom;
+  needContract(-limit < found.top && found.top < limit, "bad-bound");
+  return found;
+}
+
+/** Return the levels that follow from an attribute. */
+export function levelsOf(attribute: Attribute): Levels {
+  const { kind, values, fanout, cells, null: missing } = attribute;
+  if (kind === "categorical") return { count: values!.length, widths: widthsOf(values!.length, Infinity, missing) };
+  const ticks = countTicks(attribute);
+  const count = cells ?? ticks;
+  return { ticks, count, widths: widthsOf(count, fanout!, missing) };
+}
+
+/** Return the widths of the levels below the root, coarsest first. */
+export function widthsOf(count: number, fanout: number, missing = false): number[] {
+  if (count === 1 && !missing) return [];
+  const widths = [1];
+  while (widths[0]! * fanout < count) widths.unshift(widths[0]! * fanout);
+  return widths;
 }
 
 /** Return a declared bound as it is written; dates count as days. */
 export function bound(attribute: Attribute, value: unknown): number | string {
   return attribute.kind === "date" ? daysOf(value) : value as number | string;
-}
-
-/** Return the days from 1970-01-01 to a date such as 2026-11-15; NaN for anything else. */
-export function daysOf(value: unknown): number {
-  if (typeof value !== "string" || !/^\d{4}-\d\d-\d\d$/.test(value)) return NaN;
-  const days = Date.parse(`${value}T00:00:00Z`) / 86_400_000;
-  return Number.isNaN(days) || dateOf(days) !== value ? NaN : days;
-}
-
-export function dateOf(days: number): string {
-  return new Date(days * 86_400_000).toISOString().slice(0, 10);
-}
-
-/** Return the masks of all parities: of one attribute first, the last mask changing fastest; `sizes` count values. */
-export function readParities(order: number, sizes: readonly number[]): number[][] {
-  needContract(isWhole(order, 1, sizes.length), "views");
-  const views: number[][] = [];
-  const choose = (chosen: readonly number[], count: number): void => {
-    if (chosen.length < count) {
-      for (let i = (chosen.at(-1) ?? -1) + 1; i < sizes.length; i++) if (sizes[i]! > 1) choose([...chosen, i], count);
-      return;
-    }
-    let made = [sizes.map(() => 0)];
-    for (const i of chosen) {
-      const masks = 2 ** (sizes[i]! - 1).toString(2).length - 1; // c values are written in as many bits as c - 1 has
-      needContract(views.length + made.length * masks <= MAX_VIEWS, "views");
-      made = made.flatMap((view) =>
-        Array.from({ length: masks }, (_, mask) => view.map((own, place) => place === i ? mask + 1 : own)));
-    }
-    views.push(...made);
-  };
-  for (let count = 1; count <= order; count++) choose([], count);
-  needContract(views.length, "views");
-  return views;
-}
-
-/** Return every view of a channel, a level for each attribute; `tops` are the attributes' deepest levels. */
-export function readViews(data: ChannelData["views"], tops: readonly number[]): number[][] {
-  let views: number[][] = [];
-  if (data.product) {
-    needContract(data.product.length === tops.length, "views");
-    const size = data.product.reduce((size, levels) => size * levels.length, 1);
-    needContract(size > 0 && size <= MAX_VIEWS, "views"); // an empty list would hide how long the others are
-    views = [[]];
-    for (const levels of data.product) views = views.flatMap((view) => levels.map((level) => [...view, level]));
-  } else {
-    needContract(data.list && data.list.length <= MAX_VIEWS, "views");
-    for (const sparse of data.list) {
-      const view = tops.map(() => 0);
-      for (let i = 0; i < sparse.length; i += 2) {
-        needContract(isWhole(sparse[i], 0, tops.length - 1), "views");
-        view[sparse[i]!] = sparse[i + 1]!;
-      }
-      views.push(view);
-    }
-  }
-  const possible = views.every((view) => view.every((level, i) => isWhole(level, 0, tops[i]!)));
-  needContract(views.length && possible, "views");
-  return views;
 }

@@ -39,7 +39,12 @@ export class RecordError extends UsageError {
   }
 }
 
-export class PrivacyError extends TacitError {}
+export class PrivacyError extends TacitError {
+  /** `rule` is the rule of docs/wire.md that a contract breaks, if the error is about one. */
+  constructor(message: string, code: string, readonly rule = "") {
+    super(message, code);
+  }
+}
 
 export class RandomnessError extends PrivacyError {
   constructor(problem: string) {
@@ -47,7 +52,12 @@ export class RandomnessError extends PrivacyError {
   }
 }
 
-export class ContractError extends TacitError {}
+export class ContractError extends TacitError {
+  /** `rule` is the first rule of docs/wire.md that the contract breaks, if it was read at all. */
+  constructor(message: string, code: string, readonly rule = "") {
+    super(message, code);
+  }
+}
 
 export class StoreError extends TacitError {}
 
@@ -64,8 +74,10 @@ const kinds = {
 };
 for (const [name, kind] of Object.entries(kinds)) kind.prototype.name = name; // minified classes have none of their own
 
-/** Refuse a contract for a setting that is missing, impossible, or does not follow from the others. */
-export function needContract(condition: unknown, setting: string): asserts condition {
+/** Refuse a contract that breaks a rule of docs/wire.md. */
+export function needContract(condition: unknown, rule: string): asserts condition {
   if (condition) return;
-  throw new ContractError(`The contract is damaged: see ${setting}. Fetch it again.`, "contract-damaged");
+  const code = /^(too-large|not-json|version)$/.test(rule) ? `contract-${rule}`
+    : rule === "not-for-clients" ? rule : "contract-damaged";
+  throw new ContractError(`The contract breaks the rule ${rule}. Nothing is encoded with it.`, code, rule);
 }

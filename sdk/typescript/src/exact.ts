@@ -9,7 +9,7 @@ export interface Fraction {
   readonly bottom: bigint;
 }
 
-const PLAIN = /^-?\d{1,40}(\.\d{1,40})?$|^\d{1,400}\/[1-9]\d{0,399}$/;
+const PLAIN = /^-?\d{1,100}(\.\d{1,100})?$|^\d{1,400}\/[1-9]\d{0,399}$/;
 
 /** Return a number as the exact decimal that was written; texts may be fractions such as `2/3`. */
 export function exact(value: unknown): Fraction {
@@ -55,6 +55,13 @@ function reduced(top: bigint, bottom: bigint): Fraction {
   let b = bottom;
   while (b) [a, b] = [b, a % b];
   return { top: top / a, bottom: bottom / a };
+}
+
+/** Whether a fraction is in lowest terms and has no finite decimal. */
+export function isReduced({ top, bottom }: Fraction): boolean {
+  let rest = bottom;
+  for (const prime of [2n, 5n]) while (rest % prime === 0n) rest /= prime;
+  return rest > 1n && reduced(top, bottom).bottom === bottom;
 }
 
 const SCALE = 512n; // bits behind the point: finer than the 40 digits that thresholds are built with

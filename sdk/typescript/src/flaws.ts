@@ -1,6 +1,6 @@
 /**
  * Is an oracle of a contract a channel at all? Integers from outside are not trusted: a weight that is not one could
- * switch the noise off. The rules are those of `flaw` in the Python oracles.
+ * switch the noise off.
  */
 import { digitCount, seedCount } from "./answers.js";
 import { isWhole, type Oracle } from "./contract.js";
@@ -15,51 +15,41 @@ const MAX_BITS = 52;
 /** Refuse an oracle that is no channel over a view's cells. */
 export function needSound(oracle: Oracle, sizes: readonly number[], span: number): void {
   const domain = product(sizes);
-  const { w, inside, outside, g, multipliers, one, zero } = oracle;
+  const { w, inside, outside, g, flip, multipliers, one, zero } = oracle;
+  const isWeight = (...weights: unknown[]): boolean => weights.every((weight) => isWhole(weight, 0, span));
+  const needFlip = (cells: number): void =>
+    needContract(isWeight(flip) && BigInt(cells - 1) * BigInt(flip!) <= span, "bad-flip"); // doubles would round
   switch (oracle.oracle) {
     case "grr":
-      needFlip(oracle.flip, domain, span);
+      needFlip(domain);
       break;
     case "ss": {
-      needContract(isWhole(w, 1, domain - 1) && choose(domain, w) <= MAX_SUBSETS, "w");
-      const [withIt, without] = [choose(domain - 1, w - 1), choose(domain - 1, w)];
-      needContract(isWhole(inside, 0, span) && isWhole(outside, 0, span), "inside");
-      needContract(withIt * inside + without * outside <= span, "inside");
+      const possible = isWhole(w, 1, domain - 1) && isWeight(inside, outside) && choose(domain, w) <= MAX_SUBSETS;
+      needContract(possible, "bad-subset");
+      const used = BigInt(choose(domain - 1, w - 1)) * BigInt(inside!) + BigInt(choose(domain - 1, w)) * BigInt(outside!);
+      needContract(used <= span, "bad-subset");
       break;
     }
     case "lh":
-      needContract(isWhole(g, 2, MAX_PRIME) && isPrime(g), "g");
-      needFlip(oracle.flip, g, span);
-      needContract(seedCount(g, sizes) <= span, "g");
+      needContract(isWhole(g, 2, MAX_PRIME) && isPrime(g), "bad-g");
+      needFlip(g);
+      needContract(seedCount(g, sizes) <= 2 ** 53, "codes-too-large");
       for (const size of sizes) {
         const digits = digitCount(size, g);
-        const factor = multipliers?.[digits];
-        needContract(isWhole(factor, 1, power(g, digits)) && (!digits || factor % g), "multipliers");
+        const factor = multipliers![digits];
+        needContract(isWhole(factor, 1, power(g, digits)) && (!digits || factor % g), "bad-multiplier");
       }
       break;
     case "olh":
-      needContract(isWhole(g, 2, MAX_HASHES - 1), "g");
-      needFlip(oracle.flip, g, span);
+      needContract(isWhole(g, 2, MAX_HASHES - 1), "bad-g");
+      needFlip(g);
       break;
     case "oue":
-      needContract(domain <= MAX_BITS, "oue");
-      needContract(isWhole(one, 0, span) && isWhole(zero, 0, span), "one");
+      needContract(domain <= MAX_BITS && isWeight(one, zero), "bad-bits");
   }
 }
-
-/** A rounded product above the span is still above it, so doubles decide this exactly. */
-function needFlip(flip: unknown, cells: number, span: number): void {
-  needContract(isWhole(flip, 0, span) && (cells - 1) * flip <= span, "flip");
-}
-
-const primes = new Map<number, boolean>();
 
 function isPrime(n: number): boolean {
-  let known = primes.get(n);
-  if (known === undefined) {
-    known = true;
-    for (let k = 2; k * k <= n; k++) if (n % k === 0) known = false;
-    primes.set(n, known);
-  }
-  return known;
+  for (let k = 2; k * k <= n; k++) if (n % k === 0) return false;
+  return true;
 }

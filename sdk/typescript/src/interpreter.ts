@@ -3,12 +3,16 @@
  *
  * It knows no formula for a probability, and its codes equal those of the Python encoders for the same draws.
  */
-import { alphabet, answer, answerCount } from "./answers.js";
-import { type ChannelData, type Contract, type Oracle, readContract, readParities, readViews, type ServiceData } from "./contract.js";
-import { ContractError, needContract, RandomnessError, RecordError, UnknownNameError, UsageError } from "./errors.js";
+import { alphabet, answer, answerCount, digitCount } from "./answers.js";
+import {
+  type Attribute, type ChannelData, type Contract, levelsOf, needBudget, needLabel, type Oracle, readContract,
+  type ServiceData, widthsOf,
+} from "./contract.js";
+import { needContract, RandomnessError, RecordError, UnknownNameError, UsageError } from "./errors.js";
 import { needSound } from "./flaws.js";
 import { BITS } from "./randomness.js";
 import { Column, isDithered, type Known, type Read } from "./record.js";
+import { type Limits, limits, readViews } from "./views.js";
 import { power, product, quotient } from "./whole.js";
 
 /** Values by column name: numbers, text, dates as text like 2026-11-15, null where the contract declares it. */
@@ -21,14 +25,9 @@ export class Interpreter {
 
   /** `bits` differs from 53 only in tests that exhaust all draws. */
   constructor(text: string, bits = BITS) {
-    try {
-      this.contract = readContract(text, bits);
-      this.services = new Map(this.contract.services.map((data) => [data.name, new Service(data, power(2, bits))]));
-      needContract(this.services.size && this.services.size === this.contract.services.length, "services");
-    } catch (cause) {
-      if (cause instanceof ContractError) throw cause;
-      throw needContract(false, "services"); // never the words of a parser
-    }
+    this.contract = readContract(text, bits);
+    const left = limits();
+    this.services = new Map(this.contract.services.map((data) => [data.name, new Service(data, power(2, bits), left)]));
   }
 
   service(name: string): Service {
@@ -70,6 +69,8 @@ export class Service {
   /** Cells beside those of rows: none, and skip. */
   readonly extras: number;
   readonly publicColumns: readonly string[];
+  /** What each public column declares. */
+  readonly shown: readonly Attribute[];
   readonly #sensitive: readonly Known[];
   readonly #columns: readonly Column[];
   readonly #many: boolean;
@@ -79,27 +80,49 @@ export class Service {
   readonly data: ServiceData;
   readonly #span: number;
 
-  constructor(data: ServiceData, span: number) {
+  constructor(data: ServiceData, span: number, left: Limits) {
     this.data = data;
     this.#span = span;
     this.name = data.name;
     const sensitive = data.attributes.filter((attribute) => attribute.kind !== "public");
-    this.#sensitive = sensitive.map((attribute, i) => {
-      const { count, widths, ticks } = data.levels[i]!; // and nothing else that could replace what was checked
-      return { ...attribute, count, widths, ticks };
-    });
+    needLabel(data.layout);
+    needLabel(data.why ?? "-", 1);
+    const levels = sensitive.map(levelsOf);
+    needContract(JSON.stringify(levels) === JSON.stringify(data.levels), "bad-levels");
+    this.#sensitive = sensitive.map((attribute, i) => ({ ...attribute, ...levels[i]! }));
     this.#columns = this.#sensitive.map((attribute) => new Column(data.name, attribute));
-    this.publicColumns = data.attributes.filter(({ kind }) => kind === "public").map(({ name }) => name);
+    this.shown = data.attributes.filter(({ kind }) => kind === "public");
+    this.publicColumns = this.shown.map(({ name }) => name);
     this.#many = data.at_most !== undefined;
     this.#atMost = data.at_most ?? 1;
     this.sends = data.sends ?? 1;
     this.extras = this.#many || data.optional ? Math.min(this.#atMost, 2) : 0;
-    const derived = (data.derived ?? []).map(([source, kind]) => derivedLevels(this.#sensitive[source]!, kind));
+    const derived = this.#derivedLevels();
     this.attributes = [...this.#sensitive, ...derived];
-    this.channels = data.channels.map((channel) => new Channel(channel, this.attributes, this.extras, span));
+    needContract(data.channels.length <= 1000, "too-many-channels");
+    this.channels = data.channels.map((channel) => new Channel(channel, this.attributes, this.extras, span, left));
     this.#ownDraws = this.#sensitive.filter(isDithered).length + derived.length;
     this.#reportDraws = this.channels.reduce((total, channel) => total + channel.draws, this.#ownDraws);
     this.draws = this.sends * (this.#reportDraws + (this.#many ? 1 : 0));
+    needContract(this.draws <= 1_000_000, "too-many-draws");
+  }
+
+  /** Return the levels of derived attributes: of rounded ones (two values) or those in a doubled domain. */
+  #derivedLevels(): Known[] {
+    const derived = this.data.derived ?? [];
+    needContract(derived.every(([, kind]) => (kind as string) !== "pair"), "not-for-clients");
+    for (const [source, kind] of derived) {
+      const { count = 0, values, null: missing } = this.#sensitive[source] ?? {};
+      const possible = count > 1 && !values && !missing && !this.extras && /^(round|embed)$/.test(kind);
+      needContract(possible && kind === derived[0]![1], "bad-derived");
+    }
+    needContract(new Set(derived.map(([source]) => source)).size === derived.length, "bad-derived");
+    return derived.map(([source, kind]) => {
+      const { name, count: values, fanout } = this.#sensitive[source]!;
+      const count = kind === "round" ? 2 : 2 * values;
+      const widths = widthsOf(count, kind === "round" ? 2 : fanout!);
+      return { name: `${kind}(${name})`, kind: "ordinal", count, widths };
+    });
   }
 
   needOneToOne(): void {
@@ -191,33 +214,45 @@ export class Channel {
   readonly #extras: number;
   readonly #span: number;
 
-  constructor(data: ChannelData, attributes: readonly Known[], extras: number, span: number) {
+  constructor(data: ChannelData, attributes: readonly Known[], extras: number, span: number, left: Limits) {
     [this.#attributes, this.#extras, this.#span] = [attributes, extras, span];
     ({ name: this.name, epsilon: this.epsilon, draws: this.draws } = data);
-    let offset = 0;
-    let answers = 0;
-    const order = data.views.parities;
-    this.parities = order !== undefined;
-    needContract(!(this.parities && extras), "views"); // people without a row have no parity
+    needLabel(this.name);
+    needBudget(this.epsilon);
+    let [offset, answers, fits] = [0, 0, true];
+    this.parities = data.views.parities !== undefined;
     const tops = attributes.map(({ widths }) => widths.length);
     const sizesOf = attributes.map((attribute, i) => cellCount(attribute, tops[i]!));
-    const views = order === undefined ? readViews(data.views, tops) : readParities(order, sizesOf);
-    this.views = views.map((levels) => {
+    const { by_domain: domains, otherwise } = data;
+    const [used, digits, judged] = [new Set<number>(), new Set<number>(), new Set<string>()];
+    this.views = readViews(data.views, tops, sizesOf, extras, left).map((levels) => {
       const below = levels.flatMap((level, i) => level ? [i] : []);
       const active = below.length ? below : [0];
       const sizes = this.parities ? [2] : active.map((i) => cellCount(attributes[i]!, levels[i]!));
       sizes[0]! += extras;
-      const oracle = data.by_domain[product(sizes)] ?? data.otherwise;
-      needContract(oracle, "by_domain");
-      needSound(oracle, sizes, span);
+      const domain = product(sizes);
+      needContract(domain < 2 ** 53, "codes-too-large");
+      const oracle = domains[domain] ?? otherwise;
+      needContract(oracle, "no-oracle");
+      if (!judged.has(`${sizes}`)) needSound(oracle, sizes, span);
+      judged.add(`${sizes}`);
+      if (oracle === otherwise) sizes.forEach((size) => digits.add(digitCount(size, oracle.g!)));
+      else used.add(domain);
       const view = { levels, active, sizes, oracle, offset };
-      offset += alphabet(oracle, sizes);
+      const codes = alphabet(oracle, sizes);
+      fits &&= codes <= 2 ** 53 - offset; // the sum may be rounded
+      offset += codes;
       answers = Math.max(answers, answerCount(oracle, sizes));
       return view;
     });
+    needContract(fits, "codes-too-large");
     // With fewer draws than a view takes, or overlapping codes, a report would lose its noise or its meaning.
-    needContract(data.draws === 2 + answers, "draws");
-    needContract(data.codes === offset && offset <= 2 ** 53, "codes");
+    needContract(data.draws === 2 + answers, "bad-draws");
+    needContract(data.codes === offset, "bad-codes");
+    const isUsed = (entries: object, numbers: Set<number>): boolean =>
+      `${Object.keys(entries)}` === `${[...numbers].sort((a, b) => a - b)}`;
+    needContract(isUsed(domains, used) && isUsed(otherwise?.multipliers ?? {}, digits), "unused-entry");
+    needContract(!otherwise || digits.size, "unused-entry");
   }
 
   /** Return the code of a row's values or, if it is none, of an extra cell: the same work in both cases. */
@@ -235,14 +270,6 @@ export class Channel {
 function parity(bits: number): number {
   for (const by of [16, 8, 4, 2, 1]) bits ^= bits >> by;
   return bits & 1;
-}
-
-/** Return the levels of a rounded attribute (two values) or of one in a doubled domain. */
-function derivedLevels(attribute: Known, kind: "round" | "embed"): Known {
-  const [count, fanout] = kind === "round" ? [2, 2] : [2 * attribute.count, attribute.fanout ?? 5];
-  const widths = [1];
-  while (widths[0]! * fanout < count) widths.unshift(widths[0]! * fanout);
-  return { name: `${kind}(${attribute.name})`, kind: "ordinal", count, widths };
 }
 
 /** Return the number of cells of a level; NULL is one of its own below the root. */

@@ -1,9 +1,10 @@
 /**
  * Who reports, and a row's columns: what the client adds to the interpreter's rules.
  */
+import { type Attribute, isTyped } from "./contract.js";
 import { listed, RecordError, UsageError } from "./errors.js";
 import type { Row, Service } from "./interpreter.js";
-import { isText } from "./record.js";
+import { isText } from "./members.js";
 
 /** A person's key: text, or a whole number of 64 bits, as in the collector's tables. */
 export type Person = string | number | bigint;
@@ -24,17 +25,38 @@ export function personText(person: Person): string {
 
 /** Return a row's public columns as JSON, or nothing if there are none; refuse columns that are not declared. */
 export function publicText(service: Service, row: Row): string {
-  const { name, attributes, publicColumns } = service;
+  const { name, attributes, publicColumns, shown: columns } = service;
   const known = [...attributes.map((attribute) => attribute.name), ...publicColumns];
   if (Object.keys(row).some((column) => !known.includes(column))) {
     throw new RecordError(`a column is not declared. Pass these only: ${listed(known)}.`, "unknown-column", name);
   }
-  const shown = publicColumns.map((column) => {
-    const value = row[column];
-    if (value === undefined) throw new RecordError("the column is missing.", "missing-column", name, column);
-    const plain = value === null || typeof value === "boolean" || isText(value) || Number.isFinite(value);
-    if (!plain) throw new RecordError("the value is no text, number, true, false or null.", "wrong-type", name, column);
-    return `${JSON.stringify(column)}:${JSON.stringify(value)}`;
+  const shown = columns.map((column) => {
+    const value = row[column.name];
+    if (value === undefined) throw new RecordError("the column is missing.", "missing-column", name, column.name);
+    if (!takes(column, value)) {
+      const [what, none] = [column.values ? `one of: ${listed(column.values)}` : TYPES[column.type!], column.null ? " or null" : ""];
+      throw new RecordError(`the public column takes ${what ?? "text, numbers, true, false, null"}${none}.`, "wrong-public", name, column.name);
+    }
+    return `${JSON.stringify(column.name)}:${JSON.stringify(value)}`;
   });
   return shown.length ? `,"public":{${shown.join()}}` : "";
+}
+
+const TYPES: Readonly<Record<string, string>> = { int: "whole numbers", float: "numbers", str: "text", bool: "true or false" };
+
+/** Whether a public column takes a value; numbers must stay what they are on the way. */
+function takes(column: Attribute, value: unknown): boolean {
+  const { values, type } = column;
+  if (value === null) return !isTyped(column) || column.null === true;
+  if (values) return values.includes(value as string);
+  switch (typeof value) {
+    case "boolean": return !type || type === "bool";
+    case "string": return (!type || type === "str") && isText(value) && !value.includes("\0");
+    case "number": {
+      const size = Math.abs(value); // whole numbers beyond 64 bits are written with all their digits below 1e21
+      return type === "int" ? Number.isSafeInteger(value)
+        : (!type || type === "float") && Number.isFinite(value) && (size < 2 ** 63 || size >= 1e21);
+    }
+    default: return false;
+  }
 }

@@ -1,8 +1,9 @@
 /**
  * One raw value to its value index, by the rules a contract declares for the attribute. Errors never show the value.
  */
-import { type Attribute, bound, daysOf, type Levels } from "./contract.js";
+import { type Attribute, bound, type Levels } from "./contract.js";
 import { listed, RecordError } from "./errors.js";
+import { daysOf, isText } from "./members.js";
 import { quotient } from "./whole.js";
 
 /** How far from a step, in steps, a number may be and still count as on it. */
@@ -107,11 +108,6 @@ export class Column {
 
 export function isDithered(attribute: Known): boolean {
   return attribute.dither === true && attribute.count < attribute.ticks!;
-}
-
-/** Lone surrogates have no bytes that all languages agree on. */
-export function isText(value: unknown): value is string {
-  return typeof value === "string" && !/[\ud800-\udfff]/u.test(value); // with u, only lone surrogates match
 }
 
 /** Whole numbers are of 64 bits; beyond them no platform agrees on what they are. */

@@ -5,7 +5,8 @@
  * was sent but not remembered (it would be drawn again) or remembered but not charged. A report is drawn once for a
  * (collection, service); asking again finds it. Nothing in here is a raw value.
  */
-import { dateOf, daysOf } from "./contract.js";
+import { dateOf } from "./contract.js";
+import { daysOf } from "./members.js";
 import { PrivacyError, StoreError } from "./errors.js";
 import { exact, type Fraction, fractionText, isAtMost, sum, toNumber } from "./exact.js";
 import type { Store } from "./store.js";

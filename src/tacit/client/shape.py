@@ -29,7 +29,7 @@ def read_contract(text: str) -> Data:
     data = _parse(text)
     _shape(data["tacit"])(data)
     columns = [column for service in data["services"] for column in service["attributes"]]
-    typed = any(column["kind"] == "public" and len(column) > 2 for column in columns)
+    typed = any(column["kind"] == "public" and ("values" in column or "type" in column) for column in columns)
     need(typed == (data["tacit"] == 2), "version")
     need(data["draw_bits"] == 53, "draw-bits")
     check_labels(data)
@@ -49,7 +49,7 @@ def _parse(text: str) -> Data:
         fail("not-json")
     version = data.get("tacit") if type(data) is dict else None
     need(version in (1, 2) and version is not True, "version")
-    need(written == text, "not-canonical")
+    need(written == text and not re.search("[\ud800-\udfff]", text), "not-canonical")
     return dict(data)
 
 

@@ -61,15 +61,15 @@ def check_compiled(data: Data, limits: Limits) -> None:
 
 def _check_derived(data: Data, sensitive: list[Data]) -> None:
     derived = data.get("derived", [])
+    need(not any(kind == "pair" for _, kind in derived), "not-for-clients")
     one_to_one = "at_most" not in data and "optional" not in data
     for source, kind in derived:
-        need(0 <= source < len(sensitive) and kind in ("round", "embed", "pair"), "bad-derived")
+        need(0 <= source < len(sensitive) and kind in ("round", "embed"), "bad-derived")
         attribute = sensitive[source]
         possible = attribute["kind"] != "categorical" and "null" not in attribute
-        need(possible and data["levels"][source]["count"] > 1 and (kind == "pair") != one_to_one, "bad-derived")
+        need(possible and data["levels"][source]["count"] > 1 and one_to_one, "bad-derived")
     need(len({kind for _, kind in derived}) <= 1, "bad-derived")
     need(len({source for source, _ in derived}) == len(derived), "bad-derived")
-    need(not any(kind == "pair" for _, kind in derived), "not-for-clients")
 
 
 def known_attributes(data: Data) -> list[Data]:
