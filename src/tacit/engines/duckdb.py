@@ -46,8 +46,9 @@ class DuckDB:
             if isinstance(cause, duckdb.IOException) and "lock" in str(cause):
                 message = "Another process has the file open. Ask the collector that runs, or stop it first."
                 raise EngineError(message, code="store-in-use") from None
+            code = "no-memory" if isinstance(cause, duckdb.OutOfMemoryException) else "unreadable-database"
             message = f"The database cannot be opened ({type(cause).__name__}). Name a file of tacit, or a new one."
-            raise EngineError(message, code="unreadable-database") from None
+            raise EngineError(message, code=code) from None
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
