@@ -242,7 +242,7 @@ def test_a_file_that_was_cut_off_is_rebuilt(store: Path, share: float) -> None:
 
 def test_altered_bytes_of_the_analytical_file_never_change_an_answer(store: Path) -> None:
     whole = (store / "reports.tacit").read_bytes()
-    for position in range(1_000, len(whole), len(whole) // 25):
+    for position in range(1_000, len(whole), len(whole) // 12):
         (store / "reports.tacit").write_bytes(flipped(whole, position))
         with collector_here(store) as again:
             assert_complete(again)
@@ -316,7 +316,7 @@ def test_flipped_bits_of_the_inbox_are_refused_or_said(store: Path) -> None:
         made.analytical.close()
     whole = (store / "inbox.db").read_bytes()
     wrong = said = 0
-    for position in range(100, len(whole), len(whole) // 60):
+    for position in range(100, len(whole), len(whole) // 30):
         (store / "inbox.db").write_bytes(flipped(whole, position, position % 8))
         kept = (store / "reports.tacit").read_bytes()
         try:

@@ -88,8 +88,13 @@ def run(options: argparse.Namespace) -> int:
         collector.close()
         message = "Beyond this machine a collector needs keys. Make some first: tacit keys create."
         raise UsageError(message, code="no-keys")
-    for collection in read:
-        collector.publish(collection)
+    try:
+        collector.check_keys(has_keys=keys.required)
+        for collection in read:
+            collector.publish(collection)
+    except BaseException:
+        collector.close()
+        raise
     listening = socket.create_server((options.host, options.port))
     host, port = listening.getsockname()[:2]
     scheme = "https" if options.certificate else "http"
