@@ -7,20 +7,25 @@ private happens on indices.
 from __future__ import annotations
 
 import datetime
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
+from tacit.client.scalars import plain_scalar
 from tacit.errors import SchemaError
 from tacit.privacy import decimal_text, exact_number
 
 __all__ = ["Attribute", "Categorical", "Ordinal", "Public", "check_distinct", "check_flag", "check_name"]
 
 MAX_VALUES = 1_000_000
-"""Values of one attribute: finer ones cannot be estimated by anybody and would bloat every table of values."""
+"""Values of one ordinal: finer ones cannot be estimated by anybody and would bloat every table of values."""
+
+MAX_DICTIONARY = 256 * 1024
+"""Bytes of a list of categories: contracts hold it, and have as many at most."""
 
 MAX_TICKS = 2**31
 """Steps between low and high: ticks times cells must stay exact in 53 bits."""
@@ -60,6 +65,13 @@ def check_flag(owner: str, option: str, value: object) -> None:
     if not isinstance(value, bool):
         message = f"{owner}: {option} is {value!r}; it must be True or False."
         raise SchemaError(message, code="bad-option")
+
+
+def _bound(value: Any) -> Any:
+    """Return a bound as a plain value; a time at midnight is a date."""
+    value = plain_scalar(value)
+    midnight = isinstance(value, datetime.datetime) and value.tzinfo is None and value.time() == datetime.time()
+    return datetime.date(value.year, value.month, value.day) if midnight else value
 
 
 def _exact(owner: str, what: str, value: object) -> Fraction:
@@ -121,6 +133,8 @@ class Ordinal:
 
     def __post_init__(self) -> None:
         check_name("attribute", self.name)
+        for option in ("low", "high", "step", "cells", "fanout"):
+            object.__setattr__(self, option, _bound(getattr(self, option)))
         self._check_options()
         low, high = self._bounds()
         unit = self._unit(low, high)
@@ -244,7 +258,8 @@ class Categorical:
         if isinstance(values, str) or not isinstance(values, Iterable):
             message = f"{name}: values must be a list of texts or of whole numbers."
             raise SchemaError(message, code="bad-option")
-        listed = tuple(values)
+        listed = tuple(map(plain_scalar, values))
+        other = plain_scalar(other)
         if other is not None and other not in listed:
             listed = (*listed, other)
         _check_dictionary(name, listed)
@@ -261,11 +276,10 @@ def _check_dictionary(name: str, values: tuple[object, ...]) -> None:
     if not values:
         message = f"{name}: the list of values is empty. Name at least one."
         raise SchemaError(message, code="empty-domain")
-    if len(values) > MAX_VALUES:
-        message = f"{name}: {len(values)} values; at most {MAX_VALUES}. Group them, or name a catch-all with other=."
-        raise SchemaError(message, code="domain-too-large")
-    if {type(value) for value in values} not in ({str}, {int}):
-        message = f"{name}: values must be all text or all whole numbers."
+    kinds = {type(value) for value in values}
+    if kinds not in ({str}, {int}):
+        named = ", ".join(sorted(kind.__name__ for kind in kinds))
+        message = f"{name}: values must be all text or all whole numbers; these are of type {named}."
         raise SchemaError(message, code="bad-option")
     if len(set(values)) != len(values):
         message = f"{name}: a value is listed twice. List each once."
@@ -275,6 +289,13 @@ def _check_dictionary(name: str, values: tuple[object, ...]) -> None:
         if not storable:
             message = f"{name}: a listed value is not storable (lone surrogate, or a number of 2**53 or more)."
             raise SchemaError(message, code="bad-option")
+    size = len(json.dumps(values, ensure_ascii=False).encode())
+    if size > MAX_DICTIONARY:
+        message = (
+            f"{name}: the {len(values):,} values take {size:,} bytes, and a contract has at most {MAX_DICTIONARY:,}. "
+            "List fewer or shorter ones, or name a catch-all with other=."
+        )
+        raise SchemaError(message, code="domain-too-large")
 
 
 def _is_text(value: str) -> bool:

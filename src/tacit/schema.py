@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.attributes import Attribute, Categorical, Ordinal, Public, check_distinct, check_flag, check_name
+from tacit.client.scalars import plain_scalar
 from tacit.errors import SchemaError, UnknownNameError
 
 __all__ = ["Attribute", "Categorical", "Ordinal", "Public", "Schema", "Service"]
@@ -69,9 +70,9 @@ class Service:
             "name": name,
             "key": key,
             "attributes": _listed(f"{name}: attributes", attributes),
-            "at_most": at_most,
-            "sends": sends,
-            "optional": optional,
+            "at_most": plain_scalar(at_most),
+            "sends": plain_scalar(sends),
+            "optional": plain_scalar(optional),
         }
         for field_name, value in fields.items():
             object.__setattr__(self, field_name, value)

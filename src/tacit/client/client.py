@@ -21,6 +21,7 @@ from typing import Any
 from tacit.client.audit import budget, refuse_unsafe
 from tacit.client.interpreter import Interpreter, draw_of_words
 from tacit.client.record import is_plain
+from tacit.client.scalars import plain_rows, plain_scalar
 from tacit.client.transport import Answered, Transport
 from tacit.client.wallet import Entry, Person, Waiting, Wallet
 from tacit.errors import ContractError, EngineError, RandomnessError, RecordError, UnknownNameError, UsageError
@@ -160,12 +161,13 @@ class Client:
 
     def person(self, person: Person) -> PersonClient:
         """Return the client of one person."""
-        return PersonClient(self, person)
+        return PersonClient(self, plain_scalar(person))
 
     def claim(self, person: Person, service: str, rows: Sequence[Mapping[str, Any]]) -> Entry:
         """Return a person's reports of a service: drawn now, charged and stored, or found."""
         if service not in self._services:
             raise UnknownNameError("service", service, self._services)
+        rows = plain_rows(rows)
         rules = self._services[service]
         reports = rules.get("sends", 1)
         cost = reports * sum((budget(channel["epsilon"]) for channel in rules["channels"]), Fraction(0))
