@@ -34,5 +34,5 @@ HEALTH = (
         "Whether reports can be taken.",
         returns={"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}},
     ),
-    Endpoint("GET", "/metrics", metrics, "Counters for Prometheus.", returns="text/plain"),
+    Endpoint("GET", "/metrics", metrics, "Counters for Prometheus.", "watch", returns="text/plain"),
 )
