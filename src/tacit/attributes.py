@@ -6,23 +6,26 @@ private happens on indices.
 
 from __future__ import annotations
 
-import builtins
 import datetime
-import math
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
+from tacit.client.scalars import plain_scalar
 from tacit.errors import SchemaError
 from tacit.privacy import decimal_text, exact_number
 
-__all__ = ["Attribute", "Categorical", "Ordinal", "Public", "check_distinct", "check_flag", "check_name"]
+__all__ = ["Categorical", "Ordinal", "check_dictionary", "check_distinct", "check_flag", "check_name", "is_text"]
 
 MAX_VALUES = 1_000_000
-"""Values of one attribute: finer ones cannot be estimated by anybody and would bloat every table of values."""
+"""Values of one ordinal: finer ones cannot be estimated by anybody and would bloat every table of values."""
+
+MAX_DICTIONARY = 256 * 1024
+"""Bytes of a list of categories: contracts hold it, and have as many at most."""
 
 MAX_TICKS = 2**31
 """Steps between low and high: ticks times cells must stay exact in 53 bits."""
@@ -62,6 +65,13 @@ def check_flag(owner: str, option: str, value: object) -> None:
     if not isinstance(value, bool):
         message = f"{owner}: {option} is {value!r}; it must be True or False."
         raise SchemaError(message, code="bad-option")
+
+
+def _bound(value: Any) -> Any:
+    """Return a bound as a plain value; a time at midnight is a date."""
+    value = plain_scalar(value)
+    midnight = isinstance(value, datetime.datetime) and value.tzinfo is None and value.time() == datetime.time()
+    return datetime.date(value.year, value.month, value.day) if midnight else value
 
 
 def _exact(owner: str, what: str, value: object) -> Fraction:
@@ -123,6 +133,8 @@ class Ordinal:
 
     def __post_init__(self) -> None:
         check_name("attribute", self.name)
+        for option in ("low", "high", "step", "cells", "fanout"):
+            object.__setattr__(self, option, _bound(getattr(self, option)))
         self._check_options()
         low, high = self._bounds()
         unit = self._unit(low, high)
@@ -246,10 +258,11 @@ class Categorical:
         if isinstance(values, str) or not isinstance(values, Iterable):
             message = f"{name}: values must be a list of texts or of whole numbers."
             raise SchemaError(message, code="bad-option")
-        listed = tuple(values)
+        listed = tuple(map(plain_scalar, values))
+        other = plain_scalar(other)
         if other is not None and other not in listed:
             listed = (*listed, other)
-        _check_dictionary(name, listed)
+        check_dictionary(name, listed)
         for attribute, value in (("name", name), ("values", listed), ("other", other), ("null", null)):
             object.__setattr__(self, attribute, value)
 
@@ -259,133 +272,35 @@ class Categorical:
         return len(self.values) + self.null
 
 
-def _check_dictionary(name: str, values: tuple[object, ...]) -> None:
+def check_dictionary(name: str, values: tuple[object, ...]) -> None:
     if not values:
         message = f"{name}: the list of values is empty. Name at least one."
         raise SchemaError(message, code="empty-domain")
-    if len(values) > MAX_VALUES:
-        message = f"{name}: {len(values)} values; at most {MAX_VALUES}. Group them, or name a catch-all with other=."
-        raise SchemaError(message, code="domain-too-large")
-    if {type(value) for value in values} not in ({str}, {int}):
-        message = f"{name}: values must be all text or all whole numbers."
+    kinds = {type(value) for value in values}
+    if kinds not in ({str}, {int}):
+        named = ", ".join(sorted(kind.__name__ for kind in kinds))
+        message = f"{name}: values must be all text or all whole numbers; these are of type {named}."
         raise SchemaError(message, code="bad-option")
     if len(set(values)) != len(values):
         message = f"{name}: a value is listed twice. List each once."
         raise SchemaError(message, code="duplicate-name")
     for value in values:
-        storable = abs(value) < 2**53 if isinstance(value, int) else _is_text(str(value))
+        storable = abs(value) < 2**53 if isinstance(value, int) else is_text(str(value))
         if not storable:
             message = f"{name}: a listed value is not storable (lone surrogate, or a number of 2**53 or more)."
             raise SchemaError(message, code="bad-option")
+    size = len(json.dumps(values, ensure_ascii=False).encode())
+    if size > MAX_DICTIONARY:
+        message = (
+            f"{name}: the {len(values):,} values take {size:,} bytes, and a contract has at most {MAX_DICTIONARY:,}. "
+            "List fewer or shorter ones, or name a catch-all with other=."
+        )
+        raise SchemaError(message, code="domain-too-large")
 
 
-def _is_text(value: str) -> bool:
+def is_text(value: str) -> bool:
     try:
         value.encode()
     except UnicodeEncodeError:
         return False
     return True
-
-
-PUBLIC_TYPES: dict[str, type] = {"int": int, "float": float, "str": str, "bool": bool}
-"""Types of public columns by their name in files and contracts."""
-
-
-@dataclass(frozen=True)
-class Public:
-    """A column the server knows anyway: stored as it is, outside the guarantee, never perturbed.
-
-    Parameters
-    ----------
-    name : str
-        Column name.
-    values : sequence of str or int, optional
-        The values that are allowed, all text or all whole numbers.
-    type : int, float, str or bool, optional
-        The type of all values, or its name as text. A ``float`` column takes whole numbers, too. Without values and
-        type, any text, number or boolean is allowed, and NULL.
-    null : bool
-        With values or type: whether NULL is allowed as well.
-
-    Examples
-    --------
-    >>> Public("os", values=["ios", "android"]).accepts("web")
-    False
-    """
-
-    name: str
-    values: tuple[str, ...] | tuple[int, ...] | None = None
-    type: str | None = None
-    null: bool = False
-
-    def __init__(
-        self,
-        name: str,
-        values: Sequence[str] | Sequence[int] | None = None,
-        *,
-        type: builtins.type | str | None = None,  # noqa: A002
-        null: bool = False,
-    ) -> None:
-        check_name("attribute", name)
-        check_flag(name, "null", null)
-        if isinstance(values, str) or not isinstance(values, Iterable | None):
-            message = f"{name}: values must be a list of texts or of whole numbers."
-            raise SchemaError(message, code="bad-option")
-        listed = None if values is None else tuple(values)
-        if listed is not None:
-            _check_dictionary(name, listed)
-            if any("\0" in value for value in listed if isinstance(value, str)):
-                message = f"{name}: a listed value holds the character 0, which databases cannot store."
-                raise SchemaError(message, code="bad-option")
-        named = next((word for word, kind in PUBLIC_TYPES.items() if type in (word, kind)), None)
-        if type is not None and (named is None or listed is not None):
-            problem = "give values or a type, not both" if named else "type must be int, float, str or bool"
-            message = f"{name}: {problem}."
-            raise SchemaError(message, code="bad-option")
-        if null and listed is None and named is None:
-            message = f"{name}: without values or type the column takes NULL anyway. Drop null=True."
-            raise SchemaError(message, code="bad-option")
-        for field_name, value in (("name", name), ("values", listed), ("type", named), ("null", null)):
-            object.__setattr__(self, field_name, value)
-
-    @property
-    def typed(self) -> bool:
-        """Whether values or a type are declared."""
-        return self.values is not None or self.type is not None
-
-    @property
-    def allowed(self) -> str:
-        """What the column takes, in words."""
-        if self.values is not None:
-            shown = ", ".join(map(str, self.values[:8])) + (", …" if len(self.values) > 8 else "")
-            words = f"one of: {shown}"
-        else:
-            words = PUBLIC_WORDS[self.type]
-        return f"{words}; or NULL" if self.null else words
-
-    def accepts(self, value: object) -> bool:
-        """Tell whether the column takes a value."""
-        if value is None:
-            return self.null or not self.typed
-        if self.values is not None:
-            return builtins.type(value) is builtins.type(self.values[0]) and value in self.values
-        if isinstance(value, bool):
-            return self.type in (None, "bool")
-        if isinstance(value, str):
-            return self.type in (None, "str") and "\0" not in value and _is_text(value)
-        if isinstance(value, int):
-            return self.type in (None, "int", "float") and -(2**63) <= value < 2**63
-        return isinstance(value, float) and self.type in (None, "float") and math.isfinite(value)
-
-
-PUBLIC_WORDS = {
-    None: "text, a number of 64 bits, true, false or NULL",
-    "int": "a whole number of 64 bits",
-    "float": "a finite number",
-    "str": "text",
-    "bool": "true or false",
-}
-"""What a public column of a type takes."""
-
-
-Attribute = Ordinal | Categorical | Public

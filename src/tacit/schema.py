@@ -9,10 +9,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.attributes import Attribute, Categorical, Ordinal, Public, check_distinct, check_flag, check_name
+from tacit.attributes import Categorical, Ordinal, check_distinct, check_flag, check_name
+from tacit.client.scalars import plain_scalar
 from tacit.errors import SchemaError, UnknownNameError
+from tacit.public_columns import Public
 
 __all__ = ["Attribute", "Categorical", "Ordinal", "Public", "Schema", "Service"]
+
+Attribute = Ordinal | Categorical | Public
 
 MAX_ROWS = 1_000
 """Rows of a person that may count, and reports a person may send to a service: more would split a budget into dust."""
@@ -69,9 +73,9 @@ class Service:
             "name": name,
             "key": key,
             "attributes": _listed(f"{name}: attributes", attributes),
-            "at_most": at_most,
-            "sends": sends,
-            "optional": optional,
+            "at_most": plain_scalar(at_most),
+            "sends": plain_scalar(sends),
+            "optional": plain_scalar(optional),
         }
         for field_name, value in fields.items():
             object.__setattr__(self, field_name, value)

@@ -24,6 +24,7 @@ LAYERS: list[set[str]] = [
     {"errors"},
     {"randomness", "privacy", "client", "chain", "beta", "rules", "transactions", "atomic", "failures", "truncated"},
     {"attributes"},
+    {"public_columns"},
     {"schema"},
     {"oracles", "layouts", "plain", "datasets"},
     {"contract"},

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import socket
 import subprocess
 import sys
 import tomllib
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import tacit as tc
+from tacit.server.app import TABLE
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -58,8 +61,64 @@ def test_shell_blocks_name_targets_that_exist(path: Path) -> None:
         assert re.search(rf"^{command[1]}:", makefile, re.MULTILINE), f"make has no target {command[1]}"
 
 
+def commands(path: Path) -> list[str]:
+    """Return the commands of a page: lines of console blocks that begin with a dollar sign."""
+    lines = "".join(blocks(path, "console")).splitlines()
+    assert all(line.startswith("$ ") for line in lines), "output of commands belongs in text blocks"
+    return [line.removeprefix("$ ") for line in lines]
+
+
+SHIM = """#!/bin/sh
+if [ "$1" = serve ]; then exec "{python}" -m tacit.cli "$@" --port {port}; fi
+"{python}" -m tacit.cli "$@"
+code=$?
+[ "$1" = doctor ] && [ $code = 1 ] && exit 0  # what it finds depends on the machine
+exit $code
+"""
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if blocks(path, "console")], ids=ids)
+def test_console_blocks_run(path: Path, tmp_path: Path) -> None:
+    """The commands of a page run in order, after its Python blocks, in a new folder, and all of them succeed."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "tacit").write_text(SHIM.format(python=sys.executable, port=port))
+    (tmp_path / "bin" / "tacit").chmod(0o755)
+    place = tmp_path / "place"
+    place.mkdir()
+    if program := "\n".join(blocks(path, "python")):
+        subprocess.run([sys.executable, "-c", program], cwd=place, capture_output=True, check=True)
+    script = "\n".join(commands(path)).replace("127.0.0.1:8765", f"127.0.0.1:{port}")
+    result = subprocess.run(
+        ["bash", "-eu", "-o", "pipefail", "-c", f"trap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n{script}"],
+        cwd=place,
+        env=os.environ | {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "Error" not in result.stderr
+
+
+def test_the_proxy_of_the_documentation_hides_what_is_not_for_everybody() -> None:
+    [text] = blocks(ROOT / "docs" / "deployment.md", "nginx")
+    places = re.findall(r"location ([^{]+)\{([^}]*)\}", text)
+    open_to_all = [re.compile(place.removeprefix("~").strip()) for place, body in places if "deny all;" not in body]
+    paths = {endpoint.path for endpoint in TABLE}
+    shown = {path for path in paths if any(pattern.search(path) for pattern in open_to_all)}
+    assert shown == {
+        "/v1/collections",
+        "/v1/collections/{id}",
+        "/v1/collections/{id}/reports",
+        "/v1/forget",
+    }
+
+
 def test_no_block_escapes_the_tests() -> None:
-    known = {"python", "toml", "sh", "text"}
+    known = {"python", "toml", "sh", "console", "nginx", "text"}
     for path in PAGES:
         kinds = {kind for kind, _ in BLOCK.findall(path.read_text())}
         assert kinds <= known, f"{path.name} has blocks of {kinds - known}"

@@ -31,7 +31,7 @@ export async function post(url: string, body: string, timeout: number): Promise<
     }
     return { kind: status === 413 ? "smaller" : status === 410 ? "never" : "denied", problem };
   } catch {
-    return { kind: "later", problem: unreachable(), wait: 0 };
+    return { kind: "later", problem: await unreachable(url, timeout), wait: 0 };
   }
 }
 
@@ -42,7 +42,7 @@ export async function fetchBytes(url: string, timeout: number): Promise<Uint8Arr
     response = await request(url, {}, timeout);
     if (response.ok) return new Uint8Array(await response.arrayBuffer());
   } catch {
-    throw unreachable();
+    throw await unreachable(url, timeout);
   }
   throw await problemOf(response);
 }
@@ -62,7 +62,16 @@ async function problemOf(response: Response): Promise<CollectorError> {
   return new CollectorError(`The collector refused: ${detail}`, code, response.status);
 }
 
-function unreachable(): CollectorError {
+/** Browsers hide from a page why a request failed. One whose answer stays hidden tells whether the collector is there. */
+async function unreachable(url: string, timeout: number): Promise<CollectorError> {
+  const origin = globalThis.location?.origin;
+  if (origin && origin !== new URL(url).origin) {
+    const there = await request(url, { mode: "no-cors" }, timeout).then(() => true, () => false);
+    if (there) {
+      const words = `The collector answers, but not pages of ${origin} (CORS): it needs a key with --origin ${origin}.`;
+      return new CollectorError(`${words} Reports are kept.`, "wrong-origin");
+    }
+  }
   return new CollectorError("The collector did not answer. Reports are kept.", "unreachable");
 }
 

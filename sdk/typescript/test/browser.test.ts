@@ -177,3 +177,18 @@ test("no canary is in the browser's storage or in a request", { skip }, async (t
     assert.ok(canaries.every((canary) => !text!.includes(canary)));
   }
 });
+
+test("a page of an origin that no key is bound to is told so; without a collector it is not", { skip }, async (t) => {
+  const [mine, other, start] = [await serve(t), await collector(t), browser(t)];
+  const { id, contract } = collections.november;
+  mine.pages["/empty"] = { type: "text/html", text: "" };
+  other.pages[`/v1/collections/${id}`] = { type: "application/json", text: contract }; // without CORS headers
+  const page = await (await start()).newPage();
+  await page.goto(`${mine.url}/empty`);
+  const told = (url: string): Promise<string> => page.evaluate(async ([module, address, collection]) => {
+    const { connect } = await import(module) as typeof import("../src/index.js");
+    return connect(address, { collection, person: "u-42" }).then(() => "", (error: Error) => error.message);
+  }, [`${mine.url}/tacit.js`, url, id] as const);
+  assert.ok((await told(other.url)).includes(`(CORS): it needs a key with --origin ${mine.url}`));
+  assert.match(await told("http://127.0.0.1:9"), /did not answer/);
+});

@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--scope",
         action="append",
         default=[],
-        help="ingest, query, admin or audit, may be repeated; or sign, for tokens of people",
+        help="ingest, query, admin, audit or watch, may be repeated; or sign, for tokens of people",
     )
     parser.add_argument("--origin", default="", help="the page a browser's key is bound to, as https://shop.example")
     parser.add_argument("--service", action="append", default=[], help="a service it may report to; may be repeated")

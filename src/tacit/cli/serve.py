@@ -187,7 +187,7 @@ def serve_app(
     """Serve an application until the process is told to end."""
     config = uvicorn.Config(
         app,
-        log_level="warning",
+        log_level="error",  # whoever sends nonsense must not fill the log
         access_log=False,  # it would hold addresses of people
         proxy_headers=False,  # nobody asks for them, for the same reason
         ssl_certfile=certificate,

@@ -23,6 +23,7 @@ from tacit.client.interpreter import Interpreter, draw_of_words
 from tacit.client.preview import NOTHING_LEAVES, Preview, guarantee, service_cost
 from tacit.client.public import allowed, takes
 from tacit.client.receipts import ask_receipts, taken_services
+from tacit.client.scalars import plain_rows, plain_scalar
 from tacit.client.transport import Answered, Transport
 from tacit.client.wallet import Claim, Entry, Person, Waiting, Wallet
 from tacit.errors import ContractError, EngineError, RandomnessError, RecordError, UnknownNameError, UsageError
@@ -145,7 +146,7 @@ class Client:
 
     def person(self, person: Person) -> PersonClient:
         """Return the client of one person."""
-        return PersonClient(self, person)
+        return PersonClient(self, plain_scalar(person))
 
     @property
     def today(self) -> str:
@@ -156,6 +157,7 @@ class Client:
         """Return a person's reports of a service: drawn now, charged and stored, or found; held ones do not leave."""
         if service not in self._services:
             raise UnknownNameError("service", service, self._services)
+        rows = plain_rows(rows)
         asked = not self._token or self._wallet.is_asked(self.collection, person) or self._ask(person) is None
         public = _public(self._services[service], rows)
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from tacit.client.scalars import plain_scalar
 from tacit.encode.public import refuse_undeclared
 from tacit.errors import RecordError
 from tacit.schema import Service
@@ -106,9 +107,17 @@ def _read(name: str, source: Any) -> pa.Table:
     if isinstance(source, pa.RecordBatch):
         return pa.Table.from_batches([source])
     if isinstance(source, Mapping):
-        return pa.table({column: pa.array(values) for column, values in source.items()})
+        return pa.table({column: _column(values) for column, values in source.items()})
     problem = f"a {type(source).__name__} is not a table. {READABLE}"
     raise RecordError(problem, code="unreadable-table", service=name)
+
+
+def _column(values: Any) -> pa.Array:
+    """Return a column; where Arrow knows some of its objects not, as scalars that it knows."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, TypeError):
+        return pa.array([plain_scalar(value) for value in values])
 
 
 def read_file(name: str, source: str | Path) -> pa.Table:

@@ -95,5 +95,5 @@ HEALTH = (
             },
         },
     ),
-    Endpoint("GET", "/metrics", metrics, "Metrics for Prometheus.", returns="text/plain"),
+    Endpoint("GET", "/metrics", metrics, "Metrics for Prometheus.", "watch", returns="text/plain"),
 )

@@ -22,7 +22,7 @@ from tacit.errors import AccessError, UsageError
 
 __all__ = ["Key", "Keys", "Scope"]
 
-Scope = Literal["ingest", "query", "admin", "audit", "sign"]
+Scope = Literal["ingest", "query", "admin", "audit", "watch", "sign"]
 
 SHORTEST_DIGEST = 8
 LIVE_KEYS = 2

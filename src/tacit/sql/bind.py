@@ -15,7 +15,7 @@ from tacit.sql.aggregates import formula
 from tacit.sql.cases import Classes, classes_of_group
 from tacit.sql.domains import decided
 from tacit.sql.formula import Formula
-from tacit.sql.parse import span_of
+from tacit.sql.parse import span_of, sql_of
 from tacit.sql.predicates import condition, conjuncts
 from tacit.sql.public import is_public
 from tacit.sql.scope import Found, Scope
@@ -216,7 +216,7 @@ def _names(statement: exp.Select) -> list[str]:
             alone = plain.count(node.name) == 1 or not node.table
             names.append(node.name if alone else f"{node.table}.{node.name}")
         else:
-            names.append(node.sql(dialect="duckdb"))
+            names.append(sql_of(node))
     return names
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from tacit.schema import Ordinal, Public
+from tacit.sql.parse import sql_of
 from tacit.sql.predicates import comparison
 from tacit.sql.public import COMPARISONS, is_list
 from tacit.sql.scope import LABELS, Found, Scope
@@ -46,11 +47,11 @@ def _note(scope: Scope, leaf: exp.Expr) -> str:
     found = [scope.find(column) for column in leaf.find_all(exp.Column)]
     domains = "; ".join(dict.fromkeys(_domain(one, leaf) for one in found))
     if not comparison(scope, leaf, wanted=True).pieces:
-        return f"{leaf.sql(dialect='duckdb')} holds for nobody: {domains}"
+        return f"{sql_of(leaf)} holds for nobody: {domains}"
     if len(found) == 1 and isinstance(found[0].attribute, Ordinal) and type(leaf) in COMPARISONS:
         equal = exp.EQ(this=leaf.this, expression=leaf.expression)
         if not comparison(scope, equal, wanted=True).pieces and not comparison(scope, leaf, wanted=False).pieces:
-            return f"{leaf.sql(dialect='duckdb')} holds for every value: {domains}"
+            return f"{sql_of(leaf)} holds for every value: {domains}"
     return ""
 
 

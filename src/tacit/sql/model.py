@@ -25,7 +25,7 @@ from typing import Any
 from sqlglot import exp
 
 from tacit.errors import QueryError, UnsupportedSqlError, UsageError
-from tacit.sql.parse import parse, span_of
+from tacit.sql.parse import parse, span_of, sql_of
 from tacit.sql.predicates import MIRRORED
 from tacit.sql.public import COMPARISONS, is_list, literal_of
 from tacit.sql.writing import FUNCTIONS, text_of
@@ -125,7 +125,7 @@ class _Reader:
         }
 
     def _place(self, node: exp.Expr) -> str:
-        return node.sql(dialect="duckdb")
+        return sql_of(node)
 
     def _output(self, node: exp.Expr, grouped: list[str]) -> Model:
         name, inner = (node.alias, node.this) if isinstance(node, exp.Alias) else ("", node)
@@ -138,16 +138,16 @@ class _Reader:
         if type(aggregate) in NAMES:
             of = aggregate.this
             distinct = isinstance(of, exp.Distinct)
-            written = ", ".join(one.sql(dialect="duckdb") for one in (of.expressions if distinct else [of]) if one)
+            written = ", ".join(sql_of(one) for one in (of.expressions if distinct else [of]) if one)
             made = {"kind": "measure", "function": NAMES[type(aggregate)], "of": written or "*", "name": name}
             return made | {"distinct": distinct, "where": where}
         kind = "bands" if name in grouped or not inner.find(exp.AggFunc) else "formula"
-        return {"kind": kind, "text": inner.sql(dialect="duckdb"), "name": name}
+        return {"kind": kind, "text": sql_of(inner), "name": name}
 
     def _column(self, node: exp.Expr) -> str:
         if not isinstance(node, exp.Column) or node.args.get("db") or isinstance(node.this, exp.Star):
             raise _Outside(node)
-        return node.sql(dialect="duckdb")
+        return sql_of(node)
 
     def _tables(self, statement: exp.Select) -> list[Model]:
         source = statement.args.get("from_")

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
 from sqlglot import Token, TokenType, exp
 
+from tacit.client.scalars import plain_scalar
 from tacit.errors import ParseError, UsageError
 
 __all__ = ["fill", "numbered"]
@@ -82,15 +82,12 @@ def fill(statement: exp.Select, values: Sequence[Any]) -> exp.Select:
 
 def _constant(value: Any, number: int) -> exp.Expr:
     """Return a value as a literal; its kind is named in refusals, never the value."""
+    value = plain_scalar(value)
     if value is None:
         return exp.Null()
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, bool):
         return exp.Boolean(this=bool(value))
-    if isinstance(value, int | np.integer):
-        return _number(int(value), number)
-    if isinstance(value, float | np.floating):
-        return _number(float(value), number)
-    if isinstance(value, Decimal):
+    if isinstance(value, int | float | Decimal):
         return _number(value, number)
     if isinstance(value, datetime.datetime):  # before dates: it is one
         return exp.Literal.string(value.isoformat(sep=" "))

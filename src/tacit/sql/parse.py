@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects import Dialect
+from sqlglot.errors import ErrorLevel, SqlglotError, TokenError
 from sqlglot.errors import ParseError as NotParsed
-from sqlglot.errors import SqlglotError, TokenError
 
 from tacit.errors import ParseError, UnsupportedSqlError
 from tacit.sql.parameters import fill, numbered
 
-__all__ = ["parse", "span_of", "without_explain"]
+__all__ = ["parse", "span_of", "sql_of", "without_explain"]
+
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())  # what it prints without one quotes questions
 
 MAX_LENGTH = 16 * 1024
 """Characters of a question."""
@@ -35,6 +38,14 @@ def span_of(node: exp.Expr) -> tuple[int, int] | None:
     if not spans:
         return None
     return min(span["start"] for span in spans), max(span["end"] for span in spans) + 1
+
+
+def sql_of(node: exp.Expr) -> str:
+    """Return an expression as SQL, or its kind where the library cannot write what it read, such as DATETIME(x)."""
+    try:
+        return node.sql(dialect="duckdb", unsupported_level=ErrorLevel.IGNORE)
+    except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError):
+        return node.key.upper()
 
 
 def _place_of(text: str, cause: Exception) -> tuple[int, int] | None:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from tacit.errors import QueryError, UsageError
-from tacit.sql.parse import parse
+from tacit.sql.parse import parse, sql_of
 from tacit.sql.public import COMPARISONS
 
 __all__ = ["FUNCTIONS", "text_of"]
@@ -94,7 +94,7 @@ def _list(given: Mapping[str, Any], word: str) -> Sequence[Any]:
 
 
 def _sql(node: exp.Expr) -> str:
-    return node.sql(dialect="duckdb")
+    return sql_of(node)
 
 
 def _expression(text: object) -> exp.Expr:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlalchemy import types
 
-from tacit.attributes import Attribute
 from tacit.database import Database
-from tacit.schema import Public, Service
+from tacit.schema import Attribute, Public, Service
 from tacit.sql.scope import LABELS
 from tacit.sql.vectors import shown_value
 
