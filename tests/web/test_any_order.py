@@ -40,17 +40,20 @@ WATCH = """() => {
       }
       const level = /interval at ([\\d.]+)/.exec(panel.textContent)?.[1];
       const chosen = document.querySelector("[aria-label^=Confidence]").value;
-      if (level && Math.abs(level / 100 - chosen) > 1e-9) window.violations.push(`${level} % while ${chosen} is chosen`);
+      const other = level && Math.abs(level / 100 - chosen) > 1e-9;
+      if (other) window.violations.push(`${level} % while ${chosen} is chosen`);
     }
     const stale = document.querySelector("section.stale[aria-label^=Answer]");
-    if (stale?.querySelector("fieldset button:enabled:not(:disabled)")) window.violations.push("a stale answer is handed out");
-    const builder = document.querySelector("section[aria-label^=Builder]:not(.stale) [aria-label='Name of the measure']");
+    if (stale?.querySelector("fieldset button:enabled")) window.violations.push("a stale answer is handed out");
+    const menus = document.querySelector("section[aria-label^=Builder]:not(.stale)");
+    const builder = menus?.querySelector("[aria-label='Name of the measure']");
     const sql = document.querySelector("section[aria-label=SQL]");
     if (builder && own && !sql.matches(".stale") && builder.value !== own) {
       window.violations.push(`the builder shows ${builder.value} while the box asks ${area.value}`);
     }
   };
-  new MutationObserver(look).observe(document.body, { childList: true, subtree: true, attributes: true, characterData: true });
+  const everything = { childList: true, subtree: true, attributes: true, characterData: true };
+  new MutationObserver(look).observe(document.body, everything);
   document.addEventListener("input", () => queueMicrotask(look));
 }"""
 
