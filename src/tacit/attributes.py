@@ -273,6 +273,7 @@ class Categorical:
 
 
 def check_dictionary(name: str, values: tuple[object, ...]) -> None:
+    """Refuse a list of values that is empty, holds one twice, mixes kinds or cannot be stored."""
     if not values:
         message = f"{name}: the list of values is empty. Name at least one."
         raise SchemaError(message, code="empty-domain")
@@ -299,6 +300,7 @@ def check_dictionary(name: str, values: tuple[object, ...]) -> None:
 
 
 def is_text(value: str) -> bool:
+    """Tell whether text can be written as UTF-8: halves of surrogate pairs cannot."""
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -104,7 +104,7 @@ def test_what_is_sharp_is_called_so(page: Page, demo: str) -> None:
     crafted(page, demo, [cell(1000, 30, 10, area=name) for name in ("north", "south")])
     expect(advice(page)).to_contain_text("Sharp enough to act on: within 3\u00a0% of the value.")
     crafted(page, demo, [cell(1000, 30, 10, area=f"a{i}") for i in range(40)])
-    expect(advice(page)).to_contain_text("of 40, expect 2 to")
+    expect(advice(page)).to_contain_text("Of 40 intervals at 95\u00a0%, expect 2 to miss.")
 
 
 @pytest.mark.parametrize(("value", "half"), [(0.01, 300), (1e-300, 300), (0, 300), (1, 3e6)])

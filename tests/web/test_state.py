@@ -334,6 +334,20 @@ def test_while_the_text_is_read_the_builder_waits(page: Page, demo: str) -> None
     expect(page.get_by_label("Group by a column")).to_be_enabled()
 
 
+def test_changes_of_the_builder_while_an_earlier_one_is_read_are_kept(page: Page, demo: str) -> None:
+    opened(page, demo)
+    held = Held(page, "/v1/draft")
+    page.get_by_label("where: value").fill("40")
+    held.wait()
+    page.get_by_label("where: value").fill("41")
+    held.wait(2)
+    held.let_go()
+    expect(page.locator("#sql")).to_have_value(re.compile("age >= 41"))
+    page.wait_for_timeout(400)
+    expect(page.locator("#sql")).to_have_value(re.compile("age >= 41"))
+    expect(page.get_by_label("where: value")).to_have_value("41")
+
+
 def test_the_text_says_when_it_does_not_follow_the_builder(page: Page, demo: str) -> None:
     opened(page, demo)
     held = Held(page, "/v1/draft")

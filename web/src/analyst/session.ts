@@ -84,8 +84,12 @@ export function startSession(first: Address, ask: Ask, isDemo: boolean, changed:
   /** The box or the model that is being read. */
   let underway: Question | Model | null = null;
 
-  const read = async (): Promise<void> => {
+  const stopReading = (): void => {
     drafting.abort();
+    underway = null;
+  };
+  const read = async (): Promise<void> => {
+    stopReading();
     const mine = drafting = new AbortController();
     const { box, ahead } = state;
     underway = ahead ?? box;
@@ -178,7 +182,7 @@ export function startSession(first: Address, ask: Ask, isDemo: boolean, changed:
   };
 
   const put = (question: Question): void => {
-    drafting.abort();
+    stopReading();
     Object.assign(state, { box: question, ahead: null });
     readSoon();
     changed();
@@ -199,7 +203,7 @@ export function startSession(first: Address, ask: Ask, isDemo: boolean, changed:
     state, read, run, look,
     write: (sql) => put({ ...state.box, sql }),
     build: (model) => {
-      drafting.abort();
+      stopReading();
       state.ahead = model;
       readSoon();
       changed();

@@ -79,7 +79,7 @@ function tooNoisy(weak: readonly Cell[], judged: Judged): string {
 /** Say how many people an accuracy takes, as a part of a sentence; no number that nobody could reach. */
 export function peopleNeeded(needed: number, people: number): string {
   if (!(needed <= MOST_PEOPLE)) {
-    return "it would take more than a billion people: not reachable by more people, so raise epsilon in the next round, widen the range or merge groups";
+    return "it would take more than a billion people: not reachable by more people; raise epsilon in the next round, widen the range or merge groups";
   }
   const many = number(Number(Math.max(1, needed).toPrecision(2)), 12);
   return needed <= people ? `about ${many} people are enough; there are ${number(people, 9)}`
@@ -111,15 +111,15 @@ function caution(cells: readonly Cell[], noise: number): string {
 /** Rows at the top are there because they are large or because their noise is. */
 function selection({ chosen }: Judged): string {
   return chosen
-    ? " Rows were chosen or ordered by their estimates: extremes look more extreme than they are, and their intervals do not allow for that. Confirm them with another round before acting." : "";
+    ? " Rows were chosen or ordered by their estimates: extremes look more extreme than they are, beyond their intervals. Confirm them in another round." : "";
 }
 
 /** Many intervals: some miss. */
 function comparison({ cells, confidence }: Judged): string {
   if (cells.length < 2) return "";
   const missed = cells.length * (1 - confidence);
-  return " Compare rows by their intervals: those that overlap may be equal." +
-    (missed >= 1 ? ` Each interval misses in ${percent(1 - confidence, 6)} of cases: of ${number(cells.length, 9)}, expect ${number(Math.round(missed), 9)} to.` : "");
+  return " Rows whose intervals overlap may be equal." +
+    (missed >= 1 ? ` Of ${number(cells.length, 9)} intervals at ${percent(confidence, 6)}, expect ${number(Math.round(missed), 9)} to miss.` : "");
 }
 
 export const halfOf = ({ low, high }: Pick<Cell, "low" | "high">): number => (high - low) / 2;

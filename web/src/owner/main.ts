@@ -49,13 +49,14 @@ class Screen {
     await this.#try(async () => {
       const left = this.#session;
       this.#session = undefined; // if opening fails, nobody else is shown
+      this.#contracts = new Map();
       left?.close();
       const session = this.#session = await Session.open(round, settings);
       void (await session.client()).isKept().then((kept) => {
         session.kept = kept;
         if (kept === false && this.#session === session) this.#draw();
       });
-      this.#service ||= round.services[0]!;
+      if (!round.services.includes(this.#service)) this.#service = round.services[0]!; // rounds may ask for other things
       this.#contracts = new Map(await Promise.all(round.tiers.map(async (tier) => [tier.id, await contractOf(tier)] as const)));
       this.#changed = await changes(round, this.#session.tier.tier, this.#contract());
       if (!this.#changed) accept(round);
@@ -68,6 +69,7 @@ class Screen {
   /** Show the report of the current service, if there is one. */
   async #look(): Promise<void> {
     const session = this.#session!;
+    this.#preview = undefined; // if looking fails, nothing is shown under another service's name
     await session.refresh();
     const drawn = !["raw", "forgotten", "taken"].includes(session.state(this.#service));
     this.#preview = drawn ? await session.encode(this.#service, this.#rows[this.#service]!) : undefined;

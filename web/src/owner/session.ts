@@ -5,7 +5,7 @@
  * the browser's own storage, who she is to the services, the key of the page, her cap, and which contracts she has seen.
  */
 import { type Budget, type Client, connect, type Preview, type Receipt } from "@tacit/client";
-import type { Listed } from "../shared/api.js";
+import { get, type Listed } from "../shared/api.js";
 import type { Round } from "../shared/rounds.js";
 import type { Contract } from "../shared/words.js";
 import type { Rows } from "./rows.js";
@@ -149,7 +149,4 @@ export function stateOf({ held, reports }: Receipt): State {
 }
 
 /** Fetch a tier's contract for its words; the client checks it for itself. */
-export async function contractOf(tier: Listed): Promise<Contract> {
-  const response = await fetch(`/v1/collections/${tier.id}`);
-  return await response.json() as Contract;
-}
+export const contractOf = (tier: Listed): Promise<Contract> => get<Contract>(`/v1/collections/${tier.id}`);

@@ -74,8 +74,8 @@ export async function replyOf<Answer>(asked: Promise<Answer>): Promise<Answer | 
 async function reach(path: string, options: RequestInit): Promise<Response> {
   try {
     return await fetch(path, { credentials: "omit", cache: "no-cache", ...options });
-  } catch (cause) {
-    if (options.signal?.aborted) throw cause;
+  } catch {
+    options.signal?.throwIfAborted();
     throw new Problem("unreachable", "The collector cannot be reached. Nothing was lost; try again.");
   }
 }
