@@ -89,7 +89,7 @@ def bare(folder: Path, sizes: Sizes, seed: int) -> dict[str, float]:
     while time.perf_counter() - start < min(sizes.seconds, 10):
         rows = [(1, os.urandom(8).hex(), 0, os.urandom(12)) for _ in range(sizes.batch)]
         file.execute("BEGIN IMMEDIATE")
-        file.executemany("INSERT INTO known VALUES (?, ?, ?, ?)", rows)
+        file.executemany("INSERT INTO known (place, person, slot, digest) VALUES (?, ?, ?, ?)", rows)
         contents = ((one, person, slot, b"[[12345],[]]") for one, person, slot, _ in rows)
         file.executemany("INSERT INTO contents (place, person, slot, content) VALUES (?, ?, ?, ?)", contents)
         file.execute("COMMIT")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
 import threading
 import zipfile
 from pathlib import Path
@@ -110,6 +111,22 @@ def test_damaged_archives_are_refused_and_leave_nothing(tmp_path: Path, capsys: 
         archive.writestr("../evil", "x")
     assert main(["import", str(tmp_path / "evil"), str(tmp_path / "y" / "x")]) == 2
     assert not (tmp_path / "y" / "evil").exists()
+
+
+def test_an_archive_says_how_many_of_its_reports_are_damaged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled(tmp_path / "store", 20).close()
+    with sqlite3.connect(tmp_path / "store" / "inbox.db") as file:
+        file.execute("UPDATE reports SET content = CAST('[[0],[null]]' AS BLOB) WHERE number IN (2, 3)")
+    file.close()
+    assert main(["export", str(tmp_path / "store"), str(tmp_path / "a.zip")]) == 0
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        manifest = json.loads(archive.read("manifest.json"))
+    assert (manifest["reports"], manifest["damaged"]) == (58, 2)
+    capsys.readouterr()
+    assert main(["import", str(tmp_path / "a.zip"), str(tmp_path / "again"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["damaged_reports"] == 2
 
 
 def test_people_who_were_deleted_since_are_deleted_again(tmp_path: Path) -> None:

@@ -22,30 +22,56 @@ import tacit as tc
 ENGINES = ("duckdb", "postgres", "spark")
 
 
+class PostgresServer:
+    """A PostgreSQL server of this process, with all the time it needs."""
+
+    def __init__(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            pgserver = pytest.importorskip("pgserver")
+            from pgserver.utils import ensure_prefix_permissions, ensure_user_exists
+        self._folder = Path(tempfile.mkdtemp(prefix="tacit-pg-"))
+        self._programs, self._user = Path(pgserver.postgres_server.POSTGRES_BIN_PATH), None
+        if os.geteuid() == 0:  # the server refuses to run as root
+            self._user = "pgserver"
+            ensure_user_exists(self._user)
+            ensure_prefix_permissions(self._programs)
+            shutil.chown(self._folder, self._user)
+        self._run("initdb", "--auth=trust", "--username=postgres", "--encoding=utf8")
+        self.address = f"postgresql://postgres@/postgres?host={self._folder}"
+
+    def _run(self, program: str, *arguments: str) -> None:
+        words = [str(self._programs / program), "-D", str(self._folder / "data"), *arguments]
+        subprocess.run(words, user=self._user, cwd=self._folder, stdout=subprocess.DEVNULL, check=True)
+
+    def start(self) -> None:
+        options = f"-h '' -k {self._folder} -c fsync=on"
+        self._run("pg_ctl", "-w", "-t", "300", "-l", str(self._folder / "log"), "-o", options, "start")
+
+    def stop(self) -> None:
+        self._run("pg_ctl", "-m", "fast", "-t", "300", "stop")
+
+
+@contextmanager
+def own_postgres() -> Iterator[PostgresServer]:
+    """Lend a server that a test may stop and start."""
+    if os.geteuid() == 0 and os.environ.get("TACIT_REQUIRE_ALL") != "1":
+        pytest.skip("as root the packaged PostgreSQL adds a system user: set TACIT_REQUIRE_ALL=1")
+    server = PostgresServer()
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
 @cache
 def _server() -> str:
-    """Start a PostgreSQL server of this process, with all the time it needs, and return its address."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pgserver = pytest.importorskip("pgserver")
-        from pgserver.utils import ensure_prefix_permissions, ensure_user_exists
-    folder, programs = Path(tempfile.mkdtemp(prefix="tacit-pg-")), Path(pgserver.postgres_server.POSTGRES_BIN_PATH)
-    user = None
-    if os.geteuid() == 0:  # the server refuses to run as root
-        user = "pgserver"
-        ensure_user_exists(user)
-        ensure_prefix_permissions(programs)
-        shutil.chown(folder, user)
-
-    def run(program: str, *arguments: str) -> None:
-        words = [str(programs / program), "-D", str(folder / "data"), *arguments]
-        subprocess.run(words, user=user, cwd=folder, stdout=subprocess.DEVNULL, check=True)
-
-    run("initdb", "--auth=trust", "--username=postgres", "--encoding=utf8")
-    options = f"-h '' -k {folder} -c fsync=on"
-    run("pg_ctl", "-w", "-t", "300", "-l", str(folder / "log"), "-o", options, "start")
-    atexit.register(run, "pg_ctl", "-m", "fast", "-t", "300", "stop")
-    return f"postgresql://postgres@/postgres?host={folder}"
+    """Start a server for all tests of this process, and return its address."""
+    server = PostgresServer()
+    server.start()
+    atexit.register(server.stop)
+    return server.address
 
 
 @contextmanager

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
 
 import tacit as tc
-from support.collectors import COLLECTION
+from support.collectors import COLLECTION, reports_of
 from tacit.cli import main
 from tacit.server.collector import Collector
 
@@ -58,3 +59,78 @@ def test_whatever_is_not_well_has_one_command(tmp_path: Path, capsys: pytest.Cap
     (store / "inbox.db").write_bytes(b"nonsense" * 4_000)
     assert not looked(capsys, str(store))[1]["inbox"]["ok"]
     assert isinstance(tc.__version__, str)
+
+
+def test_verify_reads_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = tmp_path / "store"
+    collector = Collector(store)
+    collector.publish(COLLECTION)
+    collector.accept(COLLECTION.id, reports_of(0, 50)).result()
+    collector.move()
+    collector.database.rollup("users", by=["os"])
+    collector.accept(COLLECTION.id, reports_of(100, 10)).result()
+    collector.forget("u-2")
+    _, found = looked(capsys, str(store), "--verify")
+    assert found["reports"]["ok"]
+    assert found["analytical"]["ok"]
+    collector.move()
+    collector.close()
+    _, found = looked(capsys, str(store), "--verify")
+    assert found["reports"]["detail"] == "177 reports match their digests"
+    assert found["analytical"]["ok"], found
+    assert "reports" not in looked(capsys, str(store))[1]
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("UPDATE reports SET content = CAST(replace(content, '[[', '[ [') AS BLOB) WHERE number = 3", "digests"),
+        ("UPDATE reports SET person = 'u-99' WHERE number = 3", "digests"),
+        ("UPDATE reports SET place = place + 1 WHERE number = 3", "digests"),
+        ("UPDATE known SET digest = zeroblob(12) WHERE number = 3", "index"),
+        ("DELETE FROM known WHERE number = 3", "index"),
+        ("DELETE FROM reports WHERE number = 3", "index"),
+        ("UPDATE sizes SET known = known + 1", "counts"),
+    ],
+)
+def test_verify_finds_what_was_altered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, statement: str, what: str
+) -> None:
+    monkeypatch.setattr("tacit.server.shelf_sqlite.FRESH", 20)
+    store = tmp_path / "store"
+    collector = Collector(store)
+    collector.publish(COLLECTION)
+    collector.accept(COLLECTION.id, reports_of(0, 50)).result()
+    collector.inbox.tidy(threading.Event())
+    collector.move()
+    collector.close()
+    with sqlite3.connect(store / "inbox.db") as file:
+        file.execute(statement)
+    file.close()
+    code, found = looked(capsys, str(store), "--verify")
+    assert (code, found["reports"]["ok"]) == (1, False)
+    assert what in str(found["reports"]["detail"])
+    assert "u-99" not in str(found)
+
+
+def test_verify_compares_the_two_stores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = tmp_path / "store"
+    collector = Collector(store)
+    collector.publish(COLLECTION)
+    collector.accept(COLLECTION.id, reports_of(0, 50)).result()
+    collector.move()
+    collector.close()
+    older = (store / "reports.tacit").read_bytes()
+    collector = Collector(store)
+    collector.accept(COLLECTION.id, reports_of(60, 5)).result()
+    collector.move()
+    collector.close()
+    newer = (store / "reports.tacit").read_bytes()
+    (store / "reports.tacit").write_bytes(older)
+    _, found = looked(capsys, str(store), "--verify")
+    assert "older than the inbox" in str(found["analytical"]["detail"])
+    assert "lacks reports of users" in str(found["analytical"]["detail"])
+    for position in range(len(newer) // 2, len(newer), len(newer) // 20):
+        (store / "reports.tacit").write_bytes(newer[:position] + bytes([newer[position] ^ 4]) + newer[position + 1 :])
+        main(["doctor", str(store), "--verify", "--json"])
+        assert "Traceback" not in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sqlite3
 import stat
@@ -16,11 +17,13 @@ import duckdb
 
 from tacit.cli.serve import is_loopback
 from tacit.collection import Collection
+from tacit.engines.duckdb import DuckDB
 from tacit.engines.java import found_java
-from tacit.errors import TacitError
+from tacit.errors import EngineError, TacitError
 from tacit.server.keys import Keys
 from tacit.server.log import Log
 from tacit.server.room import free_bytes, is_scarce
+from tacit.server.verification import verify_analytical, verify_inbox
 from tacit.server.versions import VERSION, version_of
 
 __all__ = ["configure", "run"]
@@ -46,6 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="the address that it is to listen on (default 127.0.0.1)")
     parser.add_argument("--certificate", help="PEM file with the certificate")
     parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front of it does TLS")
+    parser.add_argument("--verify", action="store_true", help="read all reports and compare them with their digests")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -72,6 +76,8 @@ def _findings(options: argparse.Namespace) -> Iterator[Finding]:
     yield _database(folder)
     yield _log(folder)
     yield from (_contract(path) for path in options.files)
+    if options.verify:
+        yield from _verified(folder)
     yield from _access(folder, options)
     yield _java()
 
@@ -123,6 +129,38 @@ def _database(folder: Path) -> Finding:
     except duckdb.Error:
         return Finding("database", ok=False, detail="cannot be read", fix=f"tacit import ARCHIVE {folder}.restored")
     return Finding("database", ok=True, detail=f"{path.stat().st_size / 2**20:,.1f} MiB")
+
+
+def _verified(folder: Path) -> Iterator[Finding]:
+    """Read everything in the folder: what was stored must be what is there."""
+    rebuild = f"move {folder / 'reports.tacit'} away and start the collector, which rebuilds it"
+    archive = f"tacit import ARCHIVE {folder}.restored"
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{folder / 'inbox.db'}?mode=ro", uri=True)) as inbox:
+            if version_of(inbox) < VERSION:
+                detail = (
+                    f"a store of version {version_of(inbox)} has no digests of whole rows; start the collector once"
+                )
+                yield Finding("reports", ok=False, detail=detail, fix=f"tacit serve {folder}")
+                return
+            checked = verify_inbox(inbox)
+            detail = "; ".join(checked.problems) or f"{checked.reports:,} reports match their digests"
+            yield Finding("reports", not checked.problems, detail, archive)
+            engine = DuckDB(folder / "reports.tacit", read_only=True)
+            with contextlib.closing(engine):
+                checked = verify_analytical(engine, inbox)
+            detail = "; ".join(checked.problems) or f"{checked.reports:,} reports, as many as the inbox has moved"
+            yield Finding("analytical", not checked.problems, detail, rebuild)
+    except sqlite3.Error as cause:
+        yield Finding("reports", ok=False, detail=f"cannot be read ({type(cause).__name__})", fix=archive)
+    except EngineError as cause:
+        if cause.code == "store-in-use":
+            yield Finding("analytical", ok=True, detail="in use by a collector that runs: ask its /readyz")
+        else:
+            yield Finding("analytical", ok=False, detail=f"cannot be read ({cause.code})", fix=rebuild)
+    for path in sorted(folder.glob("reports.tacit.aside-*")):
+        detail = "was set aside, and holds reports of people, also of those who were deleted since"
+        yield Finding(path.name, ok=False, detail=detail, fix=f"rm {path}")
 
 
 def _log(folder: Path) -> Finding:

@@ -32,10 +32,13 @@ def run(options: argparse.Namespace) -> int:
     if tombstones and manifest["kind"] == "store":
         deleted = delete_again(options.store, tombstones)
     if options.json:
-        print(json.dumps({"made": manifest["made"], "people_deleted_again": deleted}))
+        damaged = manifest.get("damaged", 0)
+        print(json.dumps({"made": manifest["made"], "people_deleted_again": deleted, "damaged_reports": damaged}))
     else:
         again = f"; {deleted} people who were deleted since are deleted again" if options.deletions else ""
         print(f"{options.store} is as it was at {manifest['made']}{again}")
+        if manifest.get("damaged"):
+            print(f"{manifest['damaged']:,} reports of it were damaged before, and are never counted")
     return 0
 
 

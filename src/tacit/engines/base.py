@@ -25,6 +25,7 @@ __all__ = [
     "Engine",
     "Stamp",
     "Upload",
+    "broken",
     "counted",
     "is_long",
     "rollup_of",
@@ -118,6 +119,9 @@ class Engine(Protocol):
     def probe(self) -> bool:
         """Write something and tell whether it can be read back."""
 
+    def read_all(self) -> None:
+        """Read everything that is stored; raise if something cannot be read, or is not what was written."""
+
     def clear(self, table: str) -> None:
         """Drop a report table and its rollup."""
 
@@ -158,6 +162,12 @@ def unfit(cause: Exception) -> TacitError:
         return failed
     problem = f"The reports do not fit the stored ones ({type(cause).__name__}). Keep their types as they were."
     return ReportError(problem, code="reports-do-not-fit")
+
+
+def broken(cause: Exception) -> EngineError:
+    """Return the failure of an engine whose files cannot be read or written."""
+    message = f"The database cannot be read or written ({type(cause).__name__}). Look at its disk, and open it anew."
+    return EngineError(message, code="engine-failed")
 
 
 def unrunnable(cause: Exception) -> EngineError:

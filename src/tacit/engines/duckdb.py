@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.engines.base import Batch, Stamp, Upload, counted, is_long, rollup_of, uncounted, unfit, unrunnable
+from tacit.engines.base import Batch, Stamp, Upload, broken, counted, is_long, rollup_of, uncounted, unfit, unrunnable
 from tacit.engines.deadline import interruptible
 from tacit.errors import EngineError
 from tacit.failures import REMEDIES, failure_code
@@ -27,6 +27,10 @@ __all__ = ["DuckDB"]
 
 UNUSABLE = ("?",) if os.name == "nt" else ("?", "\\")
 """In paths: DuckDB 2.0 puts its log elsewhere after the first, and takes the second for a slash."""
+
+
+BROKEN = (duckdb.FatalException, duckdb.IOException, duckdb.InternalException, duckdb.SerializationException)
+"""What it raises when its file cannot be read or written, or is not what was written."""
 
 
 class DuckDB:
@@ -63,6 +67,10 @@ class DuckDB:
             self._busy.append(cursor)
         try:
             yield cursor
+        except duckdb.Error as cause:
+            if isinstance(cause, BROKEN) or type(cause) is duckdb.Error:  # wrong checksums have no class of their own
+                raise broken(cause) from None
+            raise
         finally:
             with self._idle:
                 self._busy = [other for other in self._busy if other is not cursor]
@@ -252,6 +260,11 @@ class DuckDB:
             [(before,)] = connection.execute("SELECT number FROM tacit_probe").fetchall()
             connection.execute("UPDATE tacit_probe SET number = number + 1")
             return bool(connection.execute("SELECT number FROM tacit_probe").fetchall() == [(before + 1,)])
+
+    def read_all(self) -> None:
+        """Read everything that is stored: a block whose checksum is wrong raises."""
+        for (table,) in self._rows("SELECT table_name FROM duckdb_tables() WHERE NOT temporary"):
+            self._rows(f'SELECT bit_xor(hash(t)) FROM "{table}" t')  # noqa: S608
 
     def clear(self, table: str) -> None:
         """Drop a report table and its rollup."""

@@ -21,6 +21,8 @@ from tacit.reports import report_table
 
 __all__ = ["Analytical"]
 
+DAMAGED = ("engine-failed", "unreadable-database")
+
 LOG = logging.getLogger("tacit.server")
 
 
@@ -45,16 +47,30 @@ class Analytical:
         self._file: _File | None = None
         self.open()
 
-    def open(self) -> None:
-        """Open the database; a file that is not one is set aside, and a new one begun in its place."""
+    def open(self, *, check: bool = False) -> None:
+        """Open the database; a damaged file is set aside, and a new one begun in its place.
+
+        It is found damaged when the engine cannot open it, although the disk gives all of it; ``check`` also reads all
+        that it holds.
+        """
         try:
-            self._engine: Engine = open_engine(self._store or self._path, "duckdb")
+            self._open(check=check)
         except EngineError as cause:
-            if self._store or cause.code != "unreadable-database" or not self._is_readable():
+            if self._store or cause.code not in DAMAGED or not self._is_readable():
                 raise
+            self.close()
             self.set_aside()
-            self._engine = open_engine(self._path, "duckdb")
-        self.database = Database(self._engine)
+            self._open()
+
+    def _open(self, *, check: bool = False) -> None:
+        self._engine: Engine = open_engine(self._store or self._path, "duckdb")
+        try:
+            self.database = Database(self._engine)
+            if check:
+                self._engine.read_all()
+        except BaseException:
+            self._engine.close()
+            raise
         self._file = self._found()
 
     def _is_readable(self) -> bool:
@@ -81,9 +97,9 @@ class Analytical:
         return self._found() == self._file
 
     def reopen(self) -> None:
-        """Open the database anew: after a failure an engine may refuse everything until then."""
+        """Open the database anew, and read all of it: after a failure an engine may refuse everything until then."""
         self.close()
-        self.open()
+        self.open(check=True)
 
     def begin_anew(self, *, keep: bool) -> None:
         """Let go of all reports; ``keep`` says whether a file holds some that are nowhere else, and is set aside."""
@@ -141,4 +157,4 @@ class Analytical:
     def close(self) -> None:
         """Close the database, whatever state it is in."""
         with contextlib.suppress(Exception):  # an engine that has failed may refuse that, too
-            self.database.close()
+            self._engine.close()

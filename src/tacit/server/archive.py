@@ -10,6 +10,7 @@ import contextlib
 import datetime
 import hashlib
 import json
+import logging
 import os
 import shutil
 import sqlite3
@@ -25,12 +26,16 @@ from tacit.database import connect
 from tacit.errors import EngineError, UsageError
 from tacit.server.collector import Collector
 from tacit.server.log import Log
+from tacit.server.verification import verify_inbox
 
 __all__ = ["export_database", "export_store", "restore"]
 
 FORMAT = 1
 MEMBERS = ("inbox.db", "reports.tacit", "log.db", "keys.json", "tombstones.key")
+"""The last one is of stores before version 4."""
+
 PIECE = 1 << 20
+LOG = logging.getLogger("tacit.server")
 
 
 def export_store(collector: Collector, target: Path, *, asker: str = "") -> None:
@@ -45,11 +50,20 @@ def export_store(collector: Collector, target: Path, *, asker: str = "") -> None
             _copy_sqlite(collector.folder / "inbox.db", work / "inbox.db")
             collector.database.copy_to(work / "reports.tacit")
         _copy_sqlite(collector.folder / "log.db", work / "log.db")
-        for file in ("keys.json", "tombstones.key"):
-            if (collector.folder / file).exists():
-                shutil.copyfile(collector.folder / file, work / file)
+        if (collector.folder / "keys.json").exists():
+            shutil.copyfile(collector.folder / "keys.json", work / "keys.json")
         head = collector.log.read().head
-        _pack(work, target, {"kind": "store", "log": {"entries": head.entries, "head": head.hash}})
+        about = {"kind": "store", "log": {"entries": head.entries, "head": head.hash}}
+        _pack(work, target, about | _checked(work / "inbox.db"))
+
+
+def _checked(inbox: Path) -> dict[str, int]:
+    """Compare all reports of a copy with their digests; those that do not match stay marked, and are never counted."""
+    with contextlib.closing(sqlite3.connect(inbox)) as file:
+        found = verify_inbox(file)
+    for problem in found.problems:
+        LOG.error("the exported inbox is damaged: %s", problem)
+    return {"reports": found.reports, "damaged": found.damaged}
 
 
 def export_database(path: Path, target: Path) -> None:

@@ -36,6 +36,9 @@ MOVED_AT_ONCE = 20_000
 IDLE_SECONDS = 0.5
 """How long reports may wait in the inbox while nobody asks."""
 
+FAULT_SECONDS = 2.0
+"""How long to wait until a move that failed is tried again."""
+
 PASSING = ("move-failed", "no-store")
 """Faults that may be over at the second try."""
 
@@ -148,12 +151,12 @@ class Mover:
             self._suspect = True
             raise
 
-    def is_well(self) -> bool:
-        """Tell whether the database can be written and read; if not, the next move opens it anew."""
+    def has_failed(self, cause: Exception) -> bool:
+        """Tell whether a failure is the database's own, so that the next move opens it anew."""
+        self._suspect = self._suspect or (isinstance(cause, EngineError) and cause.code == "engine-failed")
         with contextlib.suppress(Exception):
             self.probe()
-            return not self._suspect
-        return False
+        return self._suspect
 
     def is_alive(self) -> bool:
         """Tell whether its threads run."""
@@ -168,9 +171,10 @@ class Mover:
     def _failed(self, cause: Exception) -> TacitError:
         """Return a failure as a fault; find out whether the database is to be opened anew."""
         fault: TacitError
-        if isinstance(cause, EngineError) and self._is_certain(cause):
+        failed = self.has_failed(cause)
+        if isinstance(cause, EngineError) and self._is_certain(cause, failed=failed):
             fault = cause
-        elif self.is_well():
+        elif not failed:
             message = f"Reports cannot be moved to the analytical database ({type(cause).__name__}). They are safe."
             fault = OverloadedError(message, code="move-failed", retry_after=5)
         else:
@@ -180,10 +184,10 @@ class Mover:
             LOG.error("reports wait in the inbox: %s (%s)", fault.code, type(cause).__name__)
         return fault
 
-    def _is_certain(self, cause: EngineError) -> bool:
+    def _is_certain(self, cause: EngineError, *, failed: bool) -> bool:
         """Tell whether an error says what the matter is, and opening the database anew would not change it."""
         if cause.code == "disk-full":
-            return self.is_well()
+            return not failed
         return cause.code == "inbox-missing" or (isinstance(cause, OverloadedError) and cause.code not in REMEDIES)
 
     def _bring_contracts(self) -> None:
@@ -327,7 +331,7 @@ class Mover:
         self._inbox.tidy(self._stopped)
 
     def _repeat(self, work: object) -> None:
-        while not self._stopped.wait(IDLE_SECONDS):
+        while not self._stopped.wait(IDLE_SECONDS if self.fault is None else FAULT_SECONDS):
             try:
                 work()  # type: ignore[operator]
             except Exception as cause:  # reports are safe where they are, and it is tried again

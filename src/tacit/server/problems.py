@@ -38,6 +38,7 @@ STATUS = {
     "internal": 500,
     "too-slow": 503,
     "no-store": 503,
+    "engine-failed": 503,
     "inbox-missing": 503,
     "store-in-use": 503,
     "unreadable-database": 503,

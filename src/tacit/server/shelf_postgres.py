@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +85,12 @@ class PostgresShelf:
     def __init__(self, address: str, folder: Path) -> None:
         self._address, self.reopened = address, False
         try:
-            self._writer, self._reader = self._locked(), self._open()
-            self._migrate(folder / KEY_FILE)
-            self.any_forgotten = self._has_tombstones()
+            with ExitStack() as opened:  # closed again if something is wrong with the store
+                self._writer = opened.enter_context(closing(self._locked()))
+                self._reader = opened.enter_context(closing(self._open()))
+                self._migrate(folder / KEY_FILE)
+                self.any_forgotten = self._has_tombstones()
+                opened.pop_all()
         except psycopg.Error as cause:  # its words name host and user
             problem = f"The PostgreSQL database cannot be reached ({type(cause).__name__}). Check its address."
             raise EngineError(problem, code="unreadable-database") from None
@@ -103,7 +106,6 @@ class PostgresShelf:
                 self.remember("tombstone-key", adopt_key(key, needed=self._has_tombstones()).hex())
                 self.remember("identity", secrets.token_hex(16))
         if version > VERSION:
-            self.close()
             problem = f"The store is of version {version}; this program knows {VERSION}. Update tacit."
             raise EngineError(problem, code="store-too-new")
         key.unlink(missing_ok=True)

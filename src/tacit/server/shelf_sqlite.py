@@ -63,8 +63,12 @@ class SqliteShelf:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._writer = self._open()
-        migrate(self._writer, path.with_name(KEY_FILE))
-        prove_writable(self._writer)
+        try:
+            migrate(self._writer, path.with_name(KEY_FILE))
+            prove_writable(self._writer)
+        except BaseException:
+            self._writer.close()
+            raise
         self._reader, self._keeper = self._open(), self._open()
         self._files = self._identity()
         self.reopened = False

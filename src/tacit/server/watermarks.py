@@ -90,7 +90,7 @@ class Watermarks:
                 raise  # it took too long, or the collector is ending
             if isinstance(cause, TacitError) and not isinstance(cause, EngineError):
                 raise  # it is about the question
-            if self._analytical.database is database and self._mover.is_well():
+            if self._analytical.database is database and not self._mover.has_failed(cause):
                 raise
             message = f"The analytical database cannot be read ({type(cause).__name__}). It is opened anew."
             raise _ReopenedError(message, code="no-store") from None
