@@ -12,7 +12,7 @@ import pytest
 
 from support.collectors import COLLECTION, body_of, collector_here, reports_of, served_here, serving
 from support.engines import own_postgres, postgres_address
-from tacit.errors import EngineError, OverloadedError
+from tacit.errors import EngineError, OverloadedError, UsageError
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
@@ -153,6 +153,20 @@ def test_deleted_people_stay_away_from_a_fresh_folder(address: str, tmp_path: Pa
         assert told(again, hers) == {"forgotten"}
         assert told(again, [report for report in reports_of(0, 10) if report not in hers]) == {"again"}
         assert again.query(COUNT["sql"]).watermark == (9, 9)
+
+
+def test_a_fresh_folder_is_not_open_to_all_and_says_where_the_log_was(address: str, tmp_path: Path) -> None:
+    with collector_here(tmp_path / "one", store=address) as first:
+        told(first, reports_of(0, 3))
+        first.forget("u-1")
+        first.check_keys(has_keys=True)
+        entries, head = first.log.head()
+    with collector_here(tmp_path / "two", store=address) as again:
+        entry = again.log.read().entries[0]
+        assert (entry["event"], entry["details"]) == ("log-begun-anew", {"entries": entries, "head": head})
+        with pytest.raises(UsageError) as refused:
+            again.check_keys(has_keys=False)
+        assert refused.value.code == "no-keys"
 
 
 VERSION_1 = """

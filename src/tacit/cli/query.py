@@ -9,6 +9,7 @@ from tacit.answer import Answer
 from tacit.central.release import Release
 from tacit.database import Database, connect
 from tacit.errors import UsageError
+from tacit.server.verification import mark_of
 
 __all__ = ["configure", "draw", "open_existing", "print_answer", "run"]
 
@@ -46,7 +47,9 @@ def _answer(options: argparse.Namespace) -> Answer:
         return Release.load(options.database).sql(options.question, **settings)
     database = open_existing(options.database)
     try:
-        return database.sql(options.question, decoder=options.decoder, consistent=options.consistent, **settings)
+        answer = database.sql(options.question, decoder=options.decoder, consistent=options.consistent, **settings)
+        mark = mark_of(Path(options.database), database, options.question)
+        return answer.with_watermark(mark.watermark, *mark.notes) if mark else answer
     finally:
         database.close()
 

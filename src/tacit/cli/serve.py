@@ -114,6 +114,7 @@ def _publish_and_serve(
     if (options.behind_proxy or not is_loopback(options.host)) and not keys.required:
         message = "Beyond this machine a collector needs keys. Make some first: tacit keys create."
         raise UsageError(message, code="no-keys")
+    collector.check_keys(has_keys=keys.required)
     with opening(collector.folder / "reports.tacit"):
         for collection in read:
             collector.publish(collection)

@@ -18,6 +18,7 @@ from tacit.engines import open_engine
 from tacit.engines.base import Engine, Stamp
 from tacit.errors import EngineError, OverloadedError
 from tacit.reports import report_table
+from tacit.server.room import has_room
 
 __all__ = ["Analytical"]
 
@@ -56,7 +57,7 @@ class Analytical:
         try:
             self._open(check=check)
         except EngineError as cause:
-            if self._store or cause.code not in DAMAGED or not self._is_readable():
+            if self._store or cause.code not in DAMAGED or not self._is_usable():
                 raise
             self.close()
             self.set_aside()
@@ -73,10 +74,12 @@ class Analytical:
             raise
         self._file = self._found()
 
-    def _is_readable(self) -> bool:
-        """Tell whether the disk gives all of the file, so that it is its content that cannot be opened."""
+    def _is_usable(self) -> bool:
+        """Tell whether the disk gives all of the file, and has room: then it is its content that cannot be opened."""
         try:
-            with self._path.open("rb") as file:
+            if not has_room(self._path.parent):
+                return False
+            with self._path.open("r+b") as file:
                 while file.read(1 << 20):
                     pass
         except OSError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from tacit.answer import Answer
 from tacit.collection import Collection
 from tacit.contributions import Contributions
 from tacit.database import Database, Loaded
-from tacit.errors import UnknownNameError
+from tacit.errors import TacitError, UnknownNameError, UsageError
 from tacit.failures import opening
 from tacit.plain import schema_hash
 from tacit.privacy import decimal_text
@@ -54,6 +54,8 @@ class Collector:
         with ExitStack() as opened:  # closed again if anything cannot be opened
             self._open_files(folder, store, opened)
             self.mover = Mover(self.inbox, self.analytical, folder, is_elsewhere=self._elsewhere)
+            with opening(folder / "log.db"):
+                self._go_on_with_log()
             self._watermarks = Watermarks(self.inbox, self.analytical, self.mover)
             for collection in self.database.collections:
                 self._open(collection)
@@ -74,6 +76,27 @@ class Collector:
         with opening(folder / "reports.tacit"):
             self.analytical = Analytical(folder / "reports.tacit", store)
         opened.callback(self.analytical.close)
+
+    def _go_on_with_log(self) -> None:
+        """Say in the log if it is not the one that this store had before."""
+        entries, _, head = (self.inbox.remembered("log-head") or "0 ").partition(" ")
+        if self.log.head().entries < int(entries):
+            self.log.add("log-begun-anew", entries=int(entries), head=head)
+        self._remember_log()
+
+    def _remember_log(self) -> None:
+        head = self.log.head()
+        self.inbox.remember(**{"log-head": f"{head.entries} {head.hash}"})
+
+    def check_keys(self, *, has_keys: bool) -> None:
+        """Remember that there are keys; refuse to go on without any if there were: the folder may be another one."""
+        if has_keys:
+            self.inbox.remember(keys="required")
+        elif self.inbox.remembered("keys") == "required":
+            message = (
+                "This store had keys, and the folder has none. Copy keys.json from the former folder, or make keys."
+            )
+            raise UsageError(message, code="no-keys")
 
     @property
     def database(self) -> Database:
@@ -203,6 +226,8 @@ class Collector:
     def close(self) -> None:
         """Store what waits, and close; what is in the inbox is brought to the database at the next start."""
         self.mover.stop()
+        with suppress(TacitError):  # a store that is away
+            self._remember_log()
         with self.mover.still():  # a question may be at it
             try:
                 self.inbox.close()

@@ -68,6 +68,11 @@ class Log:
         if (found.st_dev, found.st_ino) != self._place:
             raise FileNotFoundError
 
+    def head(self) -> Head:
+        """Return where the log ends."""
+        with self._lock:
+            return self._head()
+
     def _add(self, event: str, time: str, details: dict[str, Any]) -> None:
         with transaction(self._file):
             line, made = next_line(self._head(), time=time, event=event, details=details)

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -162,9 +162,9 @@ class Mover:
         """Tell whether its threads run."""
         return all(thread.is_alive() for thread in self._threads)
 
-    def is_short(self) -> bool:
+    def is_short(self, services: Sequence[Service] | None = None) -> bool:
         """Tell whether the database lacks reports that have left the inbox, so that the next move rebuilds it."""
-        if self._lacking():
+        if self._lacking(services):
             self._compared = False
         return not self._compared
 
@@ -234,12 +234,12 @@ class Mover:
         self.changes += 1
         self._mark(int(self._inbox.remembered("generation") or 0) + 1)
 
-    def _lacking(self) -> list[str]:
-        """Return the services of which the database lacks reports that have left the inbox."""
+    def _lacking(self, services: Sequence[Service] | None = None) -> list[str]:
+        """Return the services, of these or of all, of which the database lacks reports that have left the inbox."""
         sizes = self._inbox.sizes()
         return [
             compiled.service.name
-            for collection, compiled in self.services()
+            for collection, compiled in services or self.services()
             if self._analytical.count(collection, compiled)
             < sizes.get((collection.id, compiled.service.name), Sizes()).settled
         ]
@@ -284,9 +284,13 @@ class Mover:
             message = "The disk is nearly full, so reports stay in the inbox. Make room; nothing was lost."
             return 0, OverloadedError(message, code="disk-full", retry_after=5)
         moved, fault, stored = 0, None, self._inbox.stored
+        sizes = self._inbox.sizes()
         for collection, compiled in self.services():
+            size = sizes.get((collection.id, compiled.service.name), Sizes())
+            if not size.pending:
+                continue
             try:
-                for count in self._batches(collection, compiled, end):
+                for count in self._batches(collection, compiled, size.settled, end):
                     moved += count
                     self._inbox.catch_up(stored, count)
             except Exception as cause:  # whatever it is, reports are safe where they are
@@ -297,19 +301,16 @@ class Mover:
                 fault = self._end_rebuilding()
         return moved, fault
 
-    def _batches(self, collection: Collection, compiled: ServiceContract, end: float) -> Iterator[int]:
+    def _batches(self, collection: Collection, compiled: ServiceContract, settled: int, end: float) -> Iterator[int]:
         """Move one service batch by batch; yield how many reports each held."""
         name, sends = compiled.service.name, compiled.service.sends
         place = (collection.id, name)
         last = self._inbox.last_pending(*place)  # what comes from now on is for the next time: there may be no end
         people = max(1, MOVED_AT_ONCE // sends)
-        settled = None
         while last and not self._stopped.is_set() and time.monotonic() < end:
             waiting, contents = self._inbox.pending(*place, sends, people)
             if not waiting.numbers or waiting.numbers[0] > last:
                 break
-            if settled is None:
-                settled = self._inbox.sizes()[place].settled
             kinds = self._inbox.kinds(*place, len(compiled.service.public))
             table = batch_of(collection, compiled, waiting, contents, kinds, settled)
             self._analytical.database.load({name: table})

@@ -5,16 +5,21 @@ Nothing is changed. Problems are told in numbers, never by showing what is store
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from dataclasses import dataclass
+from pathlib import Path
 
+from tacit.answer import Watermark
 from tacit.collection import Collection
+from tacit.database import Database
 from tacit.engines.base import Engine, rollup_of
 from tacit.reports import report_table
 from tacit.server.judge import Person
-from tacit.server.shelf import Identity, digest_of
+from tacit.server.shelf import Identity, Sizes, digest_of
+from tacit.server.watermarks import Mark, notes_of
 
-__all__ = ["Verified", "verify_analytical", "verify_inbox"]
+__all__ = ["Verified", "mark_of", "verify_analytical", "verify_inbox"]
 
 ALTERED = "SELECT count(*), count(*) FILTER (WHERE NOT is_whole(place, person, slot, digest, content)) FROM reports"
 
@@ -29,6 +34,11 @@ MISCOUNTED = """
 SELECT count(*) FROM sizes WHERE known <> (SELECT count(*) FROM
   (SELECT person, slot FROM known WHERE known.place = sizes.place UNION
    SELECT person, slot FROM reports WHERE reports.place = sizes.place))
+"""
+
+SIZES = """
+SELECT collection, service, known, (SELECT count(*) FROM waiting WHERE waiting.place = sizes.place),
+  damaged, lost, bulk FROM sizes JOIN places USING (place)
 """
 
 SETTLED = """
@@ -92,6 +102,27 @@ def verify_analytical(engine: Engine, inbox: sqlite3.Connection) -> Verified:
             if table in engine.rollups() and _sum(engine, f'SELECT sum("0n") AS n FROM "{rollup_of(table)}"') != rows:  # noqa: S608
                 problems.append(f"the rollup of {name} is out of date")
     return Verified(found, 0, tuple(problems))
+
+
+def mark_of(file: Path, database: Database, question: str) -> Mark | None:
+    """Return the watermark of a question that is put to the file of a collector that does not run.
+
+    Reports that it has acknowledged and not moved are in the inbox beside the file. None for any other file.
+    """
+    inbox = file.with_name("inbox.db")
+    if file.name != "reports.tacit" or not inbox.is_file():
+        return None
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{inbox}?mode=ro", uri=True)) as opened:
+            rows = opened.execute(SIZES).fetchall()
+    except sqlite3.Error:
+        return Mark(Watermark(0, 0), ("the inbox of this store cannot be read: reports may be missing",))
+    sizes = {(collection, service): Sizes(*counts) for collection, service, *counts in rows}
+    asked = database.asked_about(question)
+    some = [sizes.get((collection.id, one.service.name), Sizes()) for collection, one in asked]
+    counted = sum(size.settled + size.bulk for size in some)
+    watermark = Watermark(sum(size.acknowledged for size in some), counted)
+    return Mark(watermark, tuple(notes_of(watermark, some)))
 
 
 def _sum(engine: Engine, query: str) -> int:

@@ -22,7 +22,7 @@ from tacit.server.inbox import Inbox
 from tacit.server.mover import Mover
 from tacit.server.shelf import Sizes
 
-__all__ = ["Mark", "Watermarks"]
+__all__ = ["Mark", "Watermarks", "notes_of"]
 
 MOVING_SECONDS = 10.0
 """How long a question waits for reports to be moved; what is left then is in its note."""
@@ -97,15 +97,14 @@ class Watermarks:
 
     def _mark(self, text: str, parameters: Sequence[Any]) -> Mark:
         """Return the watermark of a question; while nothing moves."""
-        if self._mover.is_short():
-            message = "The analytical database lacked reports, and is being rebuilt from the inbox. Ask again later."
-            raise OverloadedError(message, code="rebuilding", retry_after=5)
         sizes = self._inbox.sizes()
         asked = self._asked_about(text, parameters, sizes)
+        if self._mover.is_short(asked):
+            raise _short()
         some = [sizes.get((collection.id, one.service.name), Sizes()) for collection, one in asked]
         counted = self.read(lambda _: sum(self._analytical.count(*pair) for pair in asked))
         watermark = Watermark(sum(one.acknowledged for one in some), counted)
-        return Mark(watermark, tuple(_notes(watermark, some)))
+        return Mark(watermark, tuple(notes_of(watermark, some)))
 
     def _asked_about(
         self, text: str, parameters: Sequence[Any], sizes: dict[tuple[str, str], Sizes]
@@ -114,6 +113,8 @@ class Watermarks:
         try:
             asked = self.read(lambda database: database.asked_about(text, parameters))
         except ReportError:
+            if self._mover.is_short():
+                raise _short() from None
             if self._mover.fault is None:
                 raise
             message = "Reports were acknowledged, and none of them can be counted yet. Ask again later."
@@ -129,11 +130,16 @@ class Watermarks:
         return [*asked, *unseen] if self._mover.fault else asked
 
 
+def _short() -> OverloadedError:
+    message = "The analytical database lacks reports, and is being rebuilt from the inbox. Ask again later."
+    return OverloadedError(message, code="rebuilding", retry_after=5)
+
+
 def _is_unseen(size: Sizes) -> bool:
     return size.pending > 0 and size.settled == 0
 
 
-def _notes(watermark: Watermark, sizes: Sequence[Sizes]) -> list[str]:
+def notes_of(watermark: Watermark, sizes: Sequence[Sizes]) -> list[str]:
     """Return what to say if an answer does not count exactly what was acknowledged."""
     acknowledged, counted = watermark
     if acknowledged == counted:
