@@ -92,6 +92,7 @@ def run_cell(rounds: Rounds, cell: Cell, most: int, until: float) -> dict[str, A
 
 
 def run_syscalls(work: Path, options: argparse.Namespace, seconds: float) -> list[dict[str, Any]]:
+    """Run all cells; what was found so far is kept in a file, whatever ends the run."""
     shim = Shim(work / "shim")
     cells = cells_of(Rehearsal(shim, work / "rehearsal").touched, set(options.calls))
     cells = [cell for cell in cells if all(word in str(cell) for word in options.only)]
@@ -107,6 +108,8 @@ def run_syscalls(work: Path, options: argparse.Namespace, seconds: float) -> lis
                 rounds.close()
                 shutil.rmtree(work / "cell", ignore_errors=True)
             made = results[-1]
+            if options.output:
+                options.output.with_suffix(".part.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
             wrong = ", ".join(f"{name} {made[name]}" for name in COLUMNS[1:] if made[name])
             done = f"{made['rounds']} rounds, n to {made['largest_n']}"
             say(f"[{number + 1}/{len(cells)}] {cell}: {done}; {wrong or 'well'}")

@@ -28,7 +28,7 @@ PHASES: tuple[Phase, ...] = ("creating", "starting", "running", "ending")
 STEPS = 260
 """Requests in which a fault of a running collector must have happened."""
 
-RECOVERY_SECONDS = 5.0
+RECOVERY_SECONDS = 15.0
 CODED = re.compile(r"\w+Error \[[a-z][a-z-]+\] ")
 
 

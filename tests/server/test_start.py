@@ -49,12 +49,20 @@ def without_privileges() -> list[str]:
     return ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
 
 
-@pytest.fixture
-def filled(tmp_path: Path) -> Path:
-    """Return a folder whose store holds reports, some of them pending."""
-    with serving(tmp_path) as running, running.client() as client:
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder whose store holds reports."""
+    folder = tmp_path_factory.mktemp("template")
+    with serving(folder) as running, running.client() as client:
         assert client.post(running.path, json=body_of(reports_of(0, 50))).status_code == 200
         assert client.post("/v1/query", json={"tacit": 1, "sql": "SELECT COUNT(*) AS n FROM users"}).status_code == 200
+    return folder
+
+
+@pytest.fixture
+def filled(template: Path, tmp_path: Path) -> Path:
+    """Return a copy of it to damage."""
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

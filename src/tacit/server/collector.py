@@ -55,6 +55,8 @@ class Collector:
         with ExitStack() as opened:  # closed again if anything cannot be opened
             self._open_files(folder, store, opened)
             self.mover = Mover(self.inbox, self.analytical, folder, is_elsewhere=self._elsewhere)
+            with opening(folder / "log.db"):
+                self._go_on_with_log()
             self._watermarks = Watermarks(self.inbox, self.analytical, self.mover)
             for collection in self.database.collections:
                 self._open(collection)
