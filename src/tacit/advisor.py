@@ -18,11 +18,12 @@ from tacit.answer import Answer, Options
 from tacit.assumptions import assumed
 from tacit.contract import Contract
 from tacit.decode.decoder import Decoder
-from tacit.decode.functional import Functional
+from tacit.decode.functional import Functional, Vector
 from tacit.decode.population import truth_of
 from tacit.decode.variance import expected_variance, moments, rounding_variance
 from tacit.errors import UnanswerableError, UnsupportedSqlError, UsageError
-from tacit.estimate import Estimate
+from tacit.estimate import Estimate, t_quantile
+from tacit.intervals import uneven_error, uneven_interval
 from tacit.sql.bind import Bound, bind
 from tacit.sql.formula import Formula
 from tacit.sql.parse import parse, without_explain
@@ -48,20 +49,23 @@ def predict(contract: Contract, text: str, *, users: int, like: Any, options: Op
     shown = [row[: len(expected.bound.names)] for row in (selection.apply(rows) if selection.selects else rows)]
     known = "uniform attributes" if like is None else "the given frequencies"
     notes = [f"expected from {users:,} people, assuming {known}, independent of each other"]
+    if any(isinstance(cell, Estimate) and math.isinf(cell.margin) for row in shown for cell in row):
+        notes.append("no finite interval is likely for some ratios: with so many people their denominators may be zero")
     return Answer(expected.bound.names, shown, notes=[*notes, *expected.bound.notes()])
 
 
 def widest(contract: Contract, text: str, *, users: int, options: Options, most_groups: int = 12) -> tuple[str, float]:
     """Return the first column of estimates and its widest half width among a few groups, as quickly as can be.
 
-    It is not a number where none can be foretold.
+    It is not a number where none can be predicted, and infinite where no finite interval is likely for any group.
     """
     expected = _Expectation(contract, text, None, options, most_groups)
     place = next((i for i in range(len(expected.bound.names)) if not expected.bound.is_key(i)), None)
     if place is None:
         return "", math.nan
     widths = [row[place].margin for row in expected.rows(users)]
-    return expected.bound.names[place], max((width for width in widths if math.isfinite(width)), default=math.nan)
+    finite = [width for width in widths if math.isfinite(width)]
+    return expected.bound.names[place], max(finite, default=math.inf if math.inf in widths else math.nan)
 
 
 def people_for(
@@ -75,7 +79,7 @@ def people_for(
     expected = _Expectation(contract, text, like, options)
 
     def log_error(people: float) -> float:
-        cells = [cell for row in expected.rows(round(people)) for cell in row if isinstance(cell, Estimate)]
+        cells = [cell for row in expected.rows(round(people), delta=True) for cell in row if isinstance(cell, Estimate)]
         first = [cell.error if relative is None else cell.error / abs(cell.value or math.nan) for cell in cells]
         worst = max((value for value in first if math.isfinite(value)), default=0.0)
         if worst <= 0:
@@ -128,14 +132,14 @@ class _Expectation:
         step = 1 if most_groups is None else -(-len(groups) // most_groups)
         self._formulas = [(group, self.bound.formulas(group)) for group in groups[::step]]
 
-    def rows(self, users: int) -> list[list[Any]]:
-        """Return the rows that this many people would give."""
+    def rows(self, users: int, *, delta: bool = False) -> list[list[Any]]:
+        """Return the rows that this many people would give; with ``delta``, all errors are the delta method's."""
         return [
-            self.bound.row(group, (), [self._estimate(f, users) if f else None for f in formulas])
+            self.bound.row(group, (), [self._estimate(f, users, delta=delta) if f else None for f in formulas])
             for group, formulas in self._formulas
         ]
 
-    def _estimate(self, made: Formula, users: int) -> Estimate:
+    def _estimate(self, made: Formula, users: int, *, delta: bool) -> Estimate:
         functionals = [self._functional(total) for total in made.totals]
         means = [users * self._mean(functional) for functional in functionals]
         result = made.evaluate(made.at(means))
@@ -144,10 +148,30 @@ class _Expectation:
             return Estimate(result.value, 0.0, users, confidence)
         if math.isnan(result.value) or not np.isfinite(result.gradient).all():
             return Estimate(math.nan, math.nan, users, confidence)
-        combined = Functional(functionals[0].sizes, ())
-        for weight, functional in zip(result.gradient, functionals, strict=True):
-            combined = combined + functional.scaled(float(weight))
-        return Estimate(result.value, math.sqrt(max(0.0, users * self._variance(combined))), users, confidence)
+        covariance = self._covariance(functionals, users)
+        error = math.sqrt(covariance(result.gradient[None, :]).item())
+        if delta or not (made.square or (made.denominators and error > 0)):
+            return Estimate(result.value, error, users, confidence)
+        quantile = t_quantile(0.5 + confidence / 2, math.inf)
+        interval = uneven_interval(made, made.at(means), covariance, quantile)
+        return Estimate(result.value, uneven_error(error, interval, quantile), users, confidence, interval=interval)
+
+    def _covariance(self, functionals: list[Functional], users: int) -> Callable[[Vector], Vector]:
+        """Return the expected covariance of combinations of totals, a row each: variances of sums and differences."""
+
+        def variance(weights: Vector) -> float:
+            combined = Functional(functionals[0].sizes, ())
+            for weight, functional in zip(weights, functionals, strict=True):
+                combined = combined + functional.scaled(float(weight))
+            return max(0.0, users * self._variance(combined)) if combined.terms else 0.0
+
+        def covariance(rows: Vector) -> Vector:
+            found = np.diag([variance(row) for row in rows])
+            for i, j in itertools.combinations(range(len(rows)), 2):
+                found[i, j] = found[j, i] = (variance(rows[i] + rows[j]) - found[i, i] - found[j, j]) / 2
+            return found
+
+        return covariance
 
     def _mean(self, functional: Functional) -> float:
         return sum(

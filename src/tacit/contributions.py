@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tacit.decode.functional import Vector
 from tacit.errors import UnknownNameError, UsageError
-from tacit.query import People, equal_to
+from tacit.query import People, equal_to, value_of
 from tacit.sql.bind import Bound, Key
 from tacit.sql.explain import describe
 from tacit.sql.formula import Formula
@@ -132,7 +132,7 @@ def contributions_to(bound: Bound, people: People, group: Mapping[str, Any], pag
         before=(shown.sums(page, first=page.offset)[1] if page.offset else np.zeros(len(totals))).tolist(),
         totals=totals.tolist(),
         values={
-            name: made.evaluate(made.at([float(totals[i]) for i in columns[name]])).value
+            name: value_of(people, made, [float(totals[i]) for i in columns[name]], conditions)
             for name, made in formulas.items()
         },
         parts=[(one.name, count, total.tolist()) for one, (count, total) in zip(rounds, sums, strict=True)],

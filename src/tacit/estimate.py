@@ -15,10 +15,13 @@ from typing import Any, Protocol, Self
 from tacit.beta import beta_below
 from tacit.errors import UsageError
 
-__all__ = ["Estimate", "Origin", "t_quantile"]
+__all__ = ["WEAK", "Estimate", "Origin", "fieller", "t_quantile"]
 
 MANY = 500
 """Degrees of freedom from which three terms of the series give six digits."""
+
+WEAK = 0.05
+"""Squared relative margin of a denominator above which intervals of ratios are Fieller's, which need not be even."""
 
 
 @lru_cache(maxsize=4096)
@@ -52,6 +55,27 @@ def _upper_tail(t: float, freedom: float) -> float:
     return beta_below(freedom / 2, 0.5, freedom / (freedom + t * t)) / 2
 
 
+def fieller(
+    above: float, below: float, variances: tuple[float, float, float], quantile: float
+) -> tuple[float, float] | None:
+    """Return the ratios r for which ``above - r below`` is within its margin of zero; None where these are unbounded.
+
+    ``variances`` are that of the numerator, the covariance, and that of the denominator.
+
+    Examples
+    --------
+    >>> low, high = fieller(10.0, 5.0, (1.0, 0.0, 1.0), 1.0)
+    >>> round(low, 3), round(high, 3)
+    (1.619, 2.547)
+    """
+    first, mixed, second = (quantile**2 * one for one in variances)
+    a, b, c = below**2 - second, above * below - mixed, above**2 - first
+    root = b**2 - a * c
+    if a <= 0 or not root >= 0:
+        return None
+    return (b - math.sqrt(root)) / a, (b + math.sqrt(root)) / a
+
+
 class Origin(Protocol):
     """What an estimate was made of: a linear combination of sums over people."""
 
@@ -71,7 +95,8 @@ class Estimate:
     Attributes
     ----------
     value, error : float
-        The estimate and its standard error.
+        The estimate and its standard error; the error is NaN where none is meaningful, as of a ratio whose denominator
+        may be zero.
     low, high : float
         The interval at ``confidence``; infinite where a ratio's denominator may be zero.
     n : int
@@ -103,13 +128,27 @@ class Estimate:
         self.value, self.n, self.confidence = value, n, confidence
         self._shift = shift
         self._error, self._freedom, self._interval, self.origin = error, freedom, interval, origin
+        self._widen: Callable[[float], float] = lambda error: error
 
     @cached_property
     def _spread(self) -> tuple[float, float]:
         """Standard error and freedom; of a combination they are asked for when they are first looked at."""
         if self._error is not None:
             return self._error, self._freedom
-        return self.origin.error() if self.origin else (0.0, math.inf)
+        error, freedom = self.origin.error() if self.origin else (0.0, math.inf)
+        return self._widen(error), freedom
+
+    @property
+    def _excess(self) -> float:
+        """By how much the error is above the delta method's: where a denominator is weak; NaN where it may be zero."""
+        if self._interval is None or self.origin is None or math.isnan(self.error):
+            return self.error * 0.0
+        return max(0.0, self.error - self.origin.error()[0])
+
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether no finite interval holds the truth at the confidence."""
+        return self._interval is not None and math.isinf(self._interval[1] - self._interval[0])
 
     @property
     def error(self) -> float:
@@ -147,9 +186,14 @@ class Estimate:
         """Return an estimate whose gradient by this one and another is given."""
         if not all(map(math.isfinite, (value, mine, theirs))):
             return Estimate(math.nan, math.nan, self.n, self.confidence)
-        if other is None and self.origin is None:
-            shift = self._moved(mine)
-            return Estimate(value, abs(mine) * self.error, self.n, self.confidence, self.freedom, shift=shift)
+        shift = self._moved(mine, other, theirs)
+        if other is None and (self.origin is None or self._interval is not None):
+            interval = self._mapped(value, mine)
+            origin = self.origin.scaled(mine) if self.origin is not None else None
+            error = abs(mine) * self.error
+            return Estimate(
+                value, error, self.n, self.confidence, self.freedom, interval=interval, origin=origin, shift=shift
+            )
         if self.origin is None or (other is not None and other.origin is None):
             message = "An estimate that was made by hand cannot be combined with others: their covariance is not known."
             raise UsageError(message, code="unknown-covariance")
@@ -157,7 +201,19 @@ class Estimate:
         if other is not None:
             origin = origin.plus(other.origin.scaled(theirs))  # type: ignore[union-attr]
         n = max(self.n, other.n if other else 0)
-        return Estimate(value, None, n, self.confidence, origin=origin, shift=self._moved(mine, other, theirs))
+        made = Estimate(value, None, n, self.confidence, origin=origin, shift=shift)
+        parts = [(abs(mine), self), *([(abs(theirs), other)] if other else [])]
+        if any(weight and part.is_unbounded for weight, part in parts):
+            made._error, made._interval = math.nan, (-math.inf, math.inf)
+        made._widen = lambda error: error + sum(weight * part._excess for weight, part in parts)  # noqa: SLF001
+        return made
+
+    def _mapped(self, value: float, slope: float) -> tuple[float, float] | None:
+        """Return the interval after a linear change with a slope, to a value."""
+        if self._interval is None or not slope:
+            return None
+        low, high = sorted(value + slope * (end - self.value) for end in self._interval)
+        return low, high
 
     def _moved(self, mine: float, other: Estimate | None = None, theirs: float = 0.0) -> Callable[[], float]:
         """Return how far a sum of multiples can move: by all that its parts can, where they do so in one direction."""
@@ -174,8 +230,9 @@ class Estimate:
     def __mul__(self, other: Estimate | float) -> Estimate:
         if isinstance(other, Estimate):
             made = self._combined(self.value * other.value, other.value, other, self.value)
-            first = made._shift
+            first, widen = made._shift, made._widen
             made._shift = lambda: first() + self.max_shift_per_1pct * other.max_shift_per_1pct
+            made._widen = lambda error: math.hypot(widen(error), self.error * other.error)  # where both are near zero
             return made
         return self._combined(self.value * other, other)
 
@@ -188,9 +245,21 @@ class Estimate:
         ratio = self.value / other.value
         made = self._combined(ratio, 1 / other.value, other, -ratio / other.value)
         made._shift = _shrunk(made._shift, other)
-        if not other.margin < abs(other.value):  # the denominator may be zero
-            made._interval = -math.inf, math.inf
+        weakness = (other.margin / other.value) ** 2
+        if not weakness < 1:  # the denominator may be zero
+            made._error, made._interval = math.nan, (-math.inf, math.inf)
+        elif weakness > WEAK and not made.is_unbounded:
+            made._set_fieller(self, other)
         return made
+
+    def _set_fieller(self, above: Estimate, below: Estimate) -> None:
+        """Take Fieller's interval, which a weak denominator needs, and the error that goes with it."""
+        quantile = t_quantile(0.5 + self.confidence / 2, below.freedom)
+        mixed = ((above + below).error ** 2 - above.error**2 - below.error**2) / 2
+        interval = fieller(above.value, below.value, (above.error**2, mixed, below.error**2), quantile)
+        self._interval = interval or (-math.inf, math.inf)
+        self._error = (interval[1] - interval[0]) / 2 / quantile if interval else math.nan
+        self._freedom = below.freedom
 
     def __neg__(self) -> Estimate:
         return self._combined(-self.value, -1.0)
@@ -200,6 +269,13 @@ class Estimate:
             return Estimate(math.nan, math.nan, self.n, self.confidence)
         made = self._combined(other / self.value, -other / self.value**2)
         made._shift = _shrunk(made._shift, self)
+        made._interval = None
+        if not self.margin < abs(self.value) or self.is_unbounded:
+            made._error, made._interval = math.nan, (-math.inf, math.inf)
+        elif (self.margin / self.value) ** 2 > WEAK:
+            low, high = sorted((other / self.low, other / self.high))
+            quantile = t_quantile(0.5 + self.confidence / 2, self.freedom)
+            made._error, made._freedom, made._interval = (high - low) / 2 / quantile, self.freedom, (low, high)
         return made
 
     def __rsub__(self, other: float) -> Estimate:

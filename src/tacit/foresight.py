@@ -51,6 +51,9 @@ def curves(collection: Collection, text: str, *, people: int, confidence: float 
         return half_width(one, text, people=users, confidence=confidence)[1]
 
     column, now = half_width(collection, text, people=people, confidence=confidence)
+    if math.isinf(now):
+        message = f"No finite interval is likely with {people:,} people: a denominator may be zero. Ask wider groups."
+        raise UnanswerableError(message, code="no-finite-interval")
     if not now > 0:
         message = "The answer is known without error, or its error cannot be foretold."
         raise UnanswerableError(message, code="not-predictable")

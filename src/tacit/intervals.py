@@ -8,12 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from tacit.decode.functional import Vector
+from tacit.estimate import WEAK, fieller
 from tacit.sql.formula import Dual, Formula
 
-__all__ = ["fieller", "uneven_interval"]
-
-WEAK = 0.05
-"""Squared relative margin of a denominator above which intervals of ratios are Fieller's, which need not be even."""
+__all__ = ["uneven_error", "uneven_interval"]
 
 
 def uneven_interval(
@@ -32,7 +30,8 @@ def uneven_interval(
         if math.isnan(weakness) or weakness >= 1:
             return -math.inf, math.inf
         if weakness > WEAK and made.numerator:
-            interval = fieller(above.value, below.value, matrix, quantile)
+            variances = float(matrix[0, 0]), float(matrix[0, 1]), float(matrix[1, 1])
+            interval = fieller(above.value, below.value, variances, quantile)
     if made.square:
         square = made.square(given)
         variance = covariance(square.gradient[None, :]).item()
@@ -43,18 +42,13 @@ def uneven_interval(
     return interval
 
 
-def fieller(above: float, below: float, covariance: Vector, quantile: float) -> tuple[float, float] | None:
-    """Return the ratios r for which ``above - r below`` is within its margin of zero.
+def uneven_error(error: float, interval: tuple[float, float] | None, quantile: float) -> float:
+    """Return the standard error beside an interval: not a number where no interval is finite.
 
-    Examples
-    --------
-    >>> low, high = fieller(10.0, 5.0, np.array([[1.0, 0.0], [0.0, 1.0]]), 1.0)
-    >>> round(low, 3), round(high, 3)
-    (1.619, 2.547)
+    The delta method's error says nothing where a denominator may be zero, too little where it is weak, and too much of
+    roots near zero: there it is half of the interval's width over the quantile.
     """
-    first, mixed, second = (quantile**2 * float(covariance[place]) for place in ((0, 0), (0, 1), (1, 1)))
-    a, b, c = below**2 - second, above * below - mixed, above**2 - first
-    root = b**2 - a * c
-    if a <= 0 or not root >= 0:
-        return None
-    return (b - math.sqrt(root)) / a, (b + math.sqrt(root)) / a
+    if interval is None or math.isnan(error):
+        return error
+    half = (interval[1] - interval[0]) / 2 / quantile
+    return half if math.isfinite(half) else math.nan

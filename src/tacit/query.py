@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -11,19 +12,19 @@ from typing import Any
 import numpy as np
 
 from tacit.answer import Answer, Options
-from tacit.decode.functional import Vector
+from tacit.decode.functional import Functional, Vector
 from tacit.decode.population import Population
-from tacit.decode.variance import expected_variance
+from tacit.decode.variance import expected_covariance
 from tacit.engines.base import Engine
 from tacit.errors import UnanswerableError, UsageError
 from tacit.estimate import Estimate, t_quantile
-from tacit.intervals import uneven_interval
+from tacit.intervals import uneven_error, uneven_interval
 from tacit.rows import Pending, Row, finished
 from tacit.sql.bind import Bound
 from tacit.sql.domains import unknown_labels
 from tacit.sql.explain import explain_plan
 from tacit.sql.extremes import contribution_range
-from tacit.sql.formula import Formula
+from tacit.sql.formula import Dual, Formula
 from tacit.sql.mixed import is_number
 from tacit.sql.plan import Plan, Round, needs_codes_only
 from tacit.sql.scope import Found, Scope
@@ -31,7 +32,7 @@ from tacit.sql.totals import Piece, SqlPiece, Total
 from tacit.sums import Asked, Sums, fetch_sums, readings
 from tacit.tallies import Tallies
 
-__all__ = ["People", "equal_to", "run", "unbiased_estimates"]
+__all__ = ["People", "equal_to", "run", "unbiased_estimates", "value_of"]
 
 GROUPS_AT_ONCE = 16
 """Groups per statement: each adds a few columns to the contribution table."""
@@ -42,8 +43,8 @@ TABLE_CELLS = 2**23
 COLUMNS_AT_ONCE = 128
 """Columns whose unbiased estimates are made together: a few hundred contributions of each code."""
 
-FEW_REPORTS = 30
-"""Effective reports below which an answer warns, and the planned error is a floor."""
+FEW_REPORTS, FEW_PEOPLE = 30, 1_000
+"""Effective reports below which an answer warns; below either number the planned error is a floor."""
 
 Terms = tuple[tuple[float, Total], ...]
 
@@ -53,6 +54,7 @@ class People:
 
     def __init__(self, engine: Engine, scope: Scope, rounds: Sequence[Round]) -> None:
         self.engine, self.scope, self.rounds = engine, scope, rounds
+        self._known: dict[Hashable, Vector] = {}
 
     def squares(self, totals: Sequence[Total]) -> bool:
         """Tell whether the squares of a person's totals have estimates: not with several rows, nor with rounded values.
@@ -87,22 +89,28 @@ class People:
         gradient = np.array([[weight for weight, _ in terms]])
         variance = sums[()].covariance(gradient, place, superpopulation=superpopulation).item()
         freedom = max(1.0, sums[()].effective(place) - 1)
-        if freedom < FEW_REPORTS - 1 and not math.isnan(variance):
+        few = freedom < FEW_REPORTS - 1 or sums[()].count < FEW_PEOPLE
+        if few and not math.isnan(variance):
             variance = max(variance, self.planned_variance(terms, sums[()].count))
         return math.sqrt(variance) if variance >= 0 else math.nan, freedom
 
     def planned_variance(self, terms: Terms, people: int) -> float:
-        """Return the variance that a combination would have among uniform records; 0 where it cannot be foretold."""
-        total = Total(())
-        for weight, one in terms:
-            total = total + one.scaled(weight)
-        if len(self.scope.sources) > 1 or total.functional is None:
-            return 0.0
-        decoder = self.rounds[-1].stored[0].decoder
-        try:
-            return people * expected_variance(decoder, total.functional, Population.of(decoder.service))
-        except UnanswerableError:
-            return 0.0
+        """Return the variance that a combination would have among uniform records; 0 where it cannot be predicted."""
+        weights = np.array([weight for weight, _ in terms])
+        return max(0.0, people * float(weights @ self._planned([total for _, total in terms]) @ weights))
+
+    def _planned(self, totals: Sequence[Total]) -> Vector:
+        """Return the planned covariance of one person's contributions; groups ask for the same ones again."""
+        key = tuple(total.key for total in totals)
+        if key not in self._known:
+            functionals = [total.functional or Functional(self.scope.sizes, ()) for total in totals]
+            found = np.zeros((len(totals), len(totals)))
+            if len(self.scope.sources) == 1 and all(total.functional or not total.pieces for total in totals):
+                decoder = self.rounds[-1].stored[0].decoder
+                with suppress(UnanswerableError):
+                    found = expected_covariance(decoder, functionals, Population.of(decoder.service))
+            self._known[key] = found
+        return self._known[key]
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,10 +201,10 @@ def _weak(rows: list[list[Any]]) -> list[str]:
     notes = []
     if any(estimate.freedom < FEW_REPORTS - 1 and estimate.error != 0 for estimate in estimates):
         notes.append("fewer than 30 reports really count in some estimates; their intervals are wide")
-    if any(math.isnan(estimate.value) or math.isnan(estimate.error) for estimate in estimates):
+    if any(math.isnan(estimate.value) or math.isnan(estimate.margin) for estimate in estimates):
         notes.append("some estimates or their errors are not defined: too few reports, or a negative variance")
     if any(math.isinf(estimate.margin) for estimate in estimates):
-        notes.append("some ratios have no finite interval: their denominators may be zero")
+        notes.append("some ratios have no finite interval, and no error: their denominators may be zero")
     return notes
 
 
@@ -305,7 +313,7 @@ class _Question:
         shift: Callable[[], float],
     ) -> Estimate:
         """Return the estimate of a column, with an interval at a level."""
-        given = made.at([float(sums.totals[index]) for index in place])
+        given = _given(made, sums, place)
         result = made.evaluate(given)
         options = self.options
         if not place:
@@ -315,12 +323,16 @@ class _Question:
         freedom = max(1.0, sums.effective(place) - 1)
         origin = _origin(self.people, made, gradient, guards, superpopulation=options.superpopulation)
         self._note_tiers(sums, gradient, place)
-        if freedom < FEW_REPORTS - 1 and not guards and np.isfinite(gradient).all() and not math.isnan(variance):
-            [(people, terms)] = origin.parts
-            variance = max(variance, people.planned_variance(terms, sums.count))
+        few = freedom < FEW_REPORTS - 1 or sums.count < FEW_PEOPLE
+        if few and np.isfinite(gradient).all() and not math.isnan(variance):
+            terms = tuple(zip(gradient.tolist(), made.totals, strict=True))
+            variance = max(variance, self.people.planned_variance(terms, sums.count))
         error = math.sqrt(variance) if variance >= 0 else math.nan
-        uneven = made.square or (made.denominators and error > 0)
-        interval = self._interval(made, place, sums, freedom, level) if uneven else None
+        interval = None
+        if made.square or (made.denominators and error > 0):
+            quantile = t_quantile(0.5 + level / 2, freedom)
+            interval = uneven_interval(made, given, self._covariance(sums, place), quantile)
+            error = uneven_error(error, interval, quantile) if not math.isnan(result.value) else math.nan
         return Estimate(result.value, error, sums.count, level, freedom, interval=interval, origin=origin, shift=shift)
 
     def _note_tiers(self, sums: Sums, gradient: Vector, place: list[int]) -> None:
@@ -336,16 +348,25 @@ class _Question:
         for label, part in zip(sums.labels, parts, strict=True):
             self.tiers[label] = self.tiers.get(label, 0.0) + (part / total if total else 0.0)
 
-    def _interval(
-        self, made: Formula, place: list[int], sums: Sums, freedom: float, level: float
-    ) -> tuple[float, float] | None:
-        """Return an interval where the delta method will not do: of a root, Fieller's, or none that is finite."""
-        given = made.at([float(sums.totals[index]) for index in place])
+    def _covariance(self, sums: Sums, place: list[int]) -> Callable[[Vector], Vector]:
+        superpopulation = self.options.superpopulation
+        return lambda rows: sums.covariance(rows, place, superpopulation=superpopulation)
 
-        def covariance(rows: Vector) -> Vector:
-            return sums.covariance(rows, place, superpopulation=self.options.superpopulation)
 
-        return uneven_interval(made, given, covariance, t_quantile(0.5 + level / 2, freedom))
+def _given(made: Formula, sums: Sums, place: list[int]) -> list[Dual]:
+    """Return the totals of a formula, with their noise where the value depends on it."""
+    totals = [float(sums.totals[index]) for index in place]
+    return made.at(totals, sums.noise(place) if made.corrects and sums.count > 1 else None)
+
+
+def value_of(people: People, made: Formula, totals: list[float], conditions: Sequence[SqlPiece]) -> float:
+    """Return the value of a column, given its totals over the people that satisfy public conditions."""
+    if not made.corrects:
+        return made.evaluate(made.at(totals)).value
+    asked = Asked(people.squares(made.totals))
+    place = asked.places(made.totals)
+    sums, _ = fetch_sums(people.engine, people.scope, people.rounds, asked, (), conditions)
+    return made.evaluate(_given(made, sums[()], place)).value
 
 
 @dataclass(frozen=True, eq=False)

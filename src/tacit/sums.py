@@ -122,6 +122,18 @@ class Sums:
             return np.where(np.diag(noisy) & (spread <= 0), 0.0, spread)
         return np.where(np.diag(noisy) & (spread <= 0), math.nan, spread)
 
+    def noise(self, place: list[int]) -> Vector:
+        """Return the covariance of the noise of totals, without bias where the products have estimates."""
+        found = np.zeros((len(place), len(place)))
+        for (a, i), (b, j) in itertools.product(enumerate(place), repeat=2):
+            pair = (min(i, j), max(i, j))
+            if self.asked.squares:
+                found[a, b] = self.products[pair] - self.totals[self.asked.pairs[pair]]
+            else:
+                found[a, b] = self.products[pair] - self.totals[i] * self.totals[j] / max(1, self.count)
+        noisy = np.array([self.noisy[index] for index in place], dtype=bool)
+        return np.where(noisy[:, None] & noisy, found, 0.0)  # what reads no code is known
+
     def effective(self, place: list[int]) -> float:
         """Return how many reports the totals really rest on."""
         return min((self.products[i, i] ** 2 / self.fourths[i] for i in place if self.fourths[i]), default=math.inf)

@@ -18,12 +18,13 @@ from support.chances import assert_mean
 from support.decoding import random_functional
 from support.tape import Tape
 from tacit import central
+from tacit.central.adaptive import even_parts
 from tacit.central.blue import Views
 from tacit.central.boxes import Boxes
 from tacit.central.noise import Laplace
 from tacit.central.records import Records
 from tacit.decode.functional import Functional
-from tacit.errors import ContractError, RecordError, TacitError, UsageError
+from tacit.errors import ContractError, LayoutError, RecordError, TacitError, UsageError
 
 SERVICE = tc.Service("adult", key="uid", attributes=SCHEMA["adult"].sensitive)
 TABLE = adult_table().select(["uid", "age", "work", "edu", "hours"])
@@ -288,3 +289,50 @@ def test_synthetic_rows_follow_the_release(method: str) -> None:
     for bad in (0, -3, True, 2.5):
         with pytest.raises(UsageError):
             made.synthesize(bad)  # type: ignore[arg-type]
+
+
+def wide(columns: int, size: int) -> tuple[tc.Service, dict[str, np.ndarray]]:
+    """Return a service of many columns and a table of 200 people."""
+    names = [f"c{i}" for i in range(columns)]
+    service = tc.Service("s", key="uid", attributes=[tc.Categorical(name, values=list(range(size))) for name in names])
+    return service, {"uid": np.arange(200)} | {name: np.arange(200) % size for name in names}
+
+
+@pytest.mark.parametrize(("columns", "size"), [(23, 2), (15, 9), (2, 4_000), (62, 2)])
+def test_auto_refuses_more_than_four_million_cells_and_names_what_works(columns: int, size: int) -> None:
+    service, table = wide(columns, size)
+    ledger = central.Ledger(None, 1)
+    with pytest.raises(LayoutError) as refused:
+        central.release(table, service, 1, ledger=ledger)
+    assert refused.value.code == "domain-too-large"
+    assert ledger.spent == 0
+    text = str(refused.value)
+    assert f"{size**columns:,} cells" in text
+    assert "coarsen" in text
+    with pytest.raises(LayoutError) as advised:
+        central.advise(service, 1, 200)
+    assert advised.value.code == "domain-too-large"
+    names = text.split("with these columns: ")[1].rstrip(".…").split("; ")[0].split(", ")
+    part = tc.Service("s", key="uid", attributes=[own for own in service.attributes if own.name in names])
+    made = central.release({name: table[name] for name in ("uid", *names)}, part, "0.5")
+    assert made.sql("SELECT COUNT(*) AS n FROM s")["n"].error > 0
+
+
+def test_four_million_cells_are_released() -> None:
+    service, table = wide(2, 2_048)
+    assert central.release(table, service, 1).method == "auto"
+
+
+@pytest.mark.parametrize("columns", [19, 20, 21, 40])
+def test_adaptive_cuts_no_more_boxes_than_fit(columns: int) -> None:
+    """With many columns, cutting each in two would make 2**40 boxes: refused before anything is charged."""
+    service, table = wide(columns, 2)
+    ledger = central.Ledger(None, 1)
+    if columns > 20:
+        with pytest.raises(LayoutError) as refused:
+            central.release(table, service, 1, method="adaptive", ledger=ledger)
+        assert refused.value.code == "domain-too-large"
+        assert ledger.spent == 0
+    for wanted in (100.0, 2.0**20):
+        parts = even_parts(np.array([[3] * columns]), np.array([wanted]))
+        assert np.prod(parts.astype(np.float64)) <= 2**20

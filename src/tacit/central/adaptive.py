@@ -12,6 +12,7 @@ Reference   The numbers 160 and 5 are those of the adaptive grid of Qardaji, Yan
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -23,6 +24,7 @@ from tacit.central.charges import Charge
 from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
 from tacit.central.sparse import unravelled
+from tacit.errors import LayoutError
 from tacit.schema import Service
 
 __all__ = ["TOTAL_SHARE", "Adaptive", "even_parts", "noisy_total"]
@@ -50,22 +52,32 @@ def even_parts(sizes: Ints, wanted: np.typing.NDArray[np.float64]) -> Ints:
     """Return into how many parts each attribute is cut, so that there are about as many boxes as wanted.
 
     Rows of ``sizes`` are boxes to be cut. All attributes get the same number of parts, m, except that none gets more
-    than it has values: m is the largest with ``prod_i min(size_i, m)`` at most what is wanted, rounded up.
+    than it has values: m is the largest with ``prod_i min(size_i, m)`` at most what is wanted, rounded up; rounded down
+    where rounding up would make more than `MOST` boxes, which takes many attributes.
     """
     low, high = np.ones(len(sizes)), np.maximum(1.0, sizes.max(axis=1).astype(np.float64))
     for _ in range(40):
         middle = (low + high) / 2
         fits = np.prod(np.minimum(sizes, middle[:, None]), axis=1) <= wanted
         low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    return np.minimum(sizes, np.ceil(low - 1e-9).astype(np.int64)[:, None])
+    up, down = (np.minimum(sizes, whole[:, None]) for whole in (np.ceil(low - 1e-9), np.floor(low + 1e-9)))
+    many = np.prod(up.astype(np.float64), axis=1) > MOST
+    return np.asarray(np.where(many[:, None], down, up).astype(np.int64))
 
 
 @dataclass(frozen=True)
 class Adaptive:
     """The method."""
 
-    def charges(self, service: Service, epsilon: Fraction) -> list[Charge]:  # noqa: ARG002
-        """Return what it spends."""
+    def charges(self, service: Service, epsilon: Fraction) -> list[Charge]:
+        """Return what it spends; refuse services whose attributes cannot all be cut in two."""
+        columns = sum(attribute.size > 1 for attribute in service.sensitive)
+        if 2**columns > MOST:
+            message = (
+                f"{service.name}: {columns} columns; adaptive cuts each of them, and takes at most "
+                f"{int(math.log2(MOST))}. Leave some out, or make several releases of a part of epsilon each."
+            )
+            raise LayoutError(message, code="domain-too-large")
         rest = (1 - TOTAL_SHARE) * epsilon / 2
         return [
             Charge(epsilon * TOTAL_SHARE, "release: number of people"),

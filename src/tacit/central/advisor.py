@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.central.auto import prefers_blue
+from tacit.central.auto import check_cells, prefers_blue
 from tacit.central.blue import MAX_CELLS, view_cells
 from tacit.central.cells import DENSE
 from tacit.central.methods import METHODS, method_of
@@ -97,6 +97,7 @@ def advise(service: Service | Schema, epsilon: BudgetLike, rows: int, *, like: A
         trials = tuple(try_methods(like, declared, budget))
         best = min(trials, key=lambda trial: trial.error)
         return Advice(best.method, "it had the least error on the table that was given", expected, trials)
+    check_cells(declared)
     per_cell = rows * float(budget) / cells
     if prefers_blue(declared, float(budget), rows):
         return Advice("blue", f"{per_cell:,.3g} people times epsilon per cell tell every cell apart", expected)

@@ -13,7 +13,7 @@ from tacit.central.origin import Origin
 from tacit.decode.functional import Functional, Vector
 from tacit.errors import UnknownNameError, UnsupportedSqlError
 from tacit.estimate import Estimate, t_quantile
-from tacit.intervals import uneven_interval
+from tacit.intervals import uneven_error, uneven_interval
 from tacit.rows import Row, finished
 from tacit.schema import Schema, Service
 from tacit.sql.bind import Bound, bind
@@ -75,7 +75,9 @@ class _Pending:
     def at(self, level: float) -> Estimate:
         """Return the estimate; nobody is told how many rows it is made of, so n is 0."""
         asked = [_functional(total, self.body.sizes, self.text) for total in self.made.totals]
-        given = self.made.at([self.body.value(one) for one in asked])
+        values = [self.body.value(one) for one in asked]
+        matrix = np.array([[self.body.covariance(one, other) for other in asked] for one in asked])
+        given = self.made.at(values, matrix if self.made.corrects else None)
         result = self.made.evaluate(given)
         if not asked:
             return Estimate(result.value, 0.0, 0, level)
@@ -88,12 +90,13 @@ class _Pending:
         error, freedom = origin.error()
         interval = None
         if self.made.square or (self.made.denominators and error > 0):
-            matrix = np.array([[self.body.covariance(one, other) for other in asked] for one in asked])
 
             def covariance(rows: Vector) -> Vector:
                 return np.asarray(rows @ matrix @ rows.T)
 
-            interval = uneven_interval(self.made, given, covariance, t_quantile(0.5 + level / 2, freedom))
+            quantile = t_quantile(0.5 + level / 2, freedom)
+            interval = uneven_interval(self.made, given, covariance, quantile)
+            error = uneven_error(error, interval, quantile)
         return Estimate(result.value, error, 0, level, freedom, interval=interval, origin=origin)
 
 

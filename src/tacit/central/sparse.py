@@ -98,21 +98,29 @@ def gap_scale(scale: float, threshold: int) -> float:
 
 
 def _geometric(count: int, scale: float, source: Source) -> Ints:
-    """Return geometric numbers: both halves of the discrete Laplace distribution are geometric."""
+    """Return geometric numbers: both halves of the discrete Laplace distribution are geometric.
+
+    The library's draws end at the ends of 64 bits; ``~z`` is ``-z - 1`` there, too.
+    """
     drawn = source.draws(count, scale)
-    return np.where(drawn >= 0, drawn, -drawn - 1)
+    return np.where(drawn >= 0, drawn, ~drawn)
 
 
 def _appearing(empty: int, scale: float, source: Source) -> Ints:
-    """Return which of the empty cells appear, by their rank among all empty ones."""
-    ranks, last = [np.zeros(0, dtype=np.int64)], -1
+    """Return which of the empty cells appear, by their rank among all empty ones.
+
+    Ranks are added up as Python's integers, because a few gaps of 2**60 and more do not fit 64 bits together; there are
+    about `FALSE_CELLS` of them.
+    """
+    ranks: list[int] = []
+    last = -1
     while True:
         wanted = int((empty - last) / scale * 1.1) + 16
-        found = last + np.cumsum(_geometric(wanted, scale, source) + 1)
-        ranks.append(found[found < empty])
-        if len(found) != len(ranks[-1]):
-            return np.concatenate(ranks)
-        last = int(found[-1])
+        for gap in _geometric(wanted, scale, source).tolist():
+            last += gap + 1
+            if last >= empty:
+                return np.array(ranks, dtype=np.int64)
+            ranks.append(last)
 
 
 def unravelled(cells: Ints, sizes: tuple[int, ...]) -> Ints:

@@ -13,6 +13,7 @@ square of what is estimated leaves the variance.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from tacit.decode.reading import Factor, Product, Reading
 from tacit.errors import UnanswerableError
 from tacit.schema import Ordinal
 
-__all__ = ["Moments", "expected_variance", "moments", "rounding_variance"]
+__all__ = ["Moments", "expected_covariance", "expected_variance", "moments", "rounding_variance"]
 
 
 class Moments(NamedTuple):
@@ -41,6 +42,19 @@ def expected_variance(decoder: Decoder, functional: Functional, population: Popu
     """Return the mean variance of one person's contribution around the person's true value."""
     found = moments(decoder, functional, population)
     return max(0.0, found.estimate - found.truth)
+
+
+def expected_covariance(decoder: Decoder, functionals: Sequence[Functional], population: Population) -> Vector:
+    """Return the mean covariance of one person's contributions to several functionals: decoding is linear."""
+
+    def variance(functional: Functional) -> float:
+        return expected_variance(decoder, functional, population) if functional.terms else 0.0
+
+    found = np.diag([variance(functional) for functional in functionals])
+    for i, j in itertools.combinations(range(len(functionals)), 2):
+        both = variance(functionals[i] + functionals[j])
+        found[i, j] = found[j, i] = (both - found[i, i] - found[j, j]) / 2
+    return found
 
 
 def moments(decoder: Decoder, functional: Functional, population: Population) -> Moments:

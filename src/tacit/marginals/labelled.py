@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import html
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tacit.answer import Answer
-from tacit.estimate import Estimate
+from tacit.estimate import Estimate, t_quantile
 from tacit.marginals.basis import Array
 from tacit.marginals.model import Table
 from tacit.schema import Categorical, Ordinal
 from tacit.sql.vectors import shown_value
+from tacit.truncated import Truncated, open_interval
 
 __all__ = ["Marginal", "heat_map", "labelled"]
 
@@ -44,12 +46,23 @@ def labelled(attributes: Sequence[Ordinal | Categorical], table: Table, people: 
     """Return the table of counts with values as people know them."""
     labels = [[shown_value(own, i) for i in range(own.size)] for own in attributes]
     counts, errors = people * table.frequencies, people * table.errors
+    unbiased = counts if table.unbiased is None else people * table.unbiased
+    cells = zip(counts.ravel().tolist(), errors.ravel().tolist(), unbiased.ravel().tolist(), strict=True)
+    processed = table.unbiased is not None
     rows = [
-        (*values, Estimate(float(count), float(error), people, confidence))
-        for values, count, error in zip(itertools.product(*labels), counts.ravel(), errors.ravel(), strict=True)
+        (*values, _estimate(*cell, people, confidence) if processed else Estimate(*cell[:2], people, confidence))
+        for values, cell in zip(itertools.product(*labels), cells, strict=True)
     ]
     names = [own.name for own in attributes]
     return Marginal(names, labels, counts, Answer([*names, "count"], rows, notes=table.notes))
+
+
+def _estimate(count: float, error: float, unbiased: float, people: int, confidence: float) -> Estimate:
+    """Return a post-processed count with what the unbiased one leaves open about a number from 0 to the people."""
+    bounds, quantile = (0.0, float(people)), t_quantile(0.5 + confidence / 2, math.inf)
+    low, high = open_interval(unbiased, error, bounds, confidence, quantile)
+    around = Truncated.of(unbiased, error, *bounds).error_around(count)
+    return Estimate(count, around, people, confidence, interval=(min(low, count), max(high, count)))
 
 
 def heat_map(names: Sequence[str], labels: Sequence[Sequence[Any]], counts: Array) -> str:

@@ -48,6 +48,8 @@ class Table:
     frequencies: Array
     errors: Array
     notes: tuple[str, ...]
+    unbiased: Array | None = None
+    """The unbiased table that a post-processed one starts from, whose errors these are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +100,10 @@ class Model:
         order = [asked.index(i) for i in attributes]
         leading = frequencies.ndim - len(asked)
         axes = [*range(leading), *(leading + k for k in order)]
-        return Table(tuple(attributes), frequencies.transpose(axes), errors.transpose(order), notes)
+        unbiased = None
+        if self.method in ("shrink", "calm") and told and not leading and self.linear.shows(told):
+            unbiased = self.linear.table(told).reshape(sizes).transpose(order)
+        return Table(tuple(attributes), frequencies.transpose(axes), errors.transpose(order), notes, unbiased)
 
     def _table(self, asked: tuple[int, ...], sizes: list[int]) -> tuple[Array, Array, tuple[str, ...]]:
         if not asked:
@@ -111,7 +116,7 @@ class Model:
                 return self._positive(self.means, asked), errors, (COARSE,)
             if self.method == "linear":
                 return self.linear.table(asked), errors, ("unbiased; the views that hold these attributes agree",)
-            note = "consistent and not negative, so not unbiased; errors are those of the unbiased table it starts from"
+            note = "consistent and not negative, so not unbiased; errors are what the unbiased table leaves open"
             return self._positive(self.means, asked), errors, (note,)
         if self.method == "linear":
             message = "No view holds these attributes together, so their table has no unbiased estimate. Use 'shrink'."
@@ -136,7 +141,10 @@ class Model:
         drawn = replace(self.linear, values=again)
         means = shrunk(drawn) if self.method == "shrink" else drawn
         errors = self._fit(drawn, means, asked)[0].std(axis=0, ddof=1)
-        note = "errors are those of noise; that what was not reported together is related in no further way is assumed"
+        note = (
+            "errors cover the noise only; attributes that no view reports together are assumed independent given the "
+            "rest, which no error covers"
+        )
         return fitted, errors, (*notes, note)
 
     def _fit(self, linear: Coefficients, means: Coefficients, asked: tuple[int, ...]) -> tuple[Array, tuple[str, ...]]:

@@ -50,6 +50,18 @@ class Dual:
 
 
 @dataclass(frozen=True)
+class Noisy(Dual):
+    """A total, beside the covariance of the noise of all totals, from which the bias of squares follows."""
+
+    noise: Vector
+
+    def noise_of(self, number: Dual) -> float:
+        """Return the noise variance of a number that was made of the totals; 0 where it is not known."""
+        variance = float(number.gradient @ self.noise @ number.gradient)
+        return variance if math.isfinite(variance) else 0.0
+
+
+@dataclass(frozen=True)
 class Reach(Dual):
     """A number, and between which others it may be moved; what it is combined with may be moved at the same time."""
 
@@ -113,7 +125,7 @@ class Formula:
     """An output column: the totals it needs, and how they combine.
 
     ``numerator`` is set for a plain ratio, ``square`` for a plain square root; ``denominators`` are all that anything
-    is divided by.
+    is divided by. ``corrects`` says that the value depends on the noise of the totals, whose square is biased.
     """
 
     totals: tuple[Total, ...]
@@ -121,6 +133,7 @@ class Formula:
     numerator: Evaluate | None = None
     denominators: tuple[Evaluate, ...] = ()
     square: Evaluate | None = None
+    corrects: bool = False
 
     @property
     def is_linear(self) -> bool:
@@ -132,9 +145,11 @@ class Formula:
         ]
         return bool((gradients[0] == gradients[1]).all())
 
-    def at(self, means: list[float]) -> list[Dual]:
-        """Return the totals as numbers with unit gradients."""
+    def at(self, means: list[float], noise: Vector | None = None) -> list[Dual]:
+        """Return the totals as numbers with unit gradients; ``noise`` is the covariance of their noise."""
         units = np.eye(len(means)) if means else np.zeros((0, 1))
+        if noise is not None:
+            return [Noisy(mean, unit, noise) for mean, unit in zip(means, units, strict=True)]
         return [Dual(mean, unit) for mean, unit in zip(means, units, strict=True)]
 
     def shift(self, means: list[float], moved: list[float]) -> float:
@@ -171,7 +186,10 @@ def combine(left: Formula, right: Formula, operation: Callable[[Dual, Dual], Dua
     inherited = tuple(shifted(one, slice(0, cut)) for one in left.denominators)
     inherited += tuple(shifted(one, slice(cut, None)) for one in right.denominators)
     return Formula(
-        left.totals + right.totals, lambda given: operation(first(given), second(given)), denominators=inherited
+        left.totals + right.totals,
+        lambda given: operation(first(given), second(given)),
+        denominators=inherited,
+        corrects=left.corrects or right.corrects,
     )
 
 
@@ -186,21 +204,32 @@ def ratio(left: Formula, right: Formula) -> Formula:
         made.evaluate,
         numerator if plain else None,
         (*made.denominators, denominator) if right.totals else made.denominators,
+        corrects=made.corrects,
     )
 
 
 def variance(squares: Total, values: Total, count: Total, *, sample: bool, root: bool) -> Formula:
-    """Return the formula of VAR or STDDEV, of a sample (as DuckDB does by default) or of the population."""
+    """Return the formula of VAR or STDDEV, of a sample (as DuckDB does by default) or of the population.
+
+    The square of a noisy mean is too large by the noise variance of the mean, on average, so the variance would be too
+    small by as much: it is added.
+    """
 
     def evaluate(given: list[Dual]) -> Dual:
         square, value, number = given
         one = Dual(1.0, np.zeros(len(number.gradient)))
-        spread = (square - value * value / number) / (number - one if sample else number)
+        mean, divisor = value / number, number - one if sample else number
+        spread = (square - value * mean) / divisor
         if abs(spread.value) <= ROUNDING * abs((square / number).value):
             spread = Dual(0.0, spread.gradient)
+        if isinstance(number, Noisy) and divisor.value:
+            lost = number.noise_of(mean) * number.value / divisor.value
+            spread = spread + Dual(lost, np.zeros(len(number.gradient)))
         return spread
 
     totals, denominators = (squares, values, count), (lambda given: given[2],)
     if not root:
-        return Formula(totals, evaluate, denominators=denominators)
-    return Formula(totals, lambda given: evaluate(given).root(), denominators=denominators, square=evaluate)
+        return Formula(totals, evaluate, denominators=denominators, corrects=True)
+    return Formula(
+        totals, lambda given: evaluate(given).root(), denominators=denominators, square=evaluate, corrects=True
+    )
