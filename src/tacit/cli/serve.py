@@ -8,6 +8,7 @@ import ipaddress
 import signal
 import socket
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import uvicorn
@@ -20,6 +21,7 @@ from tacit.server.collector import Collector
 from tacit.server.connections import Connection
 from tacit.server.journal import Requests, journal
 from tacit.server.keys import Keys
+from tacit.server.ledger import declared_total
 from tacit.server.settings import EVERYBODY, Settings
 
 __all__ = ["configure", "is_loopback", "run", "serve_app"]
@@ -60,6 +62,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         f"any id; {EVERYBODY} for all; may be repeated; the log is told",
     )
     parser.add_argument(
+        "--person-epsilon",
+        metavar="EPSILON",
+        help="what a person may give away over all collections: reports that would exceed it are refused "
+        "(default: what the contracts declare)",
+    )
+    parser.add_argument(
         "--deletions-per-minute",
         type=float,
         default=chosen.deletions_per_minute,
@@ -90,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
     _check_exposure(options)
     folder = Path(options.folder)
     read = [Collection.from_file(path) for path in options.collections]  # before anything is made
-    collector = Collector(folder, options.store)
+    collector = Collector(folder, options.store, person_epsilon=_total(options.person_epsilon))
     keys = Keys(folder / "keys.json")
     settings = Settings(
         tokens=frozenset(options.require_token),
@@ -114,6 +122,9 @@ def run(options: argparse.Namespace) -> int:
     print(f"listening on {scheme}://{host}:{port}", flush=True)
     for name in collector.collections:
         print(f"collecting {name}", flush=True)
+    declared = float(declared_total(collector.collections.values()))
+    limit = f"; beyond {options.person_epsilon} reports are refused" if options.person_epsilon else ""
+    print(f"a person who reports to everything gives away at most epsilon {declared:g}{limit}", flush=True)
     app = make_app(collector, keys, settings=settings)
     app.add_middleware(Requests)
     try:
@@ -157,6 +168,20 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _total(text: str | None) -> Fraction | None:
+    """Return a total of epsilon, exactly as it was written."""
+    if text is None:
+        return None
+    try:
+        total = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        total = Fraction(0)
+    if total <= 0:
+        message = "--person-epsilon is a number above 0, such as 4 or 2.5."
+        raise UsageError(message, code="bad-option")
+    return total
 
 
 def _check_exposure(options: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,11 @@ from tacit.contributions import Contributions
 from tacit.database import Database, connect
 from tacit.engines.base import ROWS_BEFORE
 from tacit.errors import OverloadedError, UnknownNameError
-from tacit.plain import schema_hash
 from tacit.privacy import decimal_text
 from tacit.schema import Public
 from tacit.server.inbox import Inbox, Status
 from tacit.server.judge import Judge, Person, Refused, Report, stored_key
+from tacit.server.ledger import cost_of, round_of
 from tacit.server.log import Log, hash_of
 from tacit.server.room import has_room
 from tacit.server.shelf import Pending
@@ -52,11 +53,13 @@ class Collector:
         Where everything is kept: ``inbox.db``, ``reports.tacit`` and ``log.db``.
     store : str
         The address of a PostgreSQL database that keeps the reports instead of the first two.
+    person_epsilon : Fraction, optional
+        What a person may give away over all collections: reports that would exceed it are refused.
     """
 
-    def __init__(self, folder: Path, store: str = "") -> None:
+    def __init__(self, folder: Path, store: str = "", *, person_epsilon: Fraction | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # keys of people are in it
-        self.folder, self._elsewhere = folder, bool(store)
+        self.folder, self._elsewhere, self.person_epsilon = folder, bool(store), person_epsilon
         self.inbox = Inbox(folder / "inbox.db", store)
         self.log = Log(folder / "log.db")
         self.database: Database = connect(store or folder / "reports.tacit")
@@ -82,7 +85,10 @@ class Collector:
     def _open(self, collection: Collection) -> None:
         contract = collection.contract
         sends = {service.name: service.sends for service in collection.schema.services}
-        self.inbox.add_collection(collection.id, sends, f"{contract.round} {schema_hash(collection.schema)}")
+        self.inbox.add_collection(collection.id, sends, round_of(collection))
+        if self.person_epsilon is not None:
+            costs = {(collection.id, one.service.name): cost_of(one) for one in contract.services}
+            self.inbox.limit(self.person_epsilon, costs)
         self._judges[collection.id] = Judge(contract)
 
     @property

@@ -9,22 +9,24 @@ from __future__ import annotations
 import hashlib
 import queue
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tacit.errors import InternalError, OverloadedError
 from tacit.server.judge import Person, Report
+from tacit.server.ledger import Ledger
 from tacit.server.shelf import DIGEST_BYTES, Identity, Pending, Row, Shelf
 from tacit.server.shelf_sqlite import SqliteShelf
 from tacit.server.tombstones import Tombstones
 
 __all__ = ["Inbox", "Status"]
 
-Status = Literal["stored", "again", "report-differs", "forgotten", "wrong-tier"]
+Status = Literal["stored", "again", "report-differs", "forgotten", "wrong-tier", "over-total"]
 
 GROUP = 200
 """Requests that one commit may serve."""
@@ -83,8 +85,15 @@ class Inbox:
         self._places = self._read_places()
         self._known, self._pending = self._shelf.counts()
         self._waiting, self._counting = 0, threading.Lock()
+        self._total: Fraction | None = None
+        self._costs: dict[int, Fraction] = {}
         self._thread = threading.Thread(target=self._serve, name="inbox", daemon=True)
         self._thread.start()
+
+    def limit(self, total: Fraction, costs: Mapping[tuple[str, str], Fraction]) -> None:
+        """Let nobody give away more than a total, by what the services of collections cost."""
+        self._total = total
+        self._costs |= {self._places[place][0]: cost for place, cost in costs.items()}
 
     def add_collection(self, collection: str, services: Mapping[str, int], round_: str) -> None:
         """Make places for services, given with the reports of each person; one has one collection of a round."""
@@ -183,6 +192,8 @@ class Inbox:
         judged.known = self._shelf.known([one.identity for one in every])
         judged.reported = self._shelf.reported({(tier, one.report.person) for one in every for tier in one.tiers})
 
+        ledger = self._ledger({one.report.person for one in every})
+
         def status(one: _Asked) -> Status:
             identity, digest, person = one.identity, _digest(one.report.content), one.report.person
             if forgotten and not forgotten.isdisjoint(_scopes(one)):
@@ -191,12 +202,34 @@ class Inbox:
                 return "again" if judged.known[identity] == digest else "report-differs"
             if one.tiers and any((tier, person) in judged.reported for tier in one.tiers):
                 return "wrong-tier"
+            if ledger is not None and not ledger.takes(person, identity.place):
+                return "over-total"
             judged.known[identity] = digest
             judged.reported.add((identity.place, person))
             judged.rows.append(Row(identity, digest, one.report.content))
             return "stored"
 
         return [[status(one) for one in some] for some in asked]
+
+    def _ledger(self, people: Collection[Person]) -> Ledger | None:
+        """Return what people are charged for, by their reports and tombstones, if there is a total to keep to."""
+        if self._total is None:
+            return None
+        charged: dict[Person, set[int]] = {person: set() for person in people}
+        for place, person in self._shelf.reported((place, one) for one in people for place in self._costs):
+            charged[person].add(place)
+        if self._shelf.any_forgotten:
+            traces = [
+                (self.tombstone(collection, person, scope), collection, person, place)
+                for (collection, service), (place, _) in self._places.items()
+                for person in people
+                for scope in ("", service)
+            ]
+            found = self._shelf.forgotten({trace: collection for trace, collection, *_ in traces})
+            for trace, _, person, place in traces:
+                if trace in found:
+                    charged[person].add(place)
+        return Ledger(self._total, self._costs, charged)
 
     def _asked(self, collection: str, report: Report) -> _Asked:
         place, tiers = self._places[collection, report.service]
