@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tacit.decode.functional import Vector
 from tacit.engines.base import Engine
+from tacit.errors import UnanswerableError
 from tacit.sql.mixed import Reading
 from tacit.sql.plan import Plan, Round
 from tacit.sql.scope import LABELS, Found, Scope
@@ -136,7 +137,11 @@ class Sums:
 
     def effective(self, place: list[int]) -> float:
         """Return how many reports the totals really rest on."""
-        return min((self.products[i, i] ** 2 / self.fourths[i] for i in place if self.fourths[i]), default=math.inf)
+        try:
+            return min((self.products[i, i] ** 2 / self.fourths[i] for i in place if self.fourths[i]), default=math.inf)
+        except OverflowError:
+            message = "Squares of what people add are too large. Divide the columns, or use fewer factors."
+            raise UnanswerableError(message, code="number-too-large") from None
 
 
 def _combined(gradients: Vector, covariance: Vector) -> Vector:

@@ -11,6 +11,7 @@ import signal
 import socket
 import ssl
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import uvicorn
@@ -25,6 +26,7 @@ from tacit.server.collector import Collector
 from tacit.server.connections import Connection
 from tacit.server.journal import LogFile, journal, say
 from tacit.server.keys import Keys
+from tacit.server.ledger import declared_total
 from tacit.server.metrics import file_limit
 from tacit.server.settings import EVERYBODY, Settings
 
@@ -71,6 +73,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         f"any id; {EVERYBODY} for all; may be repeated; the log is told",
     )
     parser.add_argument(
+        "--person-epsilon",
+        metavar="EPSILON",
+        help="what a person may give away over all collections: reports that would exceed it are refused "
+        "(default: what the contracts declare)",
+    )
+    parser.add_argument(
         "--deletions-per-minute",
         type=float,
         default=chosen.deletions_per_minute,
@@ -111,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _collect(options: argparse.Namespace, folder: Path, read: list[Collection], listening: socket.socket) -> None:
     """Open the store and serve it."""
-    collector = Collector(folder, options.store)
+    collector = Collector(folder, options.store, person_epsilon=_total(options.person_epsilon))
     try:
         _publish_and_serve(options, collector, read, listening)
     finally:
@@ -144,6 +152,9 @@ def _publish_and_serve(
     say(f"listening on {scheme}://{host}:{port}")
     for name in collector.collections:
         say(f"collecting {name}")
+    declared = float(declared_total(collector.collections.values()))
+    limit = f"; beyond {options.person_epsilon} reports are refused" if options.person_epsilon else ""
+    say(f"a person who reports to everything gives away at most epsilon {declared:g}{limit}")
     app = make_app(collector, keys, settings=settings)
     serve_app(app, listening, options.certificate, options.private_key)
 
@@ -233,6 +244,21 @@ def _check_options(options: argparse.Namespace) -> None:
         raise UsageError(message, code="bad-option")
     if options.certificate:
         server_context(options.certificate, options.private_key)
+    _total(options.person_epsilon)
+
+
+def _total(text: str | None) -> Fraction | None:
+    """Return a total of epsilon, exactly as it was written."""
+    if text is None:
+        return None
+    try:
+        total = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        total = Fraction(0)
+    if total <= 0:
+        message = "--person-epsilon is a number above 0, such as 4 or 2.5."
+        raise UsageError(message, code="bad-option")
+    return total
 
 
 def _check_exposure(options: argparse.Namespace) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,12 +22,12 @@ from tacit.contributions import Contributions
 from tacit.database import Database, Loaded
 from tacit.errors import TacitError, UnknownNameError, UsageError
 from tacit.failures import opening
-from tacit.plain import schema_hash
 from tacit.privacy import decimal_text
 from tacit.server.analytical import Analytical
 from tacit.server.folder import FolderLock
 from tacit.server.inbox import Inbox, Status
 from tacit.server.judge import Judge, Person, Refused, Report
+from tacit.server.ledger import cost_of, round_of
 from tacit.server.log import Log, hash_of
 from tacit.server.mover import Mover
 from tacit.server.tombstones import scope_of
@@ -47,10 +48,12 @@ class Collector:
         Where everything is kept: ``inbox.db``, ``reports.tacit`` and ``log.db``.
     store : str
         The address of a PostgreSQL database that keeps the reports instead of the first two.
+    person_epsilon : Fraction, optional
+        What a person may give away over all collections: reports that would exceed it are refused.
     """
 
-    def __init__(self, folder: Path, store: str = "") -> None:
-        self.folder, self._elsewhere = folder, bool(store)
+    def __init__(self, folder: Path, store: str = "", *, person_epsilon: Fraction | None = None) -> None:
+        self.folder, self._elsewhere, self.person_epsilon = folder, bool(store), person_epsilon
         self._judges: dict[str, Judge] = {}
         with ExitStack() as opened:  # closed again if anything cannot be opened
             self._open_files(folder, store, opened)
@@ -61,7 +64,6 @@ class Collector:
             for collection in self.database.collections:
                 self._open(collection)
             opened.pop_all()
-        self._go_on_with_log()
         self.mover.start()
 
     def _open_files(self, folder: Path, store: str, opened: ExitStack) -> None:
@@ -129,7 +131,10 @@ class Collector:
     def _open(self, collection: Collection) -> None:
         contract = collection.contract
         sends = {service.name: service.sends for service in collection.schema.services}
-        self.inbox.add_collection(collection.id, sends, f"{contract.round} {schema_hash(collection.schema)}")
+        self.inbox.add_collection(collection.id, sends, round_of(collection))
+        if self.person_epsilon is not None:
+            costs = {(collection.id, one.service.name): cost_of(one) for one in contract.services}
+            self.inbox.limit(self.person_epsilon, costs)
         self._judges[collection.id] = Judge(contract)
 
     @property

@@ -7,6 +7,7 @@ import asyncio
 from starlette.responses import JSONResponse, Response
 
 from tacit.server.endpoints import Call, Endpoint, Server
+from tacit.server.ledger import declared_total
 
 __all__ = ["CONTRACTS"]
 
@@ -24,7 +25,9 @@ async def collections(server: Server, call: Call) -> Response:
         }
         for name, one in server.collector.collections.items()
     ]
-    return JSONResponse({"collections": found})
+    declared, total = declared_total(server.collector.collections.values()), server.collector.person_epsilon
+    person = {"declared": float(declared), "total": None if total is None else float(total)}
+    return JSONResponse({"collections": found, "person": person})
 
 
 async def contract(server: Server, call: Call) -> Response:
@@ -53,6 +56,13 @@ COLLECTION = {
     },
 }
 
+PERSON = {
+    "type": "object",
+    "description": "What a person gives away at most: as the contracts declare, and as the operator allows.",
+    "required": ["declared", "total"],
+    "properties": {"declared": {"type": "number"}, "total": {"type": ["number", "null"]}},
+}
+
 CONTRACTS = (
     Endpoint(
         "GET",
@@ -62,7 +72,7 @@ CONTRACTS = (
         returns={
             "type": "object",
             "required": ["collections"],
-            "properties": {"collections": {"type": "array", "items": COLLECTION}},
+            "properties": {"collections": {"type": "array", "items": COLLECTION}, "person": PERSON},
         },
     ),
     Endpoint(

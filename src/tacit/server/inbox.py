@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tacit.errors import InternalError, OverloadedError
 from tacit.failures import outage
 from tacit.server.judge import Person, Report
+from tacit.server.ledger import Ledger
 from tacit.server.records import Records
 from tacit.server.shelf import Identity, Row, content_digest, digest_of
 
 __all__ = ["Inbox", "Status"]
 
-Status = Literal["stored", "again", "report-differs", "forgotten", "wrong-tier"]
+Status = Literal["stored", "again", "report-differs", "forgotten", "wrong-tier", "over-total"]
 
 GROUP = 200
 """Requests that one commit may serve."""
@@ -74,8 +76,15 @@ class Inbox(Records):
         super().__init__(path, store)
         self._requests: queue.Queue[_Request | None] = queue.Queue(maxsize=WAITING_REQUESTS)
         self._waiting, self._counting = 0, threading.Lock()
+        self._total: Fraction | None = None
+        self._costs: dict[int, Fraction] = {}
         self._thread = threading.Thread(target=self._serve, name="inbox", daemon=True)
         self._thread.start()
+
+    def limit(self, total: Fraction, costs: Mapping[tuple[str, str], Fraction]) -> None:
+        """Let nobody give away more than a total, by what the services of collections cost."""
+        self._total = total
+        self._costs |= {self._places[place][0]: cost for place, cost in costs.items()}
 
     def check_room(self) -> None:
         """Turn somebody away if more waits than can be stored, or moved to the analytical database, soon."""
@@ -150,6 +159,8 @@ class Inbox(Records):
         judged.known = self._shelf.known([one.identity for one in every])
         judged.reported = self._shelf.reported({(tier, one.report.person) for one in every for tier in one.tiers})
 
+        ledger = self._ledger({one.report.person for one in every})
+
         def status(one: _Asked) -> Status:
             identity, person = one.identity, one.report.person
             digest = digest_of(identity, one.report.content)
@@ -160,12 +171,34 @@ class Inbox(Records):
                 return "again" if same else "report-differs"
             if one.tiers and any((tier, person) in judged.reported for tier in one.tiers):
                 return "wrong-tier"
+            if ledger is not None and not ledger.takes(person, identity.place):
+                return "over-total"
             judged.known[identity] = digest
             judged.reported.add((identity.place, person))
             judged.rows.append(Row(identity, digest, one.report.content))
             return "stored"
 
         return [[status(one) for one in some] for some in asked]
+
+    def _ledger(self, people: Collection[Person]) -> Ledger | None:
+        """Return what people are charged for, by their reports and tombstones, if there is a total to keep to."""
+        if self._total is None:
+            return None
+        charged: dict[Person, set[int]] = {person: set() for person in people}
+        for place, person in self._shelf.reported((place, one) for one in people for place in self._costs):
+            charged[person].add(place)
+        if self._shelf.any_forgotten:
+            traces = [
+                (self.tombstone(collection, person, scope), collection, person, place)
+                for (collection, service), (place, _) in self._places.items()
+                for person in people
+                for scope in ("", service)
+            ]
+            found = self._shelf.forgotten({trace: collection for trace, collection, *_ in traces})
+            for trace, _, person, place in traces:
+                if trace in found:
+                    charged[person].add(place)
+        return Ledger(self._total, self._costs, charged)
 
     def _asked(self, collection: str, report: Report) -> _Asked:
         place, tiers = self._places[collection, report.service]

@@ -89,13 +89,16 @@ def _buckets(scope: Scope, node: exp.WidthBucket) -> Classes:
         or found.attribute.is_date
     ):
         raise scope.unsupported(message, node, "unsupported-group")
-    ends = [exact_number(number[0]) for number in numbers if number]
-    low, high, count = (Fraction(0) if end is None else end for end in ends)
+    try:
+        low, high, count = (exact_number(number[0]) or Fraction(0) for number in numbers if number)
+    except ValueError:  # an exponent
+        raise scope.unsupported(message, node, "unsupported-group") from None
     if not low < high or count.denominator != 1 or not 1 <= count <= MAX_BUCKETS:
         raise scope.unsupported(f"{message} At most {MAX_BUCKETS}, low below high.", node, "unsupported-group")
     attribute = found.attribute
-    places = [math.floor((value - low) * count / (high - low)) + 1 for value in exact_values(attribute)]
-    buckets = np.clip(np.array([*places, *([0] * attribute.null)]), 0, int(count) + 1)
+    last = int(count) + 1
+    places = [min(max(math.floor((v - low) * count / (high - low)) + 1, 0), last) for v in exact_values(attribute)]
+    buckets = np.array([*places, *([0] * attribute.null)])
     missing = null_vector(attribute) > 0
     classes: Classes = [
         (int(bucket), scope.total(found, (buckets == bucket) & ~missing)) for bucket in np.unique(buckets[~missing])

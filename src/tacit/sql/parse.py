@@ -13,6 +13,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError, TokenError
 from sqlglot.errors import ParseError as NotParsed
 
 from tacit.errors import ParseError, UnsupportedSqlError
+from tacit.sql.limits import check_size
 from tacit.sql.parameters import fill, numbered
 
 __all__ = ["parse", "span_of", "sql_of", "without_explain"]
@@ -24,9 +25,6 @@ MAX_LENGTH = 16 * 1024
 
 MAX_DEPTH = 32
 """Nested parentheses: the parser recurses, and gives up at about 42."""
-
-MAX_CONDITIONS = 128
-"""AND and OR in a question: a chain of them is a tree as deep as it is long."""
 
 CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having", "order", "limit"})
 """What a question may have; everything else is refused by its name."""
@@ -103,10 +101,7 @@ def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
     if not isinstance(statement, exp.Select):
         message = "Only SELECT statements can be answered. Write SELECT … FROM …."
         raise UnsupportedSqlError(message, code="not-a-select")
-    conditions = sum(isinstance(node, exp.Connector) for node in statement.walk())
-    if conditions > MAX_CONDITIONS:
-        message = f"The question has {conditions} AND and OR; at most {MAX_CONDITIONS}. Use IN or BETWEEN."
-        raise ParseError(message, code="too-deep")
+    check_size(statement, text)
     for clause, value in statement.args.items():
         if value and clause not in CLAUSES:
             name = clause.strip("_").upper()

@@ -46,6 +46,10 @@ class Piece:
         return frozenset(self.guards), frozenset(self.powers.items())
 
 
+LARGEST = 1e100
+"""Coefficients are below it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Total:
     """A sum of pieces."""
@@ -75,6 +79,16 @@ class Total:
 
     def __mul__(self, other: Total) -> Total:
         return _gathered(tuple(left.times(right) for left in self.pieces for right in other.pieces))
+
+    @property
+    def terms(self) -> int:
+        """How many products it adds up."""
+        return sum(len(piece.functional.terms) for piece in self.pieces)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no coefficient is too large."""
+        return all(abs(term.coefficient) < LARGEST for piece in self.pieces for term in piece.functional.terms)
 
     def scaled(self, by: float) -> Total:
         """Return the total times a number."""

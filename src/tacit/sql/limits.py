@@ -1,0 +1,74 @@
+"""How large a question may be: counted on its syntax tree, before anything is done for it.
+
+Whoever reads a tree here recurses, and products multiply the terms of their factors: a short text can ask for work
+without end.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tacit.errors import ParseError
+
+__all__ = ["check_size"]
+
+MAX_CONDITIONS = 128
+"""AND and OR in a question: a chain of them is a tree as deep as it is long."""
+
+MAX_TREE = 150
+"""Levels of a syntax tree: a few calls each, of the thousand that Python allows."""
+
+MAX_FACTORS = 8
+"""Columns, numbers and sums that are multiplied or divided in one product: reports of a person's powers are noise."""
+
+MAX_AGGREGATES = 64
+MAX_CASES = 64
+"""Branches of all CASE."""
+
+MAX_JOINS = 8
+
+
+def check_size(statement: exp.Expr, text: str) -> None:
+    """Refuse a question that is too deep or has too much of something."""
+    deepest = _depth(statement)
+    if deepest > MAX_TREE:
+        raise _refused(
+            f"The question is nested {deepest} levels deep; at most {MAX_TREE}. Flatten it.", "too-deep", text
+        )
+    counts = (
+        (exp.Connector, MAX_CONDITIONS, "AND and OR", "too-deep", "Use IN or BETWEEN."),
+        (exp.AggFunc, MAX_AGGREGATES, "aggregates", "too-many-aggregates", "Ask several questions."),
+        (exp.If, MAX_CASES, "branches of CASE", "too-many-cases", "Use width_bucket, or several questions."),
+        (exp.Join, MAX_JOINS, "joins", "too-many-joins", "Join fewer tables."),
+    )
+    nodes = list(statement.walk())
+    for kind, most, name, code, instead in counts:
+        found = sum(isinstance(node, kind) for node in nodes)
+        if found > most:
+            raise _refused(f"The question has {found} {name}; at most {most}. {instead}", code, text)
+    factors = _factors(statement)
+    if factors > MAX_FACTORS:
+        message = f"A product has {factors} factors; at most {MAX_FACTORS}. Multiply fewer columns and numbers."
+        raise _refused(message, "too-many-factors", text)
+
+
+def _depth(statement: exp.Expr) -> int:
+    """Return how many levels a tree has, without recursion."""
+    deepest, waiting = 0, [(statement, 1)]
+    while waiting:
+        node, level = waiting.pop()
+        deepest = max(deepest, level)
+        waiting += [(child, level + 1) for child in node.iter_expressions()]
+    return deepest
+
+
+def _factors(node: exp.Expr) -> int:
+    """Return the factors of the longest product; a sum has as many as its longest part."""
+    inner = [_factors(child) for child in node.iter_expressions()]
+    if isinstance(node, exp.Mul | exp.Div):
+        return sum(inner)
+    return max([int(isinstance(node, exp.Column | exp.Literal)), *inner])
+
+
+def _refused(message: str, code: str, text: str) -> ParseError:
+    return ParseError(message, code=code, text=text)
