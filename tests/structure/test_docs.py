@@ -112,6 +112,7 @@ def test_the_proxy_of_the_documentation_hides_what_is_not_for_everybody() -> Non
     assert shown == {
         "/v1/collections",
         "/v1/collections/{id}",
+        "/v1/collections/{id}/audit",
         "/v1/collections/{id}/reports",
         "/v1/forget",
     }

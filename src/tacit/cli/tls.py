@@ -33,11 +33,12 @@ def server_context(certificate: str, private_key: str | None) -> ssl.SSLContext:
 
 def handshake(certificate: str, private_key: str | None) -> dict[str, Any]:
     """Return the certificate as a client sees it that trusts its issuer; refuse one that clients would refuse."""
+    serving = server_context(certificate, private_key)
     trusting = ssl.create_default_context(cafile=certificate)
     trusting.check_hostname = False
     trusting.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
     there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
-    server = server_context(certificate, private_key).wrap_bio(there, back, server_side=True)
+    server = serving.wrap_bio(there, back, server_side=True)
     client = trusting.wrap_bio(back, there)
     waiting = [client, server]
     while waiting:
