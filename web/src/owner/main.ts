@@ -56,10 +56,11 @@ class Screen {
         session.kept = kept;
         if (kept === false && this.#session === session) this.#draw();
       });
-      if (!round.services.includes(this.#service)) this.#service = round.services[0]!; // rounds may ask for other things
+      this.#service ||= round.services[0]!;
       this.#contracts = new Map(await Promise.all(round.tiers.map(async (tier) => [tier.id, await contractOf(tier)] as const)));
       this.#changed = await changes(round, this.#session.tier.tier, this.#contract());
       if (!this.#changed) accept(round);
+      if (!round.services.includes(this.#service)) this.#service = round.services[0]!; // rounds may ask for other things
       const sample = this.demo.people?.find((one) => one.person === person);
       this.#rows = Object.fromEntries(this.#contract().services.map((service) => [service.name, rowsFor(service, sample)]));
       await this.#look();
