@@ -15,6 +15,7 @@ test: lint
 hostile: .venv/dev.done
 	TACIT_HOSTILE_TEXTS=100000 $(BIN)/python -m pytest -n 2 -q tests/sql/test_hostile_text.py
 	TACIT_FUZZ_CASES=20000 $(BIN)/python -m pytest -n 2 -q tests/server/test_fuzz.py
+	TACIT_CONTRACT_MUTANTS=100000 $(BIN)/python -m pytest -q -rP tests/clients/test_contracts.py -k decide_alike
 
 engines: .venv/dev.done
 	TACIT_ALL_CASES=1 TACIT_REQUIRE_ALL=1 $(BIN)/python -m pytest -n 2 -q tests/engines

@@ -39,12 +39,14 @@ export class RecordError extends UsageError {
   }
 }
 
-export class PrivacyError extends TacitError {
-  /** `rule` is the rule of docs/wire.md that a contract breaks, if the error is about one. */
+/** `rule` is the first rule of docs/wire.md that a contract breaks, if the error is about one. */
+class RuleError extends TacitError {
   constructor(message: string, code: string, readonly rule = "") {
     super(message, code);
   }
 }
+
+export class PrivacyError extends RuleError {}
 
 export class RandomnessError extends PrivacyError {
   constructor(problem: string) {
@@ -52,12 +54,7 @@ export class RandomnessError extends PrivacyError {
   }
 }
 
-export class ContractError extends TacitError {
-  /** `rule` is the first rule of docs/wire.md that the contract breaks, if it was read at all. */
-  constructor(message: string, code: string, readonly rule = "") {
-    super(message, code);
-  }
-}
+export class ContractError extends RuleError {}
 
 export class StoreError extends TacitError {}
 
@@ -79,5 +76,5 @@ export function needContract(condition: unknown, rule: string): asserts conditio
   if (condition) return;
   const code = /^(too-large|not-json|version)$/.test(rule) ? `contract-${rule}`
     : rule === "not-for-clients" ? rule : "contract-damaged";
-  throw new ContractError(`The contract breaks the rule ${rule}. Nothing is encoded with it.`, code, rule);
+  throw new ContractError(`The contract breaks the rule ${rule}. Fetch it again.`, code, rule);
 }

@@ -28,26 +28,26 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-const OPTIONS = "fanout:int cells?:int dither?:bool outside?:clamp null?:true";
+const OPTIONS = "fanout:number cells?:number dither?:boolean outside?:clamp null?:true";
 
-/** The members of every object, in order: `?` may be absent, `*` is a list, `+` a list that is not empty. */
+/** The members of every object, in order, text if no type is given: `?` may be absent, `*` is a list, `+` not empty. */
 const TABLE: Readonly<Record<string, string>> = {
-  contract: "tacit:int round:text tier?:text epsilon:text mechanism:text oracle:text draw_bits:int services:service+",
-  service: "name:text key:text at_most?:int sends?:int optional?:true attributes:kind+ layout:text why?:text " +
+  contract: "tacit:number round tier? epsilon mechanism oracle draw_bits:number services:service+",
+  service: "name key at_most?:number sends?:number optional?:true attributes:kind+ layout why? " +
     "levels:level+ derived?:derived+ channels:channel+",
-  ordinal: `name:text kind:text low:number high:number step:number ${OPTIONS}`,
-  date: `name:text kind:text low:date high:date step:int ${OPTIONS}`,
-  categorical: "name:text kind:text values:scalar+ other?:scalar null?:true",
-  public: "name:text kind:text",
-  public2: "name:text kind:text values?:scalar+ type?:text null?:true",
-  level: "ticks?:int count:int widths:int*",
-  channel: "name:text epsilon:text draws:int codes:int views:views by_domain:{oracle} otherwise:lh?",
-  views: "product?:int++ list?:int*+ parities?:int",
-  grr: "oracle:text flip:int",
-  ss: "oracle:text w:int inside:int outside:int",
-  olh: "oracle:text g:int flip:int",
-  oue: "oracle:text one:int zero:int",
-  lh: "oracle:text g:int flip:int multipliers:{int}",
+  ordinal: `name kind low:decimal high:decimal step:decimal ${OPTIONS}`,
+  date: `name kind low:date high:date step:number ${OPTIONS}`,
+  categorical: "name kind values:scalar+ other?:scalar null?:true",
+  public: "name kind",
+  public2: "name kind values?:scalar+ type? null?:true",
+  level: "ticks?:number count:number widths:number*",
+  channel: "name epsilon draws:number codes:number views:views by_domain:{oracle} otherwise:lh?",
+  views: "product?:number++ list?:number*+ parities?:number",
+  grr: "oracle flip:number",
+  ss: "oracle w:number inside:number outside:number",
+  olh: "oracle g:number flip:number",
+  oue: "oracle one:number zero:number",
+  lh: "oracle g:number flip:number multipliers:{number}",
 };
 
 const KINDS: Readonly<Record<string, readonly string[]>> = {
@@ -56,19 +56,16 @@ const KINDS: Readonly<Record<string, readonly string[]>> = {
 
 const RESERVED = "panel rounds reports questions ratios partitions dictionary probabilities steps assigned".split(" ");
 
-const isInt = (value: unknown): boolean => typeof value === "number";
-const isString = (value: unknown): boolean => typeof value === "string";
+const isScalar = (value: unknown): boolean => /^(number|string)$/.test(typeof value);
 
-const SIMPLE: Readonly<Record<string, (value: unknown) => unknown>> = {
-  int: isInt,
-  text: isString,
-  bool: (value) => typeof value === "boolean",
+/** Types that `typeof` does not name. */
+const TYPES: Readonly<Record<string, (value: unknown) => unknown>> = {
   true: (value) => value === true,
   clamp: (value) => value === "clamp",
-  scalar: (value) => isInt(value) || isString(value),
-  number: (value) => isInt(value) || (isString(value) && /^-?(0|[1-9]\d{0,15})\.\d{0,39}[1-9]$/.test(value as string)),
+  scalar: isScalar,
+  decimal: (value) => typeof value === "number" || (isScalar(value) && /^-?(0|[1-9]\d{0,15})\.\d{0,39}[1-9]$/.test(value as string)),
   date: (value) => !Number.isNaN(daysOf(value)),
-  derived: (value) => Array.isArray(value) && value.length === 2 && isInt(value[0]) && isString(value[1]),
+  derived: (value) => Array.isArray(value) && `${value.map((item) => typeof item)}` === "number,string",
 };
 
 /** Check a value by the table, from the top down and in the order of members. */
@@ -78,8 +75,8 @@ export function checkMembers(value: unknown, type: string, version: number): voi
     needContract(Array.isArray(value), "wrong-type");
     needContract(value.length || last === "*", "empty");
     for (const item of value) checkMembers(item, rest, version);
-  } else if (SIMPLE[type]) {
-    needContract(SIMPLE[type](value), "wrong-type");
+  } else if (TYPES[type] ?? /^(number|string|boolean)$/.test(type)) {
+    needContract(TYPES[type]?.(value) ?? typeof value === type, "wrong-type");
   } else if (last === "}") {
     needContract(isObject(value), "wrong-type");
     for (const item of Object.values(value)) checkMembers(item, rest.slice(1), version);
@@ -97,7 +94,7 @@ export function checkMembers(value: unknown, type: string, version: number): voi
 
 function checkObject(value: unknown, type: string, version: number): void {
   needContract(isObject(value), "wrong-type");
-  const fields = TABLE[type]!.split(" ").map((field) => field.split(":") as [string, string]);
+  const fields = TABLE[type]!.split(" ").map((field) => field.split(":") as [string, string?]);
   const names = fields.map(([name]) => name.replace("?", ""));
   const has = (name: string): boolean => Object.hasOwn(value, name);
   for (const name of Object.keys(value)) {
@@ -106,7 +103,7 @@ function checkObject(value: unknown, type: string, version: number): void {
   const together = has("at_most") === has("sends") && has("cells") === has("dither");
   needContract(together && fields.every(([name]) => name.endsWith("?") || has(name)), "missing-member");
   needContract(`${Object.keys(value)}` === `${names.filter(has)}`, "not-canonical");
-  fields.forEach(([, inner], i) => {
+  fields.forEach(([, inner = "string"], i) => {
     if (has(names[i]!)) checkMembers(value[names[i]!], inner, version);
   });
 }

@@ -34,15 +34,15 @@ export function publicText(service: Service, row: Row): string {
     const value = row[column.name];
     if (value === undefined) throw new RecordError("the column is missing.", "missing-column", name, column.name);
     if (!takes(column, value)) {
-      const [what, none] = [column.values ? `one of: ${listed(column.values)}` : TYPES[column.type!], column.null ? " or null" : ""];
-      throw new RecordError(`the public column takes ${what ?? "text, numbers, true, false, null"}${none}.`, "wrong-public", name, column.name);
+      const { values, type, null: none } = column;
+      const allowed = values ? listed(values) : type ?? "text, numbers, true, false, null";
+      throw new RecordError(`the public column takes: ${allowed}${none ? ", null" : ""}.`,
+        isTyped(column) ? "wrong-public" : "wrong-type", name, column.name);
     }
     return `${JSON.stringify(column.name)}:${JSON.stringify(value)}`;
   });
   return shown.length ? `,"public":{${shown.join()}}` : "";
 }
-
-const TYPES: Readonly<Record<string, string>> = { int: "whole numbers", float: "numbers", str: "text", bool: "true or false" };
 
 /** Whether a public column takes a value; numbers must stay what they are on the way. */
 function takes(column: Attribute, value: unknown): boolean {

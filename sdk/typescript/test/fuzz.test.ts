@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { audit } from "../src/audit.js";
 import { ContractError, PrivacyError } from "../src/errors.js";
 import { Interpreter } from "../src/interpreter.js";
+import { canonical } from "../src/members.js";
 import { drawsOf, vectors, words } from "./vectors.js";
 
 type Tree = { [name: string]: unknown } | unknown[];
@@ -26,7 +27,7 @@ function damaged(contract: string, name: string): string {
   else if (how % 4 === 1 && typeof one[place] === "number") one[place] = one[place] + (what % 2 ? 1 : -1);
   else if (how % 4 === 2) one[place] = structuredClone((all[what % all.length]![0] as Record<string, unknown>)[all[what % all.length]![1]]);
   else one[place] = STRANGE[what % STRANGE.length];
-  return JSON.stringify(tree);
+  return `${canonical(tree)}\n`; // so that more than the form is looked at
 }
 
 test("six thousand damaged contracts", () => {
@@ -56,5 +57,5 @@ test("six thousand damaged contracts", () => {
       }
     }
   }
-  assert.ok(refused > 2000 && kept > 500, `${refused} refused, ${kept} kept`);
+  assert.ok(refused > 2000 && kept > 200, `${refused} refused, ${kept} kept`);
 });
