@@ -137,6 +137,7 @@ class Connection:
     def ask(self, path: str, body: Mapping[str, Any] | None = None, seconds: float = 20.0) -> Answer:
         """Send one request."""
         method, content = ("GET", None) if body is None else ("POST", json.dumps({"tacit": 1, **body}))
+        reused = self._connection is not None
         try:
             if self._connection is None:
                 self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
@@ -145,6 +146,8 @@ class Connection:
             raw = response.read()
         except (OSError, http.client.HTTPException):
             self.hang_up()
+            if reused:  # a collector closes idle connections; clients try again on a new one
+                return self.ask(path, body, seconds)
             return Answer(0)
         try:
             return Answer(response.status, json.loads(raw))
