@@ -254,12 +254,13 @@ class Estimate:
 
     def _set_fieller(self, above: Estimate, below: Estimate) -> None:
         """Take Fieller's interval, which a weak denominator needs, and the error that goes with it."""
-        quantile = t_quantile(0.5 + self.confidence / 2, below.freedom)
-        mixed = ((above + below).error ** 2 - above.error**2 - below.error**2) / 2
-        interval = fieller(above.value, below.value, (above.error**2, mixed, below.error**2), quantile)
+        quantile = t_quantile(0.5 + self.confidence / 2, min(above.freedom, below.freedom))
+        parts = [one.origin for one in (above, below, above + below)]
+        first, second, both = (part.error()[0] ** 2 if part else math.nan for part in parts)
+        interval = fieller(above.value, below.value, (first, (both - first - second) / 2, second), quantile)
         self._interval = interval or (-math.inf, math.inf)
         self._error = (interval[1] - interval[0]) / 2 / quantile if interval else math.nan
-        self._freedom = below.freedom
+        self._freedom = min(above.freedom, below.freedom)
 
     def __neg__(self) -> Estimate:
         return self._combined(-self.value, -1.0)

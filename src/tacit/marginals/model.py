@@ -101,7 +101,8 @@ class Model:
         leading = frequencies.ndim - len(asked)
         axes = [*range(leading), *(leading + k for k in order)]
         unbiased = None
-        if self.method in ("shrink", "calm") and told and not leading and self.linear.shows(told):
+        processed = self.method in ("shrink", "calm") and bool(told) and not leading
+        if processed and self.linear.covers(told) and self.linear.shows(told):
             unbiased = self.linear.table(told).reshape(sizes).transpose(order)
         return Table(tuple(attributes), frequencies.transpose(axes), errors.transpose(order), notes, unbiased)
 
