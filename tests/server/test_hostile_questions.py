@@ -1,6 +1,7 @@
+# ruff: noqa: E501
 """S5: no question is our mistake: whatever is too deep, too long or too large is refused by a 400 with a code.
 
-``TACIT_QUESTIONS`` says how many are asked; 10,000 took about 25 minutes on two busy cores.
+``TACIT_QUESTIONS`` says how many are asked.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from tacit.sql.cases import classes_of_case
 from tacit.sql.formula import Dual, Formula, combine, constant, of_total, ratio, variance
 from tacit.sql.mixed import as_number
 from tacit.sql.parse import span_of
-from tacit.sql.predicates import MAX_TERMS, holds
+from tacit.sql.predicates import holds
 from tacit.sql.scope import Scope
 from tacit.sql.totals import LARGEST, Total
 
@@ -120,9 +120,6 @@ def _expression(scope: Scope, node: exp.Expr) -> tuple[Total, Total]:
     if isinstance(node, exp.Mul | exp.Add | exp.Sub):
         left, left_present = _expression(scope, node.left)
         right, right_present = _expression(scope, node.right)
-        if left.terms * right.terms > MAX_TERMS:
-            message = f"The product adds up more than {MAX_TERMS} terms. Multiply shorter sums."
-            raise scope.unsupported(message, node, "too-many-terms")
         present = left_present * right_present
         if isinstance(node, exp.Mul):
             made = left * right

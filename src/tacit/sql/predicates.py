@@ -10,7 +10,7 @@ import numpy as np
 from sqlglot import exp
 
 from tacit.decode.functional import Functional, Term, Vector
-from tacit.errors import BindError, UnsupportedSqlError
+from tacit.errors import BindError
 from tacit.schema import Categorical, Ordinal, Public
 from tacit.sql.parse import span_of
 from tacit.sql.public import COMPARISONS, is_list, is_public, literal_of, public_condition
@@ -25,17 +25,13 @@ from tacit.sql.vectors import (
     shown_value,
 )
 
-__all__ = ["MAX_TERMS", "comparison", "condition", "conjuncts", "holds"]
+__all__ = ["comparison", "condition", "conjuncts", "holds"]
 
 MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 MAX_TERMS = 2_000
 """Disjoint terms of one condition: more come from long ORs of ANDs over many attributes."""
-
-
-MAX_PRODUCTS = 10 * MAX_TERMS
-"""Products of terms that are multiplied out to see how many are left."""
 
 
 def condition(scope: Scope, node: exp.Expr | None) -> tuple[Total, list[SqlPiece]]:
@@ -72,8 +68,6 @@ def holds(scope: Scope, node: exp.Expr, *, wanted: bool = True) -> Total:
     if isinstance(node, exp.And | exp.Or):
         both = isinstance(node, exp.And) == wanted
         left, right = (holds(scope, side, wanted=wanted) for side in (node.left, node.right))
-        if left.terms * right.terms > MAX_PRODUCTS:
-            raise _too_many(scope, node)
         return _met(scope, node, _bounded(scope, node, left * right if both else _either(left, right)))
     if isinstance(node, exp.Boolean):
         return scope.one if bool(node.this) == wanted else Total(())
@@ -91,13 +85,9 @@ def _either(left: Total, right: Total) -> Total:
 
 def _bounded(scope: Scope, node: exp.Expr, total: Total) -> Total:
     if total.terms > MAX_TERMS:
-        raise _too_many(scope, node)
+        message = f"The condition needs more than {MAX_TERMS} terms. Use fewer ORs across attributes."
+        raise scope.unsupported(message, node, "too-many-terms")
     return total
-
-
-def _too_many(scope: Scope, node: exp.Expr) -> UnsupportedSqlError:
-    message = f"The condition needs more than {MAX_TERMS} terms. Use fewer ORs across attributes."
-    return scope.unsupported(message, node, "too-many-terms")
 
 
 def _met(scope: Scope, node: exp.Expr, total: Total) -> Total:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit.decode.functional import Functional
+from tacit.errors import UnsupportedSqlError
 
 __all__ = ["Piece", "SqlPiece", "Total"]
 
@@ -46,6 +47,9 @@ class Piece:
         return frozenset(self.guards), frozenset(self.powers.items())
 
 
+MAX_PRODUCTS = 10_000
+"""Terms of a product before equal ones are added up: branches of CASE on public columns double them."""
+
 LARGEST = 1e100
 """Coefficients are below it."""
 
@@ -78,6 +82,9 @@ class Total:
         return self + other.scaled(-1.0)
 
     def __mul__(self, other: Total) -> Total:
+        if self.terms * other.terms > MAX_PRODUCTS:
+            message = f"The question multiplies out to more than {MAX_PRODUCTS} terms. Use fewer CASE, OR and sums."
+            raise UnsupportedSqlError(message, code="too-many-terms")
         return _gathered(tuple(left.times(right) for left in self.pieces for right in other.pieces))
 
     @property
