@@ -22,6 +22,7 @@ def test_the_wheel_says_that_it_has_types_and_holds_the_pages() -> None:
 def test_npm_builds_before_it_packs() -> None:
     package = json.loads((ROOT / "sdk" / "typescript" / "package.json").read_text())
     assert package["scripts"]["prepack"].endswith("npm run build")
+    assert "ignore-scripts" not in (ROOT / "sdk" / "typescript" / ".npmrc").read_text(), "it would skip prepack"
     shipped = [entry[kind] for entry in package["exports"].values() for kind in ("types", "default")]
     assert all(path.startswith("./dist/") for path in shipped)
     assert "dist" in package["files"]
