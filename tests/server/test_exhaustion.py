@@ -170,7 +170,7 @@ def test_only_a_full_disk_is_called_full() -> None:
     assert failure_code(MemoryError()) == "out-of-memory"
     assert failure_code(ValueError()) is None
     assert outage("x", KeyError()) is None
-    assert failure_code(sqlite3.OperationalError()) is None, "one without a name is not known to be a failure"
+    assert failure_code(sqlite3.OperationalError()) == "no-store", "one without a name is still a failure of the store"
 
 
 @pytest.mark.skipif(shutil.which("prlimit") is None, reason="there is no prlimit")
