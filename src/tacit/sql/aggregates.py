@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from tacit.errors import BindError
+from tacit.errors import BindError, UnsupportedSqlError
 from tacit.schema import Public
 from tacit.sql.cases import classes_of_case
 from tacit.sql.formula import Dual, Formula, combine, constant, of_total, ratio, variance
@@ -109,7 +109,10 @@ def _expression(scope: Scope, node: exp.Expr) -> tuple[Total, Total]:
     if isinstance(node, exp.Paren):
         return _expression(scope, node.this)
     if isinstance(node, exp.Literal) and not node.is_string:
-        return scope.one.scaled(_number(scope, node)), scope.one
+        made = scope.one.scaled(_number(scope, node))
+        if not made.is_finite:
+            raise _too_large(scope, node)
+        return made, scope.one
     if isinstance(node, exp.Null):
         return Total(()), Total(())
     if isinstance(node, exp.Neg):
@@ -124,8 +127,7 @@ def _expression(scope: Scope, node: exp.Expr) -> tuple[Total, Total]:
         if isinstance(node, exp.Mul):
             made = left * right
             if not made.is_finite:
-                message = f"A number in the question is too large. Use numbers whose products are below {LARGEST:g}."
-                raise scope.unsupported(message, node, "number-too-large")
+                raise _too_large(scope, node)
             return made, present
         first, second = left * right_present, right * left_present
         return (first + second if isinstance(node, exp.Add) else first - second), present
@@ -137,6 +139,11 @@ def _expression(scope: Scope, node: exp.Expr) -> tuple[Total, Total]:
         return value, present
     message = "An aggregate takes columns, numbers, +, -, * and CASE. Rewrite the expression."
     raise scope.unsupported(message, node, "unsupported-expression")
+
+
+def _too_large(scope: Scope, node: exp.Expr) -> UnsupportedSqlError:
+    message = f"A number in the question is too large. Use numbers whose products are below {LARGEST:g}."
+    return scope.unsupported(message, node, "number-too-large")
 
 
 def _column(scope: Scope, node: exp.Column) -> tuple[Total, Total]:

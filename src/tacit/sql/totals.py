@@ -50,8 +50,8 @@ class Piece:
 MAX_PRODUCTS = 10_000
 """Terms of a product before equal ones are added up: branches of CASE on public columns double them."""
 
-LARGEST = 1e100
-"""Coefficients are below it."""
+LARGEST = 1e30
+"""Coefficients are below it: fourth powers of what people add, times people, are finite then."""
 
 
 @dataclass(frozen=True, eq=False)
