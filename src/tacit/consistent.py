@@ -21,7 +21,8 @@ from tacit.estimate import Estimate, t_quantile
 from tacit.fit.bounds import mean_bounds, ratio_bounds
 from tacit.fit.model import Model
 from tacit.marginals.stored import code_counts
-from tacit.query import People, unbiased_estimates
+from tacit.people import People
+from tacit.query import unbiased_estimates
 from tacit.rows import Pending, Row, finished
 from tacit.sql.bind import Bound
 from tacit.sql.formula import Formula

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from tacit.decode.functional import Vector
 from tacit.errors import UnknownNameError, UsageError
-from tacit.query import People, equal_to, value_of
+from tacit.people import People
+from tacit.query import equal_to, value_of
 from tacit.sql.bind import Bound, Key
 from tacit.sql.explain import describe
 from tacit.sql.formula import Formula

@@ -19,9 +19,10 @@ from tacit.encode.bulk import Progress
 from tacit.encode.tables import as_arrow
 from tacit.engines import open_engine
 from tacit.engines.base import Batch, Engine, rollup_of
-from tacit.errors import ReportError, TacitError, UnknownNameError, UsageError
+from tacit.errors import ReportError, UnknownNameError, UsageError
 from tacit.marginals.questions import Tables
-from tacit.query import People, run
+from tacit.people import People
+from tacit.query import explain_answer, run
 from tacit.reports import Loaded, check_reports, report_table
 from tacit.schema import Service
 from tacit.sql.bind import Bound, bind
@@ -87,11 +88,12 @@ class Database(Tables):
     def forget(self, person: int | str, collections: Sequence[str] | None = None, services: Sequence[str] = ()) -> int:
         """Delete a person's reports, in all collections and services or in these; return how many there were."""
         tables = [
-            (_table(collection, service.name), service.key)
+            (report_table(collection.id, service.name), service.key)
             for name, collection in self._collections.items()
             if collections is None or name in collections
             for service in collection.schema.services
-            if service.name in (services or [service.name]) and self._engine.has_table(_table(collection, service.name))
+            if service.name in (services or [service.name])
+            and self._engine.has_table(report_table(collection.id, service.name))
         ]
         self._models.clear()
         return self._engine.forget(tables, person)
@@ -140,7 +142,7 @@ class Database(Tables):
             message = f"{service}: people send several reports, which belong together. Rollups are for one report each."
             raise UsageError(message, code="several-reports")
         for collection in self._rounds(newest, [Named(service, service, None)]):
-            self._engine.add_rollup(_table(collection, rolled.service.name), tuple(by))
+            self._engine.add_rollup(report_table(collection.id, rolled.service.name), tuple(by))
         self._people.clear()
 
     def copy_to(self, path: Any) -> None:
@@ -172,8 +174,12 @@ class Database(Tables):
 
     def _batch(self, name: str, table: pa.Table, collection: Collection) -> Batch:
         service = collection.contract[name].service
-        tiers = [(_table(tier, one.name), one.key) for tier in self._tiers(collection) for one in tier.schema.services]
-        return Batch(_table(collection, service.name), service, table, tiers)
+        tiers = [
+            (report_table(tier.id, one.name), one.key)
+            for tier in self._tiers(collection)
+            for one in tier.schema.services
+        ]
+        return Batch(report_table(collection.id, service.name), service, table, tiers)
 
     def _tiers(self, collection: Collection) -> list[Collection]:
         """Return the other tiers of a round: a person is in one of them."""
@@ -233,7 +239,10 @@ class Database(Tables):
         if consistent:
             return run_consistent(asked.bound, asked.people, self._models, options, explain=explain)
         answer = run(asked.bound, asked.people, options)
-        return self._explained(asked, answer, options) if explain else answer
+        if not explain:
+            return answer
+        wanted = {"confidence": options.confidence, "decoder": options.decoder}
+        return explain_answer(answer, asked.people, lambda n: asked.newest.predict(asked.question, users=n, **wanted))
 
     def contributions(
         self,
@@ -271,7 +280,9 @@ class Database(Tables):
         """Return the collections, with their services, whose reports a question is about."""
         tables = self._asked(without_explain(text)[0], parameters, Options()).people.reports
         pairs = [(collection, one) for collection in self.collections for one in collection.contract.services]
-        return [(collection, one) for collection, one in pairs if _table(collection, one.service.name) in tables]
+        return [
+            (collection, one) for collection, one in pairs if report_table(collection.id, one.service.name) in tables
+        ]
 
     def _asked(self, question: str, parameters: Sequence[Any], options: Options) -> _Asked:
         """Bind a question to the newest collection that can answer it, and to the rounds that it is about."""
@@ -303,25 +314,10 @@ class Database(Tables):
         return self._people[key]
 
     def _stored(self, collection: Collection, name: str, decoder: DecoderName) -> Stored:
-        table = _table(collection, name)
+        table = report_table(collection.id, name)
         by = self._engine.rollups().get(table)
         rollup = None if by is None else Rollup(rollup_of(table), by)
         return Stored(table, Decoder(collection.contract[name], decoder), rollup)
-
-    def _explained(self, asked: _Asked, answer: Answer, options: Options) -> Answer:
-        """Return how a question is answered, and the error to expect from as many people as have reported."""
-        lines = answer.explain().splitlines()
-        for name, shift in answer.shifts().items():
-            lines.append(f"1 % fake people could shift {name} by at most {shift:,.4g}")
-        try:
-            users = max(1, asked.people.count())
-            expected = asked.newest.predict(
-                asked.question, users=users, confidence=options.confidence, decoder=options.decoder
-            )
-            lines += ["", f"predicted for {users:,} people:", *str(expected).splitlines()]
-        except TacitError as refusal:
-            lines += ["", f"no predicted error: {refusal.message}"]
-        return Answer(["explain"], [[line] for line in lines])
 
     def _rounds(self, newest: Collection, tables: list[Named]) -> list[Collection]:
         """Return all rounds and tiers of the same schema that hold reports, oldest first; the newest of each."""
@@ -333,30 +329,31 @@ class Database(Tables):
 
     def _has_reports(self, collection: Collection, tables: list[Named]) -> bool:
         names = {collection.contract[table.name].service.name for table in tables}
-        return all(self._engine.has_table(_table(collection, name)) for name in names)
+        return all(self._engine.has_table(report_table(collection.id, name)) for name in names)
 
     def newest_round(self, service: str) -> list[tuple[ServiceContract, str]]:
         """Return the tiers of the newest round of a service: their contracts, and the tables of their reports."""
         newest = self.find([service])
         rounds = self._rounds(newest, [Named(service, service, None)])
         tiers = [one for one in rounds if one.contract.round == newest.contract.round]
-        return [(one.contract[service], _table(one, one.contract[service].service.name)) for one in tiers]
+        return [(one.contract[service], report_table(one.id, one.contract[service].service.name)) for one in tiers]
 
     def services(self) -> list[Service]:
         """Return the services with reports, by name, each as the newest collection that has some defines it."""
-        found = {}
-        for collection in self._collections.values():
-            for service in collection.schema.services:
-                if self._has_reports(collection, [Named(service.name, service.name, None)]):
-                    found[service.name.lower()] = service
-        return [service for _, service in sorted(found.items())]
+        named = {
+            service.name.lower(): service
+            for collection in self._collections.values()
+            for service in collection.schema.services
+            if self._has_reports(collection, [Named(service.name, service.name, None)])
+        }
+        return [named[name] for name in sorted(named)]
 
     def stored_types(self, service: str) -> dict[str, pa.DataType]:
         """Return the types of the columns that are stored as they are: a service's key and its public columns."""
         collection = self.find([service])
         found = collection.contract[service].service
         names = ", ".join(f'"{name}"' for name in (found.key, *(column.name for column in found.public)))
-        query = f'SELECT {names} FROM "{_table(collection, found.name)}" LIMIT 1'  # noqa: S608  names of a contract
+        query = f'SELECT {names} FROM "{report_table(collection.id, found.name)}" LIMIT 1'  # noqa: S608  names of a contract
         return {field.name: field.type for field in self._engine.fetch(query, [], {}).schema}
 
     def dimensions(self) -> list[Dimension]:
@@ -394,7 +391,3 @@ class _Asked:
     newest: Collection
     bound: Bound
     people: People
-
-
-def _table(collection: Collection, service: str) -> str:
-    return report_table(collection.id, service)

@@ -39,6 +39,7 @@ LAYERS: list[set[str]] = [
     {"fit"},
     {"sums"},
     {"tallies"},
+    {"people"},
     {"query", "advisor"},
     {"consistent", "contributions"},
     {"collection"},
