@@ -50,8 +50,8 @@ export async function fetchBytes(url: string, timeout: number): Promise<Uint8Arr
 /** No cookies, no referrer, no redirect: a key goes where it was meant to go, and nothing else goes along. */
 function request(url: string, options: RequestInit, timeout: number): Promise<Response> {
   return fetch(url, {
-    ...options, credentials: "omit", redirect: "error", referrerPolicy: "no-referrer", cache: "no-store",
-    signal: AbortSignal.timeout(timeout),
+    credentials: "omit", redirect: "error", referrerPolicy: "no-referrer", cache: "no-store",
+    signal: AbortSignal.timeout(timeout), ...options,
   });
 }
 
@@ -66,7 +66,7 @@ async function problemOf(response: Response): Promise<CollectorError> {
 async function unreachable(url: string, timeout: number): Promise<CollectorError> {
   const origin = globalThis.location?.origin;
   if (origin && origin !== new URL(url).origin) {
-    const there = await request(url, { mode: "no-cors" }, timeout).then(() => true, () => false);
+    const there = await request(url, { mode: "no-cors", redirect: "follow" }, timeout).then(() => true, () => false);
     if (there) {
       const words = `The collector answers, but not pages of ${origin} (CORS): it needs a key with --origin ${origin}.`;
       return new CollectorError(`${words} Reports are kept.`, "wrong-origin");
