@@ -32,7 +32,7 @@ GROUP = 200
 WAITING_REQUESTS, WAITING_REPORTS = 2_000, 10_000
 """What may wait, half a second's work or so; more is turned away."""
 
-MOST_BEHIND = 200_000
+MOST_BEHIND = 100_000
 """Reports that may wait for the analytical database; more are turned away, so that questions wait for seconds only."""
 
 
