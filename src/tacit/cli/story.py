@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tacit.answer import Answer
@@ -65,11 +66,9 @@ def printed(number: int, asked: dict[str, Any]) -> str:
 
 
 def _beside(estimate: Estimate, truth: float) -> dict[str, Any]:
+    numbers = {name: getattr(estimate, name) for name in ("value", "error", "low", "high")}
     return {
-        "value": estimate.value,
-        "error": estimate.error,
-        "low": estimate.low,
-        "high": estimate.high,
+        **{name: number if math.isfinite(number) else None for name, number in numbers.items()},  # JSON has no NaN
         "truth": float(truth),
         "covered": bool(estimate.low <= truth <= estimate.high),
         "text": str(estimate),
