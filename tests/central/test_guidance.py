@@ -151,7 +151,7 @@ def test_a_release_with_everything_beside_it(folder: Path, capsys: pytest.Captur
     assert "never to be published" in picture
     assert picture.count("<circle") == 79
     assert main(["release", data, "--epsilon", "1", *extra]) == 2
-    assert "unwritable-file" in capsys.readouterr().err
+    assert "file-exists" in capsys.readouterr().err
 
 
 def test_mistakes_on_the_command_line_leave_no_ledger(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

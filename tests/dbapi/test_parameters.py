@@ -138,7 +138,7 @@ def test_parameters_that_do_not_fit_are_refused(town: dbapi.Connection, question
 
 NO_NUMBERS = (float("nan"), float("inf"), np.float64("-inf"), 10**5000, Decimal("NaN"), Decimal("1e200"), 1j)
 NO_TEXTS = (b"x", "\0", "\ud800", "x" * 20_000)
-NO_DATES = (np.datetime64("2026-01-01"), datetime.time(1), datetime.timedelta(1))
+NO_DATES = (datetime.time(1), datetime.timedelta(1))
 NO_CONSTANTS = (*NO_NUMBERS, *NO_TEXTS, *NO_DATES, object(), [1])
 
 

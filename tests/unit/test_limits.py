@@ -13,7 +13,7 @@ from tacit.central import synthetic
 from tacit.cli import demo
 from tacit.layouts import base
 from tacit.privacy import MAX_EPSILON
-from tacit.sql import bind, parse
+from tacit.sql import bind, limits, parse
 
 PAGE = Path(__file__).parents[2] / "docs" / "limits.md"
 
@@ -82,7 +82,7 @@ def test_the_page_lists_every_limit_as_it_is() -> None:
         base.MAX_VIEWS,
         parse.MAX_LENGTH,
         parse.MAX_DEPTH,
-        parse.MAX_CONDITIONS,
+        limits.MAX_CONDITIONS,
         bind.MAX_GROUPS,
         synthetic.MAX_ROWS,
         demo.MOST_PEOPLE,

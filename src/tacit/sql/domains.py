@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
+from tacit.errors import BindError
 from tacit.schema import Ordinal, Public
 from tacit.sql.parse import sql_of
-from tacit.sql.predicates import comparison
+from tacit.sql.predicates import MIRRORED, comparison
 from tacit.sql.public import COMPARISONS, is_list
 from tacit.sql.scope import LABELS, Found, Scope
 from tacit.sql.totals import Total
 
 __all__ = ["decided", "unknown_labels"]
+
+OF_OPERATOR = {operator: kind for kind, operator in COMPARISONS.items()}
 
 LEAVES = (*COMPARISONS, exp.Between, exp.In, exp.Is)
 
@@ -46,13 +49,29 @@ def _parts(scope: Scope, leaf: exp.Expr) -> list[exp.Expr]:
 def _note(scope: Scope, leaf: exp.Expr) -> str:
     found = [scope.find(column) for column in leaf.find_all(exp.Column)]
     domains = "; ".join(dict.fromkeys(_domain(one, leaf) for one in found))
+    text = sql_of(_column_first(leaf))
     if not comparison(scope, leaf, wanted=True).pieces:
-        return f"{sql_of(leaf)} holds for nobody: {domains}"
-    if len(found) == 1 and isinstance(found[0].attribute, Ordinal) and type(leaf) in COMPARISONS:
-        equal = exp.EQ(this=leaf.this, expression=leaf.expression)
-        if not comparison(scope, equal, wanted=True).pieces and not comparison(scope, leaf, wanted=False).pieces:
-            return f"{sql_of(leaf)} holds for every value: {domains}"
+        return f"{text} holds for nobody: {domains}"
+    compared = len(found) == 1 and isinstance(found[0].attribute, Ordinal) and type(leaf) in COMPARISONS
+    if compared and not comparison(scope, leaf, wanted=False).pieces and not _is_in_domain(scope, leaf):
+        return f"{text} holds for every value: {domains}"
     return ""
+
+
+def _is_in_domain(scope: Scope, leaf: exp.Expr) -> bool:
+    """Tell whether the constant of a comparison is a value of its column, or lies inside a bin of values."""
+    try:
+        equal = exp.EQ(this=leaf.this, expression=leaf.expression)
+        return bool(comparison(scope, equal, wanted=True).pieces)
+    except BindError:
+        return True
+
+
+def _column_first(leaf: exp.Expr) -> exp.Expr:
+    """Return a comparison with its column on the left, so that both ways of writing it have one note."""
+    if type(leaf) not in COMPARISONS or isinstance(leaf.this, exp.Column):
+        return leaf
+    return OF_OPERATOR[MIRRORED[COMPARISONS[type(leaf)]]](this=leaf.expression, expression=leaf.this)
 
 
 def _domain(found: Found, leaf: exp.Expr) -> str:

@@ -25,7 +25,7 @@ from tacit.sql.vectors import (
     shown_value,
 )
 
-__all__ = ["comparison", "condition", "conjuncts", "holds"]
+__all__ = ["MIRRORED", "comparison", "condition", "conjuncts", "holds"]
 
 MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
