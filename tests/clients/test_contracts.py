@@ -10,7 +10,6 @@ import json
 import os
 import random
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -25,6 +24,7 @@ import tacit as tc
 from support.contracts import FOLDER, TypeScriptClient, originals, package, python_client, random_collections
 from support.losses import objections
 from support.mutants import mutant
+from support.npm import install
 from tacit.client.client import Client
 from tacit.client.transport import Transport
 from tacit.client.wallet import Wallet
@@ -49,8 +49,7 @@ Validator = Callable[[str], str]
 @pytest.fixture(scope="module")
 def typescript(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TypeScriptClient]:
     """Return the TypeScript client, built into a folder of its own."""
-    if shutil.which("node") is None or not (FOLDER / "node_modules").is_dir():
-        pytest.skip("no node, or npm ci was not run: the TypeScript client is not compared")
+    install(FOLDER)
     client = TypeScriptClient(tmp_path_factory.mktemp("bundle"))
     yield client
     client.close()

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 import tacit as tc
 from support.meeting import assert_two_clients_meet
+from support.npm import install
 from tacit.client import Interpreter
 from tacit.errors import ContractError
 
@@ -42,9 +42,7 @@ def test_the_files_that_typescript_compares_with_regenerate() -> None:
 
 def test_the_typescript_client_passes_its_tests(source: np.random.Generator, tmp_path: Path) -> None:
     """One test, because everything works in one folder: two workers would build over each other."""
-    if shutil.which("npm") is None or shutil.which("node") is None:
-        pytest.skip("no node and npm: the TypeScript client is not tested")
-    run("npm", "ci")
+    install(FOLDER)
     assert "ℹ fail 0" in run("npm", "test")
     assert_codes_agree(source)  # with the bundle that was just built and tested
     assert_two_clients_meet(FOLDER / "dist", tmp_path, source)

@@ -118,6 +118,11 @@ def test_bad_bodies_are_named(collector: Serving, client: httpx.Client, content:
     assert response.headers["content-type"] == "application/problem+json"
 
 
+def numbers_of(text: str) -> dict[str, str]:
+    """Return the samples of metrics."""
+    return dict(line.rsplit(maxsplit=1) for line in text.splitlines() if not line.startswith("#"))
+
+
 def test_questions_errors_and_numbers(collector: Serving, client: httpx.Client) -> None:
     client.post(collector.path, json=body_of(reports_of(1000, 200)))
     sql = "SELECT COUNT(*) AS n, AVG(pay) AS p FROM users JOIN orders USING (uid) WHERE age < 5"
@@ -126,7 +131,7 @@ def test_questions_errors_and_numbers(collector: Serving, client: httpx.Client) 
     bad = client.post("/v1/query", json={"tacit": 1, "sql": "SELECT COUNT(*) FROM nowhere"})
     assert (bad.status_code, bad.json()["code"]) == (400, "unknown-table")
     assert client.get("/healthz").json() == {"status": "ok"}
-    numbers = dict(line.split() for line in client.get("/metrics").text.splitlines())
+    numbers = numbers_of(client.get("/metrics").text)
     assert int(numbers["tacit_stored_total"]) >= 400
     assert int(numbers["tacit_reports_known"]) == int(numbers["tacit_stored_total"])
 
@@ -154,7 +159,7 @@ def test_reports_that_come_several_times_are_stored_once(collector: Serving, con
 
 
 def refused(client: httpx.Client) -> int:
-    numbers = dict(line.split() for line in client.get("/metrics").text.splitlines())
+    numbers = numbers_of(client.get("/metrics").text)
     return int(numbers["tacit_refused_total"])
 
 

@@ -14,7 +14,7 @@ from support.collectors import COLLECTION, body_of, collector_here, reports_of, 
 from tacit.client.tokens import sign
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
-from tacit.server.journal import Requests, journal
+from tacit.server.journal import journal
 from tacit.server.keys import Keys
 
 PATH = f"/v1/collections/{COLLECTION.id}/reports"
@@ -45,7 +45,6 @@ def place(tmp_path: Path) -> Iterator[Place]:
     with collector_here(tmp_path / "store") as collector:
         ingest, secret = keys.create("shop", ["ingest"]), keys.create("shop", ["sign"])
         app = make_app(collector, keys)
-        app.add_middleware(Requests)
         with served_here(app) as client:
             yield Place(client, keys, collector, ingest, secret)
 

@@ -55,6 +55,7 @@ class Collector:
     def __init__(self, folder: Path, store: str = "", *, person_epsilon: Fraction | None = None) -> None:
         self.folder, self._elsewhere, self.person_epsilon = folder, bool(store), person_epsilon
         self._judges: dict[str, Judge] = {}
+        self._is_closed = False
         with ExitStack() as opened:  # closed again if anything cannot be opened
             self._open_files(folder, store, opened)
             self.mover = Mover(self.inbox, self.analytical, folder, is_elsewhere=self._elsewhere)
@@ -262,6 +263,9 @@ class Collector:
 
     def close(self) -> None:
         """Store what waits, and close; what is in the inbox is brought to the database at the next start."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         self.mover.stop()
         with suppress(TacitError):  # a store that is away
             self._remember_log()
