@@ -91,7 +91,13 @@ def test_the_demo_encodes_afresh(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_demo_tells_its_story(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--people", "2000"]) == 0  # no terminal here, so nothing is served
     printed = capsys.readouterr().out
-    for part in ("What stays on the device", "ok: a person's total loss", "98.2%", "truth", "intervals hold the truth"):
+    for part in (
+        "device leave as they are",
+        "ok: a person's total loss",
+        "98.3 %",
+        "truth",
+        "intervals hold the truth",
+    ):
         assert part in printed
     assert "listening" not in printed
 

@@ -173,7 +173,8 @@ def _print_reports(collection: Collection, people: int, examples: list[dict[str,
     services = ", ".join(service.name for service in collection.schema.services)
     print(f"An invented town of {people:,} people, three services ({services}), one budget per person.")
     print(f"Collection {collection.id[:16]}…\n")
-    print("What stays on the device, and the one number per service that leaves it:")
+    public = ", ".join(column.name for service in collection.schema.services for column in service.public)
+    print(f"What a person has, and the one number per service that leaves. The key and {public} leave as they are.")
     for item in examples:
         rows = [", ".join(f"{name}={value}" for name, value in row.items()) for row in item["rows"]]
         print(f"  {item['service']:<7} {'; '.join(rows) or 'no rows'}")
@@ -181,5 +182,8 @@ def _print_reports(collection: Collection, people: int, examples: list[dict[str,
         print(f"            {item['fits']:.0%} of all values there are consistent with it")
     print("\nThe audit, in exact fractions over the integers the sampler compares with:")
     print(collection.audit())
-    odds = 1 / (1 + math.exp(-float(collection.contract.epsilon)))
-    print(f"Whoever sees all of a person's codes can move from even odds about anything to at most {odds:.1%}.")
+    odds = math.ceil(1_000 / (1 + math.exp(-float(collection.contract.epsilon)))) / 10
+    print(
+        "Knowing what leaves as it is, whoever sees all of a person's codes can raise a certainty of 50 % about "
+        f"anything else to at most {odds} %."
+    )
