@@ -17,6 +17,7 @@ from tacit.client.tokens import sign
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
+from tacit.server.settings import Settings
 
 SECRET = "canary-6f1d0c-lives-in-a-house-with-a-blue-door"
 NUMBER = 7_654_321
@@ -62,7 +63,8 @@ def own(tmp_path: Path) -> Iterator[tuple[Collector, Keys, str]]:
     """Lend a collector that tests can reach into, its keys and its address."""
     collector, keys = Collector(tmp_path), Keys(tmp_path / "keys.json")
     collector.publish(COLLECTION)
-    with served_here(make_app(collector, keys)) as client:
+    settings = Settings(without_token=frozenset(["open"]))
+    with served_here(make_app(collector, keys, settings=settings)) as client:
         yield collector, keys, str(client.base_url).rstrip("/")
     collector.close()
 
@@ -161,11 +163,16 @@ def test_a_changed_contract_is_shown_before_anything_is_encoded_by_it(
 
 def test_a_collector_with_keys_takes_the_key_of_its_page(page: Page, own: tuple[Collector, Keys, str]) -> None:
     _, keys, address = own
-    key = keys.create("page", ["ingest"], address)
+    closed, key = keys.create("page", ["ingest"], address), keys.create("open", ["ingest"], address)
     fill(page, address, "u-5")
     page.click("#encode:enabled")
     page.click("#submit:enabled")
     expect(page.locator("#outbox")).to_contain_text("1 report waits")
+    page.fill("#key", closed)
+    page.click("text=Open")
+    page.click("text=Send now")
+    expect(page.locator("[role=alert]")).to_contain_text("token")
+    expect(page.locator("#receipt")).to_contain_text("Your report waits on this device")
     page.fill("#key", key)
     page.click("text=Open")
     page.click("text=Send now")

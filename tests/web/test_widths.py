@@ -73,13 +73,13 @@ def hard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     attributes: list[Any] = [tc.Categorical("home", values=VALUES), tc.Public("note")]
     attributes += [tc.Categorical(f"attribute_number_{i}_of_thirty", values=["yes", "no"]) for i in range(28)]
     service = tc.Service("bank", key="uid", attributes=attributes)
-    collection = tc.Collection(tc.Schema([service]), 8.0, round="one")
+    collection = tc.Collection(tc.Schema([service]), 8.0, mechanism="am(1)", round="one")
     rows: dict[str, Any] = {"uid": [f"{EVIL}{i}" for i in range(300)], "home": [VALUES[i % 6] for i in range(300)]}
     rows["note"] = [VALUES[i % 4] for i in range(300)]
     rows |= {one.name: ["yes", "no"] * 150 for one in attributes[2:]}
     collector = Collector(folder)
     collector.publish(collection)
-    collector.database.load(collection.encode(bank=rows, rng=tc.insecure_rng(3)))
+    collector.load(collection.encode(bank=rows, rng=tc.insecure_rng(3)))
     with served_here(make_app(collector, Keys(folder / "keys.json"))) as client:
         yield str(client.base_url).rstrip("/")
     collector.close()

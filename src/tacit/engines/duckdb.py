@@ -321,7 +321,7 @@ class DuckDB:
                     copy.execute(f'INSERT INTO "{name}" SELECT * FROM incoming')  # noqa: S608
                     copy.unregister("incoming")
                 connection.rollback()
-        except duckdb.Error as cause:
+        except (duckdb.Error, EngineError) as cause:
             message = f"The copy cannot be written ({type(cause).__name__}). Name a new file where there is room."
             raise EngineError(message, code="unwritable-file") from None
 

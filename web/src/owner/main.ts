@@ -180,12 +180,13 @@ class Screen {
     const waiting = this.#session!.waiting();
     if (!waiting && navigator.onLine) return false;
     const reports = waiting === 1 ? "1 report waits" : `${waiting} reports wait`;
-    const words = waiting ? `${reports} on this device, and will leave as soon as the collector can be reached.`
+    const words = waiting ? `${reports} on this device, and will leave as soon as the collector takes them.`
       : "You are offline. You can encode; what you submit waits on this device.";
     return h("p", { class: "notice", role: "status", id: "outbox" }, words, " ",
       waiting > 0 && h("button", { type: "button", onclick: () => void this.#try(async () => {
-        await this.#session!.send();
+        const problem = await this.#session!.send();
         await this.#look();
+        if (problem) throw new Error(problem);
       }) }, "Send now"));
   }
 
