@@ -67,6 +67,16 @@ def test_without_noise_answers_are_those_of_the_raw_table(
         assert numbers == pytest.approx([float(x) for x in truth if not isinstance(x, str | None)], rel=1e-9, abs=1e-6)
 
 
+@pytest.mark.parametrize("method", ["cells", "blue"])
+def test_variances_are_corrected_by_the_declared_noise_of_the_mean(method: str) -> None:
+    made = central.release(TABLE, SERVICE, 1, method=method, source=Tape())
+    answer = made.sql("SELECT AVG(age) AS m, VAR_POP(age) AS v, VAR_SAMP(age) AS s FROM adult")
+    ages, noise = np.asarray(TABLE["age"]), answer["m"].error ** 2
+    assert noise > 0
+    assert answer["v"].value == pytest.approx(ages.var() + noise, rel=1e-9)
+    assert answer["s"].value == pytest.approx(ages.var(ddof=1) + noise * len(ages) / (len(ages) - 1), rel=1e-9)
+
+
 @pytest.mark.parametrize("method", ["cells", "blue", "kdtree", "hierarchical", "adaptive"])
 def test_stated_noise_is_that_of_the_numbers_an_estimate_is_made_of(method: str, source: np.random.Generator) -> None:
     """Estimates are linear in the noisy counts: their exact covariance follows from every count's coefficient."""
