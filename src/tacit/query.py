@@ -76,19 +76,21 @@ def unbiased_estimates(
 ) -> list[Pending | None]:
     """Return the unbiased estimate of each column over everybody; None where the reports have none.
 
-    ``tallies`` are those of each round.
+    ``tallies`` are those of each round. Their second moments come from a sample: values that depend on the noise of
+    the totals are asked of the engine.
     """
     question = _Question(bound, people, options)
-    alike: dict[Hashable, list[int]] = {}
+    alike: dict[tuple[bool, Hashable], list[int]] = {}
     for place, made in enumerate(columns):
         key = tuple(piece.functional.attributes for total in made.totals for piece in total.pieces)
-        alike.setdefault(key, []).append(place)
+        alike.setdefault((made.corrects, key), []).append(place)
     found: list[Pending | None] = [None] * len(columns)
-    for places in alike.values():
-        for start in range(0, len(places), COLUMNS_AT_ONCE):
-            some = places[start : start + COLUMNS_AT_ONCE]
+    for (corrects, _), places in alike.items():
+        step = GROUPS_AT_ONCE if corrects else COLUMNS_AT_ONCE
+        for start in range(0, len(places), step):
+            some = places[start : start + step]
             try:
-                estimates = question.over_everybody([columns[place] for place in some], tallies)
+                estimates = question.over_everybody([columns[place] for place in some], () if corrects else tallies)
             except UnanswerableError:
                 break
             for place, estimate in zip(some, estimates, strict=True):
@@ -191,11 +193,13 @@ class _Question:
         people = self.people
         asked = Asked(people.squares([total for made in columns for total in made.totals]))
         places = [asked.places(made.totals) for made in columns]
-        plans = [
-            Plan(people.scope, one, asked.totals, sorted(asked.pairs), (), (), reading)
-            for one, reading in zip(people.rounds, readings(people.engine, people.rounds), strict=True)
-        ]
-        parts = [known.sums(plan, asked) for plan, known in zip(plans, tallies, strict=True)]
+        parts: list[Sums | None] = [None]
+        if tallies:
+            plans = [
+                Plan(people.scope, one, asked.totals, sorted(asked.pairs), (), (), reading)
+                for one, reading in zip(people.rounds, readings(people.engine, people.rounds), strict=True)
+            ]
+            parts = [known.sums(plan, asked) for plan, known in zip(plans, tallies, strict=True)]
         if any(part is None for part in parts):
             found, plans = fetch_sums(people.engine, people.scope, people.rounds, asked, (), ())
             sums = found[()]
@@ -213,7 +217,7 @@ class _Question:
         shift: Callable[[], float],
     ) -> Estimate:
         """Return the estimate of a column, with an interval at a level."""
-        given = _given(made, sums, place)
+        given = _given(self.people, made, sums, place)
         result = made.evaluate(given)
         options = self.options
         if not place:
@@ -253,10 +257,15 @@ class _Question:
         return lambda rows: sums.covariance(rows, place, superpopulation=superpopulation)
 
 
-def _given(made: Formula, sums: Sums, place: list[int]) -> list[Dual]:
-    """Return the totals of a formula, with their noise where the value depends on it."""
+def _given(people: People, made: Formula, sums: Sums, place: list[int]) -> list[Dual]:
+    """Return the totals of a formula, with their noise where the value depends on it.
+
+    The noise is planned where products have no estimates: contributions also vary because people differ.
+    """
     totals = [float(sums.totals[index]) for index in place]
-    return made.at(totals, sums.noise(place) if made.corrects and sums.count > 1 else None)
+    if not made.corrects or sums.count < 2:
+        return made.at(totals)
+    return made.at(totals, sums.noise(place) if sums.asked.squares else people.planned_noise(made.totals, sums.count))
 
 
 def value_of(people: People, made: Formula, totals: list[float], conditions: Sequence[SqlPiece]) -> float:
@@ -266,7 +275,7 @@ def value_of(people: People, made: Formula, totals: list[float], conditions: Seq
     asked = Asked(people.squares(made.totals))
     place = asked.places(made.totals)
     sums, _ = fetch_sums(people.engine, people.scope, people.rounds, asked, (), conditions)
-    return made.evaluate(_given(made, sums[()], place)).value
+    return made.evaluate(_given(people, made, sums[()], place)).value
 
 
 @dataclass(frozen=True, eq=False)

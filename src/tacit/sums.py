@@ -124,14 +124,11 @@ class Sums:
         return np.where(np.diag(noisy) & (spread <= 0), math.nan, spread)
 
     def noise(self, place: list[int]) -> Vector:
-        """Return the covariance of the noise of totals, without bias where the products have estimates."""
+        """Return the unbiased covariance of the noise of totals whose products have estimates."""
         found = np.zeros((len(place), len(place)))
         for (a, i), (b, j) in itertools.product(enumerate(place), repeat=2):
             pair = (min(i, j), max(i, j))
-            if self.asked.squares:
-                found[a, b] = self.products[pair] - self.totals[self.asked.pairs[pair]]
-            else:
-                found[a, b] = self.products[pair] - self.totals[i] * self.totals[j] / max(1, self.count)
+            found[a, b] = self.products[pair] - self.totals[self.asked.pairs[pair]]
         noisy = np.array([self.noisy[index] for index in place], dtype=bool)
         return np.where(noisy[:, None] & noisy, found, 0.0)  # what reads no code is known
 

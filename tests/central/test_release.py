@@ -25,6 +25,7 @@ from tacit.central.noise import Laplace
 from tacit.central.records import Records
 from tacit.decode.functional import Functional
 from tacit.errors import ContractError, LayoutError, RecordError, TacitError, UsageError
+from tacit.sql import formula
 
 SERVICE = tc.Service("adult", key="uid", attributes=SCHEMA["adult"].sensitive)
 TABLE = adult_table().select(["uid", "age", "work", "edu", "hours"])
@@ -44,7 +45,11 @@ QUESTIONS = [
 
 @pytest.mark.parametrize("method", ["cells", "blue"])
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_without_noise_answers_are_those_of_the_raw_table(method: str, question: str) -> None:
+def test_without_noise_answers_are_those_of_the_raw_table(
+    method: str, question: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tape adds no noise, so there is none that VAR could be corrected by."""
+    monkeypatch.setattr(formula.Noisy, "noise_of", lambda *_: 0.0)
     made = central.release(TABLE, SERVICE, 1, method=method, source=Tape()).with_table("jobs", JOBS, key="work")
     with duckdb.connect() as engine:
         engine.register("adult", TABLE)
@@ -60,6 +65,16 @@ def test_without_noise_answers_are_those_of_the_raw_table(method: str, question:
         assert [x for x in row if isinstance(x, str | None)] == [x for x in truth if isinstance(x, str | None)]
         numbers = [float(x) for x in row if not isinstance(x, str | None)]
         assert numbers == pytest.approx([float(x) for x in truth if not isinstance(x, str | None)], rel=1e-9, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["cells", "blue"])
+def test_variances_are_corrected_by_the_declared_noise_of_the_mean(method: str) -> None:
+    made = central.release(TABLE, SERVICE, 1, method=method, source=Tape())
+    answer = made.sql("SELECT AVG(age) AS m, VAR_POP(age) AS v, VAR_SAMP(age) AS s FROM adult")
+    ages, noise = np.asarray(TABLE["age"]), answer["m"].error ** 2
+    assert noise > 0
+    assert answer["v"].value == pytest.approx(ages.var() + noise, rel=1e-9)
+    assert answer["s"].value == pytest.approx(ages.var(ddof=1) + noise * len(ages) / (len(ages) - 1), rel=1e-9)
 
 
 @pytest.mark.parametrize("method", ["cells", "blue", "kdtree", "hierarchical", "adaptive"])

@@ -61,6 +61,26 @@ def test_the_mutant_is_the_old_formula(monkeypatch: pytest.MonkeyPatch) -> None:
     assert values.mean() < x.var() - Z_ACCEPT * values.std() / math.sqrt(BATCHES)
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 8.0])
+def test_variances_of_dithered_values_are_unbiased(epsilon: float) -> None:
+    """600 batches of 20 people (1e-9). Mutants: no correction, and one by the sample covariance (too large by V / n).
+
+    Every value is the representative of a cell, so dithering changes none.
+    """
+    x = np.clip(np.random.default_rng(5).normal(6, 2, 20), 0, 10).astype(np.int64) * 100
+    attributes = [tc.Ordinal("x", 0, 1000, cells=11, dither=True), tc.Public("batch")]
+    collection = tc.Collection(tc.Schema([tc.Service("t", key="uid", attributes=attributes)]), epsilon, mechanism="fc")
+    batch = np.repeat(np.arange(BATCHES), 20)
+    rows = {"uid": np.arange(BATCHES * 20), "x": np.tile(x, BATCHES), "batch": batch}
+    db = tc.connect()
+    db.create(collection)
+    db.load(collection.encode(t=rows, rng=tc.insecure_rng(1)))
+    values = np.array([estimate.value for estimate in asked(db, "VAR_POP(x)")])
+    means = np.array([estimate.value for estimate in asked(db, "AVG(x)")])
+    mutant = x.var() - means.var() if epsilon == 1 else x.var() * (1 + 1 / 20)
+    assert_mean(values.mean(), x.var(), values.std() / math.sqrt(BATCHES), mutant=mutant)
+
+
 def test_contributions_add_up_to_the_variance() -> None:
     db = stored(60, "fc", 2.0)
     shown = db.contributions("SELECT batch, VAR_POP(x) AS v FROM t GROUP BY batch", group={"batch": 3})

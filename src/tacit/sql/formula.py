@@ -220,11 +220,11 @@ def variance(squares: Total, values: Total, count: Total, *, sample: bool, root:
         one = Dual(1.0, np.zeros(len(number.gradient)))
         mean, divisor = value / number, number - one if sample else number
         spread = (square - value * mean) / divisor
-        if abs(spread.value) <= ROUNDING * abs((square / number).value):
-            spread = Dual(0.0, spread.gradient)
         if isinstance(number, Noisy) and divisor.value:
             lost = number.noise_of(mean) * number.value / divisor.value
             spread = spread + Dual(lost, np.zeros(len(number.gradient)))
+        if abs(spread.value) <= ROUNDING * abs((square / number).value):
+            spread = Dual(0.0, spread.gradient)
         return spread
 
     totals, denominators = (squares, values, count), (lambda given: given[2],)
