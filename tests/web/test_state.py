@@ -25,6 +25,9 @@ WRONG = "SELECT COUNT(*) AS people FROM shop WHERE agee > 3"
 
 PANELS = ("Answer", "What would make it sharper", "Tuples")
 
+LAST_PAGE = re.compile("1,976–2,000 of 2,000|2,001–(2,0..) of \\1")
+"""The demo has 2,000 people, and those whom other tests have added."""
+
 
 def panel(page: Page, name: str) -> Locator:
     return page.locator(f"section[aria-label^='{name}']")
@@ -235,16 +238,18 @@ def test_pages_of_tuples_come_in_the_order_in_which_they_were_asked_for(page: Pa
     expect(panel(page, "Tuples")).to_have_attribute("aria-busy", "")
     expect(panel(page, "Tuples")).to_contain_text("1–25 of")
     page.get_by_role("button", name="Last tuples").click()
-    expect(panel(page, "Tuples")).to_contain_text("1,976–2,000 of 2,000")
+    expect(panel(page, "Tuples")).to_contain_text(LAST_PAGE)
+    first = page.locator(".tuples tbody td").first.inner_text()
+    assert first in ("1,976", "2,001")
     held.let_go()
     page.wait_for_timeout(300)
-    expect(panel(page, "Tuples")).to_contain_text("1,976–2,000 of 2,000")
-    assert page.locator(".tuples tbody td").first.inner_text() == "1,976"
+    expect(panel(page, "Tuples")).to_contain_text(LAST_PAGE)
+    assert page.locator(".tuples tbody td").first.inner_text() == first
 
 
 def test_an_address_past_the_last_tuple_shows_the_last_page(page: Page, demo: str) -> None:
     opened(page, demo, more="&p=999975&r=5000")
-    expect(panel(page, "Tuples")).to_contain_text("1,976–2,000 of 2,000")
+    expect(panel(page, "Tuples")).to_contain_text(LAST_PAGE)
 
 
 def test_back_and_forward_restore_one_state(page: Page, demo: str) -> None:

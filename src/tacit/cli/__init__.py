@@ -19,6 +19,9 @@ INTERRUPTED = 128 + signal.SIGINT
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit code."""
     try:
+        from tacit.cli.interrupts import remember
+
+        remember()
         from tacit.cli.command import run
 
         return run(sys.argv[1:] if arguments is None else arguments)

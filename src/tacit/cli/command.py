@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import tacit
+from tacit.cli.interrupts import has_happened
 from tacit.errors import BudgetError, InternalError, PrivacyError, TacitError, UsageError
 
 __all__ = ["VERBS", "parser", "run"]
@@ -72,7 +73,7 @@ def run(words: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        if isinstance(error, RuntimeError) and "interrupt" in str(error).lower():  # what DuckDB makes of Ctrl-C
+        if has_happened():  # a library has made another error of it
             raise KeyboardInterrupt from None
         if os.environ.get(TRACEBACK) and not isinstance(error, TacitError):
             raise

@@ -1,0 +1,29 @@
+"""Ctrl-C, remembered: libraries that are interrupted while they load or compute raise errors of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from types import FrameType
+
+__all__ = ["has_happened", "remember"]
+
+_seen: list[int] = []
+
+
+def remember() -> None:
+    """Remember Ctrl-C from now on, where it raises KeyboardInterrupt as usual."""
+    _seen.clear()
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        with contextlib.suppress(ValueError):  # only the first thread may
+            signal.signal(signal.SIGINT, _note)
+
+
+def has_happened() -> bool:
+    """Tell whether Ctrl-C came since."""
+    return bool(_seen)
+
+
+def _note(number: int, frame: FrameType | None) -> None:
+    _seen.append(number)
+    signal.default_int_handler(number, frame)
