@@ -147,6 +147,9 @@ def test_ctrl_c_leaves_one_line_and_nothing_half_written(words: list[str], folde
             assert not error
             _remove(folder, left)
             return  # it was faster
+        if b"Traceback" in error and b"in main" not in error:
+            _remove(folder, left)
+            continue  # Python itself was starting, where no program can catch it
         assert process.returncode in (130, -signal.SIGINT)
         assert error in (
             b"",
