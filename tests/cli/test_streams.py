@@ -157,6 +157,12 @@ def test_ctrl_c_leaves_one_line_and_nothing_half_written(words: list[str], folde
             b"new.ledger was charged, but nothing was published.\n" + error,
         )
         assert b"Traceback" not in error
+        if left == ["new"]:  # encoded whole, just before
+            assert {path.name for path in (folder / "new").iterdir()} == {
+                path.name for path in (folder / "reports").iterdir()
+            }
+            _remove(folder, left)
+            return
         assert left in ([], ["new.ledger"], ["new.tacit"])
         if left == ["new.tacit"]:  # a load is stored whole or not at all, in a database that opens
             tc.connect(folder / "new.tacit").close()
