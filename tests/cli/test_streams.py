@@ -131,7 +131,17 @@ VERBS = [
     ["init", "{new}/c.toml", "users=u.csv"],
     ["export", "d.tacit", "{new}/archive"],
     ["demo", "--people", "2000000", "--no-serve"],
-    "release u.csv --epsilon 1 --collection c.toml --out {new}/r.parquet --ledger {new}/ledger".split(),
+    [
+        "release",
+        "u.csv",
+        "--epsilon",
+        "1",
+        "--collection",
+        "c.toml",
+        "--out",
+        "{new}/r.parquet",
+        "--ledger={new}/ledger",
+    ],
 ]
 
 

@@ -27,7 +27,6 @@ def batch_of(
     compiled: ServiceContract,
     reports: Pending,
     contents: Sequence[Content],
-    settled: int,
 ) -> pa.Table:
     """Return reports as the encoder would have made them.
 
@@ -47,7 +46,7 @@ def batch_of(
         values = [public[number] for _, public in contents]
         columns[attribute.name] = _public(attribute, values).take(repeat)
     metadata = {"tacit.collection": collection.id, "tacit.service": service.name}
-    metadata |= {ROWS_BEFORE.decode(): str(channels * settled)}
+    metadata |= {ROWS_BEFORE.decode(): str(channels * reports.settled)}
     return pa.table(columns).replace_schema_metadata(metadata)
 
 

@@ -287,7 +287,7 @@ class Mover:
             if not size.pending:
                 continue
             try:
-                for count in self._batches(collection, compiled, size.settled, end):
+                for count in self._batches(collection, compiled, end):
                     moved += count
                     self._inbox.catch_up(stored, count)
             except Exception as cause:  # whatever it is, reports are safe where they are
@@ -298,8 +298,12 @@ class Mover:
                 fault = self._end_rebuilding()
         return moved, fault
 
-    def _batches(self, collection: Collection, compiled: ServiceContract, settled: int, end: float) -> Iterator[int]:
-        """Move one service batch by batch; yield how many reports each held."""
+    def _batches(self, collection: Collection, compiled: ServiceContract, end: float) -> Iterator[int]:
+        """Move one service batch by batch; yield how many reports each held.
+
+        What is settled was read with them: if they had been moved before, it would be less than the database holds,
+        which would then look for each of them.
+        """
         name, sends = compiled.service.name, compiled.service.sends
         place = (collection.id, name)
         last = self._inbox.last_pending(*place)  # what comes from now on is for the next time: there may be no end
@@ -308,11 +312,10 @@ class Mover:
             waiting, contents = self._inbox.pending(*place, sends, people)
             if not waiting.numbers or waiting.numbers[0] > last:
                 break
-            table = batch_of(collection, compiled, waiting, contents, settled)
+            table = batch_of(collection, compiled, waiting, contents)
             self._analytical.database.load({name: table})
             self._changed()
             self._inbox.moved(*place, waiting.numbers)
-            settled += len(waiting.numbers)
             yield len(waiting.numbers)
 
     def _end_rebuilding(self) -> TacitError | None:

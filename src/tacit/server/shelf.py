@@ -58,6 +58,9 @@ class Pending(NamedTuple):
     contents: Sequence[bytes] = ()
     """Codes and public values of each, as JSON."""
 
+    settled: int = 0
+    """Reports of the same place that were in the analytical database already when these were read."""
+
     def __repr__(self) -> str:
         """Say how many there are, and nothing of them."""
         return f"Pending({len(self.numbers)} reports)"

@@ -260,16 +260,19 @@ class PostgresShelf:
     def pending(self, place: int, sends: int, people: int) -> Pending:
         """Return reports of people whose slots are all there, of at most so many people, oldest first."""
         query = (
-            "SELECT number, r.person, slot, digest, content FROM tacit_reports r JOIN tacit_waiting w USING (number) "
+            "SELECT number, r.person, slot, digest, content, "
+            "(SELECT known - damaged - lost FROM tacit_sizes WHERE place = %s) - "
+            "(SELECT count(*) FROM tacit_waiting WHERE place = %s) "
+            "FROM tacit_reports r JOIN tacit_waiting w USING (number) "
             "WHERE w.place = %s AND w.person IN ("
             "SELECT person FROM tacit_waiting WHERE place = %s GROUP BY person HAVING count(*) = %s "
             "ORDER BY min(number) LIMIT %s) ORDER BY number"
         )
-        rows = self._beside().execute(query, [place, place, sends, people]).fetchall()
+        rows = self._beside().execute(query, [place, place, place, place, sends, people]).fetchall()
         if not rows:
             return Pending()
-        numbers, keys, slots, digests, contents = zip(*rows, strict=True)
-        return Pending(numbers, [person_of(key) for key in keys], slots, digests, contents)
+        numbers, keys, slots, digests, contents, settled = zip(*rows, strict=True)
+        return Pending(numbers, [person_of(key) for key in keys], slots, digests, contents, settled[0])
 
     def sizes(self) -> dict[int, Sizes]:
         """Return how many reports there are, by place."""

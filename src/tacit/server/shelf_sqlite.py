@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import json
 import sqlite3
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -48,6 +49,11 @@ SYNCED_AT_ONCE = 10
 
 COLUMNS = "place, person, slot, digest, content"
 
+SETTLED = """
+SELECT known - damaged - lost - (SELECT count(*) FROM waiting WHERE waiting.place = sizes.place)
+FROM sizes WHERE place = ?
+"""
+
 CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
 
 AT_ONCE = 100
@@ -69,7 +75,7 @@ class SqliteShelf:
         except BaseException:
             self._writer.close()
             raise
-        self._reader, self._keeper = self._open(), self._open()
+        self._reader, self._keeper, self._reading = self._open(), self._open(), threading.Lock()
         self._files = self._identity()
         self.reopened = False
         self._fresh, self._when_committed = Fresh(FRESH), list[Callable[[], None]]()
@@ -118,6 +124,21 @@ class SqliteShelf:
                 change()
         finally:
             self._when_committed = []
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Read the newest state, and only that one, beside the writer.
+
+        One thread at a time: a statement that begins while another one of the same connection runs would see the state
+        that the other one began with, and reports that were moved since would be pending still.
+        """
+        with self._reading:
+            self._reader.execute("BEGIN")
+            try:
+                yield self._reader
+            finally:
+                if self._reader.in_transaction:  # an error may have ended it
+                    self._reader.execute("ROLLBACK")
 
     def places(self) -> list[Place]:
         """Return all places."""
@@ -183,7 +204,8 @@ class SqliteShelf:
     def last_pending(self, place: int) -> int:
         """Return the number of the newest report of a place that is pending, or 0."""
         query = "SELECT number FROM waiting WHERE place = ? ORDER BY number DESC LIMIT 1"
-        row = self._reader.execute(query, [place]).fetchone()
+        with self._snapshot() as file:
+            row = file.execute(query, [place]).fetchone()
         return int(row[0]) if row else 0
 
     def pending(self, place: int, sends: int, people: int) -> Pending:
@@ -200,18 +222,22 @@ class SqliteShelf:
             f"SELECT json_group_array(json_array({row})) FROM "  # noqa: S608
             f"(SELECT number FROM waiting WHERE place = ? {chosen}) CROSS JOIN reports r USING (number)"
         )
-        [text] = self._reader.execute(query, given).fetchone()
+        with self._snapshot() as file:
+            [text] = file.execute(query, given).fetchone()
+            [settled] = file.execute(SETTLED, [place]).fetchone() or [0]
         rows = json.loads(text)
         if not rows:
             return Pending()
         numbers, keys, whole_numbers, slots, digests, contents = zip(*rows, strict=True)
         people_found = [_person(key, is_number) for key, is_number in zip(keys, whole_numbers, strict=True)]
-        return Pending(numbers, people_found, slots, [*map(bytes.fromhex, digests)], [*map(bytes.fromhex, contents)])
+        hashes, texts = map(bytes.fromhex, digests), map(bytes.fromhex, contents)
+        return Pending(numbers, people_found, slots, [*hashes], [*texts], settled)
 
     def sizes(self) -> dict[int, Sizes]:
         """Return how many reports there are, by place."""
-        waiting = dict(self._reader.execute("SELECT place, count(*) FROM waiting GROUP BY place").fetchall())
-        stored = self._reader.execute("SELECT place, known, damaged, lost, bulk FROM sizes").fetchall()
+        with self._snapshot() as file:
+            waiting = dict(file.execute("SELECT place, count(*) FROM waiting GROUP BY place").fetchall())
+            stored = file.execute("SELECT place, known, damaged, lost, bulk FROM sizes").fetchall()
         return {place: Sizes(known, waiting.get(place, 0), *more) for place, known, *more in stored}
 
     def drop(self, place: int, numbers: Sequence[int]) -> None:

@@ -41,11 +41,6 @@ SELECT collection, service, known, (SELECT count(*) FROM waiting WHERE waiting.p
   damaged, lost, bulk FROM sizes JOIN places USING (place)
 """
 
-SETTLED = """
-SELECT collection, service, known - damaged - lost - (SELECT count(*) FROM waiting WHERE waiting.place = sizes.place)
-FROM sizes JOIN places USING (place)
-"""
-
 
 @dataclass(frozen=True)
 class Verified:
@@ -89,7 +84,7 @@ def verify_analytical(engine: Engine, inbox: sqlite3.Connection) -> Verified:
         problems.append("it is not the one that the inbox knows")
     elif not generation <= stamp.generation <= generation + 1:
         problems.append("it is older than the inbox" if stamp.generation < generation else "the inbox is older than it")
-    settled = {(collection, service): count for collection, service, count in inbox.execute(SETTLED)}
+    sizes = {(collection, service): Sizes(*counts) for collection, service, *counts in inbox.execute(SIZES)}
     for text in engine.contracts():
         collection = Collection.from_json(text)
         for compiled in collection.contract.services:
@@ -97,8 +92,11 @@ def verify_analytical(engine: Engine, inbox: sqlite3.Connection) -> Verified:
             table = report_table(collection.id, name)
             rows = _sum(engine, f'SELECT count(*) AS n FROM "{table}"') if engine.has_table(table) else 0  # noqa: S608
             found += rows // channels
-            if rows // channels < settled.get((collection.id, name), 0):
+            size = sizes.get((collection.id, name), Sizes())
+            if rows // channels < size.settled:
                 problems.append(f"it lacks reports of {name}")
+            if rows // channels > size.settled + size.pending + size.bulk:  # what is pending may be there already
+                problems.append(f"it holds more reports of {name} than the inbox knows")
             if table in engine.rollups() and _sum(engine, f'SELECT sum("0n") AS n FROM "{rollup_of(table)}"') != rows:  # noqa: S608
                 problems.append(f"the rollup of {name} is out of date")
     return Verified(found, 0, tuple(problems))
