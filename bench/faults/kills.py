@@ -22,12 +22,12 @@ BATCH = 20
 
 
 class Load:
-    """Sends reports of new people on some connections, and asks, until told to stop."""
+    """Sends reports of new people on some connections, asks, and looks at its health, until told to stop."""
 
     def __init__(self, people: People, port: int) -> None:
         self._people, self._lock, self._stopped = people, threading.Lock(), threading.Event()
         self.short = 0
-        work = [self._send] * SENDERS + [self._ask]
+        work = [self._send] * SENDERS + [self._ask, self._watch]
         self._threads = [threading.Thread(target=one, args=(Connection(port),)) for one in work]
         for thread in self._threads:
             thread.start()
@@ -48,6 +48,13 @@ class Load:
                 least = self._people.least
             answer = collector.count()
             self.short += answer.count is not None and answer.count < least and not answer.is_qualified
+        collector.hang_up()
+
+    def _watch(self, collector: Connection) -> None:
+        """Read what monitoring reads, far more often."""
+        while not self._stopped.wait(0.02):
+            collector.ask("/metrics")
+            collector.ask("/readyz")
         collector.hang_up()
 
     def stop(self) -> None:
