@@ -43,7 +43,7 @@ bench: .venv/bench.done
 	@test -z "$(DATA)" || $(BIN)/python -m bench.ranges.run --slice --data "$(DATA)"
 
 docs: .venv/dev.done
-	$(BIN)/python docs/generate.py
+	$(BIN)/python -m docs.generate
 
 lock: .venv/dev.done
 	$(PIP) install --quiet uv

@@ -6,10 +6,11 @@ import argparse
 import inspect
 from pathlib import Path
 
+from docs import rooms
 from tacit.central import METHODS
 from tacit.cli.command import parser as command_parser
-from tacit.layouts import LAYOUTS, NUMBERED, PLANNED
-from tacit.oracles import ORACLES
+from tacit.contract.layouts import LAYOUTS, NUMBERED, PLANNED
+from tacit.contract.oracles import ORACLES
 
 HERE = Path(__file__).parent / "reference"
 MADE = "<!-- Made by docs/generate.py; run `make docs`. -->\n\n"
@@ -47,9 +48,26 @@ def command_line() -> str:
     return MADE + "\n".join(parts)
 
 
-PAGES = {"mechanisms.md": mechanisms, "cli.md": command_line}
+def architecture() -> str:
+    """Return the page about the rooms of the package, from the list of layers that a test enforces."""
+    text = [
+        "# Architecture\n",
+        "The package has thirteen rooms and a few files that users name. A room imports from itself and from rooms",
+        "that are listed before it; `tests/structure` enforces the list, `docs/layers.toml`. `contract` is what a",
+        "privacy review must read; `client` reads a JSON contract alone, with the standard library.\n",
+        "![Rooms, and what imports what](../rooms.svg)\n",
+    ]
+    for number, layer in enumerate(rooms.layers(), 1):
+        text += [f"{number}. {'; '.join(f'**{room}**: {purpose}' for room, purpose in layer.items())}."]
+    counts = ", ".join(f"{value} {name}" for name, value in rooms.numbers().items())
+    text += [f"\nIn numbers: {counts}. Edges are implied by longer paths unless they are in the drawing.\n"]
+    return MADE + "\n".join(text)
+
+
+PAGES = {"mechanisms.md": mechanisms, "cli.md": command_line, "architecture.md": architecture}
 
 if __name__ == "__main__":
     HERE.mkdir(exist_ok=True)
     for name, page in PAGES.items():
         (HERE / name).write_text(page())
+    (HERE.parent / "rooms.svg").write_text(rooms.graph())

@@ -14,14 +14,14 @@ import numpy as np
 
 from bench.calm.noise import Oue, collect, paper_oracle, read, shape_for
 from bench.calm.populations import Population
-from tacit.layouts.calm import view_sets
-from tacit.layouts.covering import covering, spread
-from tacit.layouts.tables import together
-from tacit.marginals.em import likeliest
-from tacit.marginals.model import Model
-from tacit.marginals.nonnegative import norm_sub
-from tacit.oracles import Grr
-from tacit.privacy import exp_below, parse_epsilon
+from tacit.contract.budget import exp_below, parse_epsilon
+from tacit.contract.layouts.calm import view_sets
+from tacit.contract.layouts.covering import covering, spread
+from tacit.contract.layouts.tables import together
+from tacit.contract.oracles import Grr
+from tacit.model.em import likeliest
+from tacit.model.model import Model
+from tacit.model.nonnegative import norm_sub
 
 __all__ = ["METHODS", "calm_of", "held_by", "priview", "questions", "squared_errors"]
 

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.calm.populations import Population
-from tacit.layouts import Levels
-from tacit.marginals.coefficients import Shape, Shown
-from tacit.marginals.em import rows_of
-from tacit.marginals.views import decoded
-from tacit.oracles import Grr, Oracle, choose
-from tacit.privacy import exp_below, parse_epsilon
-from tacit.randomness import insecure_rng
+from tacit.contract.budget import exp_below, parse_epsilon
+from tacit.contract.layouts import Levels
+from tacit.contract.oracles import Grr, Oracle, choose
+from tacit.contract.randomness import insecure_rng
+from tacit.model.coefficients import Shape, Shown
+from tacit.model.em import rows_of
+from tacit.model.views import decoded
 
 __all__ = ["Collected", "Oue", "check", "collect", "oracle_for", "paper_oracle", "read", "shape_for"]
 

@@ -22,8 +22,8 @@ from bench.calm.populations import Population, population
 from bench.calm.speed import speed
 from bench.calm.svm import svm_points
 from bench.common import figure, provenance, say, seed_of, verdict
-from tacit.layouts.calm import view_sets
-from tacit.layouts.covering import spread
+from tacit.contract.layouts.calm import view_sets
+from tacit.contract.layouts.covering import spread
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"

@@ -22,7 +22,7 @@ import tacit as tc
 from bench.census.populations import FILES, Column, made, read, services
 from bench.common import figure, provenance, say, seed_of, write_part
 from tacit.errors import TacitError
-from tacit.estimate import Estimate
+from tacit.estimate.estimate import Estimate
 
 HERE = Path(__file__).parent
 RESULTS, README = HERE / "results.json", HERE / "README.md"

@@ -12,7 +12,7 @@ from bench.dpcube.tables import acs
 from bench.dpcube.trials import Ranges, measured, released
 from tacit.central.guidance import useful_error
 from tacit.central.noise import Laplace, OpenDp
-from tacit.privacy import parse_epsilon
+from tacit.contract.budget import parse_epsilon
 
 __all__ = [
     "ALPHAS",

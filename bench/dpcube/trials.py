@@ -16,7 +16,7 @@ from tacit.central.body import Body
 from tacit.central.methods import method_of
 from tacit.central.noise import OpenDp
 from tacit.central.records import Records
-from tacit.decode.functional import Functional
+from tacit.estimate.functional import Functional
 
 __all__ = ["Ranges", "measured", "released"]
 

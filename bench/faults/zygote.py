@@ -12,7 +12,7 @@ import runpy
 import sys
 
 import tacit.server.archive
-import tacit.server.shelf_sqlite  # noqa: F401  imported once, here, instead of in every child
+import tacit.server.store.sqlite  # noqa: F401  imported once, here, instead of in every child
 from tacit.cli import main
 
 

@@ -11,8 +11,8 @@ from bench.chart import chart
 from bench.common import write_part
 from bench.joint.claims import Figures
 from bench.joint.tables import accuracy_table, gains, speed_table, statements, table
-from tacit.estimate import Estimate
-from tacit.picture import picture
+from tacit.estimate.chart import picture
+from tacit.estimate.estimate import Estimate
 
 HERE = Path(__file__).parent
 NAMED = {

@@ -25,13 +25,13 @@ import tacit as tc
 from bench.common import figure, provenance, say, seed_of, verdict
 from bench.ranges.peers import BEST
 from bench.ranges.populations import SIZES, People, Range, population, ranges, truth
-from tacit.contract import ServiceContract
-from tacit.decode.decoder import Decoder
-from tacit.decode.functional import Functional
-from tacit.decode.reading import Factor
+from tacit.contract.contract import ServiceContract
 from tacit.errors import UnanswerableError
-from tacit.fit.model import Model
-from tacit.marginals.views import Counts, view_tables
+from tacit.estimate.decoder import Decoder
+from tacit.estimate.functional import Functional
+from tacit.estimate.reading import Factor
+from tacit.model.fit.model import Model
+from tacit.model.views import Counts, view_tables
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"

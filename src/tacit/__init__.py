@@ -12,13 +12,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tacit.answer import Answer
     from tacit.collection import Collection
+    from tacit.contract.randomness import insecure_rng
+    from tacit.contract.schema import Categorical, Ordinal, Public, Schema, Service
     from tacit.database import Database, connect
     from tacit.errors import TacitError
-    from tacit.estimate import Estimate
-    from tacit.randomness import insecure_rng
-    from tacit.schema import Categorical, Ordinal, Public, Schema, Service
+    from tacit.estimate.answer import Answer
+    from tacit.estimate.estimate import Estimate
 
 __all__ = [
     "Answer",
@@ -38,18 +38,18 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOME = {
-    "Answer": "answer",
-    "Categorical": "schema",
+    "Answer": "estimate.answer",
+    "Categorical": "contract.schema",
     "Collection": "collection",
     "Database": "database",
-    "Estimate": "estimate",
-    "Ordinal": "schema",
-    "Public": "schema",
-    "Schema": "schema",
-    "Service": "schema",
+    "Estimate": "estimate.estimate",
+    "Ordinal": "contract.schema",
+    "Public": "contract.schema",
+    "Schema": "contract.schema",
+    "Service": "contract.schema",
     "TacitError": "errors",
     "connect": "database",
-    "insecure_rng": "randomness",
+    "insecure_rng": "contract.randomness",
 }
 """Which module each public name lives in."""
 

@@ -14,24 +14,24 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.advisor import people_for, predict
-from tacit.answer import Answer, Options
-from tacit.audit import Audit, audit_contract
-from tacit.choice import choose_layout
-from tacit.contract import Contract, compile_contract
-from tacit.decode.decoder import DecoderName
-from tacit.diff import Diff, diff_contracts
+from tacit.answers.auto import choose_layout
+from tacit.answers.forecast import people_for, predict
+from tacit.contract.audit import Audit, audit_contract
+from tacit.contract.budget import BudgetLike, decimal_text, parse_epsilon
+from tacit.contract.contract import Contract, compile_contract
+from tacit.contract.diff import Diff, diff_contracts
+from tacit.contract.files import read_schema
+from tacit.contract.randomness import Rng, SystemRng
+from tacit.contract.rules import reformat
+from tacit.contract.schema import Schema
+from tacit.contract.wire import contract_id, contract_text, read_contract
 from tacit.encode.bulk import Progress, encode_rows, validate_rows
 from tacit.encode.keys import check_people, key_column, key_order, owners, people_column
 from tacit.encode.slots import choose_rows
 from tacit.encode.tables import as_table
 from tacit.errors import ContractError, PrivacyError, RecordError, SchemaError, TacitError, UnknownNameError, UsageError
-from tacit.plain import read_schema
-from tacit.privacy import BudgetLike, decimal_text, parse_epsilon
-from tacit.randomness import Rng, SystemRng
-from tacit.rules import reformat
-from tacit.schema import Schema
-from tacit.wire import contract_id, contract_text, read_contract
+from tacit.estimate.answer import Answer, Options
+from tacit.estimate.decoder import DecoderName
 
 __all__ = ["Collection"]
 
@@ -347,7 +347,7 @@ class Collection:
                 "code": pa.array(channel_codes),
             }
             parts.append(pa.table(columns | {a.name: table.column(a.name) for a in service.public}))
-        metadata = {"tacit.collection": self.id, "tacit.service": name, "tacit.randomness": _label(rng)}
+        metadata = {"tacit.collection": self.id, "tacit.service": name, "tacit.contract.randomness": _label(rng)}
         return pa.concat_tables(parts).replace_schema_metadata(metadata)
 
     def __eq__(self, other: object) -> bool:

@@ -8,23 +8,23 @@ from typing import Any
 
 import pyarrow as pa
 
-from tacit.answer import Answer, Options
-from tacit.attributes import check_name
+from tacit.answers.contributions import Contributions, Page, contributions_to
+from tacit.answers.fitted import Models, run_consistent
+from tacit.answers.people import People
+from tacit.answers.run import explain_answer, run
 from tacit.collection import Collection
-from tacit.consistent import Models, run_consistent
-from tacit.contract import ServiceContract
-from tacit.contributions import Contributions, Page, contributions_to
-from tacit.decode.decoder import Decoder, DecoderName
+from tacit.contract.attributes import check_name
+from tacit.contract.contract import ServiceContract
+from tacit.contract.schema import Service
 from tacit.encode.bulk import Progress
+from tacit.encode.reports import Loaded, check_reports, report_table
 from tacit.encode.tables import as_arrow
 from tacit.engines import open_engine
 from tacit.engines.base import Batch, Engine, rollup_of
 from tacit.errors import ReportError, UnknownNameError, UsageError
-from tacit.marginals.questions import Tables
-from tacit.people import People
-from tacit.query import explain_answer, run
-from tacit.reports import Loaded, check_reports, report_table
-from tacit.schema import Service
+from tacit.estimate.answer import Answer, Options
+from tacit.estimate.decoder import Decoder, DecoderName
+from tacit.model.questions import Tables
 from tacit.sql.bind import Bound, bind
 from tacit.sql.lookup import Dimension
 from tacit.sql.parse import parse, without_explain

@@ -8,12 +8,12 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tacit.collection import Collection
-from tacit.contract import Channel, CompiledView, Contract, ServiceContract
-from tacit.layouts import Levels
-from tacit.oracles import Grr
-from tacit.privacy import MAX_EPSILON, parse_epsilon
-from tacit.randomness import DRAW_BITS, insecure_rng
-from tacit.schema import Schema, Service
+from tacit.contract.budget import MAX_EPSILON, parse_epsilon
+from tacit.contract.contract import Channel, CompiledView, Contract, ServiceContract
+from tacit.contract.layouts import Levels
+from tacit.contract.oracles import Grr
+from tacit.contract.randomness import DRAW_BITS, insecure_rng
+from tacit.contract.schema import Schema, Service
 
 __all__ = ["identity_collection", "reveal"]
 

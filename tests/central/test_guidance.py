@@ -16,8 +16,8 @@ from support.chances import FALSE_ALARM
 from tacit import central
 from tacit.central.noise import Laplace, OpenDp
 from tacit.cli import main
+from tacit.contract.budget import parse_epsilon
 from tacit.errors import UsageError
-from tacit.privacy import parse_epsilon
 
 COLLECTION = """
 epsilon = 1

@@ -23,8 +23,8 @@ from tacit.central.blue import Views
 from tacit.central.boxes import Boxes
 from tacit.central.noise import Laplace
 from tacit.central.records import Records
-from tacit.decode.functional import Functional
 from tacit.errors import ContractError, LayoutError, RecordError, TacitError, UsageError
+from tacit.estimate.functional import Functional
 from tacit.sql import formula
 
 SERVICE = tc.Service("adult", key="uid", attributes=SCHEMA["adult"].sensitive)

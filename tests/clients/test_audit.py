@@ -18,9 +18,9 @@ from tacit.client.audit import budget
 from tacit.client.client import Client
 from tacit.client.transport import Transport
 from tacit.client.wallet import Wallet
-from tacit.contract import Contract
+from tacit.contract.contract import Contract
+from tacit.contract.wire import read_contract
 from tacit.errors import ContractError, PrivacyError, TacitError
-from tacit.wire import read_contract
 
 VECTORS = {
     path.stem: json.loads(path.read_text())["contract"]
@@ -95,7 +95,7 @@ def test_weakened_contracts_are_refused(what: str, tmp_path: Path) -> None:
 def test_the_bound_is_just_below_the_exponential() -> None:
     """The client's own series, against the package's 200 digits: never above, and finer than any threshold."""
     from tacit.client.audit import _exp_below
-    from tacit.privacy import exp_below
+    from tacit.contract.budget import exp_below
 
     for text in ("0.001", "1/3", "1", "7.5", "30"):
         mine, sharp = _exp_below(budget(text)), exp_below(Fraction(text), 200)
@@ -105,7 +105,7 @@ def test_the_bound_is_just_below_the_exponential() -> None:
 
 def test_both_audits_agree_on_the_compiled_contracts(tmp_path: Path) -> None:
     """Whatever the package's audit passes, the client's passes, and the other way round for a moved threshold."""
-    from tacit.audit import audit_contract
+    from tacit.contract.audit import audit_contract
 
     for name, text in VECTORS.items():
         contract: Contract = read_contract(text)

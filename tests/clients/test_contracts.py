@@ -28,8 +28,8 @@ from support.npm import install
 from tacit.client.client import Client
 from tacit.client.transport import Transport
 from tacit.client.wallet import Wallet
+from tacit.contract.rules import RULES
 from tacit.errors import ContractError, RecordError
-from tacit.rules import RULES
 from vectors.lies import HERE, files
 
 MUTANTS = int(os.environ.get("TACIT_CONTRACT_MUTANTS", "400"))

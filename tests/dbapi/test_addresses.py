@@ -12,8 +12,8 @@ import sqlalchemy as sa
 import tacit as tc
 from support.engines import postgres_address
 from tacit import dbapi
+from tacit.adapters.sqlalchemy import TacitDialect
 from tacit.datasets import town, town_schema
-from tacit.sqlalchemy import TacitDialect
 
 
 def test_addresses(path: Path) -> None:

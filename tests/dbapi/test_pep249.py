@@ -15,7 +15,7 @@ import pytest
 
 import tacit as tc
 from tacit import dbapi
-from tacit.dbapi.types import type_code
+from tacit.adapters.dbapi.types import type_code
 
 GROUPS = "SELECT smoker, COUNT(*) AS n, AVG(visits) AS v FROM clinic GROUP BY smoker"
 

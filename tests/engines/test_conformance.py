@@ -26,7 +26,7 @@ from support.adult import adult_table
 from support.engines import engine_named
 from support.questions import Questions
 from tacit.errors import QueryError
-from tacit.estimate import Estimate
+from tacit.estimate.estimate import Estimate
 
 CLOSE = 1e-9
 """Relative difference of sums of floating-point numbers that were added up in another order."""

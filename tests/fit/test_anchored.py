@@ -10,12 +10,12 @@ import pyarrow.parquet
 import pytest
 
 import tacit as tc
-from tacit import tallies
-from tacit.answer import Options
-from tacit.estimate import Estimate
-from tacit.query import unbiased_estimates
-from tacit.tallies import Tallies
-from tacit.truncated import Truncated, open_interval
+from tacit.answers import tallies
+from tacit.answers.run import unbiased_estimates
+from tacit.answers.tallies import Tallies
+from tacit.estimate.answer import Options
+from tacit.estimate.estimate import Estimate
+from tacit.estimate.truncated import Truncated, open_interval
 
 ADULT = Path(__file__).parents[1] / "data" / "adult_sample.parquet"
 
@@ -137,7 +137,7 @@ def test_tallies_are_the_sums_of_the_engine(mechanism: str, epsilon: float) -> N
 
 
 def test_no_engine_is_asked_where_tallies_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacit.query.fetch_sums", None)
+    monkeypatch.setattr("tacit.answers.run.fetch_sums", None)
     db = stored({"a": (np.arange(500) % 3, 3), "b": (np.arange(500) % 2, 2)}, "pairs", 2.0, 1)
     assert one_way(db, "a", consistent=True)
     monkeypatch.setattr(tallies, "MOST_CELLS", 0)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit import choice
-from tacit.choice import choose_layout, mean_variance, shows_all
-from tacit.contract import compile_service
+from tacit.answers import auto as choice
+from tacit.answers.auto import choose_layout, mean_variance, shows_all
+from tacit.contract.contract import compile_service
 
 
 def service(sizes: list[int], **options: object) -> tc.Service:

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from tacit.answer import Options
 from tacit.cli import main
 from tacit.datasets.town import town, town_schema
-from tacit.decode.functional import Functional
 from tacit.errors import TacitError
-from tacit.fit import model
+from tacit.estimate.answer import Options
+from tacit.estimate.functional import Functional
+from tacit.model.fit import model
 
 PEOPLE = 30_000
 

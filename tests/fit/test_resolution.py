@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.choice import mean_variance
-from tacit.decode.decoder import Decoder
-from tacit.decode.functional import Functional
-from tacit.layouts import Expected, Levels
-from tacit.layouts.resolution import levels_for
+from tacit.answers.auto import mean_variance
+from tacit.contract.layouts import Expected, Levels
+from tacit.contract.layouts.resolution import levels_for
+from tacit.estimate.decoder import Decoder
+from tacit.estimate.functional import Functional
 
 EVEN = Levels.build(64, fanout=2, null=False)
 

@@ -9,20 +9,20 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.decode.functional import Functional
+from tacit.contract.budget import exp_below
+from tacit.contract.layouts import Levels
+from tacit.contract.oracles import ORACLES
+from tacit.contract.oracles.base import Oracle
 from tacit.errors import LayoutError
-from tacit.fit.classes import classes, rake
-from tacit.fit.entropy import near
-from tacit.fit.joint import Joint, widest
-from tacit.fit.smooth import Axis
-from tacit.fit.table import Fit, fit_table
-from tacit.fit.views import Observed, see
-from tacit.layouts import Levels
-from tacit.marginals.coefficients import Shown
-from tacit.marginals.views import ViewTable
-from tacit.oracles import ORACLES
-from tacit.oracles.base import Oracle
-from tacit.privacy import exp_below
+from tacit.estimate.functional import Functional
+from tacit.model.coefficients import Shown
+from tacit.model.fit.classes import classes, rake
+from tacit.model.fit.entropy import near
+from tacit.model.fit.joint import Joint, widest
+from tacit.model.fit.smooth import Axis
+from tacit.model.fit.table import Fit, fit_table
+from tacit.model.fit.views import Observed, see
+from tacit.model.views import ViewTable
 
 LEVELS = (Levels.build(8, fanout=2, null=False), Levels.build(6, fanout=3, null=True))
 AXES = (Axis(8, ordered=True, null=False), Axis(7, ordered=True, null=True))

@@ -8,9 +8,9 @@ import math
 import pytest
 
 import tacit as tc
+from tacit.contract.layouts.calm import view_sets, view_shape
+from tacit.contract.layouts.covering import covering, least_sets, spread
 from tacit.errors import TacitError
-from tacit.layouts.calm import view_sets, view_shape
-from tacit.layouts.covering import covering, least_sets, spread
 
 EPSILONS = [0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0]
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.decode.decoder import Decoder
-from tacit.decode.functional import Functional
+from tacit.contract.layouts import parity_count, parity_views
 from tacit.errors import TacitError
-from tacit.layouts import parity_count, parity_views
+from tacit.estimate.decoder import Decoder
+from tacit.estimate.functional import Functional
 from tacit.sql.meaning import meaning_of
 
 ATTRIBUTES: list[tc.Ordinal | tc.Categorical | tc.Public] = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.marginals.stored import code_counts
+from tacit.model.stored import code_counts
 
 SCHEMA = tc.Schema([tc.Service("users", key="uid", attributes=[tc.Ordinal("age", 0, 15), tc.Ordinal("n", 0, 15)])])
 

@@ -9,18 +9,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.layouts import Levels
-from tacit.marginals.basis import analysis, functions, synthesis
-from tacit.marginals.coefficients import Shape, Shown
-from tacit.marginals.em import likeliest, rows_of
-from tacit.marginals.entropy import maximum_entropy
-from tacit.marginals.model import Model
-from tacit.marginals.nonnegative import norm_sub, ripple, top_down
-from tacit.marginals.shrink import fitted_means, posterior_means
-from tacit.marginals.synthesis import draw_rows
-from tacit.marginals.views import decoded
-from tacit.oracles import ORACLES, Grr
-from tacit.privacy import exp_below
+from tacit.contract.budget import exp_below
+from tacit.contract.layouts import Levels
+from tacit.contract.oracles import ORACLES, Grr
+from tacit.model.basis import analysis, functions, synthesis
+from tacit.model.coefficients import Shape, Shown
+from tacit.model.em import likeliest, rows_of
+from tacit.model.entropy import maximum_entropy
+from tacit.model.model import Model
+from tacit.model.nonnegative import norm_sub, ripple, top_down
+from tacit.model.shrink import fitted_means, posterior_means
+from tacit.model.synthesis import draw_rows
+from tacit.model.views import decoded
 
 UNEVEN = Levels.build(13, fanout=3, null=True)
 LEVELS = (Levels.build(3, fanout=3, null=False), UNEVEN, Levels.build(2, fanout=2, null=False))

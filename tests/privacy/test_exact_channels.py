@@ -10,11 +10,11 @@ import pytest
 
 import tacit as tc
 from support.channels import oracle_matrix, person_ratio
-from tacit.audit import audit_contract, every_column
-from tacit.contract import Channel, Contract, compile_contract
+from tacit.contract.audit import audit_contract, every_column
+from tacit.contract.budget import exp_below, parse_epsilon, within
+from tacit.contract.contract import Channel, Contract, compile_contract
+from tacit.contract.oracles import ORACLES, Grr, LinearHash, LocalHash, Oracle, Subset, Unary, best
 from tacit.errors import LayoutError, PrivacyError, UsageError
-from tacit.oracles import ORACLES, Grr, LinearHash, LocalHash, Oracle, Subset, Unary, best
-from tacit.privacy import exp_below, parse_epsilon, within
 
 EPSILONS = ["0.1", "0.5", "1", "2", "4", "8"]
 DOMAINS = [2, 3, 10, 100, 1000]

@@ -11,10 +11,10 @@ import pytest
 import tacit as tc
 from support.channels import all_records, channel_row
 from tacit.collection import Collection
-from tacit.contract import compile_contract
-from tacit.oracles import ORACLES, Oracle
-from tacit.privacy import exp_below
-from tacit.randomness import ReplayRng
+from tacit.contract.budget import exp_below
+from tacit.contract.contract import compile_contract
+from tacit.contract.oracles import ORACLES, Oracle
+from tacit.contract.randomness import ReplayRng
 
 BITS = 8
 CASES = [

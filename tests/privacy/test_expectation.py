@@ -9,8 +9,8 @@ import pytest
 
 import tacit as tc
 from support.channels import all_records, cell_in_view, channel_row, oracle_matrix
-from tacit.oracles import ORACLES
-from tacit.privacy import exp_below
+from tacit.contract.budget import exp_below
+from tacit.contract.oracles import ORACLES
 
 CASES = [(name, sizes) for name in ("grr", "ss", "lh", "oue") for sizes in [(2,), (3,), (6,), (2, 3)]]
 

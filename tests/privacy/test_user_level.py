@@ -9,8 +9,8 @@ import pytest
 
 import tacit as tc
 from support.people import possible_people, sent
-from tacit.contract import ServiceContract
-from tacit.privacy import within
+from tacit.contract.budget import within
+from tacit.contract.contract import ServiceContract
 
 USERS = tc.Service("users", key="uid", attributes=[tc.Categorical("kind", ["x", "y"])])
 CARD = tc.Service("card", key="uid", optional=True, attributes=[tc.Categorical("kind", ["x", "y"])])

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import tacit as tc
 from tacit.client import Interpreter
 from tacit.client.interpreter import draw_of_words
+from tacit.contract.randomness import ReplayRng
 from tacit.errors import LayoutError, RecordError
-from tacit.randomness import ReplayRng
 
 SERVICE = tc.Service(
     "s",

@@ -18,9 +18,9 @@ from tacit.client.tokens import sign
 from tacit.errors import AccessError, UsageError
 from tacit.server.app import TABLE, make_app
 from tacit.server.collector import Collector
+from tacit.server.http.openapi import described
+from tacit.server.http.settings import Settings
 from tacit.server.keys import Keys
-from tacit.server.openapi import described
-from tacit.server.settings import Settings
 
 PATH = f"/v1/collections/{COLLECTION.id}/reports"
 SCOPES = ("ingest", "query", "admin", "audit")

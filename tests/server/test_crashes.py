@@ -24,7 +24,7 @@ PEOPLE = 40
 MUTANT = """
 import sys, time
 from tacit.cli import main
-from tacit.server.inbox import Inbox
+from tacit.server.store.inbox import Inbox
 commit = Inbox._commit
 def answer_first(self, group):
     for request in group:

@@ -16,8 +16,8 @@ from tacit.client import connect
 from tacit.client.tokens import sign
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
+from tacit.server.http.settings import Settings
 from tacit.server.keys import Keys
-from tacit.server.settings import Settings
 
 NEXT = tc.Collection(COLLECTION.schema, 6.0, round="next")
 PAGE = "https://shop.example"

@@ -16,9 +16,9 @@ import pytest
 import tacit as tc
 from support.collectors import COLLECTION, body_of, collector_here, reports_of, serving
 from tacit.cli import main
+from tacit.encode.reports import report_table
 from tacit.engines.duckdb import DuckDB
 from tacit.errors import EngineError, OverloadedError
-from tacit.reports import report_table
 from tacit.server import mover, records
 from tacit.server.collector import Collector
 
@@ -360,7 +360,7 @@ def test_a_person_who_is_deleted_while_the_database_is_away_is_never_counted_aga
 def test_reports_are_turned_away_while_too_many_wait_for_the_database(
     running: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tacit.server.inbox.MOST_BEHIND", 300)
+    monkeypatch.setattr("tacit.server.store.inbox.MOST_BEHIND", 300)
     with running.still():
         running.accept(COLLECTION.id, reports_of(2_000, 110)).result()
         with pytest.raises(OverloadedError) as refused:
@@ -375,7 +375,7 @@ def test_reports_are_turned_away_while_too_many_wait_for_the_database(
 def test_people_who_never_complete_their_reports_do_not_stop_others(
     running: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tacit.server.inbox.MOST_BEHIND", 300)
+    monkeypatch.setattr("tacit.server.store.inbox.MOST_BEHIND", 300)
     parts = [r for r in reports_of(2_000, 900) if r["service"] == "orders" and r["slot"] == 0]
     for start in range(0, len(parts), 200):
         running.accept(COLLECTION.id, parts[start : start + 200]).result()

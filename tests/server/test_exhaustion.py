@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from support.collectors import Serving, body_of, reports_of
-from tacit.failures import failure_code, outage
+from tacit.engines.failures import failure_code, outage
 
 COUNT = {"tacit": 1, "sql": "SELECT COUNT(*) AS n FROM users"}
 LIMIT = 160

@@ -19,7 +19,7 @@ from bench.faults.kills import run_kills
 from bench.faults.people import People
 from bench.faults.shim import Shim, has_compiler
 from bench.faults.syscalls import Cell, Rounds
-from tacit.server.log import Log
+from tacit.server.store.log import Log
 
 CELLS = {
     Cell("creating", "store/inbox.db", "write", "EIO", forever=False): (1,),
@@ -36,7 +36,7 @@ CELLS = {
 }
 
 ACKNOWLEDGES_TOO_EARLY = """
-from tacit.server.inbox import Inbox
+from tacit.server.store.inbox import Inbox
 commit = Inbox._commit
 def answer_first(self, group):
     for request in group:

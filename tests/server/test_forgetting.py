@@ -96,7 +96,7 @@ def test_questions_and_contracts_are_logged_without_their_words(collector: Colle
 
 def test_keys_are_logged_by_name_and_digest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from tacit.cli import main
-    from tacit.server.log import Log
+    from tacit.server.store.log import Log
 
     folder = tmp_path / "keys"
     assert main(["keys", str(folder), "create", "shop", "--scope", "ingest"]) == 0

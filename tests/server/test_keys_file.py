@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from support.collectors import COLLECTION, body_of, collector_here, reports_of, served_here
-from tacit.atomic import write_atomically
 from tacit.cli import main
+from tacit.contract.files_atomic import write_atomically
 from tacit.errors import UsageError
 from tacit.server.app import make_app
 from tacit.server.keys import Keys
@@ -147,7 +147,7 @@ def test_the_command_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_the_log_tells_of_the_key_that_was_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from tacit.server.log import Log
+    from tacit.server.store.log import Log
 
     for name in ("one", "two"):
         assert main(["keys", str(tmp_path), "create", name, "--json"]) == 0

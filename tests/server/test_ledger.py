@@ -14,9 +14,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import tacit as tc
 from support.collectors import COLLECTION, collector_here, reports_of
 from tacit.cli import main
-from tacit.server.inbox import Inbox
-from tacit.server.judge import Report
-from tacit.server.ledger import cost_of, declared_total
+from tacit.server.store.inbox import Inbox
+from tacit.server.store.ledger import cost_of, declared_total
+from tacit.server.store.validate import Report
 
 SERVICES = ("a", "b", "c", "d", "e")
 COSTS = dict(zip(SERVICES, map(Fraction, ("1", "1/2", "3/2", "2", "1/3")), strict=True))

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.chain import Head, next_line, read_chain
-from tacit.server.log import Log
+from tacit.contract.hash_chain import Head, next_line, read_chain
+from tacit.server.store.log import Log
 
 MUTATIONS = 1_000
 ENTRIES = 60

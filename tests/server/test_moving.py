@@ -13,7 +13,7 @@ import pytest
 from support.collectors import COLLECTION, collector_here, reports_of
 from tacit.server import mover
 from tacit.server.collector import Collector
-from tacit.server.judge import Judge, Report
+from tacit.server.store.validate import Judge, Report
 
 USERS = (COLLECTION.id, "users")
 PEOPLE, AT_ONCE = 40, 10

@@ -16,7 +16,7 @@ from tacit.errors import EngineError, OverloadedError, UsageError
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
-from tacit.server.shelf import content_digest
+from tacit.server.store.base import content_digest
 
 COUNT = {"tacit": 1, "sql": "SELECT COUNT(*) AS n FROM users"}
 SECONDS = 5.0
@@ -192,7 +192,7 @@ INSERT INTO tacit_totals VALUES (1);
 def test_a_postgres_store_of_version_1_brings_its_key_along(address: str, tmp_path: Path) -> None:
     import psycopg
 
-    from tacit.server.tombstones import Tombstones
+    from tacit.server.store.tombstones import Tombstones
 
     key = bytes(range(32))
     content = b'[[3],["a"]]'
@@ -223,7 +223,7 @@ def test_a_postgres_store_of_version_1_brings_its_key_along(address: str, tmp_pa
 def test_rows_taken_from_postgres_are_brought_back(address: str, tmp_path: Path) -> None:
     import psycopg
 
-    from tacit.reports import report_table
+    from tacit.encode.reports import report_table
 
     with collector_here(tmp_path, store=address) as made:
         told(made, reports_of(0, 30))

@@ -20,8 +20,8 @@ from tacit.errors import OverloadedError
 from tacit.server import workers
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
+from tacit.server.http.settings import Settings
 from tacit.server.keys import Keys
-from tacit.server.settings import Settings
 
 FOR_EVER = "SELECT sum(a.n * b.n) AS s FROM numbers AS a, numbers AS b, numbers AS c, numbers AS d"
 ASKED = {"tacit": 1, "sql": "SELECT COUNT(*) AS n FROM users"}

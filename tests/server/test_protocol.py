@@ -24,7 +24,7 @@ from tacit.server import connections
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
-from tacit.server.shelf_sqlite import SqliteShelf
+from tacit.server.store.sqlite import SqliteShelf
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from support.collectors import COLLECTION, body_of, collector_here, reports_of, 
 from tacit.client.tokens import sign
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
-from tacit.server.journal import journal
+from tacit.server.http.request_log import journal
 from tacit.server.keys import Keys
 
 PATH = f"/v1/collections/{COLLECTION.id}/reports"

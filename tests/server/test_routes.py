@@ -14,8 +14,8 @@ from starlette.routing import Route
 from support.collectors import COLLECTION, collector_here, served_here
 from tacit.server.app import TABLE, make_app
 from tacit.server.collector import Collector
+from tacit.server.http.screens import screen_routes
 from tacit.server.keys import Keys
-from tacit.server.screens import screen_routes
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ import pytest
 
 from support.collectors import COLLECTION, reports_of
 from tacit.server import shelf_sqlite
-from tacit.server.fresh import Fresh
-from tacit.server.inbox import Inbox, Status
-from tacit.server.judge import Judge, Report
-from tacit.server.shelf import DIGEST_BYTES, Identity
+from tacit.server.store.base import DIGEST_BYTES, Identity
+from tacit.server.store.inbox import Inbox, Status
+from tacit.server.store.recent import Fresh
+from tacit.server.store.validate import Judge, Report
 
 JUDGE = Judge(COLLECTION.contract)
 

@@ -14,14 +14,14 @@ import pytest
 
 from tacit.errors import EngineError
 from tacit.server.collector import Collector
-from tacit.server.versions import VERSION, version_of
+from tacit.server.store.versions import VERSION, version_of
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("store-*.zip"))
 
 KILLED = """
 import os, sqlite3, sys
 from pathlib import Path
-from tacit.server.inbox import Inbox
+from tacit.server.store.inbox import Inbox
 left = int(sys.argv[2])
 class Mortal(sqlite3.Connection):
     def execute(self, *words):

@@ -15,7 +15,7 @@ from sql.test_rows_and_joins import join_questions
 from support.engines import engine_named
 from support.questions import Questions
 from tacit.errors import QueryError, TacitError
-from tacit.estimate import Estimate
+from tacit.estimate.estimate import Estimate
 
 CLOSE = 1e-9
 """Relative difference between an answer and the sum of its tuples; of answers below their error, of the error."""

@@ -14,11 +14,11 @@ import tacit as tc
 from support.chances import assert_mean
 from support.channels import channel_row
 from tacit.client import Interpreter
-from tacit.contract import ServiceContract
-from tacit.decode.decoder import Decoder
-from tacit.decode.functional import Functional
+from tacit.contract.contract import ServiceContract
+from tacit.contract.randomness import insecure_rng
 from tacit.errors import ContractError, UnanswerableError
-from tacit.randomness import insecure_rng
+from tacit.estimate.decoder import Decoder
+from tacit.estimate.functional import Functional
 
 SIZES = (2, 4)
 MOST = 3

@@ -15,7 +15,7 @@ import pytest
 
 import tacit as tc
 from support.people import drawn_places, slot_row
-from tacit.contract import ServiceContract
+from tacit.contract.contract import ServiceContract
 
 USERS = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", 0, 2), tc.Public("w")])
 CARD = tc.Service("card", key="owner", attributes=[tc.Ordinal("points", 0, 1)], optional=True)

@@ -14,12 +14,12 @@ import tacit as tc
 from support.adult import SCHEMA
 from support.decoding import oracle_table
 from support.questions import Questions
-from tacit.contract import ServiceContract
-from tacit.decode.decoder import Decoded, Decoder
-from tacit.decode.functional import Functional
-from tacit.decode.reading import Factor, Reading, contributions
+from tacit.contract.contract import ServiceContract
+from tacit.contract.oracles import Oracle
 from tacit.errors import UnanswerableError
-from tacit.oracles import Oracle
+from tacit.estimate.decoder import Decoded, Decoder
+from tacit.estimate.functional import Functional
+from tacit.estimate.reading import Factor, Reading, contributions
 from tacit.sql.bind import bind
 from tacit.sql.parse import parse
 from tacit.sql.tables import scope_of, tables_of

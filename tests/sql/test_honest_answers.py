@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
+from tacit.contract.randomness import insecure_rng
 from tacit.errors import EngineError, ReportError, UnsupportedSqlError, UsageError
-from tacit.randomness import insecure_rng
 from tacit.testing import identity_collection, reveal
 
 

@@ -11,9 +11,9 @@ import pytest
 
 import tacit as tc
 from support.adult import SCHEMA, adult_table
+from tacit.contract.randomness import insecure_rng
 from tacit.errors import UsageError
-from tacit.estimate import Estimate, fieller, t_quantile
-from tacit.randomness import insecure_rng
+from tacit.estimate.estimate import Estimate, fieller, t_quantile
 from tacit.testing import identity_collection, reveal
 
 

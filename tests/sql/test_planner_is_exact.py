@@ -12,7 +12,7 @@ import tacit as tc
 from support.adult import SCHEMA, adult_table
 from support.questions import Questions
 from tacit.errors import PrivacyError, QueryError
-from tacit.estimate import Estimate
+from tacit.estimate.estimate import Estimate
 from tacit.testing import identity_collection, reveal
 
 

@@ -12,8 +12,8 @@ from scipy.stats import binom
 
 import tacit as tc
 from support.chances import FALSE_ALARM
+from tacit.contract.randomness import insecure_rng
 from tacit.errors import ReportError, UsageError
-from tacit.randomness import insecure_rng
 from tacit.testing import identity_collection, reveal
 
 

@@ -14,12 +14,12 @@ from support.chances import assert_mean
 from support.channels import cell_in_view
 from support.decoding import oracle_table
 from tacit.client import Interpreter
-from tacit.contract import ServiceContract
-from tacit.decode.decoder import Decoded, Decoder
-from tacit.decode.functional import Functional
+from tacit.contract.contract import ServiceContract
+from tacit.contract.oracles import Oracle
+from tacit.contract.randomness import insecure_rng
 from tacit.errors import LayoutError, UnanswerableError
-from tacit.oracles import Oracle
-from tacit.randomness import insecure_rng
+from tacit.estimate.decoder import Decoded, Decoder
+from tacit.estimate.functional import Functional
 
 BASELINES = ["srhio", "ahio", "ehio", "amg"]
 ATTRIBUTES = [tc.Ordinal("age", 0, 4, fanout=2), tc.Ordinal("pay", 0, 3, fanout=2)]

@@ -12,10 +12,10 @@ import pytest
 
 import tacit as tc
 from support.people import drawn_places, possible_people, slot_row
-from tacit.decode.decoder import Decoder
-from tacit.decode.functional import Functional
 from tacit.errors import UnanswerableError
-from tacit.estimate import Estimate
+from tacit.estimate.decoder import Decoder
+from tacit.estimate.estimate import Estimate
+from tacit.estimate.functional import Functional
 from tacit.testing import identity_collection, reveal
 
 ITEM = tc.Ordinal("item", 0, 4, fanout=2)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tacit as tc
+from tacit.contract.randomness import insecure_rng
 from tacit.errors import SchemaError
-from tacit.randomness import insecure_rng
 
 USERS = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", 0, 9), tc.Public("os")])
 CARD = tc.Service("card", key="uid", optional=True, attributes=[tc.Ordinal("points", 0, 5)])

@@ -15,8 +15,8 @@ from scipy.stats import binom
 
 import tacit as tc
 from support.chances import FALSE_ALARM, assert_mean
-from tacit.people import FEW_PEOPLE
-from tacit.randomness import insecure_rng
+from tacit.answers.people import FEW_PEOPLE
+from tacit.contract.randomness import insecure_rng
 
 REPETITIONS, PEOPLE = 4_000, 400
 

@@ -13,7 +13,7 @@ import pytest
 
 import tacit as tc
 from support.chances import Z_ACCEPT, assert_mean
-from tacit.estimate import Estimate, fieller
+from tacit.estimate.estimate import Estimate, fieller
 from tacit.sql import formula
 
 BATCHES = 600

@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 import tacit as tc
 from support.chances import FALSE_ALARM, assert_mean
-from tacit.randomness import insecure_rng
+from tacit.contract.randomness import insecure_rng
 
 REPETITIONS, PEOPLE = 2_000, 500
 

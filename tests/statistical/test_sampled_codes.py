@@ -11,10 +11,10 @@ import pytest
 import tacit as tc
 from support.chances import assert_distribution, assert_mean
 from support.channels import channel_row
+from tacit.contract.budget import exp_below
+from tacit.contract.oracles import ORACLES, LocalHash
+from tacit.contract.randomness import insecure_rng
 from tacit.encode.values import reader_of
-from tacit.oracles import ORACLES, LocalHash
-from tacit.privacy import exp_below
-from tacit.randomness import insecure_rng
 
 N = 400_000
 

@@ -140,6 +140,9 @@ def test_generated_pages_are_current() -> None:
     spec.loader.exec_module(generate)
     for name, page in generate.PAGES.items():
         assert (generate.HERE / name).read_text() == page(), f"{name} is stale: run make docs"
+    assert (generate.HERE.parent / "rooms.svg").read_text() == generate.rooms.graph(), (
+        "rooms.svg is stale: run make docs"
+    )
 
 
 def test_docstring_examples_run() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
-from tacit.contract import Channel, Contract, ServiceContract
-from tacit.oracles import Oracle
+from tacit.contract.contract import Channel, Contract, ServiceContract
+from tacit.contract.oracles import Oracle
 
 
 def oracle_matrix(oracle: Oracle) -> list[list[Fraction]]:

@@ -19,7 +19,7 @@ import uvicorn
 
 import tacit as tc
 from tacit.server.collector import Collector
-from tacit.server.connections import Connection
+from tacit.server.http.connections import Connection
 
 USERS = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", 0, 9), tc.Public("os")])
 ORDERS = tc.Service("orders", key="uid", attributes=[tc.Ordinal("pay", 0, 4)], at_most=3, sends=2)

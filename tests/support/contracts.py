@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import tacit as tc
-from tacit.audit import audit_contract
 from tacit.client.audit import refuse_unsafe
 from tacit.client.interpreter import Interpreter
+from tacit.contract.audit import audit_contract
+from tacit.contract.wire import read_contract
 from tacit.errors import ContractError, PrivacyError, TacitError
-from tacit.wire import read_contract
 
 FOLDER = Path(__file__).parents[2] / "sdk" / "typescript"
 

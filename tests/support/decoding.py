@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from support.channels import cell_in_view
-from tacit.contract import ServiceContract
-from tacit.decode.decoder import Decoded
-from tacit.decode.functional import Functional
-from tacit.decode.reading import Factor, Reading
-from tacit.oracles import Oracle
+from tacit.contract.contract import ServiceContract
+from tacit.contract.oracles import Oracle
+from tacit.estimate.decoder import Decoded
+from tacit.estimate.functional import Functional
+from tacit.estimate.reading import Factor, Reading
 
 
 def oracle_row(oracle: Oracle, cell: int) -> np.ndarray:

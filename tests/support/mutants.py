@@ -9,11 +9,11 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tacit.contract.files import read_attribute
+from tacit.contract.layouts import Levels
+from tacit.contract.rules import canonical_text
+from tacit.contract.wire import _levels
 from tacit.errors import TacitError
-from tacit.layouts import Levels
-from tacit.plain import read_attribute
-from tacit.rules import canonical_text
-from tacit.wire import _levels
 
 Tree = dict[str, Any]
 

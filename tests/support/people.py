@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from support.channels import channel_row
-from tacit.contract import Channel, ServiceContract
+from tacit.contract.contract import Channel, ServiceContract
 
 Row = tuple[int, ...]
 """A record as value indices."""

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import pytest
 from scipy.stats import t
 
-from tacit.answer import Answer
 from tacit.errors import UnknownNameError, UsageError
-from tacit.estimate import Estimate, t_quantile
+from tacit.estimate.answer import Answer
+from tacit.estimate.estimate import Estimate, t_quantile
 
 
 @pytest.mark.parametrize("probability", [0.9, 0.95, 0.975, 0.9995, 0.99999, 0.3, 0.5])

@@ -12,9 +12,9 @@ import pytest
 
 import tacit as tc
 from tacit.cli import main
+from tacit.contract.budget import exp_below
+from tacit.contract.oracles import Grr
 from tacit.datasets import market, town, town_schema
-from tacit.oracles import Grr
-from tacit.privacy import exp_below
 
 
 @pytest.fixture

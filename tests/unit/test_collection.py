@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import tacit as tc
-import tacit.oracles
-import tacit.privacy
+import tacit.contract.budget
+import tacit.contract.oracles
+from tacit.contract.wire import MAX_BYTES
 from tacit.datasets import town_schema
 from tacit.errors import ContractError, LayoutError, SchemaError, TacitError, UnknownNameError, UsageError
-from tacit.wire import MAX_BYTES
 
 
 def ordinals(count: int, values: int, **options: object) -> tc.Schema:

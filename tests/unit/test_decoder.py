@@ -10,14 +10,14 @@ import pytest
 import tacit as tc
 from support.channels import all_records
 from support.decoding import Exact, random_functional, range_functional
-from tacit.answer import DECODERS
-from tacit.choice import mean_variance
-from tacit.contract import ServiceContract
-from tacit.decode.decoder import COVERS, Decoder, DecoderName
-from tacit.decode.functional import Functional
-from tacit.decode.population import Population
-from tacit.decode.variance import expected_variance
+from tacit.answers.auto import mean_variance
+from tacit.contract.contract import ServiceContract
 from tacit.errors import UnanswerableError
+from tacit.estimate.answer import DECODERS
+from tacit.estimate.decoder import COVERS, Decoder, DecoderName
+from tacit.estimate.functional import Functional
+from tacit.estimate.population import Population
+from tacit.estimate.variance import expected_variance
 
 ATTRIBUTES = {
     1: [tc.Ordinal("a", 0, 8, fanout=3, null=True)],

@@ -17,12 +17,12 @@ import pyarrow.parquet
 import pytest
 
 import tacit as tc
-import tacit.randomness
+import tacit.contract.randomness
+from tacit.contract.randomness import insecure_rng
 from tacit.datasets import town, town_schema
 from tacit.encode import bulk
 from tacit.encode.values import reader_of
 from tacit.errors import RandomnessError, RecordError, TacitError, UnknownNameError, UsageError
-from tacit.randomness import insecure_rng
 
 USERS = tc.Schema(
     [

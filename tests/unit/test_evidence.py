@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import tacit as tc
-from tacit.chain import START, next_line
 from tacit.cli import main
+from tacit.contract.hash_chain import START, next_line
 from tacit.evidence import gather, run_trials, verify, write
-from tacit.server.log import Log
+from tacit.server.store.log import Log
 
 ORDERS = tc.Service("orders", key="uid", at_most=2, attributes=[tc.Categorical("item", ["x", "y"])])
 USERS = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", 0, 9), tc.Public("os")])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from support.decoding import random_functional
-from tacit.decode.functional import Functional
 from tacit.errors import InternalError
+from tacit.estimate.functional import Functional
 
 SIZES = (3, 4, 2)
 RECORDS = list(itertools.product(*map(range, SIZES)))

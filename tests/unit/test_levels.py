@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.layouts import Level, Levels
+from tacit.contract.layouts import Level, Levels
 
 VALUES = [1, 2, 7, 25, 26, 124, 1000]
 FANOUTS = range(2, 17)

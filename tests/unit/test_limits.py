@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import tacit as tc
-from tacit import attributes, schema, wire
 from tacit.central import synthetic
 from tacit.cli import demo
-from tacit.layouts import base
-from tacit.privacy import MAX_EPSILON
+from tacit.contract.budget import MAX_EPSILON
+from tacit.contract.contract import attributes, schema, wire
+from tacit.contract.layouts import base
 from tacit.sql import bind, limits, parse
 
 PAGE = Path(__file__).parents[2] / "docs" / "limits.md"

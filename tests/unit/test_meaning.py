@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.contract import ServiceContract
+from tacit.contract.contract import ServiceContract
 from tacit.sql.meaning import meaning_of
 
 KIND = tc.Categorical("kind", values=["a", "b", "c"], null=True)

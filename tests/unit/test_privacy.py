@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
+from tacit.contract.budget import decimal_text, exp_below, log_above, parse_epsilon, within
 from tacit.errors import UsageError
-from tacit.privacy import decimal_text, exp_below, log_above, parse_epsilon, within
 
 
 def exp_series(x: Fraction, terms: int) -> Fraction:

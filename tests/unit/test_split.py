@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tacit.decode.split import BlueTree, Split, cover_split, rdc_split, signed_covers
+from tacit.contract.layouts import Levels
 from tacit.errors import InternalError
-from tacit.layouts import Levels
+from tacit.estimate.split import BlueTree, Split, cover_split, rdc_split, signed_covers
 
 DOMAINS = [(1, 5, False), (1, 5, True), (2, 2, True), (7, 2, True), (25, 5, False), (26, 5, True), (124, 5, False)]
 

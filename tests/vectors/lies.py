@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.rules import RESERVED, canonical_text
+
 from vectors.forge import (
     BASES,
     CHANNEL,

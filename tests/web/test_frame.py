@@ -17,12 +17,12 @@ import pytest
 import tacit
 from support.collectors import served_here
 from tacit.collection import Collection
-from tacit.schema import Ordinal, Schema, Service
+from tacit.contract.schema import Ordinal, Schema, Service
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
-from tacit.server.demo import Demo
+from tacit.server.http.screens import HEADERS, SCREENS
 from tacit.server.keys import Keys
-from tacit.server.screens import HEADERS, SCREENS
+from tacit.server.routes.demo import Demo
 
 PAGES = Path(tacit.__file__).parent / "server" / "pages"
 SOURCES = Path(__file__).parents[2] / "web"

@@ -16,8 +16,8 @@ from support.collectors import Serving, served_here
 from tacit.client.tokens import sign
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
+from tacit.server.http.settings import Settings
 from tacit.server.keys import Keys
-from tacit.server.settings import Settings
 
 SECRET = "canary-6f1d0c-lives-in-a-house-with-a-blue-door"
 NUMBER = 7_654_321

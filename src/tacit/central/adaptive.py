@@ -24,8 +24,8 @@ from tacit.central.charges import Charge
 from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
 from tacit.central.sparse import unravelled
+from tacit.contract.schema import Service
 from tacit.errors import LayoutError
-from tacit.schema import Service
 
 __all__ = ["TOTAL_SHARE", "Adaptive", "even_parts", "noisy_total"]
 

@@ -16,10 +16,10 @@ from tacit.central.methods import METHODS, method_of
 from tacit.central.noise import Laplace, OpenDp
 from tacit.central.records import Records, released_service
 from tacit.central.shares import service_shares
-from tacit.decode.functional import Functional
+from tacit.contract.budget import BudgetLike, parse_epsilon
+from tacit.contract.schema import Schema, Service
 from tacit.errors import LayoutError, UsageError
-from tacit.privacy import BudgetLike, parse_epsilon
-from tacit.schema import Schema, Service
+from tacit.estimate.functional import Functional
 
 __all__ = ["Advice", "Trial", "advise", "random_ranges", "try_methods"]
 

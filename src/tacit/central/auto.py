@@ -20,8 +20,8 @@ from tacit.central.body import Body
 from tacit.central.charges import Charge
 from tacit.central.noise import Source
 from tacit.central.records import Records
+from tacit.contract.schema import Service
 from tacit.errors import LayoutError
-from tacit.schema import Service
 
 __all__ = ["Auto", "check_cells", "prefers_blue"]
 

@@ -27,11 +27,11 @@ from tacit.central.charges import Charge
 from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
 from tacit.central.shares import Shares, service_shares
-from tacit.decode.functional import Functional, Vector
-from tacit.decode.split import BlueTree
+from tacit.contract.layouts.levels import Level, Levels
+from tacit.contract.schema import Service
 from tacit.errors import LayoutError
-from tacit.layouts.levels import Level, Levels
-from tacit.schema import Service
+from tacit.estimate.functional import Functional, Vector
+from tacit.estimate.split import BlueTree
 
 __all__ = ["Blue", "Views", "view_cells"]
 

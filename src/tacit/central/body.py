@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tacit.central.noise import Ints
-from tacit.decode.functional import Functional, Vector
+from tacit.estimate.functional import Functional, Vector
 
 __all__ = ["Body", "Table", "dot", "summed"]
 

@@ -27,7 +27,7 @@ import pyarrow as pa
 from tacit.central.body import dot, summed
 from tacit.central.noise import Ints, Laplace
 from tacit.central.sparse import Background
-from tacit.decode.functional import Functional, Vector
+from tacit.estimate.functional import Functional, Vector
 
 __all__ = ["Boxes", "Parents"]
 

@@ -25,8 +25,8 @@ from tacit.central.charges import Charge
 from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
 from tacit.central.sparse import unravelled, visible_cells
-from tacit.decode.functional import Functional, Vector
-from tacit.schema import Service
+from tacit.contract.schema import Service
+from tacit.estimate.functional import Functional, Vector
 
 __all__ = ["DENSE", "Cells", "Grid"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tacit.privacy import decimal_text
+from tacit.contract.budget import decimal_text
 
 __all__ = ["Charge", "Event", "Place", "Spending"]
 

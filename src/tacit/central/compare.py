@@ -10,9 +10,9 @@ import numpy as np
 
 from tacit.central.records import Records
 from tacit.central.release import Release
-from tacit.decode.functional import Vector
+from tacit.contract.schema import Service
 from tacit.errors import UnknownNameError, UsageError
-from tacit.schema import Service
+from tacit.estimate.functional import Vector
 from tacit.sql.vectors import shown_value
 
 __all__ = ["check_column", "compare"]

@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from tacit.answer import Answer, Options
 from tacit.central.charges import Charge, Place
 from tacit.central.noise import Laplace, Source
 from tacit.central.origin import single_estimate
 from tacit.central.records import Records
+from tacit.contract.budget import BudgetLike, parse_epsilon
+from tacit.contract.schema import Categorical, Ordinal
 from tacit.errors import InternalError, UnknownNameError, UnsupportedSqlError, UsageError
-from tacit.estimate import Estimate
-from tacit.privacy import BudgetLike, parse_epsilon
-from tacit.schema import Categorical, Ordinal
+from tacit.estimate.answer import Answer, Options
+from tacit.estimate.estimate import Estimate
 from tacit.sql.parse import parse
 from tacit.sql.predicates import holds
 from tacit.sql.scope import Scope

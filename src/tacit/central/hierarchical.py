@@ -21,8 +21,8 @@ from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
 from tacit.central.sparse import unravelled
 from tacit.central.tree import Tree
+from tacit.contract.schema import Service
 from tacit.errors import LayoutError, UsageError
-from tacit.schema import Service
 
 __all__ = ["HierarchicalKdTree"]
 

@@ -25,9 +25,9 @@ from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
 from tacit.central.sparse import unravelled, visible_cells
 from tacit.central.tree import Tree
-from tacit.decode.functional import Vector
+from tacit.contract.schema import Service
 from tacit.errors import UsageError
-from tacit.schema import Service
+from tacit.estimate.functional import Vector
 
 __all__ = ["KdTree", "check_threshold"]
 

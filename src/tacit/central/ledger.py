@@ -21,10 +21,10 @@ from tacit.central.charges import Charge, Event, Spending
 from tacit.central.data import Data
 from tacit.central.noise import OpenDp, Source
 from tacit.central.records import Records
+from tacit.contract.budget import BudgetLike, decimal_text, parse_epsilon
+from tacit.contract.schema import Schema, Service
+from tacit.contract.sqlite import transaction
 from tacit.errors import BudgetError, PrivacyError, UsageError
-from tacit.privacy import BudgetLike, decimal_text, parse_epsilon
-from tacit.schema import Schema, Service
-from tacit.transactions import transaction
 
 __all__ = ["Ledger"]
 

@@ -17,8 +17,8 @@ from tacit.central.hierarchical import HierarchicalKdTree
 from tacit.central.kdtree import KdTree
 from tacit.central.noise import Source
 from tacit.central.records import Records
+from tacit.contract.schema import Service
 from tacit.errors import UnknownNameError, UsageError
-from tacit.schema import Service
 
 __all__ = ["METHODS", "Method", "method_of"]
 

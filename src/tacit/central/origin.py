@@ -12,8 +12,8 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, Protocol
 
-from tacit.decode.functional import Functional
-from tacit.estimate import Estimate, t_quantile
+from tacit.estimate.estimate import Estimate, t_quantile
+from tacit.estimate.functional import Functional
 
 __all__ = ["Origin", "Owner", "freedom_for", "laplace_quantile", "single_estimate"]
 

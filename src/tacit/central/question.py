@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.answer import Answer, Options
+from tacit.answers.intervals import uneven_error, uneven_interval
+from tacit.answers.rows import Row, finished
 from tacit.central.body import Body
 from tacit.central.origin import Origin
-from tacit.decode.functional import Functional, Vector
+from tacit.contract.schema import Schema, Service
 from tacit.errors import UnknownNameError, UnsupportedSqlError
-from tacit.estimate import Estimate, t_quantile
-from tacit.intervals import uneven_error, uneven_interval
-from tacit.rows import Row, finished
-from tacit.schema import Schema, Service
+from tacit.estimate.answer import Answer, Options
+from tacit.estimate.estimate import Estimate, t_quantile
+from tacit.estimate.functional import Functional, Vector
 from tacit.sql.bind import Bound, bind
 from tacit.sql.explain import describe
 from tacit.sql.formula import Formula

@@ -12,13 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.central.noise import Ints
-from tacit.decode.functional import Functional, Vector
+from tacit.contract.randomness import SystemRng
+from tacit.contract.schema import Ordinal, Schema, Service
 from tacit.encode.keys import key_column
 from tacit.encode.tables import as_table
 from tacit.encode.values import reader_of
 from tacit.errors import LayoutError, SchemaError
-from tacit.randomness import SystemRng
-from tacit.schema import Ordinal, Schema, Service
+from tacit.estimate.functional import Functional, Vector
 
 __all__ = ["Records", "released_service"]
 

@@ -16,8 +16,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from tacit.answer import Answer, Options
-from tacit.attributes import check_name
 from tacit.central.blue import Views
 from tacit.central.body import Body
 from tacit.central.boxes import Boxes
@@ -28,11 +26,13 @@ from tacit.central.noise import Ints, Laplace, OpenDp, Source
 from tacit.central.question import ask
 from tacit.central.records import Records, released_service
 from tacit.central.synthetic import synthetic_rows
+from tacit.contract.attributes import check_name
+from tacit.contract.budget import BudgetLike, decimal_text, parse_epsilon
+from tacit.contract.files import read_service, service_data
+from tacit.contract.schema import Schema, Service
 from tacit.encode.tables import as_arrow
 from tacit.errors import ContractError, InternalError, TacitError, UsageError
-from tacit.plain import read_service, service_data
-from tacit.privacy import BudgetLike, decimal_text, parse_epsilon
-from tacit.schema import Schema, Service
+from tacit.estimate.answer import Answer, Options
 from tacit.sql.lookup import Dimension
 
 __all__ = ["Release", "release"]

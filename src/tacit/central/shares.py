@@ -1,7 +1,7 @@
 """How a budget is divided among the levels of an attribute, so that ranges cost least.
 
 Reading level j with a share a_j of the budget has noise of variance 1/a_j**2, so for a vector f the least variance is
-``f' G^-1 f`` with ``G = sum_j a_j**2 W_j'W_j`` (`tacit.decode.split.BlueTree`). Its mean F over a workload has the
+``f' G^-1 f`` with ``G = sum_j a_j**2 W_j'W_j`` (`tacit.estimate.split.BlueTree`). Its mean F over a workload has the
 derivative ``-2 a_j S_j``, S_j being the mean of ``|W_j x|**2`` with x = G^-1 f. At the best shares a_j S_j is the same
 for all levels in use, which a multiplicative step approaches. Budgets multiply over attributes, and so do F's.
 """
@@ -15,10 +15,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from tacit.decode.functional import Vector
-from tacit.decode.split import BlueTree
-from tacit.layouts.levels import Levels
-from tacit.schema import Categorical, Ordinal, Service
+from tacit.contract.layouts.levels import Levels
+from tacit.contract.schema import Categorical, Ordinal, Service
+from tacit.estimate.functional import Vector
+from tacit.estimate.split import BlueTree
 
 __all__ = ["Shares", "service_shares", "shares_of"]
 

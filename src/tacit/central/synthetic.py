@@ -11,9 +11,9 @@ from tacit.central.body import Body
 from tacit.central.boxes import Boxes
 from tacit.central.noise import Ints
 from tacit.central.sparse import unravelled
-from tacit.decode.functional import Functional, Vector
+from tacit.contract.schema import Service
 from tacit.errors import UsageError
-from tacit.schema import Service
+from tacit.estimate.functional import Functional, Vector
 from tacit.sql.vectors import shown_value
 
 __all__ = ["nonnegative", "synthetic_rows"]

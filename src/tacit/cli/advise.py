@@ -10,7 +10,7 @@ from dataclasses import asdict
 from tacit.central.advisor import advise
 from tacit.central.guidance import posterior_bound, sufficient_epsilon, useful_error, useful_rows
 from tacit.cli.release import declared_service
-from tacit.privacy import parse_epsilon
+from tacit.contract.budget import parse_epsilon
 
 __all__ = ["configure", "run"]
 

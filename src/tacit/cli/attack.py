@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tacit.collection import Collection
-from tacit.schema import Categorical, Schema, Service
+from tacit.contract.schema import Categorical, Schema, Service
 
 __all__ = ["attack", "print_attack"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tacit.collection import Collection
 from tacit.errors import UsageError
 from tacit.evidence import Trials, audited, gather, run_trials, verify, write
-from tacit.server.log import Log
+from tacit.server.store.log import Log
 
 __all__ = ["configure", "run"]
 

@@ -20,14 +20,14 @@ from tacit.cli.browser import open_browser
 from tacit.cli.serve import listen, serve_app
 from tacit.cli.story import QUESTIONS, compared, printed
 from tacit.collection import Collection
-from tacit.contract import ServiceContract
+from tacit.contract.budget import parse_epsilon
+from tacit.contract.contract import ServiceContract
 from tacit.datasets import SAMPLE_PEOPLE, market, market_schema
 from tacit.errors import UsageError
-from tacit.privacy import parse_epsilon
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
-from tacit.server.demo import Demo
 from tacit.server.keys import Keys
+from tacit.server.routes.demo import Demo
 from tacit.sql.meaning import meaning_of
 
 __all__ = ["configure", "run"]

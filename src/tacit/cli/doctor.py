@@ -17,18 +17,18 @@ from pathlib import Path
 
 import duckdb
 
-from tacit.chain import read_chain
 from tacit.cli.read_only import open_read_only
 from tacit.cli.serve import is_loopback
 from tacit.cli.tls import handshake
 from tacit.collection import Collection
+from tacit.contract.hash_chain import read_chain
 from tacit.engines.duckdb import DuckDB
 from tacit.engines.java import found_java
 from tacit.errors import EngineError, TacitError
 from tacit.server.keys import Keys
-from tacit.server.room import free_bytes, is_scarce
-from tacit.server.verification import verify_analytical, verify_inbox
-from tacit.server.versions import VERSION, version_of
+from tacit.server.store.disk import free_bytes, is_scarce
+from tacit.server.store.verification import verify_analytical, verify_inbox
+from tacit.server.store.versions import VERSION, version_of
 
 __all__ = ["configure", "run"]
 

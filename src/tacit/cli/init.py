@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tacit.attributes import check_distinct
 from tacit.cli.tables import named_tables
 from tacit.collection import Collection
+from tacit.contract.attributes import check_distinct
+from tacit.contract.budget import decimal_text, parse_epsilon
 from tacit.encode.tables import as_arrow
 from tacit.errors import SchemaError, UsageError
-from tacit.privacy import decimal_text, parse_epsilon
 
 __all__ = ["configure", "run"]
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from tacit.errors import UnknownNameError, UsageError
 from tacit.server.keys import Keys, Scope
-from tacit.server.log import Log
+from tacit.server.store.log import Log
 
 __all__ = ["configure", "run"]
 

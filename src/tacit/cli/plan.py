@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 
+from tacit.adapters.functions import POSTGRES, rewrite, sharing_statement
+from tacit.adapters.functions.rewriter import EngineName
+from tacit.adapters.functions.sharing import SharingDialect
 from tacit.cli.query import print_answer
 from tacit.collection import Collection
-from tacit.functions import POSTGRES, rewrite, sharing_statement
-from tacit.functions.rewriter import EngineName
-from tacit.functions.sharing import SharingDialect
 from tacit.sql.parse import parse
 from tacit.sql.tables import tables_of
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tacit.answer import Answer
 from tacit.central.release import Release
 from tacit.database import Database, connect
 from tacit.errors import UsageError
-from tacit.server.verification import mark_of
+from tacit.estimate.answer import Answer
+from tacit.server.store.verification import mark_of
 
 __all__ = ["configure", "draw", "open_existing", "print_answer", "run"]
 

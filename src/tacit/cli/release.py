@@ -17,9 +17,9 @@ from tacit.central.methods import METHODS
 from tacit.central.release import release
 from tacit.cli.outputs import new_file
 from tacit.collection import Collection
+from tacit.contract.budget import decimal_text
+from tacit.contract.schema import Service
 from tacit.errors import UsageError
-from tacit.privacy import decimal_text
-from tacit.schema import Service
 
 __all__ = ["configure", "declared_service", "run"]
 

@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from tacit.chain import read_chain
+from tacit.contract.hash_chain import read_chain
 from tacit.errors import UsageError
 from tacit.server.archive import restore
 from tacit.server.deletions import delete_again

@@ -19,16 +19,16 @@ from starlette.applications import Starlette
 
 from tacit.cli.tls import server_context
 from tacit.collection import Collection
+from tacit.engines.failures import opening
 from tacit.errors import UsageError
-from tacit.failures import opening
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
-from tacit.server.connections import Connection
-from tacit.server.journal import LogFile, journal, say
+from tacit.server.http.connections import Connection
+from tacit.server.http.request_log import LogFile, journal, say
+from tacit.server.http.settings import EVERYBODY, Settings
 from tacit.server.keys import Keys
-from tacit.server.ledger import declared_total
 from tacit.server.metrics import file_limit
-from tacit.server.settings import EVERYBODY, Settings
+from tacit.server.store.ledger import declared_total
 
 __all__ = ["configure", "is_loopback", "listen", "run", "serve_app"]
 

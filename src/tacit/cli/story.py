@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tacit.answer import Answer
-from tacit.estimate import Estimate
-from tacit.server.rawrows import Demo
+from tacit.estimate.answer import Answer
+from tacit.estimate.estimate import Estimate
+from tacit.server.demo_data import Demo
 
 __all__ = ["QUESTIONS", "compared", "printed"]
 

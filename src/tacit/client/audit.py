@@ -1,7 +1,7 @@
 """The client's own audit, before anything is encoded: a contract's integers must keep the budgets that it claims.
 
-The worst likelihood ratio of each oracle follows from its integers (the oracles of `tacit.oracles` state the argument,
-and tests check it by enumeration) and is compared with a rational below ``e**epsilon``. Reports are drawn
+The worst likelihood ratio of each oracle follows from its integers (`tacit.contract.oracles` states the argument, and
+tests check it by enumeration) and is compared with a rational below ``e**epsilon``. Reports are drawn
 independently, so a person's losses add up: the channels' budgets, times the reports of each service, must not exceed
 the contract's.
 """

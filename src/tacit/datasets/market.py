@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tacit.contract.schema import Categorical, Ordinal, Public, Schema, Service
 from tacit.datasets.town import town
-from tacit.schema import Categorical, Ordinal, Public, Schema, Service
 
 __all__ = ["SAMPLE_PEOPLE", "market", "market_schema"]
 

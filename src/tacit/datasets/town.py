@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from tacit.schema import Categorical, Ordinal, Public, Schema, Service
+from tacit.contract.schema import Categorical, Ordinal, Public, Schema, Service
 
 __all__ = ["town", "town_schema"]
 

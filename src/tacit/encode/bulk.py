@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.contract import Channel, ServiceContract
+from tacit.contract.contract import Channel, ServiceContract
+from tacit.contract.layouts import Derived
+from tacit.contract.oracles.base import remainder
+from tacit.contract.randomness import Draws, Rng
 from tacit.encode.slots import FULL, MADE_UP
 from tacit.encode.values import reader_of
 from tacit.errors import RandomnessError
-from tacit.layouts import Derived
-from tacit.oracles.base import remainder
-from tacit.randomness import Draws, Rng
 
 __all__ = ["Progress", "encode_rows", "validate_rows"]
 

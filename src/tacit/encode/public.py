@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tacit.contract.schema import Public
 from tacit.errors import RecordError
-from tacit.schema import Public
 
 __all__ = ["refuse_undeclared"]
 

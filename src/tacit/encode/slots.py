@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.contract import ServiceContract
-from tacit.randomness import Rng
-from tacit.schema import Categorical, Service
+from tacit.contract.contract import ServiceContract
+from tacit.contract.randomness import Rng
+from tacit.contract.schema import Categorical, Service
 
 __all__ = ["NONE", "SKIP", "Slots", "choose_rows"]
 

@@ -15,9 +15,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from tacit.client.scalars import plain_scalar
+from tacit.contract.schema import Service
 from tacit.encode.public import refuse_undeclared
 from tacit.errors import RecordError
-from tacit.schema import Service
 
 __all__ = ["as_arrow", "as_table", "read_file", "with_plain_text"]
 

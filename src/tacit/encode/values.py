@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tacit.contract.oracles.base import remainder
+from tacit.contract.randomness import Draws
+from tacit.contract.schema import Categorical, Ordinal
 from tacit.errors import RecordError
-from tacit.oracles.base import remainder
-from tacit.randomness import Draws
-from tacit.schema import Categorical, Ordinal
 
 __all__ = ["OFF_STEP", "CategoryReader", "OrdinalReader", "Reader", "reader_of"]
 

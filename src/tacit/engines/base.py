@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tacit.contract.schema import Service
+from tacit.engines.failures import outage
 from tacit.errors import EngineError, ReportError, TacitError
-from tacit.failures import outage
-from tacit.schema import Service
 
 __all__ = [
     "ROWS_BEFORE",

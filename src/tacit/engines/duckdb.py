@@ -22,8 +22,8 @@ import pyarrow as pa
 
 from tacit.engines.base import Batch, Stamp, Upload, broken, counted, is_long, rollup_of, uncounted, unfit, unrunnable
 from tacit.engines.deadline import interruptible
+from tacit.engines.failures import REMEDIES, failure_code
 from tacit.errors import EngineError
-from tacit.failures import REMEDIES, failure_code
 
 __all__ = ["SHUT", "DuckDB"]
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import tacit.errors
-from tacit.chain import read_chain
 from tacit.collection import Collection
+from tacit.contract.budget import decimal_text, log_above
+from tacit.contract.files import schema_hash
+from tacit.contract.hash_chain import read_chain
 from tacit.evidence.trials import Trial, Trials
-from tacit.plain import schema_hash
-from tacit.privacy import decimal_text, log_above
 
 __all__ = ["audited", "code_hash", "gather", "read_trials", "summed"]
 

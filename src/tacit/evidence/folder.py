@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tacit.atomic import write_atomically
-from tacit.chain import Head, read_chain
 from tacit.collection import Collection
+from tacit.contract.files_atomic import write_atomically
+from tacit.contract.hash_chain import Head, read_chain
 from tacit.errors import TacitError, UsageError
 from tacit.evidence.claims import audited, code_hash, gather, read_trials, summed
 from tacit.evidence.page import page, shown_loss, written

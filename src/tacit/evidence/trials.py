@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.beta import proportion_bounds
 from tacit.collection import Collection
-from tacit.contract import Channel, CompiledView, ServiceContract
-from tacit.schema import Categorical, Service
+from tacit.contract.contract import Channel, CompiledView, ServiceContract
+from tacit.contract.schema import Categorical, Service
+from tacit.estimate.student import proportion_bounds
 
 __all__ = ["FALSE_ALARM", "Encode", "Trial", "Trials", "expectations", "run_trials"]
 

@@ -11,25 +11,25 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tacit.server.access import admit
-from tacit.server.analyst import ANALYST
-from tacit.server.browsers import Browsers
 from tacit.server.collector import Collector
-from tacit.server.contracts import CONTRACTS
-from tacit.server.demo import DEMO, EXACT, Demo
-from tacit.server.endpoints import Call, Endpoint, Server
-from tacit.server.health import HEALTH
+from tacit.server.http.access import admit
+from tacit.server.http.browsers import Browsers
+from tacit.server.http.endpoints import Call, Endpoint, Server
+from tacit.server.http.openapi import described
+from tacit.server.http.overload import Turnstile
+from tacit.server.http.problems import as_problem
+from tacit.server.http.screens import screen_routes
+from tacit.server.http.settings import Settings
 from tacit.server.keys import Keys
 from tacit.server.metrics import ROUTE, Requests
-from tacit.server.openapi import described
-from tacit.server.operations import OPERATIONS
-from tacit.server.problems import as_problem
-from tacit.server.questions import QUESTIONS
-from tacit.server.receipts import RECEIPTS
-from tacit.server.reporting import REPORTING
-from tacit.server.screens import screen_routes
-from tacit.server.settings import Settings
-from tacit.server.turnstile import Turnstile
+from tacit.server.routes.analyst import ANALYST
+from tacit.server.routes.contracts import CONTRACTS
+from tacit.server.routes.demo import DEMO, EXACT, Demo
+from tacit.server.routes.health import HEALTH
+from tacit.server.routes.operations import OPERATIONS
+from tacit.server.routes.questions import QUESTIONS
+from tacit.server.routes.receipts import RECEIPTS
+from tacit.server.routes.reporting import REPORTING
 
 __all__ = ["TABLE", "make_app"]
 

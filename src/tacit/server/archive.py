@@ -21,12 +21,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tacit.chain import Head
+from tacit.contract.hash_chain import Head
 from tacit.database import connect
 from tacit.errors import EngineError, UsageError
 from tacit.server.collector import Collector
-from tacit.server.log import Log
-from tacit.server.verification import verify_inbox
+from tacit.server.store.log import Log
+from tacit.server.store.verification import verify_inbox
 
 __all__ = ["export_database", "export_store", "restore"]
 

@@ -16,22 +16,22 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from tacit.answer import Answer
+from tacit.answers.contributions import Contributions
 from tacit.collection import Collection
-from tacit.contributions import Contributions
+from tacit.contract.budget import decimal_text
 from tacit.database import Database, Loaded
+from tacit.engines.failures import opening
 from tacit.errors import TacitError, UnknownNameError, UsageError
-from tacit.failures import opening
-from tacit.privacy import decimal_text
-from tacit.server.analytical import Analytical
-from tacit.server.folder import FolderLock
-from tacit.server.inbox import Inbox, Status
-from tacit.server.judge import Judge, Person, Refused, Report
-from tacit.server.ledger import cost_of, round_of
-from tacit.server.log import Log, hash_of
-from tacit.server.mover import Mover
-from tacit.server.tombstones import scope_of
-from tacit.server.watermarks import Watermarks
+from tacit.estimate.answer import Answer
+from tacit.server.store.analytical import Analytical
+from tacit.server.store.folder import FolderLock
+from tacit.server.store.inbox import Inbox, Status
+from tacit.server.store.ledger import cost_of, round_of
+from tacit.server.store.log import Log, hash_of
+from tacit.server.store.mover import Mover
+from tacit.server.store.tombstones import scope_of
+from tacit.server.store.validate import Judge, Person, Refused, Report
+from tacit.server.store.watermarks import Watermarks
 
 __all__ = ["Collector"]
 

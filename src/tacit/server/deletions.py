@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from tacit.server.collector import Collector
-from tacit.server.tombstones import scope_of
+from tacit.server.store.tombstones import scope_of
 
 __all__ = ["delete_again"]
 

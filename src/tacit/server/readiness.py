@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from tacit.errors import OverloadedError, TacitError
 from tacit.server.collector import Collector
-from tacit.server.room import has_room, is_scarce
+from tacit.server.store.disk import has_room, is_scarce
 
 __all__ = ["Readiness"]
 

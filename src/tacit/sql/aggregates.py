@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from tacit.contract.schema import Public
 from tacit.errors import BindError, UnsupportedSqlError
-from tacit.schema import Public
 from tacit.sql.cases import classes_of_case
 from tacit.sql.formula import Dual, Formula, combine, constant, of_total, ratio, variance
 from tacit.sql.mixed import as_number

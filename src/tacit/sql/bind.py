@@ -9,8 +9,8 @@ from typing import Any
 
 from sqlglot import exp
 
+from tacit.contract.schema import Ordinal, Public
 from tacit.errors import BindError, UnsupportedSqlError
-from tacit.schema import Ordinal, Public
 from tacit.sql.aggregates import formula
 from tacit.sql.cases import Classes, classes_of_group
 from tacit.sql.domains import decided

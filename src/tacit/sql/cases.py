@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from tacit.privacy import exact_number
-from tacit.schema import Ordinal
+from tacit.contract.budget import exact_number
+from tacit.contract.schema import Ordinal
 from tacit.sql.predicates import holds
 from tacit.sql.public import literal_of
 from tacit.sql.scope import Scope

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
+from tacit.contract.schema import Ordinal, Public
 from tacit.errors import BindError
-from tacit.schema import Ordinal, Public
 from tacit.sql.parse import sql_of
 from tacit.sql.predicates import MIRRORED, comparison
 from tacit.sql.public import COMPARISONS, is_list

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tacit.decode.functional import Functional, Vector
+from tacit.estimate.functional import Functional, Vector
 from tacit.sql.plan import Plan
 from tacit.sql.scope import Scope
 from tacit.sql.statement import histogram, statement

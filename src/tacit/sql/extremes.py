@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.contract import Channel
-from tacit.decode.functional import Functional, Vector
-from tacit.decode.reading import WHOLE_ALPHABET, Reading, contributions, view_bounds
+from tacit.contract.contract import Channel
+from tacit.estimate.functional import Functional, Vector
+from tacit.estimate.reading import WHOLE_ALPHABET, Reading, contributions, view_bounds
 from tacit.sql.plan import Plan
 from tacit.sql.totals import Piece, Total
 

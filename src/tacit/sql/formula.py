@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.decode.functional import Vector
+from tacit.estimate.functional import Vector
 from tacit.sql.totals import Total
 
 __all__ = ["Dual", "Formula", "Reach", "combine", "constant", "of_total", "ratio", "variance"]

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tacit.decode.functional import Vector
 from tacit.errors import BindError, UnknownNameError, UsageError
+from tacit.estimate.functional import Vector
 from tacit.sql.vectors import OPERATORS, Sensitive, kind_of, shown_value
 
 __all__ = ["Dimension", "Lookup"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.contract import ServiceContract
-from tacit.layouts import Level
+from tacit.contract.contract import ServiceContract
+from tacit.contract.layouts import Level
 from tacit.sql.vectors import Sensitive, shown_value
 
 __all__ = ["Meaning", "meaning_of"]

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.contract import ServiceContract
-from tacit.decode.decoder import Decoded, Decoder
-from tacit.decode.functional import Functional, Vector
-from tacit.decode.reading import WHOLE_ALPHABET, Factor, contributions
+from tacit.contract.contract import ServiceContract
 from tacit.errors import UnanswerableError, UnsupportedSqlError
+from tacit.estimate.decoder import Decoded, Decoder
+from tacit.estimate.functional import Functional, Vector
+from tacit.estimate.reading import WHOLE_ALPHABET, Factor, contributions
 from tacit.sql.mixed import Reading
 from tacit.sql.scope import LABELS, Found, Scope
 from tacit.sql.totals import Piece, SqlPiece, Total

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from sqlglot import exp
 
-from tacit.decode.functional import Functional, Term, Vector
+from tacit.contract.schema import Categorical, Ordinal, Public
 from tacit.errors import BindError
-from tacit.schema import Categorical, Ordinal, Public
+from tacit.estimate.functional import Functional, Term, Vector
 from tacit.sql.parse import span_of
 from tacit.sql.public import COMPARISONS, is_list, is_public, literal_of, public_condition
 from tacit.sql.scope import Found, Scope

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from tacit.schema import Public
+from tacit.contract.schema import Public
 from tacit.sql.mixed import as_flag, as_number
 from tacit.sql.scope import Scope
 from tacit.sql.totals import SqlPiece

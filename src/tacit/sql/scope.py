@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from tacit.decode.functional import Functional, Term, Vector
+from tacit.contract.schema import Public, Service
 from tacit.errors import BindError, InternalError, UnsupportedSqlError
-from tacit.schema import Public, Service
+from tacit.estimate.functional import Functional, Term, Vector
 from tacit.sql.lookup import Lookup
 from tacit.sql.parse import span_of
 from tacit.sql.totals import Piece, Total

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from tacit.estimate import Estimate
+from tacit.estimate.estimate import Estimate
 from tacit.sql.public import COMPARISONS, literal_of
 from tacit.sql.scope import Scope
 from tacit.sql.vectors import OPERATORS, kind_of

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from tacit.contract.schema import Public, Schema, Service
 from tacit.errors import BindError, UnsupportedSqlError
-from tacit.schema import Public, Schema, Service
 from tacit.sql.lookup import Dimension
 from tacit.sql.parse import span_of
 from tacit.sql.scope import Joined, Scope

@@ -11,8 +11,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacit.decode.functional import Functional
 from tacit.errors import UnsupportedSqlError
+from tacit.estimate.functional import Functional
 
 __all__ = ["Piece", "SqlPiece", "Total"]
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit.decode.functional import Vector
+from tacit.contract.budget import exact_number
+from tacit.contract.schema import Categorical, Ordinal
 from tacit.errors import BindError
-from tacit.privacy import exact_number
-from tacit.schema import Categorical, Ordinal
+from tacit.estimate.functional import Vector
 
 __all__ = [
     "OPERATORS",

@@ -1,0 +1,118 @@
+"""Connections: a database opened to be read, and how its questions are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from tacit.adapters.dbapi import errors
+from tacit.adapters.dbapi.cursor import Cursor
+from tacit.database import Database
+from tacit.engines import open_engine
+from tacit.errors import EngineError, UsageError
+from tacit.estimate.answer import Answer, Options
+
+__all__ = ["Connection", "connect"]
+
+
+def connect(
+    database: Any = None, *, engine: Any = "duckdb", confidence: float = 0.95, decoder: str = "blue"
+) -> Connection:
+    """Open a database to ask questions of.
+
+    Parameters
+    ----------
+    database : str, Path or Database
+        A file that exists, the address of a PostgreSQL database (``postgresql://…``), or a `tacit.Database`, which
+        stays open when the connection is closed. Default, and ``":memory:"``: an empty one in memory, to be filled as
+        ``connection.database``.
+    engine : str or SparkSession
+        As for `tacit.connect`.
+    confidence : float
+        Level of the intervals.
+    decoder : {"blue", "cover", "rdc"}
+        How codes are read: least squares, or as in the papers.
+    """
+    with errors.translated():
+        options = Options(confidence, decoder)
+        if isinstance(database, Database):
+            return Connection(database, options, owned=False)
+        if isinstance(database, str) and database in ("", ":memory:"):
+            database = None
+        _check_exists(database, engine)
+        opened = open_engine(database, engine, read_only=database is not None)
+        return Connection(Database(opened), options, owned=True)
+
+
+def _check_exists(path: Any, engine: Any) -> None:
+    """Refuse files that do not exist: a question must not make one."""
+    is_file = isinstance(path, Path) or (isinstance(path, str) and not path.startswith(("postgresql:", "postgres:")))
+    if engine == "duckdb" and is_file and not Path(path).is_file():
+        message = f"There is no database {Path(path).name!r}. Make one with tacit load."
+        raise EngineError(message, code="no-database")
+
+
+class Connection:
+    """A database, a confidence and a decoder. Threads may share it; each takes cursors of its own."""
+
+    Warning = errors.Warning
+    Error = errors.Error
+    InterfaceError = errors.InterfaceError
+    DatabaseError = errors.DatabaseError
+    DataError = errors.DataError
+    OperationalError = errors.OperationalError
+    IntegrityError = errors.IntegrityError
+    InternalError = errors.InternalError
+    ProgrammingError = errors.ProgrammingError
+    NotSupportedError = errors.NotSupportedError
+
+    def __init__(self, database: Database, options: Options, *, owned: bool) -> None:
+        self._database, self._options, self._owned = database, options, owned
+        self.closed = False
+
+    @property
+    def database(self) -> Database:
+        """The database that is asked."""
+        self.check_open()
+        return self._database
+
+    def check_open(self) -> None:
+        """Refuse to go on once the connection is closed."""
+        if self.closed:
+            message = "The connection is closed. Open another one."
+            raise errors.InterfaceError(message, code="closed")
+
+    def ask(self, question: str, parameters: Sequence[Any]) -> Answer:
+        """Answer a question with the connection's options."""
+        if not isinstance(question, str):
+            message = f"A question is text, not a {type(question).__name__}."
+            raise UsageError(message, code="bad-option")
+        options = self._options
+        return self.database.sql(question, parameters, confidence=options.confidence, decoder=options.decoder)
+
+    def cursor(self) -> Cursor:
+        """Return a new cursor."""
+        self.check_open()
+        return Cursor(self)
+
+    def commit(self) -> None:
+        """Do nothing: there is nothing to commit."""
+        self.check_open()
+
+    def rollback(self) -> None:
+        """Do nothing: nothing was changed."""
+        self.check_open()
+
+    def close(self) -> None:
+        """Close the connection, and the database if the connection opened it."""
+        if self._owned and not self.closed:
+            self._database.close()
+        self.closed = True
+
+    def __enter__(self) -> Self:
+        self.check_open()
+        return self
+
+    def __exit__(self, *cause: object) -> None:
+        self.close()

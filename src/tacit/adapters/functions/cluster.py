@@ -1,0 +1,60 @@
+"""Bulk encoding inside Spark: owners' tables never leave the cluster unperturbed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tacit.adapters.functions.sharing import Sharing, sharing_rows
+from tacit.collection import Collection
+
+__all__ = ["encode_in_spark"]
+
+
+def encode_in_spark(collection: Collection, service: str, frame: Any, *, people: Any = None) -> Any:
+    """Return a DataFrame of a service's reports, made on the executors that hold its rows.
+
+    Parameters
+    ----------
+    collection : Collection
+        What is collected.
+    service : str
+        The service whose rows the frame holds.
+    frame : pyspark.sql.DataFrame
+        The owner's rows.
+    people : pyspark.sql.DataFrame, optional
+        All who take part, needed where people may have no row: a frame with the key.
+
+    Notes
+    -----
+    Spark may run a task again, and then draws anew: write the reports to a table once, and use that table.
+    """
+    compiled = collection.contract[service]
+    own, sharing, channels = compiled.service, Sharing(collection.to_json()), len(compiled.channels)
+    gathered = sharing_rows(collection, service, frame, people)
+    public = [attribute.name for attribute in own.public]
+    types = {field.name: field.dataType.simpleString() for field in gathered.schema}
+    columns = [f"`{own.key}` {types[own.key]}", "slot SMALLINT", "channel INT", "code BIGINT"]
+    columns += [f"`{name}` {types[name]}" for name in public]
+    given = [attribute.name for attribute in own.sensitive] if own.one_to_one else ["rows_"]
+
+    def encoded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            lists = sharing(pa.array([own.name] * batch.num_rows), *(batch.column(name) for name in given))
+            width = len(lists.flatten()) // batch.num_rows
+            place = np.tile(np.arange(width), batch.num_rows)
+            row = pa.array(np.repeat(np.arange(batch.num_rows), width))
+            made = {
+                own.key: batch.column(own.key).take(row),
+                "slot": pa.array((place // channels).astype(np.int16)),
+                "channel": pa.array((place % channels).astype(np.int32)),
+                "code": lists.flatten(),
+            }
+            yield pa.RecordBatch.from_pydict(made | {name: batch.column(name).take(row) for name in public})
+
+    return gathered.mapInArrow(encoded, ", ".join(columns))

@@ -1,0 +1,23 @@
+"""The SQLAlchemy dialect ``tacit://``: read only, services as tables, estimates as three columns.
+
+- ``tacit:///shop.tacit`` is a file that exists; four slashes for an absolute path.
+- ``tacit:///?engine=postgresql%3A%2F%2F…`` is a PostgreSQL database, its address quoted.
+- ``tacit://`` with ``connect_args={"database": db}`` is a `tacit.Database` of this program.
+- ``tacit:///:memory:`` is an empty database in memory, for tests.
+
+``confidence`` and ``decoder`` may follow in the query: ``tacit:///shop.tacit?confidence=0.9``.
+"""
+
+from __future__ import annotations
+
+from tacit.errors import EngineError
+
+try:
+    import sqlalchemy  # noqa: F401  only to say what is missing
+except ImportError:
+    message = "The dialect needs SQLAlchemy. Install tacit with its extra: pip install '.[sqlalchemy]'."
+    raise EngineError(message, code="missing-extra") from None
+
+from tacit.adapters.sqlalchemy.dialect import TacitDialect
+
+__all__ = ["TacitDialect"]

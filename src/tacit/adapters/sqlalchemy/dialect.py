@@ -1,0 +1,163 @@
+"""Addresses, connections and names: what SQLAlchemy must know to speak to the DB-API module.
+
+Statements are compiled as SQLAlchemy does for plain SQL, with ``?`` for constants; the cursor puts them into the tree.
+More columns come back than were selected: those of the question are found by their names, ``x_low`` and ``x_high``
+beside them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import exc, pool, types
+from sqlalchemy.engine import default
+from sqlalchemy.engine.url import URL
+from sqlalchemy.sql.compiler import IdentifierPreparer
+from sqlglot.dialects import DuckDB
+
+import tacit.adapters.dbapi
+from tacit.adapters.sqlalchemy.reflection import columns_of, dimension_names, service_names
+from tacit.database import Database
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from sqlalchemy.engine import Connection, Engine
+    from sqlalchemy.engine.interfaces import (
+        ConnectArgsType,
+        DBAPIConnection,
+        ReflectedColumn,
+        ReflectedPrimaryKeyConstraint,
+    )
+
+__all__ = ["TacitDialect"]
+
+OPTIONS = ("confidence", "decoder", "engine")
+"""What the query of an address may say."""
+
+
+class _Preparer(IdentifierPreparer):
+    """Quotes every name that the parser of questions reads as a keyword."""
+
+    reserved_words = IdentifierPreparer.reserved_words | {word.lower() for word in DuckDB.tokenizer_class.KEYWORDS}
+
+
+class _Number(types.Numeric[Any]):
+    """Numbers as they come: those of estimates are floats, and ten decimal places would not make them exact."""
+
+    def result_processor(self, *_: Any) -> None:
+        """Change nothing."""
+
+
+class TacitDialect(default.DefaultDialect):
+    """Estimates through SQLAlchemy."""
+
+    name = "tacit"
+    driver = "dbapi"
+    default_paramstyle = "qmark"
+    preparer = _Preparer
+    colspecs = {types.Numeric: _Number}  # noqa: RUF012  as the base class has it
+    supports_statement_cache = True
+    supports_native_boolean = True
+    supports_alter = False
+    supports_sane_multi_rowcount = False
+    postfetch_lastrowid = False
+    div_is_floordiv = False  # SUM(a) / COUNT(*) is a ratio of estimates, never cut to whole numbers
+
+    @classmethod
+    def import_dbapi(cls) -> ModuleType:
+        """Return the DB-API module."""
+        return tacit.adapters.dbapi
+
+    @classmethod
+    def get_pool_class(cls, url: URL) -> type[pool.Pool]:
+        """Return one connection for a database in memory, which would be another one for each; else the usual pool."""
+        return pool.StaticPool if url.database == ":memory:" else pool.QueuePool
+
+    def create_connect_args(self, url: URL) -> ConnectArgsType:
+        """Return what `tacit.adapters.dbapi.connect` takes."""
+        if url.host or url.username or url.port:
+            message = "An address has no host: write tacit:///file.tacit, or tacit:///?engine=… for PostgreSQL."
+            raise exc.ArgumentError(message)
+        arguments: dict[str, Any] = {"database": url.database} if url.database else {}
+        for option, value in url.query.items():
+            if option not in OPTIONS or not isinstance(value, str):
+                message = f"An address has {', '.join(OPTIONS)} once each, not {option!r}."
+                raise exc.ArgumentError(message)
+            arguments[option] = _confidence(value) if option == "confidence" else value
+        return [], arguments
+
+    @classmethod
+    def engine_created(cls, engine: Engine) -> None:
+        """Hide the password of an engine's address: SQLAlchemy prints the query of its own as it is."""
+        address = engine.url.query.get("engine")
+        if isinstance(address, str):
+            hidden = re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", address)
+            hidden = re.sub(r"\b(password=)[^&]*", r"\1***", hidden)
+            engine.url = engine.url.update_query_dict({"engine": hidden})
+
+    def do_ping(self, dbapi_connection: DBAPIConnection) -> bool:
+        """Tell whether a connection is open, without a question."""
+        dbapi_connection.commit()
+        return True
+
+    def is_disconnect(self, e: BaseException, connection: Any, cursor: Any) -> bool:  # noqa: ARG002
+        """Tell whether an error says that the connection is closed."""
+        return isinstance(e, tacit.adapters.dbapi.InterfaceError)
+
+    def _get_server_version_info(self, connection: Connection) -> None:
+        """Return nothing: the package is the server."""
+
+    def has_table(self, connection: Connection, table_name: str, schema: str | None = None, **_: Any) -> bool:
+        """Tell whether there is a service with reports, or a dimension, of this name."""
+        return schema is None and columns_of(_database(connection), table_name) is not None
+
+    def get_schema_names(self, connection: Connection, **_: Any) -> list[str]:  # noqa: ARG002
+        """Return nothing: tables are not in schemas."""
+        return []
+
+    def get_table_names(self, connection: Connection, schema: str | None = None, **_: Any) -> list[str]:
+        """Return the services with reports."""
+        return [] if schema else service_names(_database(connection))
+
+    def get_view_names(self, connection: Connection, schema: str | None = None, **_: Any) -> list[str]:
+        """Return the public dimensions: services are joined with them, alone they answer nothing."""
+        return [] if schema else dimension_names(_database(connection))
+
+    def get_columns(
+        self, connection: Connection, table_name: str, schema: str | None = None, **_: Any
+    ) -> list[ReflectedColumn]:
+        """Return the key, the attributes and the labels of a service, or the columns of a dimension."""
+        found = None if schema else columns_of(_database(connection), table_name)
+        if found is None:
+            raise exc.NoSuchTableError(table_name)
+        return found
+
+    def get_pk_constraint(
+        self, connection: Connection, table_name: str, schema: str | None = None, **_: Any
+    ) -> ReflectedPrimaryKeyConstraint:
+        """Return no key: a person may have several rows, and no row can be asked for."""
+        self.get_columns(connection, table_name, schema)
+        return {"constrained_columns": [], "name": None}
+
+    def _none_of(self, connection: Connection, table_name: str, schema: str | None = None, **_: Any) -> list[Any]:
+        """Return nothing, of a table that exists."""
+        self.get_columns(connection, table_name, schema)
+        return []
+
+    get_foreign_keys = get_indexes = get_unique_constraints = get_check_constraints = _none_of
+
+
+def _confidence(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        message = "confidence must be a number between 0 and 1, such as 0.95."
+        raise exc.ArgumentError(message) from None
+
+
+def _database(connection: Connection) -> Database:
+    """Return the database behind a connection of SQLAlchemy."""
+    own: tacit.adapters.dbapi.Connection = connection.connection.driver_connection  # type: ignore[assignment]
+    return own.database

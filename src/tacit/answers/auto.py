@@ -1,0 +1,113 @@
+"""Which layout ``mechanism="auto"`` takes: the one with the least predicted error on ranges of one and two attributes.
+
+Every attribute alone and every two attributes together are asked for half of their values, of records with uniform
+attributes; the candidate with the smallest mean variance wins, and the contract says by how much. A layout that shows
+all attributes together sees every interaction; one that does not must assume that there is none. So complete
+layouts within `COMPLETE` times the least variance win; of these, the one that is best for all attributes at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.contract.contract import ServiceContract, compile_service
+from tacit.contract.layouts import CANDIDATES
+from tacit.contract.schema import Service
+from tacit.errors import LayoutError
+from tacit.estimate.decoder import Decoder
+from tacit.estimate.functional import Functional
+from tacit.estimate.population import Population
+from tacit.estimate.variance import expected_variance
+
+__all__ = ["choose_layout", "mean_variance", "shows_all"]
+
+MOST_VIEWS = 400
+"""Views above which a product of levels is not even compared: each would have next to nobody."""
+
+MOST_QUESTIONS = 36
+"""Questions a comparison asks: all single attributes and pairs of eight attributes."""
+
+COMPLETE = 1.2
+"""Variance, over the least one, that a layout may cost which shows all attributes together."""
+
+FIRST = 0.18
+"""Where the ranges that are asked for start, as a share of the values."""
+
+
+def choose_layout(service: Service, epsilon: Fraction, oracle: str, users: int | None = None) -> ServiceContract:
+    """Return the service compiled in the best of the candidate layouts, with the reason."""
+    compared: dict[str, tuple[float, ServiceContract, ServiceContract]] = {}
+    refusals: list[LayoutError] = []
+    present = Service(service.name, service.key, service.attributes)  # compared as if everybody had a row
+    for name in CANDIDATES:
+        try:
+            compiled = compile_service(service, epsilon, name, oracle, users=users)
+            judged = compiled if service.one_to_one else compile_service(present, epsilon, name, oracle, users=users)
+        except LayoutError as refusal:
+            refusals.append(refusal)
+            continue
+        if name != "hio" or len(compiled.channels[0].views) <= MOST_VIEWS:
+            compared[name] = mean_variance(judged), compiled, judged
+    if not compared:
+        raise refusals[0]
+    ranked = sorted(compared.items(), key=lambda item: item[1][0])
+    least = ranked[0][1][0]
+    complete = [item for item in ranked if shows_all(item[1][1]) and item[1][0] <= COMPLETE * least]
+    chosen = min(complete, key=lambda item: together_variance(item[1][2])) if complete else ranked[0]
+    layout, (variance, compiled, _) = chosen
+    others = ", ".join(
+        f"{name} {other / variance:.2g}" for name, (other, *_) in ranked if name != layout and variance > 0
+    )
+    reason = (
+        "least predicted variance" if variance == least else "shows all attributes together at about the least variance"
+    )
+    why = f"{reason} on ranges of one and two attributes; others, relative to it: {others or 'none'}"
+    why = f"{compiled.why}; variance of others: {others or 'none'}" if compiled.why else why
+    return ServiceContract(compiled.service, layout, compiled.levels, compiled.channels, why)
+
+
+def shows_all(compiled: ServiceContract) -> bool:
+    """Tell whether some view shows all attributes together in single values, so that every interaction is seen."""
+    return any(
+        all(level == levels.finest for level, levels in zip(view.levels, compiled.levels, strict=True))
+        for channel in compiled.channels
+        for view in channel.views
+    )
+
+
+def mean_variance(compiled: ServiceContract) -> float:
+    """Return the mean variance of half-ranges of one and two attributes, over uniform records."""
+    asked = _half_ranges(compiled)
+    asked += [left * right for left, right in itertools.combinations(asked, 2)]
+    return _mean_variance(compiled, asked[:MOST_QUESTIONS])
+
+
+def together_variance(compiled: ServiceContract) -> float:
+    """Return the variance of a half-range of every attribute at once, which shows how well interactions are seen."""
+    asked = _half_ranges(compiled)
+    return _mean_variance(compiled, [reduce(Functional.__mul__, asked)] if asked else [])
+
+
+def _mean_variance(compiled: ServiceContract, asked: Sequence[Functional]) -> float:
+    decoder, uniform = Decoder(compiled), Population.of(compiled)
+    variances = [expected_variance(decoder, functional, uniform) for functional in asked]
+    return float(np.mean(variances)) if variances else 0.0
+
+
+def _half_ranges(compiled: ServiceContract) -> list[Functional]:
+    """Return a range of half of the values of each attribute that has several."""
+    sizes = tuple(levels.size for levels in compiled.levels)
+    halves = [Functional.of(sizes, i, _half(size)) for i, size in enumerate(sizes)]
+    return [half for half in halves if half.attributes]
+
+
+def _half(size: int) -> npt.NDArray[np.bool_]:
+    """Return a range of half of the values that starts and ends within cells of most levels, as ranges do."""
+    start = int(FIRST * size)
+    return (np.arange(size) >= start) & (np.arange(size) < start + (size + 1) // 2)

@@ -1,0 +1,235 @@
+"""What each encoded tuple adds to an answer, page by page: the fact table behind a number.
+
+A tuple is a person of the question's join, with all her reports. Her contributions to a column's totals add up to these
+totals over all tuples, and the totals make the answer: of COUNT and SUM there is one, of AVG a numerator and a
+denominator. Sorting, paging and adding up happen in the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tacit.answers.people import People
+from tacit.answers.run import equal_to, value_of
+from tacit.answers.sums import Asked, occurring_codes, readings
+from tacit.errors import UnknownNameError, UsageError
+from tacit.estimate.functional import Vector
+from tacit.sql.bind import Bound, Key
+from tacit.sql.explain import describe
+from tacit.sql.formula import Formula
+from tacit.sql.meaning import Meaning, meaning_of
+from tacit.sql.plan import Plan, Round
+from tacit.sql.statement import ORDERS, summed_tuples, tuples
+
+__all__ = ["Contributions", "Page", "Report", "contributions_to"]
+
+MOST_ROWS = 500
+"""Tuples of one page."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """Which tuples are shown: of which round, in the order of which measure, and how many of them."""
+
+    order: str = "size"
+    measure: int = 0
+    descending: bool = True
+    offset: int = 0
+    limit: int = 50
+    part: int = -1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.order, str) or self.order not in ORDERS:
+            raise UnknownNameError("order", str(self.order), ORDERS)
+        numbers = (self.measure, self.offset, self.limit, self.part)
+        if any(isinstance(number, bool) or not isinstance(number, int) for number in numbers):
+            message = "measure, offset, limit and part are whole numbers."
+            raise UsageError(message, code="bad-option")
+        if not 0 <= self.offset < 2**53 or not 1 <= self.limit <= MOST_ROWS:
+            message = f"offset starts at 0, and limit is from 1 to {MOST_ROWS}."
+            raise UsageError(message, code="bad-option")
+
+
+@dataclass(frozen=True)
+class Report:
+    """One code of a person, and what it says."""
+
+    service: str
+    slot: int
+    channel: int
+    code: int
+    meaning: Meaning
+    public: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """A page of tuples, and what all of them add up to.
+
+    Attributes
+    ----------
+    measures : list of (str, str)
+        Name and meaning of each total.
+    columns : dict
+        Which measures make each output column.
+    rows : list of (key, list of float, list of Report)
+        The tuples of the page: the person, her contributions, her reports.
+    people : int
+        Tuples of this part.
+    before, totals : list of float
+        Sums of each measure: over the tuples in front of this page, and over all tuples of all parts.
+    values : dict
+        The answer that the totals make, column by column.
+    parts : list of (str, int, list of float)
+        Rounds and tiers, with the tuples and the sums of each; ``part`` is the one that is shown.
+    """
+
+    measures: list[tuple[str, str]]
+    columns: dict[str, list[int]]
+    rows: list[tuple[int | str, list[float], list[Report]]]
+    people: int
+    before: list[float]
+    totals: list[float]
+    values: dict[str, float]
+    parts: list[tuple[str, int, list[float]]]
+    part: int
+
+
+def contributions_to(bound: Bound, people: People, group: Mapping[str, Any], page: Page) -> Contributions:
+    """Return what tuples add to one row of an answer."""
+    classes, values = _chosen(bound, group)
+    formulas = {
+        name: made
+        for (name, output), made in zip(bound.outputs, bound.formulas(classes), strict=False)
+        if made is not None and not isinstance(output, Key)
+    }
+    asked = Asked(squares=False)
+    columns = {name: [asked.place(total) for total in made.totals] for name, made in formulas.items()}
+    if not 0 <= page.measure < len(asked.totals):
+        message = f"measure is {page.measure}; the question has {len(asked.totals)} totals, counted from 0."
+        raise UsageError(message, code="bad-option")
+    rounds = [replace(one, stored=tuple(replace(s, rollup=None) for s in one.stored)) for one in people.rounds]
+    if not -len(rounds) <= page.part < len(rounds):
+        message = f"part is {page.part}; there are {len(rounds)} rounds and tiers, counted from 0."
+        raise UsageError(message, code="bad-option")
+    conditions = [*bound.conditions, *equal_to(bound, values)]
+    readers = [
+        _Reader(people, one, Plan(bound.scope, one, asked.totals, [], [], conditions, reading))
+        for one, reading in zip(rounds, readings(people.engine, rounds), strict=True)
+    ]
+    shown = readers[page.part]
+    sums = [reader.sums(page) for reader in readers]
+    totals: Vector = np.sum([total for _, total in sums], axis=0)
+    return Contributions(
+        measures=_names(bound, asked, formulas, columns),
+        columns=columns,
+        rows=shown.rows(page),
+        people=sums[page.part][0],
+        before=(shown.sums(page, first=page.offset)[1] if page.offset else np.zeros(len(totals))).tolist(),
+        totals=totals.tolist(),
+        values={
+            name: value_of(people, made, [float(totals[i]) for i in columns[name]], conditions)
+            for name, made in formulas.items()
+        },
+        parts=[(one.name, count, total.tolist()) for one, (count, total) in zip(rounds, sums, strict=True)],
+        part=page.part % len(rounds),
+    )
+
+
+def _chosen(bound: Bound, group: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """Return the group that output columns name: places of classes, and values of public columns."""
+    classes, values = [], []
+    for key in bound.keys:
+        name = next((name for name, output in bound.outputs if output is key), None)
+        if name is None or name not in group:
+            wanted = "Show every column of GROUP BY in SELECT" if name is None else f"Give group={{{name!r}: …}}"
+            message = f"Contributions are those to one row of the answer. {wanted}."
+            raise UsageError(message, code="group-needed")
+        if key.public is not None:
+            values.append(group[name])
+            continue
+        labels = [label for label, _ in key.classes]
+        found = [i for i, label in enumerate(labels) if label == group[name] or _as_text(label) == group[name]]
+        if not found:
+            raise UnknownNameError(f"group of {name}", _as_text(group[name]), map(_as_text, labels))
+        classes.append(found[0])
+    return tuple(classes), tuple(values)
+
+
+def _as_text(label: Any) -> str:
+    return "NULL" if label is None else str(label)
+
+
+def _names(
+    bound: Bound, asked: Asked, formulas: Mapping[str, Formula], columns: Mapping[str, Sequence[int]]
+) -> list[tuple[str, str]]:
+    """Return what each total is called, by the first column that needs it, and what it is."""
+    names: dict[int, str] = {}
+    for name, places in columns.items():
+        ratio = formulas[name].numerator is not None and len(places) == 2
+        roles = [""] if len(places) == 1 else ["numerator", "denominator"] if ratio else None
+        for number, place in enumerate(places):
+            role = roles[number] if roles else f"total {number + 1}"
+            names.setdefault(place, f"{name}: {role}" if role else name)
+    return [(names[place], describe(bound.scope, total)) for place, total in enumerate(asked.totals)]
+
+
+class _Reader:
+    """The tuples of one round."""
+
+    def __init__(self, people: People, asked: Round, plan: Plan) -> None:
+        self._engine, self._round, self._plan = people.engine, asked, plan
+        self._uploads = plan.uploads(occurring_codes(people.engine, plan))
+
+    def sums(self, page: Page, first: int | None = None) -> tuple[int, Vector]:
+        """Return how many tuples there are and what they add up to: all, or the first of the page's order."""
+        text, parameters = summed_tuples(self._plan, page.measure, page.order, descending=page.descending, first=first)
+        table = self._engine.fetch(text, parameters, self._uploads)
+        [count, *totals] = [
+            table.column(i).cast(pa.float64()).fill_null(0)[0].as_py() for i in range(table.num_columns)
+        ]
+        return int(count), np.array(totals)
+
+    def rows(self, page: Page) -> list[tuple[int | str, list[float], list[Report]]]:
+        """Return the tuples of a page."""
+        text, parameters = tuples(
+            self._plan,
+            page.measure,
+            page.order,
+            descending=page.descending,
+            limit=page.limit,
+            offset=page.offset,
+        )
+        [people, *measures] = self._engine.fetch(text, parameters, self._uploads).to_pydict().values()
+        reports = self._reports(people)
+        added = zip(*measures, strict=True)
+        return [
+            (person, list(map(float, values)), reports[person]) for person, values in zip(people, added, strict=True)
+        ]
+
+    def _reports(self, people: list[Any]) -> dict[Any, list[Report]]:
+        """Return all reports of some people."""
+        found: dict[Any, list[Report]] = {person: [] for person in people}
+        if not people:
+            return found
+        for source, stored in zip(self._plan.scope.sources, self._round.stored, strict=True):
+            if source.twin is not None:
+                continue
+            service = stored.service.service
+            names = [service.key, "slot", "channel", "code", *(column.name for column in service.public)]
+            listed, places = ", ".join(f'"{name}"' for name in names), ", ".join("?" * len(people))
+            query = (
+                f'SELECT {listed} FROM "{stored.table}" WHERE "{service.key}" IN ({places}) '  # noqa: S608
+                "ORDER BY slot, channel"
+            )
+            for row in self._engine.fetch(query, people, {}).to_pylist():
+                channel, code = int(row["channel"]), int(row["code"])
+                public = {column.name: row[column.name] for column in service.public}
+                meaning = meaning_of(stored.service, channel, code)
+                found[row[service.key]].append(Report(service.name, int(row["slot"]), channel, code, meaning, public))
+        return found

@@ -1,0 +1,100 @@
+"""How accurate a question would be with another budget, or with more or fewer people: curves of half widths."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Protocol
+
+from tacit.answers.forecast import widest
+from tacit.contract.contract import Contract
+from tacit.errors import LayoutError, UnanswerableError
+from tacit.estimate.answer import Options
+
+__all__ = ["Curves", "curves", "half_width"]
+
+EPSILONS = tuple(Fraction(tenths, 10) for tenths in (1, 2, 5, 10, 20, 40, 80))
+"""Budgets of the curve, in nats."""
+
+PEOPLE = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+
+Point = tuple[float, float]
+
+
+class Collection(Protocol):
+    """What has a contract, and could have had another budget."""
+
+    @property
+    def contract(self) -> Contract:
+        """The compiled contract."""
+
+    def with_epsilon(self, epsilon: Fraction) -> Collection:
+        """Return the same collection with another budget."""
+
+    def __hash__(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Half widths of a question's first estimate: by epsilon, by people, and where things stand.
+
+    For totals, ``per_person`` is true: half widths of the curve over people are divided by their number, because those
+    of totals grow with people, though less than the totals.
+    """
+
+    column: str
+    per_person: bool
+    epsilon: list[Point]
+    people: list[Point]
+    now: tuple[float, float, float]
+    """Epsilon, people, and the half width."""
+
+
+def half_width(collection: Collection, text: str, *, people: int, confidence: float = 0.95) -> tuple[str, float]:
+    """Return the first column of estimates and the half width to expect, the widest of a few groups."""
+    return widest(collection.contract, text, users=max(1, people), options=Options(confidence))
+
+
+def curves(collection: Collection, text: str, *, people: int, confidence: float = 0.95) -> Curves:
+    """Return the curves of a question, with the present number of people."""
+    people = max(1, people)
+
+    def width(one: Collection, users: int) -> float:
+        return half_width(one, text, people=users, confidence=confidence)[1]
+
+    column, now = half_width(collection, text, people=people, confidence=confidence)
+    if math.isinf(now):
+        message = f"No finite interval is likely with {people:,} people: a denominator may be zero. Ask wider groups."
+        raise UnanswerableError(message, code="no-finite-interval")
+    if not now > 0:
+        message = "The answer is known without error, or its error cannot be foretold."
+        raise UnanswerableError(message, code="not-predictable")
+    per_person = (
+        width(collection, 4 * people) > now
+    )  # totals: four times the people double the half width; of averages, they halve it
+    by_people = [(float(n), width(collection, n) / (n if per_person else 1)) for n in sorted({*PEOPLE, people})]
+    by_epsilon = []
+    for epsilon in sorted({*EPSILONS, collection.contract.epsilon}):
+        try:
+            by_epsilon.append((float(epsilon), width(_with_epsilon(collection, epsilon), people)))
+        except LayoutError:  # the layout has no room at this budget: the curve goes on without it
+            continue
+    return Curves(
+        column,
+        per_person,
+        _finite(by_epsilon),
+        _finite(by_people),
+        (float(collection.contract.epsilon), float(people), now),
+    )
+
+
+def _finite(points: list[Point]) -> list[Point]:
+    return [(x, y) for x, y in points if math.isfinite(y)]
+
+
+@lru_cache(maxsize=64)
+def _with_epsilon(collection: Collection, epsilon: Fraction) -> Collection:
+    """Return a collection with another budget; compiling one takes longer than asking it."""
+    return collection.with_epsilon(epsilon)

@@ -1,0 +1,227 @@
+"""The error of an answer before anything is collected, and the people that an error takes.
+
+The exact variance of the contributions is averaged over records with independent attributes: uniform ones, or with the
+frequencies of a sample. A column of a question is arithmetic of totals; its error is that of the one functional that
+its gradient makes of them, because decoding is linear.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tacit.answers.intervals import uneven_error, uneven_interval
+from tacit.answers.population import assumed
+from tacit.contract.contract import Contract
+from tacit.errors import UnanswerableError, UnsupportedSqlError, UsageError
+from tacit.estimate.answer import Answer, Options
+from tacit.estimate.decoder import Decoder
+from tacit.estimate.estimate import Estimate, t_quantile
+from tacit.estimate.functional import Functional, Vector
+from tacit.estimate.population import truth_of
+from tacit.estimate.variance import expected_variance, moments, rounding_variance
+from tacit.sql.bind import Bound, bind
+from tacit.sql.formula import Formula
+from tacit.sql.parse import parse, without_explain
+from tacit.sql.tables import scope_of, tables_of
+from tacit.sql.totals import Total
+
+__all__ = ["people_for", "predict", "widest"]
+
+MOST_PEOPLE = 10**12
+
+MOST_PRODUCTS = 30
+"""Products of services in one question whose error is foretold: every two of them are looked at together."""
+
+
+def predict(contract: Contract, text: str, *, users: int, like: Any, options: Options) -> Answer:
+    """Return the answer that could be expected from a number of people, with its error."""
+    if isinstance(users, bool) or not isinstance(users, int) or not 1 <= users <= MOST_PEOPLE:
+        message = "users must be a whole number of people, from 1 to 10**12."
+        raise UsageError(message, code="bad-option")
+    expected = _Expectation(contract, text, like, options)
+    rows = expected.rows(users)
+    selection = expected.bound.selection
+    shown = [row[: len(expected.bound.names)] for row in (selection.apply(rows) if selection.selects else rows)]
+    known = "uniform attributes" if like is None else "the given frequencies"
+    notes = [f"expected from {users:,} people, assuming {known}, independent of each other"]
+    if any(isinstance(cell, Estimate) and math.isinf(cell.margin) for row in shown for cell in row):
+        notes.append("no finite interval is likely for some ratios: with so many people their denominators may be zero")
+    return Answer(expected.bound.names, shown, notes=[*notes, *expected.bound.notes()])
+
+
+def widest(contract: Contract, text: str, *, users: int, options: Options, most_groups: int = 12) -> tuple[str, float]:
+    """Return the first column of estimates and its widest half width among a few groups, as quickly as can be.
+
+    It is not a number where none can be predicted, and infinite where no finite interval is likely for any group.
+    """
+    expected = _Expectation(contract, text, None, options, most_groups)
+    place = next((i for i in range(len(expected.bound.names)) if not expected.bound.is_key(i)), None)
+    if place is None:
+        return "", math.nan
+    widths = [row[place].margin for row in expected.rows(users)]
+    finite = [width for width in widths if math.isfinite(width)]
+    return expected.bound.names[place], max(finite, default=math.inf if math.inf in widths else math.nan)
+
+
+def people_for(
+    contract: Contract, text: str, *, error: float | None, relative: float | None, like: Any, options: Options
+) -> int:
+    """Return the number of people at which the standard error is as asked for, by bisection over powers of ten."""
+    target = error if error is not None else relative
+    if isinstance(target, bool) or not isinstance(target, int | float) or not 0 < target < math.inf:
+        message = "Give users=, a number of people, or else error= or relative=, a positive number."
+        raise UsageError(message, code="bad-option")
+    expected = _Expectation(contract, text, like, options)
+
+    def log_error(people: float) -> float:
+        cells = [cell for row in expected.rows(round(people), delta=True) for cell in row if isinstance(cell, Estimate)]
+        first = [cell.error if relative is None else cell.error / abs(cell.value or math.nan) for cell in cells]
+        worst = max((value for value in first if math.isfinite(value)), default=0.0)
+        if worst <= 0:
+            message = "The answer is known without error, or its error cannot be foretold, for any number of people."
+            raise UnanswerableError(message, code="not-predictable")
+        return math.log(worst / target)
+
+    found = _crossing(log_error)
+    if not 1 <= found <= MOST_PEOPLE:
+        side = "fewer than one person" if found < 1 else f"more than {MOST_PEOPLE:,} people"
+        message = f"That error would take {side}. Ask for another error, or change the collection."
+        raise UnanswerableError(message, code="not-predictable")
+    return math.ceil(found) if log_error(1e6) > log_error(1e8) else math.floor(found)
+
+
+def _crossing(log_error: Callable[[float], float]) -> float:
+    """Return where an error that is nearly a power of the people crosses its target."""
+    people = 1e6
+    slope = (log_error(1e8) - log_error(1e6)) / math.log(100)
+    for _ in range(8):
+        step = math.exp(-log_error(people) / slope) if slope else math.inf
+        people *= step
+        if not 1 <= people <= MOST_PEOPLE or abs(step - 1) < 1e-9:
+            break
+    return people
+
+
+class _Expectation:
+    """A question bound to a contract, and what is assumed about people."""
+
+    def __init__(
+        self, contract: Contract, text: str, like: Any, options: Options, most_groups: int | None = None
+    ) -> None:
+        text, _ = without_explain(text)
+        statement = parse(text)
+        tables = tables_of(statement, text)
+        for table in tables:
+            contract[table.name]
+        self.bound: Bound = bind(statement, scope_of(tables, contract.schema, text))
+        if self.bound.conditions or self.bound.public:
+            raise _public_unknown(text)
+        if any(source.twin is not None for source in self.bound.scope.sources):
+            message = "Errors of one-to-many services joined with themselves cannot be foretold."
+            raise UnsupportedSqlError(message, code="not-predictable", text=text)
+        self._text, self._options = text, options
+        services = [contract[source.service.name] for source in self.bound.scope.sources]
+        self._populations = assumed(contract, services, like)
+        self._decoders = [Decoder(service, options.decoder) for service in services]
+        groups = self.bound.groups()
+        step = 1 if most_groups is None else -(-len(groups) // most_groups)
+        self._formulas = [(group, self.bound.formulas(group)) for group in groups[::step]]
+
+    def rows(self, users: int, *, delta: bool = False) -> list[list[Any]]:
+        """Return the rows that this many people would give; with ``delta``, all errors are the delta method's."""
+        return [
+            self.bound.row(group, (), [self._estimate(f, users, delta=delta) if f else None for f in formulas])
+            for group, formulas in self._formulas
+        ]
+
+    def _estimate(self, made: Formula, users: int, *, delta: bool) -> Estimate:
+        functionals = [self._functional(total) for total in made.totals]
+        means = [users * self._mean(functional) for functional in functionals]
+        result = made.evaluate(made.at(means))
+        confidence = self._options.confidence
+        if not functionals:
+            return Estimate(result.value, 0.0, users, confidence)
+        if math.isnan(result.value) or not np.isfinite(result.gradient).all():
+            return Estimate(math.nan, math.nan, users, confidence)
+        covariance = self._covariance(functionals, users)
+        error = math.sqrt(covariance(result.gradient[None, :]).item())
+        if delta or not (made.square or (made.denominators and error > 0)):
+            return Estimate(result.value, error, users, confidence)
+        quantile = t_quantile(0.5 + confidence / 2, math.inf)
+        interval = uneven_interval(made, made.at(means), covariance, quantile)
+        return Estimate(result.value, uneven_error(error, interval, quantile), users, confidence, interval=interval)
+
+    def _covariance(self, functionals: list[Functional], users: int) -> Callable[[Vector], Vector]:
+        """Return the expected covariance of combinations of totals, a row each: variances of sums and differences."""
+
+        def variance(weights: Vector) -> float:
+            combined = Functional(functionals[0].sizes, ())
+            for weight, functional in zip(weights, functionals, strict=True):
+                combined = combined + functional.scaled(float(weight))
+            return max(0.0, users * self._variance(combined)) if combined.terms else 0.0
+
+        def covariance(rows: Vector) -> Vector:
+            found = np.diag([variance(row) for row in rows])
+            for i, j in itertools.combinations(range(len(rows)), 2):
+                found[i, j] = found[j, i] = (variance(rows[i] + rows[j]) - found[i, i] - found[j, j]) / 2
+            return found
+
+        return covariance
+
+    def _mean(self, functional: Functional) -> float:
+        return sum(
+            math.prod(truth_of(local, self._populations[number]).total()[0] for number, local in parts.items())
+            for parts in self.bound.scope.separated(functional)
+        )
+
+    def _variance(self, functional: Functional) -> float:
+        """Return the variance of one person's part: of a join, from the moments of all its products of services."""
+        separated = self.bound.scope.separated(functional)
+        if len(separated) > MOST_PRODUCTS:
+            message = (
+                f"The question is a sum of {len(separated)} products of services; at most {MOST_PRODUCTS} are foretold."
+            )
+            raise UnsupportedSqlError(message, code="not-predictable", text=self._text)
+        if len(separated) == 1 and len(separated[0]) == 1:
+            [(number, local)] = separated[0].items()
+            variance = expected_variance(self._decoders[number], local, self._populations[number])
+            return variance + rounding_variance(local, self._populations[number])
+        numbers = sorted({number for parts in separated for number in parts})
+        sizes = [source.sizes for source in self.bound.scope.sources]
+        total = 0.0
+        for left, right in itertools.product(separated, repeat=2):
+            estimate, truth = 1.0, 1.0
+            for number in numbers:
+                one = Functional.constant(sizes[number])
+                product = self._product(number, left.get(number, one), right.get(number, one))
+                estimate, truth = estimate * product[0], truth * product[1]
+            total += estimate - truth
+        return total
+
+    def _product(self, number: int, left: Functional, right: Functional) -> tuple[float, float]:
+        """Return the mean products of two estimates and of two truths of a service; decoding is linear."""
+        decoder, population = self._decoders[number], self._populations[number]
+
+        def squares(functional: Functional) -> tuple[float, float]:
+            found = moments(decoder, functional, population)
+            return found.estimate + rounding_variance(functional, population), found.truth
+
+        if left is right:
+            return squares(left)
+        both, first, second = (squares(functional) for functional in (left + right, left, right))
+        return (both[0] - first[0] - second[0]) / 2, (both[1] - first[1] - second[1]) / 2
+
+    def _functional(self, total: Total) -> Functional:
+        if total.functional is None and total.pieces:
+            raise _public_unknown(self._text)
+        return total.functional or Functional(self.bound.scope.sizes, ())
+
+
+def _public_unknown(text: str) -> UnsupportedSqlError:
+    message = "Public columns are not known before collecting. Ask without them."
+    return UnsupportedSqlError(message, code="public-not-known", text=text)

@@ -1,0 +1,136 @@
+"""The people that a question is about, and what estimates were made of, so that combinations know their errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.answers.sums import Asked, fetch_sums
+from tacit.engines.base import Engine
+from tacit.errors import UnanswerableError, UsageError
+from tacit.estimate.functional import Functional, Vector
+from tacit.estimate.population import Population
+from tacit.estimate.variance import expected_covariance
+from tacit.sql.plan import Round
+from tacit.sql.scope import Found, Scope
+from tacit.sql.totals import SqlPiece, Total
+
+__all__ = ["FEW_PEOPLE", "FEW_REPORTS", "Origin", "People", "Terms", "add_terms"]
+
+FEW_REPORTS, FEW_PEOPLE = 30, 1_000
+"""Effective reports below which an answer warns; below either number the planned error is a floor."""
+
+Terms = tuple[tuple[float, Total], ...]
+"""Totals with their weights."""
+
+
+class People:
+    """The people that a question is about: joined services, in one or more rounds, decoded in one way."""
+
+    def __init__(self, engine: Engine, scope: Scope, rounds: Sequence[Round]) -> None:
+        self.engine, self.scope, self.rounds = engine, scope, rounds
+        self._known: dict[Hashable, Vector] = {}
+
+    def squares(self, totals: Sequence[Total]) -> bool:
+        """Tell whether the squares of a person's totals have estimates: not with several rows, nor with rounded values.
+
+        A report of a value that was rounded at random says what the square of the rounded value is, not of the value.
+        """
+        if any(source.service.rows_at_most > 1 for source in self.scope.sources):
+            return False
+        read = {i for total in totals for piece in total.pieces for i in piece.functional.attributes}
+        return not any(
+            stored.service.derived or read & {source.first + i for i in stored.service.dithered}
+            for one in self.rounds
+            for source, stored in zip(self.scope.sources, one.stored, strict=True)
+        )
+
+    @property
+    def reports(self) -> set[str]:
+        """Tables of the reports that are read."""
+        return {stored.table for one in self.rounds for stored in one.stored}
+
+    def count(self, keys: Sequence[Found] = (), conditions: Sequence[SqlPiece] = ()) -> int:
+        """Return how many people there are: of those that satisfy public conditions, in the largest public group."""
+        sums, _ = fetch_sums(self.engine, self.scope, self.rounds, Asked(), keys, conditions)
+        return max((one.count for one in sums.values()), default=0)
+
+    def error_of(self, terms: Terms, *, superpopulation: bool) -> tuple[float, float]:
+        """Return the standard error of a combination of totals, and its degrees of freedom."""
+        totals = [total for _, total in terms]
+        asked = Asked(self.squares(totals))
+        place = asked.places(totals)
+        sums, _ = fetch_sums(self.engine, self.scope, self.rounds, asked, (), ())
+        gradient = np.array([[weight for weight, _ in terms]])
+        variance = sums[()].covariance(gradient, place, superpopulation=superpopulation).item()
+        freedom = max(1.0, sums[()].effective(place) - 1)
+        few = freedom < FEW_REPORTS - 1 or sums[()].count < FEW_PEOPLE
+        if few and not math.isnan(variance):
+            variance = max(variance, self.planned_variance(terms, sums[()].count))
+        return math.sqrt(variance) if variance >= 0 else math.nan, freedom
+
+    def planned_variance(self, terms: Terms, people: int) -> float:
+        """Return the variance that a combination would have among uniform records; 0 where it cannot be predicted."""
+        weights = np.array([weight for weight, _ in terms])
+        return max(0.0, float(weights @ self.planned_noise([total for _, total in terms], people) @ weights))
+
+    def planned_noise(self, totals: Sequence[Total], people: int) -> Vector:
+        """Return the covariance of the noise of totals among uniform records; 0 where it cannot be predicted."""
+        return people * self._planned(totals)
+
+    def _planned(self, totals: Sequence[Total]) -> Vector:
+        """Return the planned covariance of one person's contributions; groups ask for the same ones again."""
+        key = tuple(total.key for total in totals)
+        if key not in self._known:
+            functionals = [total.functional or Functional(self.scope.sizes, ()) for total in totals]
+            found = np.zeros((len(totals), len(totals)))
+            if len(self.scope.sources) == 1 and all(total.functional or not total.pieces for total in totals):
+                decoder = self.rounds[-1].stored[0].decoder
+                with suppress(UnanswerableError):
+                    found = expected_covariance(decoder, functionals, Population.of(decoder.service))
+            self._known[key] = found
+        return self._known[key]
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """What an estimate was made of: weighted totals over people, so that sums of estimates know their errors."""
+
+    parts: tuple[tuple[People, Terms], ...]
+    superpopulation: bool
+
+    def scaled(self, by: float) -> Origin:
+        """Return the origin of a multiple."""
+        parts = tuple((people, tuple((by * w, total) for w, total in terms)) for people, terms in self.parts)
+        return Origin(parts, self.superpopulation)
+
+    def plus(self, other: Origin) -> Origin:
+        """Return the origin of a sum; refuse what comes of the same reports in ways that cannot be combined."""
+        parts = dict(self.parts)
+        for people, terms in other.parts:
+            shared = people not in parts and any(known.reports & people.reports for known in parts)
+            if shared or other.superpopulation != self.superpopulation:
+                message = (
+                    "These estimates share reports, but come from different joins, decoders or options, so the error "
+                    "of their combination is not known. Ask for the combination in one question."
+                )
+                raise UsageError(message, code="unknown-covariance")
+            parts[people] = add_terms(parts.get(people, ()), terms)
+        return Origin(tuple(parts.items()), self.superpopulation)
+
+    def error(self) -> tuple[float, float]:
+        """Return the standard error and its degrees of freedom; people of different collections are independent."""
+        found = [people.error_of(terms, superpopulation=self.superpopulation) for people, terms in self.parts if terms]
+        return math.hypot(*(error for error, _ in found)), min((freedom for _, freedom in found), default=math.inf)
+
+
+def add_terms(left: Terms, right: Terms) -> Terms:
+    """Add up the weights of equal totals."""
+    weights: dict[Hashable, tuple[float, Total]] = {}
+    for weight, total in (*left, *right):
+        weights[total.key] = weight + weights.get(total.key, (0.0, total))[0], total
+    return tuple((weight, total) for weight, total in weights.values() if weight and total.pieces)

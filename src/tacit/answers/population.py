@@ -1,0 +1,93 @@
+"""What is assumed about people before anything is collected: uniform values, or those of samples and given weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tacit.contract.contract import Contract, ServiceContract
+from tacit.contract.randomness import insecure_rng
+from tacit.encode.tables import as_table
+from tacit.encode.values import reader_of
+from tacit.errors import UsageError
+from tacit.estimate.functional import Vector
+from tacit.estimate.population import Population
+
+__all__ = ["assumed"]
+
+
+def assumed(contract: Contract, services: Sequence[ServiceContract], like: Any) -> list[Population]:
+    """Return a population for each service of a question.
+
+    ``like`` is a sample table, or a dict of weights, for one service; for several, a dict of these by service. People
+    of a one-to-one service's sample who are not in a one-to-many sample have no rows.
+    """
+    if like is None:
+        return [Population.of(service) for service in services]
+    known = {compiled.service.name: compiled for compiled in contract.services}
+    if len(services) == 1 and not (isinstance(like, Mapping) and like.keys() & known.keys()):
+        return [_population(services[0], like, 0)]
+    if not isinstance(like, Mapping) or not like.keys() <= known.keys():
+        message = f"like: give a dict with a sample or weights for any of {', '.join(known)}."
+        raise UsageError(message, code="bad-option")
+    people = max((_people(known[name], sample) for name, sample in like.items()), default=0)
+    return [_population(service, like.get(service.service.name), people) for service in services]
+
+
+def _people(service: ServiceContract, sample: Any) -> int:
+    """Return how many people a sample shows, 0 if it does not."""
+    if not service.service.one_to_one or _is_weights(service, sample):
+        return 0
+    return len(as_table(service.service, sample))
+
+
+def _is_weights(service: ServiceContract, like: Any) -> bool:
+    return isinstance(like, Mapping) and service.service.key not in like
+
+
+def _population(service: ServiceContract, like: Any, people: int) -> Population:
+    if like is None:
+        return Population.of(service)
+    if _is_weights(service, like):
+        return _weighted(service, like)
+    table = as_table(service.service, like)
+    found = []
+    for i, attribute in enumerate(service.service.sensitive):
+        reader = reader_of(service.service.name, attribute)
+        column = table.column(attribute.name).combine_chunks()
+        draws = insecure_rng(i).draws(len(column)) if i in service.dithered else None
+        values = reader.values(*reader.positions(column, 0), draws)
+        found.append(np.bincount(values, minlength=attribute.size) / max(1, len(column)))
+    return Population.of(service, found, _rows(service, table, people))
+
+
+def _rows(service: ServiceContract, table: pa.Table, people: int) -> Vector | None:
+    """Return how often people have each number of rows; those who have more have the most that count."""
+    if service.service.one_to_one:
+        return None
+    counts = np.asarray(pc.value_counts(table.column(service.service.key)).field("counts"))
+    most = service.service.rows_at_most
+    rows: Vector = np.bincount(np.minimum(counts, most), minlength=most + 1).astype(np.float64)
+    rows[0] = max(0, people - len(counts))
+    return rows / max(1.0, float(rows.sum()))
+
+
+def _weighted(service: ServiceContract, like: Mapping[str, Any]) -> Population:
+    names = [attribute.name for attribute in service.service.sensitive]
+    found = list(Population.of(service).frequencies)
+    for name, weights in like.items():
+        if name not in names:
+            message = f"like: {str(name)[:60]!r} is no sensitive attribute. Attributes: {', '.join(names)}."
+            raise UsageError(message, code="bad-option")
+        place = names.index(name)
+        given = np.asarray(weights, dtype=np.float64)
+        if given.shape != found[place].shape or not (given >= 0).all() or not 0 < given.sum() < math.inf:
+            message = f"like: {name} needs one weight, 0 or more, for each of its {len(found[place])} values."
+            raise UsageError(message, code="bad-option")
+        found[place] = given / given.sum()
+    return Population.of(service, found)

@@ -1,0 +1,321 @@
+"""Run a bound question over an engine and turn sums into estimates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from tacit.answers.intervals import uneven_error, uneven_interval
+from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, Origin, People, add_terms
+from tacit.answers.rows import Pending, Row, finished
+from tacit.answers.sums import Asked, Sums, fetch_sums, readings
+from tacit.answers.tallies import Tallies
+from tacit.errors import TacitError, UnanswerableError
+from tacit.estimate.answer import Answer, Options
+from tacit.estimate.estimate import Estimate, t_quantile
+from tacit.estimate.functional import Vector
+from tacit.sql.bind import Bound
+from tacit.sql.domains import unknown_labels
+from tacit.sql.explain import explain_plan
+from tacit.sql.extremes import contribution_range
+from tacit.sql.formula import Dual, Formula
+from tacit.sql.mixed import is_number
+from tacit.sql.plan import Plan, needs_codes_only
+from tacit.sql.totals import Piece, SqlPiece, Total
+
+__all__ = ["equal_to", "explain_answer", "run", "unbiased_estimates", "value_of"]
+
+GROUPS_AT_ONCE = 16
+"""Groups per statement: each adds a few columns to the contribution table."""
+
+TABLE_CELLS = 2**23
+"""Codes times groups at once where codes are counted first."""
+
+COLUMNS_AT_ONCE = 128
+"""Columns whose unbiased estimates are made together: a few hundred contributions of each code."""
+
+
+def run(bound: Bound, people: People, options: Options) -> Answer:
+    """Answer a bound question."""
+    groups = bound.groups()
+    question = _Question(bound, people, options)
+    rows: list[Row] = []
+    step = max(GROUPS_AT_ONCE, TABLE_CELLS // question.alphabet) if question.counts_codes else GROUPS_AT_ONCE
+    for start in range(0, len(groups), step):
+        rows += question.fetch(groups[start : start + step])
+    shown = finished(bound, rows, options)
+    return Answer(
+        bound.names,
+        shown,
+        notes=[*_weak(shown), *_meaning(bound, people, options), *question.not_numbers(), *_shares(question.tiers)],
+        plan=question.explain,
+        estimates=[name for place, name in enumerate(bound.names) if not bound.is_key(place)],
+    )
+
+
+def explain_answer(answer: Answer, people: People, predict: Callable[[int], object]) -> Answer:
+    """Return how a question is answered, and the error to expect from as many people as have reported."""
+    lines = answer.explain().splitlines()
+    for name, shift in answer.shifts().items():
+        lines.append(f"1 % fake people could shift {name} by at most {shift:,.4g}")
+    try:
+        users = max(1, people.count())
+        lines += ["", f"predicted for {users:,} people:", *str(predict(users)).splitlines()]
+    except TacitError as refusal:
+        lines += ["", f"no predicted error: {refusal.message}"]
+    return Answer(["explain"], [[line] for line in lines])
+
+
+def unbiased_estimates(
+    bound: Bound, people: People, options: Options, columns: Sequence[Formula], tallies: Sequence[Tallies]
+) -> list[Pending | None]:
+    """Return the unbiased estimate of each column over everybody; None where the reports have none.
+
+    ``tallies`` are those of each round. Their second moments come from a sample: values that depend on the noise of
+    the totals are asked of the engine.
+    """
+    question = _Question(bound, people, options)
+    alike: dict[tuple[bool, Hashable], list[int]] = {}
+    for place, made in enumerate(columns):
+        key = tuple(piece.functional.attributes for total in made.totals for piece in total.pieces)
+        alike.setdefault((made.corrects, key), []).append(place)
+    found: list[Pending | None] = [None] * len(columns)
+    for (corrects, _), places in alike.items():
+        step = GROUPS_AT_ONCE if corrects else COLUMNS_AT_ONCE
+        for start in range(0, len(places), step):
+            some = places[start : start + step]
+            try:
+                estimates = question.over_everybody([columns[place] for place in some], () if corrects else tallies)
+            except UnanswerableError:
+                break
+            for place, estimate in zip(some, estimates, strict=True):
+                found[place] = estimate
+    return found
+
+
+def _weak(rows: list[list[Any]]) -> list[str]:
+    estimates = [cell for row in rows for cell in row if isinstance(cell, Estimate)]
+    notes = []
+    if any(estimate.freedom < FEW_REPORTS - 1 and estimate.error != 0 for estimate in estimates):
+        notes.append("fewer than 30 reports really count in some estimates; their intervals are wide")
+    if any(math.isnan(estimate.value) or math.isnan(estimate.margin) for estimate in estimates):
+        notes.append("some estimates or their errors are not defined: too few reports, or a negative variance")
+    if any(math.isinf(estimate.margin) for estimate in estimates):
+        notes.append("some ratios have no finite interval, and no error: their denominators may be zero")
+    return notes
+
+
+def _shares(tiers: dict[str, float]) -> list[str]:
+    """Return whose reports make the first estimate uncertain."""
+    if not tiers:
+        return []
+    return [f"of the first variance, {', '.join(f'{share:.0%} is of tier {name}' for name, share in tiers.items())}"]
+
+
+def _meaning(bound: Bound, people: People, options: Options) -> list[str]:
+    notes = [*bound.notes(), *unknown_labels(bound.statement, [one.labels for one in people.rounds])]
+    if len(people.rounds) > 1:
+        notes.append(f"added up over {', '.join(one.name for one in people.rounds)}")
+    if bound.selection.test or any(not bound.is_key(place) for place, _ in bound.selection.order):
+        notes.append("rows were chosen or ordered by estimates: extremes look more extreme than they are")
+    if options.simultaneous:
+        notes.append(f"all intervals hold together at {options.confidence:.4g} (Bonferroni)")
+    if options.superpopulation:
+        notes.append("errors are those of a population of which the people are a sample")
+    return notes
+
+
+class _Question:
+    """A bound question with everything that running it takes."""
+
+    def __init__(self, bound: Bound, people: People, options: Options) -> None:
+        self.bound, self.people, self.options = bound, people, options
+        self._plans: list[tuple[Plan, list[Total]]] = []
+        self.tiers: dict[str, float] = {}
+
+    @property
+    def counts_codes(self) -> bool:
+        """Whether histograms of codes answer the question."""
+        formulas = self.bound.formulas(self.bound.groups()[0])
+        totals = [total for made in formulas if made for total in made.totals]
+        return all(needs_codes_only(one, totals) for one in self.people.rounds)
+
+    @property
+    def alphabet(self) -> int:
+        """Codes of the largest channel."""
+        return max(channel.alphabet for one in self.people.rounds for channel in one.stored[0].service.channels)
+
+    def explain(self) -> str:
+        """Return how the answer was made."""
+        return "\n\n".join(explain_plan(plan, totals) for plan, totals in self._plans)
+
+    def not_numbers(self) -> list[str]:
+        """Say how many values of public columns were left out because they are text where numbers are needed."""
+        counts: dict[str, int] = {}
+        plans = [plan for plan, _ in self._plans]
+        read = {(plan.round.stored[number].table, name) for plan in plans for number, name in plan.read_as_numbers}
+        for table, name in sorted(read):
+            column = f'"{name}"'
+            query = f'SELECT count(*) AS n FROM "{table}" WHERE channel = 0 AND NOT {is_number(column)}'  # noqa: S608
+            [found] = self.people.engine.fetch(query, [], {}).column("n").to_pylist()
+            counts[name] = counts.get(name, 0) + int(found)
+        return [f"{count:,} values of {name} are no numbers, and left out" for name, count in counts.items() if count]
+
+    def fetch(self, groups: list[tuple[int, ...]]) -> list[Row]:
+        """Run and estimate some groups of classes; public groups come with each."""
+        bound = self.bound
+        formulas = [bound.formulas(group) for group in groups]
+        asked = Asked(self.people.squares([total for made in formulas for f in made if f for total in f.totals]))
+        places = [[asked.places(f.totals) if f else [] for f in made] for made in formulas]
+        people = self.people
+        found, plans = fetch_sums(people.engine, people.scope, people.rounds, asked, bound.public, bound.conditions)
+        self._plans += [(plan, asked.totals) for plan in plans]
+        rows: list[Row] = []
+        for values, sums in found.items():
+            if bound.public and not sums.count:
+                continue
+            guards = (*bound.conditions, *equal_to(bound, values))
+            for group, made, spots in zip(groups, formulas, places, strict=True):
+                cells = [
+                    _Pending(self, f, spot, sums, guards, plans) if f else None
+                    for f, spot in zip(made, spots, strict=True)
+                ]
+                rows.append(((*values, *group), bound.row(group, values, cells)))
+        return rows
+
+    def over_everybody(self, columns: Sequence[Formula], tallies: Sequence[Tallies]) -> list[Pending]:
+        """Return estimates of columns without public conditions and groups, from tallies where these are enough."""
+        people = self.people
+        asked = Asked(people.squares([total for made in columns for total in made.totals]))
+        places = [asked.places(made.totals) for made in columns]
+        parts: list[Sums | None] = [None]
+        if tallies:
+            plans = [
+                Plan(people.scope, one, asked.totals, sorted(asked.pairs), (), (), reading)
+                for one, reading in zip(people.rounds, readings(people.engine, people.rounds), strict=True)
+            ]
+            parts = [known.sums(plan, asked) for plan, known in zip(plans, tallies, strict=True)]
+        if any(part is None for part in parts):
+            found, plans = fetch_sums(people.engine, people.scope, people.rounds, asked, (), ())
+            sums = found[()]
+        else:
+            sums = reduce(Sums.plus, (part for part in parts if part))
+        return [_Pending(self, made, spot, sums, (), plans) for made, spot in zip(columns, places, strict=True)]
+
+    def estimate(
+        self,
+        made: Formula,
+        place: list[int],
+        sums: Sums,
+        guards: tuple[SqlPiece, ...],
+        level: float,
+        shift: Callable[[], float],
+    ) -> Estimate:
+        """Return the estimate of a column, with an interval at a level."""
+        given = _given(self.people, made, sums, place)
+        result = made.evaluate(given)
+        options = self.options
+        if not place:
+            return Estimate(result.value, 0.0, sums.count, level, shift=shift)
+        gradient = result.gradient
+        variance = sums.covariance(gradient[None, :], place, superpopulation=self.options.superpopulation).item()
+        freedom = max(1.0, sums.effective(place) - 1)
+        origin = _origin(self.people, made, gradient, guards, superpopulation=options.superpopulation)
+        self._note_tiers(sums, gradient, place)
+        few = freedom < FEW_REPORTS - 1 or sums.count < FEW_PEOPLE
+        if few and np.isfinite(gradient).all() and not math.isnan(variance):
+            terms = tuple(zip(gradient.tolist(), made.totals, strict=True))
+            variance = max(variance, self.people.planned_variance(terms, sums.count))
+        error = math.sqrt(variance) if variance >= 0 else math.nan
+        interval = None
+        if made.square or (made.denominators and error > 0):
+            quantile = t_quantile(0.5 + level / 2, freedom)
+            interval = uneven_interval(made, given, self._covariance(sums, place), quantile)
+            error = uneven_error(error, interval, quantile) if not math.isnan(result.value) else math.nan
+        return Estimate(result.value, error, sums.count, level, freedom, interval=interval, origin=origin, shift=shift)
+
+    def _note_tiers(self, sums: Sums, gradient: Vector, place: list[int]) -> None:
+        """Keep the shares of the tiers in the variance of the first estimate."""
+        labels = [one.labels["tier"] for one in self.people.rounds]
+        if self.tiers or len(set(labels)) < 2 or not sums.parts:
+            return
+        parts = [
+            part.covariance(gradient[None, :], place, superpopulation=self.options.superpopulation).item()
+            for part in sums.parts
+        ]
+        total = sum(parts)
+        for label, part in zip(sums.labels, parts, strict=True):
+            self.tiers[label] = self.tiers.get(label, 0.0) + (part / total if total else 0.0)
+
+    def _covariance(self, sums: Sums, place: list[int]) -> Callable[[Vector], Vector]:
+        superpopulation = self.options.superpopulation
+        return lambda rows: sums.covariance(rows, place, superpopulation=superpopulation)
+
+
+def _given(people: People, made: Formula, sums: Sums, place: list[int]) -> list[Dual]:
+    """Return the totals of a formula, with their noise where the value depends on it.
+
+    The noise is planned where products have no estimates: contributions also vary because people differ.
+    """
+    totals = [float(sums.totals[index]) for index in place]
+    if not made.corrects or sums.count < 2:
+        return made.at(totals)
+    return made.at(totals, sums.noise(place) if sums.asked.squares else people.planned_noise(made.totals, sums.count))
+
+
+def value_of(people: People, made: Formula, totals: list[float], conditions: Sequence[SqlPiece]) -> float:
+    """Return the value of a column, given its totals over the people that satisfy public conditions."""
+    if not made.corrects:
+        return made.evaluate(made.at(totals)).value
+    asked = Asked(people.squares(made.totals))
+    place = asked.places(made.totals)
+    sums, _ = fetch_sums(people.engine, people.scope, people.rounds, asked, (), conditions)
+    return made.evaluate(_given(people, made, sums[()], place)).value
+
+
+@dataclass(frozen=True, eq=False)
+class _Pending:
+    """An estimate whose level is not known yet: it may depend on how many there are."""
+
+    question: _Question
+    made: Formula
+    place: list[int]
+    sums: Sums
+    guards: tuple[SqlPiece, ...]
+    plans: list[Plan]
+
+    def at(self, level: float) -> Estimate:
+        """Return the estimate."""
+        return self.question.estimate(self.made, self.place, self.sums, self.guards, level, self.shift)
+
+    def shift(self) -> float:
+        """Return how far it moves if 1 % of the people send what moves it most, in whatever round."""
+        widths = [self._width(total, place) for total, place in zip(self.made.totals, self.place, strict=True)]
+        moved = [self.sums.count / 100 * width for width in widths]
+        return self.made.shift([float(self.sums.totals[i]) for i in self.place], moved)
+
+    def _width(self, total: Total, place: int) -> float:
+        return max(contribution_range(plan, total, place).width for plan in self.plans)
+
+
+def equal_to(bound: Bound, values: tuple[Any, ...]) -> list[SqlPiece]:
+    """Return the conditions of a public group."""
+    return [
+        SqlPiece(f"({found.column} IS NOT DISTINCT FROM ?)", (value,))
+        for found, value in zip(bound.public, values, strict=True)
+    ]
+
+
+def _origin(
+    people: People, made: Formula, gradient: Vector, guards: tuple[SqlPiece, ...], *, superpopulation: bool
+) -> Origin:
+    terms = []
+    for weight, total in zip(gradient, made.totals, strict=True):
+        pieces = tuple(Piece(p.functional, (*p.guards, *guards), p.powers) for p in total.pieces)
+        terms.append((float(weight), Total(pieces)))
+    return Origin(((people, add_terms((), tuple(terms))),), superpopulation)

@@ -1,0 +1,261 @@
+"""Sums over people, fetched from the engine: totals, products of totals, and what they say about errors."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tacit.engines.base import Engine
+from tacit.errors import UnanswerableError
+from tacit.estimate.functional import Vector
+from tacit.sql.mixed import Reading
+from tacit.sql.plan import Plan, Round
+from tacit.sql.scope import LABELS, Found, Scope
+from tacit.sql.statement import histogram, statement
+from tacit.sql.totals import SqlPiece, Total
+
+__all__ = ["Asked", "Sums", "fetch_sums", "occurring_codes"]
+
+Values = tuple[Any, ...]
+
+RESIDUE = 1e-12
+"""Share of the numbers that were added up below which a difference is rounding: engines add in other orders."""
+
+DENSE = 4
+"""Codes per row of a histogram up to which all codes are looked at: finding those that occur costs a sort."""
+
+MANY_REPORTS = 30
+"""Reports of which noise never makes all contributions equal."""
+
+
+@dataclass
+class Asked:
+    """Totals to be summed, each once, and the pairs of them whose products are needed.
+
+    Without ``squares`` the product of two totals has no estimate of its own: it is not planned, and place -1 says so.
+    """
+
+    squares: bool = True
+    totals: list[Total] = field(default_factory=list)
+    pairs: dict[tuple[int, int], int] = field(default_factory=dict)
+    _places: dict[Any, int] = field(default_factory=dict)
+
+    def place(self, total: Total) -> int:
+        """Return the index of a total."""
+        key = total.key
+        if key not in self._places:
+            self._places[key] = len(self.totals)
+            self.totals.append(total)
+        return self._places[key]
+
+    def places(self, totals: Sequence[Total]) -> list[int]:
+        """Return the indices of a formula's totals, and plan the products that its error takes."""
+        found = [self.place(total) for total in totals]
+        for (i, left), (j, right) in itertools.product(enumerate(found), repeat=2):
+            if left <= right and (left, right) not in self.pairs:
+                self.pairs[left, right] = self.place(totals[i] * totals[j]) if self.squares else -1
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """One group's sums: people, totals, products of totals, fourth powers."""
+
+    count: int
+    totals: Vector
+    products: dict[tuple[int, int], float]
+    fourths: dict[int, float]
+    noisy: tuple[bool, ...]
+    asked: Asked
+    label: str = ""
+    parts: tuple[Sums, ...] = ()
+
+    @property
+    def labels(self) -> list[str]:
+        """Tiers of the parts."""
+        return [part.label for part in self.parts]
+
+    def plus(self, other: Sums) -> Sums:
+        """Return the sums over two rounds or tiers, whose reports are drawn independently."""
+        return Sums(
+            self.count + other.count,
+            self.totals + other.totals,
+            {pair: value + other.products[pair] for pair, value in self.products.items()},
+            {index: value + other.fourths[index] for index, value in self.fourths.items()},
+            tuple(a or b for a, b in zip(self.noisy, other.noisy, strict=True)),
+            self.asked,
+            parts=(*(self.parts or (self,)), other),
+        )
+
+    def covariance(self, gradients: Vector, place: list[int], *, superpopulation: bool = False) -> Vector:
+        """Return the covariance of combinations of totals, a row of ``gradients`` each; NaN where nothing can be said.
+
+        It is that of contributions, less the contributions of the product. Where this gives no variance above zero
+        though there is noise, the sample covariance stands in, which is larger on average; it is also the answer for
+        a superpopulation, of which the people are a sample.
+        """
+        size = range(len(place))
+        exact, safe = np.zeros((len(place), len(place))), np.zeros((len(place), len(place)))
+        for a, b in itertools.product(size, size):
+            pair = (min(place[a], place[b]), max(place[a], place[b]))
+            if self.asked.squares:
+                exact[a, b] = self.products[pair] - self.totals[self.asked.pairs[pair]]
+            safe[a, b] = self.products[pair] - self.totals[place[a]] * self.totals[place[b]] / max(1, self.count)
+        found = _combined(gradients, exact)
+        noisy = (gradients != 0) @ np.array([self.noisy[index] for index in place])
+        if (
+            not superpopulation
+            and self.asked.squares
+            and ((np.diag(found) > 0) | ~noisy | np.isnan(np.diag(found))).all()
+        ):
+            return np.where(noisy[:, None] & noisy, found, 0.0)  # what reads no code is known
+        if self.count < 2:
+            return np.full(found.shape, math.nan if self.count else 0.0)
+        spread = _combined(gradients, safe) * self.count / (self.count - 1)
+        if self.count >= MANY_REPORTS:  # so many equal contributions are no chance: the total is known
+            return np.where(np.diag(noisy) & (spread <= 0), 0.0, spread)
+        return np.where(np.diag(noisy) & (spread <= 0), math.nan, spread)
+
+    def noise(self, place: list[int]) -> Vector:
+        """Return the unbiased covariance of the noise of totals whose products have estimates."""
+        found = np.zeros((len(place), len(place)))
+        for (a, i), (b, j) in itertools.product(enumerate(place), repeat=2):
+            pair = (min(i, j), max(i, j))
+            found[a, b] = self.products[pair] - self.totals[self.asked.pairs[pair]]
+        noisy = np.array([self.noisy[index] for index in place], dtype=bool)
+        return np.where(noisy[:, None] & noisy, found, 0.0)  # what reads no code is known
+
+    def effective(self, place: list[int]) -> float:
+        """Return how many reports the totals really rest on."""
+        try:
+            return min((self.products[i, i] ** 2 / self.fourths[i] for i in place if self.fourths[i]), default=math.inf)
+        except OverflowError:
+            message = "Squares of what people add are too large. Divide the columns, or use fewer factors."
+            raise UnanswerableError(message, code="number-too-large") from None
+
+
+def _combined(gradients: Vector, covariance: Vector) -> Vector:
+    """Return the covariance of combinations; what is left of numbers that cancel, by rounding alone, is zero."""
+    found: Vector = gradients @ covariance @ gradients.T
+    size: Vector = np.abs(gradients) @ np.abs(covariance) @ np.abs(gradients).T
+    return np.where(np.abs(found) <= RESIDUE * size, 0.0, found)
+
+
+def fetch_sums(
+    engine: Engine,
+    scope: Scope,
+    rounds: Sequence[Round],
+    asked: Asked,
+    keys: Sequence[Found],
+    conditions: Sequence[SqlPiece],
+) -> tuple[dict[Values, Sums], list[Plan]]:
+    """Return the sums of each group of public values, over all rounds, and the plans that were run."""
+    found: dict[Values, Sums] = {}
+    plans = []
+    for one, reading in zip(rounds, readings(engine, rounds), strict=True):
+        plan = Plan(scope, one, asked.totals, sorted(asked.pairs), keys, conditions, reading)
+        for values, sums in (_counted if plan.is_histogram else _joined)(engine, plan, asked).items():
+            found[values] = found[values].plus(sums) if values in found else sums
+        plans.append(plan)
+    return found, plans
+
+
+def readings(engine: Engine, rounds: Sequence[Round]) -> list[Reading]:
+    """Return how the tables of each round hold public columns."""
+    texts = [
+        [
+            engine.text_columns(stored.table).union(LABELS) if stored.service.service.public else frozenset(LABELS)
+            for stored in one.stored
+        ]
+        for one in rounds
+    ]
+    anywhere = [frozenset[str]().union(*some) for some in zip(*texts, strict=True)]
+    return [Reading(some, anywhere) for some in texts]
+
+
+def occurring_codes(engine: Engine, plan: Plan) -> dict[tuple[int, int], npt.NDArray[np.int64]]:
+    """Return the codes that occur, of channels with too many codes to upload them all."""
+    return {
+        (number, channel): engine.codes(plan.table(number), channel)
+        for number in range(len(plan.round.stored))
+        for channel in plan.large_channels(number, engine.whole_alphabet)
+    }
+
+
+def _joined(engine: Engine, plan: Plan, asked: Asked) -> dict[Values, Sums]:
+    """Let the engine join reports with contributions and add up."""
+    occurring = occurring_codes(engine, plan)
+    uploads = {"contributions0": plan.summands(occurring.get((0, 0)))} if plan.is_added_up else plan.uploads(occurring)
+    table = engine.fetch(*statement(plan), uploads)
+    keys = _rows_of(table, len(plan.keys))
+    numbers = np.array(
+        [np.asarray(table.column(i).cast(pa.float64()).fill_null(0)) for i in range(len(plan.keys), table.num_columns)]
+    )
+    first = 1 + len(plan.measures)
+    second = first + len(plan.pairs)
+    return {
+        values: Sums(
+            int(row[0]),
+            row[1:first],
+            dict(zip(plan.pairs, row[first:second].tolist(), strict=True)),
+            dict(zip(sorted({i for i, _ in plan.pairs}), row[second:].tolist(), strict=True)),
+            tuple(plan.noisy),
+            asked,
+            plan.round.labels["tier"],
+        )
+        for values, row in zip(keys, numbers.T, strict=True)
+    }
+
+
+def _counted(engine: Engine, plan: Plan, asked: Asked) -> dict[Values, Sums]:
+    """Fetch how often each code occurs, and add up here: as many rows as there are codes, not people."""
+    table = engine.fetch(*histogram(plan), {})
+    group, first = _numbered(table, len(plan.keys))
+    known = _rows_of(table.take(first), len(plan.keys)) if plan.keys else [()]
+    code, people = (np.asarray(table.column(name)).astype(np.int64) for name in ("code", "people"))
+    alphabet, codes = plan.round.stored[0].service.channels[0].alphabet, None
+    if len(known) * alphabet > DENSE * len(code):
+        codes, code = np.unique(code, return_inverse=True)
+        alphabet = len(codes)
+    place = group * alphabet + code
+    counts = np.bincount(place, weights=people, minlength=len(known) * alphabet).reshape(len(known), alphabet)
+    values = plan.measured(codes)
+    pairs, squared = sorted(asked.pairs), sorted({i for i, _ in asked.pairs})
+    totals = counts @ values
+    products = np.stack([counts @ (values[:, i] * values[:, j]) for i, j in pairs], axis=1) if pairs else totals[:, :0]
+    fourths = np.stack([counts @ np.square(values[:, i] ** 2) for i in squared], axis=1) if pairs else totals[:, :0]
+    return {
+        one: Sums(
+            int(counts[place].sum()),
+            totals[place],
+            dict(zip(pairs, products[place].tolist(), strict=True)),
+            dict(zip(squared, fourths[place].tolist(), strict=True)),
+            tuple(plan.noisy),
+            asked,
+            plan.round.labels["tier"],
+        )
+        for place, one in enumerate(known)
+    }
+
+
+def _numbered(table: pa.Table, count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return a number for each row by the combination of its first columns, and a row for each number."""
+    number = np.zeros(table.num_rows, dtype=np.int64)
+    for i in range(count):
+        encoded = table.column(i).combine_chunks().dictionary_encode(null_encoding="encode")
+        number = number * len(encoded.dictionary) + np.asarray(encoded.indices)
+        number = np.unique(number, return_inverse=True)[1]
+    return number, np.unique(number, return_index=True)[1]
+
+
+def _rows_of(table: pa.Table, count: int) -> list[Values]:
+    """Return the first columns as one tuple for each row."""
+    columns = [table.column(i).to_pylist() for i in range(count)]
+    return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows

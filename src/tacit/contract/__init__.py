@@ -1,0 +1,1 @@
+"""What all parties must agree on: what a privacy review must read."""

@@ -1,0 +1,216 @@
+"""The exact audit of a contract: the worst loss of every channel and of a person, in fractions.
+
+It reads the same integers that the sampler compares draws with. For a view, a code's probability is the probability of
+the view, which is the same for every record, times ``weight / denominator`` of its oracle; so the worst ratio of a
+channel is the worst ratio of its oracles' columns. Columns of large alphabets are examined by class: each oracle's
+``columns`` says why there are no others, and small alphabets are enumerated in full to check that claim.
+
+A person's reports are drawn independently given the records, so her losses add up and her ratios multiply.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tacit.contract.budget import decimal_text, log_above, within
+from tacit.contract.contract import Channel, Contract
+from tacit.contract.oracles import Column, Oracle
+
+__all__ = ["Audit", "ChannelAudit", "audit_contract", "every_column"]
+
+ENUMERATE = 2_000
+"""Entries of a channel's matrix up to which the audit visits every one, on top of the structural argument."""
+
+
+@dataclass(frozen=True)
+class ChannelAudit:
+    """The worst code of a channel, and the pair of cells that it tells apart best."""
+
+    service: str
+    channel: str
+    reports: int
+    epsilon: Fraction
+    ratio: Fraction | None
+    view: tuple[int, ...]
+    oracle: str
+    code: int
+    cells: tuple[int, int]
+    defect: str = ""
+
+    @property
+    def rule(self) -> str:
+        """The rule of `docs/wire.md` that the channel breaks; empty if it breaks none."""
+        if self.defect:
+            return self.defect
+        return "" if self.ratio is not None and within(self.ratio, self.epsilon) else "over-budget"
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the channel; empty if nothing is."""
+        if self.defect == "lie-likelier":
+            return "the truth is no more likely than a lie"
+        if self.defect:
+            return f"it is no channel ({self.defect})"
+        if self.ratio is None:
+            return "a code gives a record away"
+        return "exceeds its budget" if self.rule else ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the channel is sound and its worst ratio within its budget."""
+        return not self.rule
+
+    @property
+    def loss(self) -> float:
+        """Realised epsilon of one report in nats, rounded up; infinite where a code gives a record away."""
+        return math.inf if self.ratio is None else log_above(self.ratio)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What a person gives away at most, over all reports of a round."""
+
+    epsilon: Fraction
+    channels: tuple[ChannelAudit, ...]
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """Worst likelihood ratio of everything a person sends; None if unbounded."""
+        total = Fraction(1)
+        for channel in self.channels:
+            if channel.ratio is None:
+                return None
+            total *= channel.ratio**channel.reports
+        return total
+
+    @property
+    def worst_loss(self) -> float:
+        """A person's total loss in nats, rounded up, but not above the budget as a double if the budget holds."""
+        if self.ratio is None:
+            return math.inf
+        loss = log_above(self.ratio)
+        return min(loss, float(self.epsilon)) if within(self.ratio, self.epsilon) else loss
+
+    @property
+    def claimed(self) -> Fraction:
+        """Sum of the budgets of all reports."""
+        return sum((channel.reports * channel.epsilon for channel in self.channels), Fraction(0))
+
+    @property
+    def rule(self) -> str:
+        """The first rule of `docs/wire.md` that the contract breaks; empty if it breaks none."""
+        broken = next((channel.rule for channel in self.channels if channel.rule), "")
+        if broken or self.ratio is None:
+            return broken or "over-budget"
+        return "" if self.claimed <= self.epsilon and within(self.ratio, self.epsilon) else "over-total"
+
+    @property
+    def ok(self) -> bool:
+        """Whether every channel keeps to its budget, and the budgets of all reports together to epsilon."""
+        return not self.rule
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the result as plain data; losses without a bound are None, since JSON has no infinity."""
+        channels = [
+            {
+                "service": item.service,
+                "channel": item.channel,
+                "reports": item.reports,
+                "epsilon": decimal_text(item.epsilon),
+                "realised": _finite(item.loss),
+                "ratio": str(item.ratio),
+                "oracle": item.oracle,
+                "view": item.view,
+                "code": item.code,
+                "cells": item.cells,
+                "ok": item.ok,
+                "problem": item.problem,
+            }
+            for item in self.channels
+        ]
+        total = {"ok": self.ok, "epsilon": decimal_text(self.epsilon), "worst_loss": _finite(self.worst_loss)}
+        return total | {"channels": channels}
+
+    def __str__(self) -> str:
+        over = " The channels' budgets add up to more than that." if self.claimed > self.epsilon else ""
+        lines = [
+            f"{'ok' if self.ok else 'FAILED'}: a person's total loss is at most {self.worst_loss:.12g} nats; "
+            f"the budget is {decimal_text(self.epsilon)}.{over}",
+            f"{'service':<16} {'channel':<14} {'reports':>7} {'budget':>10} {'realised':>14}  worst case",
+        ]
+        for item in self.channels:
+            where = f"{item.oracle}, levels {'-'.join(map(str, item.view))}, cells {item.cells[0]} and {item.cells[1]}"
+            lines.append(
+                f"{item.service:<16} {item.channel:<14} {item.reports:>7} {float(item.epsilon):>10.6g} "
+                f"{item.loss:>14.10f}  {where}, code {item.code}{item.problem and f'  ← {item.problem}'}"
+            )
+        return "\n".join(lines)
+
+
+def _finite(loss: float) -> float | None:
+    return loss if math.isfinite(loss) else None
+
+
+def every_column(oracle: Oracle) -> Iterator[Column]:
+    """Yield every column of a channel by visiting every cell and code; for small alphabets."""
+    for code in range(oracle.alphabet):
+        weights = [oracle.weight(cell, code) for cell in range(oracle.domain)]
+        most, least = max(weights), min(weights)
+        yield Column(code, most, weights.index(most), least, weights.index(least))
+
+
+def _badness(column: Column) -> tuple[bool, Fraction]:
+    return column.ratio is None, column.ratio or Fraction(0)
+
+
+def _worst_column(oracle: Oracle) -> Column:
+    """Return the column with the largest ratio; impossible codes do not count, half-possible ones count most."""
+    columns = list(oracle.columns())
+    if oracle.domain * oracle.alphabet <= ENUMERATE:
+        columns += every_column(oracle)
+    possible = [column for column in columns if column.most > 0]
+    return max(possible, key=_badness, default=Column(0, 1, 0, 1, 0))  # no weights at all tell nothing
+
+
+def _defect(oracle: Oracle) -> str:
+    """Return the rule that a channel breaks which means the opposite of what it says; empty if it is sound."""
+    if oracle.domain > 1 and oracle.keep <= oracle.lie:
+        return "lie-likelier"
+    return ""
+
+
+def _audit_channel(service: str, reports: int, channel: Channel) -> ChannelAudit:
+    found: dict[Oracle, ChannelAudit] = {}
+    for view in channel.views:
+        if view.oracle not in found:
+            flaw = view.oracle.flaw()
+            column = Column(0, 1, 0, 0, 0) if flaw else _worst_column(view.oracle)
+            found[view.oracle] = ChannelAudit(
+                service,
+                channel.name,
+                reports,
+                channel.epsilon,
+                column.ratio,
+                view.levels,
+                view.oracle.name,
+                view.offset + column.code,
+                (column.most_cell, column.least_cell),
+                flaw or _defect(view.oracle),
+            )
+    return max(found.values(), key=lambda item: (bool(item.defect), item.ratio is None, item.ratio or Fraction(0)))
+
+
+def audit_contract(contract: Contract) -> Audit:
+    """Return the exact audit of every channel of every service."""
+    return Audit(
+        contract.epsilon,
+        tuple(
+            _audit_channel(compiled.service.name, compiled.service.sends, channel)
+            for compiled in contract.services
+            for channel in compiled.channels
+        ),
+    )

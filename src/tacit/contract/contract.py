@@ -1,0 +1,344 @@
+"""The compiled contract: everything client, collector and analyst must agree on, with probabilities as integers.
+
+``compile_contract`` is the only place where a budget becomes thresholds. Encoders, decoders, audits and clients in
+other languages read the integers it left. A contract is immutable, and `tacit.contract.wire` gives it its bytes.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from tacit.contract.budget import exp_below
+from tacit.contract.layouts import MAX_VIEWS, ROUNDED, Derived, Expected, Levels, View, derive, plan_channels, told
+from tacit.contract.oracles import Grr, Oracle, choose, oracle_named
+from tacit.contract.randomness import DRAW_BITS
+from tacit.contract.schema import Ordinal, Schema, Service
+from tacit.errors import LayoutError, UnknownNameError
+
+__all__ = [
+    "MAX_CHANNELS",
+    "MAX_DRAWS",
+    "MAX_ENTRIES",
+    "Channel",
+    "CompiledView",
+    "Contract",
+    "ServiceContract",
+    "compile_contract",
+    "compile_service",
+    "lay_out",
+    "with_derived",
+]
+
+MAX_CHANNELS = 1_000
+"""Channels of a service: more do not fit a contract, and leave each with dust of a budget."""
+
+MAX_ENTRIES = 2**24
+"""Views times attributes of a contract: what an encoder holds in memory."""
+
+MAX_DRAWS = 1_000_000
+"""Draws of a person's reports to one service."""
+
+MAX_CODE = 2**53
+"""Codes are integers below this: engines and JavaScript hold them exactly."""
+
+
+@dataclass(frozen=True)
+class CompiledView:
+    """A view with its oracle and the first of its codes."""
+
+    levels: View
+    oracle: Oracle
+    offset: int
+    parity: bool = False
+    """Whether ``levels`` are masks of bits, whose parity is the only cell there is."""
+
+    @cached_property
+    def active(self) -> tuple[int, ...]:
+        """Attributes the oracle sees: those below the root, or the first one if there is none."""
+        return active_attributes(self.levels)
+
+
+def active_attributes(view: View) -> tuple[int, ...]:
+    """Return the attributes that a view tells anything about; an all-root view stands on its first attribute."""
+    return tuple(i for i, level in enumerate(view) if level > 0) or (0,)
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One report: draw a view with equal probability, answer with a code of its oracle."""
+
+    name: str
+    epsilon: Fraction
+    views: tuple[CompiledView, ...]
+
+    @property
+    def parities(self) -> bool:
+        """Whether parities of bits are reported, not cells."""
+        return self.views[0].parity
+
+    @property
+    def alphabet(self) -> int:
+        """Number of codes of all views."""
+        last = self.views[-1]
+        return last.offset + last.oracle.alphabet
+
+    @cached_property
+    def draws(self) -> int:
+        """Draws a record consumes: view, seed, and as many answers as the greediest view wants."""
+        return 2 + max(view.oracle.answers for view in self.views)
+
+    def locate(self, code: int) -> tuple[CompiledView, int]:
+        """Return the view of a code and the code within it."""
+        index = bisect.bisect_right(self.views, code, key=lambda view: view.offset) - 1
+        return self.views[index], code - self.views[index].offset
+
+    def view_weight(self, index: int) -> int:
+        """Return how many of the 2**bits draws pick a view: draws modulo the number of views are a little uneven."""
+        span = self.views[0].oracle.span
+        return span // len(self.views) + (index < span % len(self.views))
+
+    def probability(self, index: int) -> float:
+        """Return the probability of a view."""
+        return self.view_weight(index) / self.views[index].oracle.span
+
+
+@dataclass(frozen=True)
+class ServiceContract:
+    """One service: its attributes' levels and its channels."""
+
+    service: Service
+    layout: str
+    levels: tuple[Levels, ...]
+    channels: tuple[Channel, ...]
+    why: str = ""
+    derived: tuple[Derived, ...] = ()
+    """Attributes made of others at random; their levels follow those of the sensitive ones."""
+
+    @property
+    def extras(self) -> int:
+        """Cells beside those of records; baselines that round make rows up instead."""
+        return 0 if self.derived else self.service.extras
+
+    @property
+    def makes_rows_up(self) -> bool:
+        """Whether people without a row report one made up at random (double rounding)."""
+        return bool(self.derived) and not self.service.one_to_one
+
+    @property
+    def dithered(self) -> tuple[int, ...]:
+        """Sensitive attributes that spend a draw on rounding, in order; these draws come first."""
+        attributes = enumerate(self.service.sensitive)
+        return tuple(i for i, attribute in attributes if isinstance(attribute, Ordinal) and attribute.dithered)
+
+    @property
+    def draws(self) -> int:
+        """Draws one report consumes, whatever its values."""
+        made_up = len(self.service.sensitive) if self.makes_rows_up else 0
+        own = len(self.dithered) + len(self.derived) + made_up
+        return own + sum(channel.draws for channel in self.channels)
+
+    @property
+    def draws_per_person(self) -> int:
+        """Draws of a person's reports: for each a place, where there may be several rows, and what it consumes."""
+        return self.service.sends * (self.draws + (self.service.at_most is not None))
+
+
+@dataclass(frozen=True)
+class Contract:
+    """Schema, budget and compiled channels of one round."""
+
+    schema: Schema
+    epsilon: Fraction
+    mechanism: str
+    oracle: str
+    round: str
+    bits: int
+    services: tuple[ServiceContract, ...]
+    tier: str = ""
+
+    def __getitem__(self, name: str) -> ServiceContract:
+        """Return a service by its name, whatever its case: no two differ in case only."""
+        for compiled in self.services:
+            if compiled.service.name.lower() == name.lower():
+                return compiled
+        raise UnknownNameError("service", name, (compiled.service.name for compiled in self.services))
+
+    @property
+    def reports(self) -> int:
+        """Reports a person sends in a round, over all services."""
+        return sum(compiled.service.sends for compiled in self.services)
+
+
+BuildOracle = Callable[[Sequence[int]], Oracle]
+
+
+def lay_out(
+    levels: Sequence[Levels], views: Sequence[View], build: BuildOracle, extras: int, *, parities: bool = False
+) -> tuple[CompiledView, ...]:
+    """Give every view its oracle and its range of codes.
+
+    Extra cells (none, skip) lie behind those of a view's first active attribute, at cell 0 of the others.
+    """
+    compiled, offset = [], 0
+    for view in views:
+        sizes = [2] if parities else [levels[i][view[i]].cells for i in active_attributes(view)]
+        sizes[0] += extras
+        if math.prod(sizes) >= MAX_CODE:
+            raise _codes_too_large(len(views), math.prod(sizes))
+        oracle = build(sizes)
+        compiled.append(CompiledView(view, oracle, offset, parities))
+        offset += oracle.alphabet
+    if offset > MAX_CODE:
+        raise _codes_too_large(len(views), offset)
+    return tuple(compiled)
+
+
+def _codes_too_large(views: int, codes: int) -> LayoutError:
+    message = (
+        f"The codes of {views} views need {codes.bit_length()} bits; 53 fit. "
+        "Views of so many fine attributes at once cannot be reported."
+    )
+    return LayoutError(message, code="codes-too-large")
+
+
+def _oracle_builder(name: str, epsilon: Fraction, bits: int) -> BuildOracle:
+    """Return a function from cell counts to the oracle of a view; equal views share one object."""
+    bound = exp_below(epsilon)
+    fixed = None if name == "auto" else oracle_named(name)
+    made: dict[tuple[int, ...], Oracle] = {}
+
+    def build(sizes: Sequence[int]) -> Oracle:
+        key = tuple(sizes)
+        if key not in made:
+            domain = math.prod(key)
+            kind = Grr if domain == 1 else fixed or choose(domain, bound, bits)  # one cell: nothing to perturb
+            made[key] = kind.build(key, bound, bits)
+        return made[key]
+
+    return build
+
+
+def compile_contract(
+    schema: Schema,
+    epsilon: Fraction,
+    *,
+    mechanism: str,
+    oracle: str,
+    round_name: str,
+    bits: int = DRAW_BITS,
+    choose_layout: Callable[[Service, Fraction], ServiceContract] | None = None,
+    weights: Mapping[str, Fraction] | None = None,
+    tier: str = "",
+    users: int | None = None,
+) -> Contract:
+    """Turn a budget into integers: split it over reports and channels, choose oracles, lay out codes.
+
+    Every report has an equal share of epsilon, times the ``weights`` of its service. ``choose_layout`` compiles one
+    service with its share of the budget, where the mechanism leaves the layout open.
+    """
+    weight = {service.name: Fraction((weights or {}).get(service.name, 1)) for service in schema.services}
+    whole = sum(weight[service.name] * service.sends for service in schema.services)
+    budget = {name: epsilon * own / whole for name, own in weight.items()}
+    if not isinstance(mechanism, str):
+        message = f"mechanism is a {type(mechanism).__name__}; pass its name, such as 'hio'."
+        raise LayoutError(message, code="unknown-mechanism")
+    compiled = tuple(
+        choose_layout(service, budget[service.name])
+        if choose_layout
+        else compile_service(service, budget[service.name], mechanism, oracle, bits, users)
+        for service in schema.services
+    )
+    views = sum(len(channel.views) for service in compiled for channel in service.channels)
+    if views > MAX_VIEWS:
+        message = f"{views} views over all services; at most {MAX_VIEWS}. Use fewer attributes or larger fanouts."
+        raise LayoutError(message, code="too-many-views")
+    entries = sum(len(service.levels) * len(channel.views) for service in compiled for channel in service.channels)
+    if entries > MAX_ENTRIES:
+        message = f"Views times attributes are {entries}; at most {MAX_ENTRIES}. Use fewer attributes or views."
+        raise LayoutError(message, code="too-many-views")
+    if any(service.draws_per_person > MAX_DRAWS for service in compiled):
+        message = f"A person's reports to a service would take more than {MAX_DRAWS} draws. Lower sends, or use hio."
+        raise LayoutError(message, code="too-many-draws")
+    return Contract(schema, epsilon, mechanism, oracle, round_name, bits, compiled, tier)
+
+
+def compile_service(
+    service: Service, epsilon: Fraction, layout: str, oracle: str, bits: int = DRAW_BITS, users: int | None = None
+) -> ServiceContract:
+    """Compile one service in one layout, with the budget of one of its reports and the people expected, if known."""
+    expected = Expected(epsilon, users)
+    plain = tuple(Levels.of(attribute) for attribute in service.sensitive)
+    try:
+        derived = derive(layout, service)
+        levels = with_derived(service, derived)
+        extras = 0 if derived else service.extras
+        channels = _compile_channels(levels, derived, expected, layout, oracle, bits, extras)
+    except LayoutError as refusal:
+        hint = _what_fits(plain, expected, layout, oracle, bits, service.extras)
+        raise LayoutError(f"{service.name}: {refusal.message}{hint}", code=refusal.code) from None
+    why = told(levels, expected) if layout == "pairs" else ""
+    return ServiceContract(service, layout, levels, channels, why, derived)
+
+
+def with_derived(service: Service, derived: Sequence[Derived]) -> tuple[Levels, ...]:
+    """Return the levels of a service's sensitive attributes, then of the derived ones."""
+    plain = tuple(Levels.of(attribute) for attribute in service.sensitive)
+    fanouts = [getattr(attribute, "fanout", 2) for attribute in service.sensitive]
+    return (*plain, *(one.levels(plain[one.source], fanouts[one.source]) for one in derived))
+
+
+def _compile_channels(
+    levels: tuple[Levels, ...],
+    derived: tuple[Derived, ...],
+    expected: Expected,
+    layout: str,
+    oracle: str,
+    bits: int,
+    extras: int,
+) -> tuple[Channel, ...]:
+    plain, epsilon = len(levels) - len(derived), expected.epsilon
+    sources = {one.source: own for one, own in zip(derived, levels[plain:], strict=True)}
+    plans = plan_channels(layout, levels[:plain], expected, sources)
+    if len(plans) > MAX_CHANNELS:
+        message = f"{layout} makes {len(plans)} channels; at most {MAX_CHANNELS}."
+        raise LayoutError(message, code="too-many-channels")
+    if extras and any(plan.parities for plan in plans):
+        message = f"{layout} reports parities, which people without a row do not have. Use hio, or am(2)."
+        raise LayoutError(message, code="layout-out-of-range")
+    made = []
+    for plan in plans:
+        build = _oracle_builder("grr" if plan.parities else oracle, epsilon * plan.share, bits)
+        views = lay_out(levels, _with_root(plan.views, extras), build, extras, parities=plan.parities)
+        made.append(Channel(plan.name, epsilon * plan.share, views))
+    return tuple(made)
+
+
+def _with_root(views: tuple[View, ...], extras: int) -> tuple[View, ...]:
+    """Return the views of a channel; where some show attributes at their root, so does one of them all.
+
+    With extra cells the number of rows is not known: somebody must report whether there is one.
+    """
+    root = (0,) * len(views[0])
+    needed = extras and len(views) > 1 and root not in views and any(0 in view for view in views)
+    return (*views, root) if needed else views
+
+
+def _what_fits(levels: tuple[Levels, ...], expected: Expected, layout: str, oracle: str, bits: int, extras: int) -> str:
+    """Return a sentence that names layouts and oracles that would fit, by trying them."""
+
+    def fits(mechanism: str) -> bool:
+        try:
+            _compile_channels(levels, (), expected, mechanism, "auto", bits, extras)
+        except LayoutError:
+            return False
+        return True
+
+    if oracle != "auto" and layout not in ROUNDED and fits(layout):
+        return " With oracle='auto' this layout fits."
+    fitting = [name for name in ("hio", "pairs", "am(2)", "sc") if name != layout and fits(name)]
+    return f" These mechanisms would fit: {', '.join(fitting)}." if fitting else ""

@@ -1,0 +1,67 @@
+"""A layout says which views of a record are reported, with which budget: every mechanism is one small function.
+
+A **view** is one level per sensitive attribute. A **channel** is a list of views, of which a person draws one with
+equal probability, and a share of the report's budget. The shares of a layout's channels add up to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.contract.layouts.levels import Levels
+from tacit.errors import LayoutError
+
+__all__ = ["MAX_VIEWS", "ChannelPlan", "Expected", "Layout", "NumberedLayout", "PlannedLayout", "View", "check_number"]
+
+MAX_VIEWS = 100_000
+"""Views of one collection: beyond it nobody's view has enough people to say anything."""
+
+View = tuple[int, ...]
+"""A level index for each sensitive attribute of the service, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelPlan:
+    """Views of one channel and its share of the budget of a report."""
+
+    name: str
+    share: Fraction
+    views: tuple[View, ...]
+    parities: bool = False
+    """Whether a view has a mask of bits for each attribute instead of a level, and one bit is reported: its parity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a layout may be planned for: the budget of a report, and the people who will send one, if anybody knows."""
+
+    epsilon: Fraction
+    users: int | None = None
+
+    def people(self, mechanism: str) -> int:
+        """Return the people expected, for a mechanism that cannot be planned without."""
+        if self.users is None:
+            message = (
+                f"{mechanism} chooses its views for a number of people. Say how many you expect, as users=100_000."
+            )
+            raise LayoutError(message, code="users-needed")
+        return self.users
+
+
+def check_number(mechanism: str, number: int, attributes: int) -> None:
+    """Refuse a number of attributes in a mechanism's name that the service does not have."""
+    if not 1 <= number <= attributes:
+        message = f"{mechanism} takes a number of attributes, from 1 to {attributes} here."
+        raise LayoutError(message, code="mechanism-number")
+
+
+Layout = Callable[[Sequence[Levels]], list[ChannelPlan]]
+"""From the levels of each attribute to channels."""
+
+NumberedLayout = Callable[[Sequence[Levels], int], list[ChannelPlan]]
+"""The same, with the number in the mechanism's name, as in ``am(2)``."""
+
+PlannedLayout = Callable[[Sequence[Levels], int, Expected], list[ChannelPlan]]
+"""The same, for the people and the budget that are expected."""

@@ -1,0 +1,121 @@
+"""The levels of an attribute: from "anything" (level 0) to single values (the last one), each refining the one before.
+
+A level is described by one integer, the **width**: the cell of value index v is ``v // width``. Level 0 has a single
+cell; NULL, where declared, is a cell of its own on every other level. Uneven domains have levels over the real values
+only, so the last cell of a level may be narrower; nothing is padded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.contract.schema import Categorical, Ordinal
+
+__all__ = ["Level", "Levels"]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level: cells of ``width`` consecutive values, plus one for NULL."""
+
+    width: int
+    values: int
+    null: bool
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return -(-self.values // self.width) + self.null
+
+    def cell_of(self, value: int) -> int:
+        """Return the cell of one value index."""
+        return self.cells - 1 if self.null and value == self.values else value // self.width
+
+    def table(self) -> npt.NDArray[np.int64]:
+        """Return the cell of every value index."""
+        return _level_table(self)
+
+    def matrix(self) -> npt.NDArray[np.float64]:
+        """Return W: cells x value indices, 1 where the cell holds the value."""
+        holds: npt.NDArray[np.bool_] = np.arange(self.cells)[:, None] == self.table()
+        return holds.astype(np.float64)
+
+
+@lru_cache(maxsize=256)
+def _level_table(level: Level) -> npt.NDArray[np.int64]:
+    table = np.arange(level.values + level.null, dtype=np.int64) // level.width
+    if level.null:
+        table[-1] = level.cells - 1
+    table.setflags(write=False)
+    return table
+
+
+@dataclass(frozen=True)
+class Levels:
+    """All levels of an attribute, coarsest first. Level 0 is the root; it holds NULL too."""
+
+    size: int
+    levels: tuple[Level, ...]
+
+    @classmethod
+    def of(cls, attribute: Ordinal | Categorical) -> Levels:
+        """Return the levels of an attribute: two for categories, ceil(log_fanout(values)) + 1 for ordinals."""
+        if isinstance(attribute, Categorical):
+            return cls.build(len(attribute.values), fanout=max(2, len(attribute.values)), null=attribute.null)
+        return cls.build(attribute.values, fanout=attribute.fanout, null=attribute.null)
+
+    @classmethod
+    def build(cls, values: int, *, fanout: int, null: bool) -> Levels:
+        """Return the levels over ``values`` values; a level that tells nothing new is left out."""
+        widths = [1]
+        while widths[-1] * fanout < values:
+            widths.append(widths[-1] * fanout)
+        root = Level(width=values + null, values=values + null, null=False)
+        below = [Level(width, values, null) for width in reversed(widths)]
+        return cls(values + null, (root, *(level for level in below if level.cells > 1)))
+
+    @property
+    def widths(self) -> list[int]:
+        """Widths below the root, coarsest first."""
+        return [level.width for level in self.levels[1:]]
+
+    @property
+    def finest(self) -> int:
+        """Index of the level of single values."""
+        return len(self.levels) - 1
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def __getitem__(self, index: int) -> Level:
+        return self.levels[index]
+
+    def cover(self, low: int, high: int) -> list[tuple[int, int]]:
+        """Return the fewest cells, as (level, cell), that tile the values low..high; NULL is in no range."""
+        tiles: list[tuple[int, int]] = []
+
+        def descend(depth: int, cell: int) -> None:
+            level = self.levels[depth]
+            first = cell * level.width
+            last = min(first + level.width, level.values) - 1
+            if high < first or last < low:
+                return
+            if low <= first and last <= high and not (depth == 0 and self.has_null):
+                tiles.append((depth, cell))
+                return
+            finer = self.levels[depth + 1]
+            stop = -(-min(last + 1, finer.values) // finer.width)
+            for child in range(first // finer.width, stop):
+                descend(depth + 1, child)
+
+        descend(0, 0)
+        return tiles
+
+    @property
+    def has_null(self) -> bool:
+        """Whether the last value index is NULL."""
+        return len(self.levels) > 1 and self.levels[1].null

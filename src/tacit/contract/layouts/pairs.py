@@ -1,0 +1,36 @@
+"""Pairs (ours): every attribute by itself and every two attributes together, at several levels.
+
+One channel with the whole budget; a person draws one of the views with equal probability. With many attributes the full
+product of levels leaves each view with next to nobody; here their number grows with the square of the attributes only.
+Totals over one or two attributes stay unbiased; totals over more were not collected together: they are refused, or
+answered by maximum entropy (``consistent=True``). All levels below the root are reported or, where ``users=`` says how
+many people are expected, those that balance noise and uneven cells for them; the contract names them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from fractions import Fraction
+
+from tacit.contract.layouts.base import MAX_VIEWS, ChannelPlan, View
+from tacit.contract.layouts.levels import Levels
+from tacit.errors import LayoutError
+
+__all__ = ["pairs"]
+
+
+def pairs(levels: Sequence[Levels], depths: Sequence[Sequence[int]] | None = None) -> list[ChannelPlan]:
+    """Return one channel over all views of one or two attributes, at the given levels of each (default: all)."""
+    used = [range(1, len(own)) for own in levels] if depths is None else depths
+    heights = [len(own) for own in used]
+    count = sum(heights) + sum(a * b for a, b in itertools.combinations(heights, 2))
+    if count > MAX_VIEWS:
+        message = f"{count} views of one or two attributes; at most {MAX_VIEWS}. Use 'am(2)' or larger fanouts."
+        raise LayoutError(message, code="too-many-views")
+    views: list[View] = []
+    for chosen in [*((i,) for i in range(len(levels))), *itertools.combinations(range(len(levels)), 2)]:
+        for level in itertools.product(*(used[i] for i in chosen)):
+            shown = dict(zip(chosen, level, strict=True))
+            views.append(tuple(shown.get(i, 0) for i in range(len(levels))))
+    return [ChannelPlan("pairs", Fraction(1), tuple(views) or ((0,) * len(levels),))]

@@ -1,0 +1,78 @@
+"""Channels over the cells of one view. One file each, both sides together; a catalogue you can read."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+from tacit.contract.budget import BudgetLike, exp_below, parse_epsilon
+from tacit.contract.oracles.base import Column, Oracle, whole
+from tacit.contract.oracles.grr import Grr
+from tacit.contract.oracles.linear_hash import LinearHash
+from tacit.contract.oracles.local_hash import LocalHash
+from tacit.contract.oracles.subset import Subset
+from tacit.contract.oracles.unary import Unary
+from tacit.contract.randomness import DRAW_BITS, DRAW_SPAN
+from tacit.errors import LayoutError, UnknownNameError, UsageError
+
+__all__ = [
+    "ORACLES",
+    "Column",
+    "Grr",
+    "LinearHash",
+    "LocalHash",
+    "Oracle",
+    "Subset",
+    "Unary",
+    "best",
+    "choose",
+    "oracle_named",
+]
+
+ORACLES: dict[str, type[Oracle]] = {
+    "grr": Grr,
+    "ss": Subset,
+    "lh": LinearHash,
+    "olh": LocalHash,
+    "oue": Unary,
+}
+
+CANDIDATES: tuple[type[Oracle], ...] = (Grr, Subset, LinearHash)
+"""What ``best`` chooses from; the others are baselines, asked for by name."""
+
+
+def oracle_named(name: str) -> type[Oracle]:
+    """Return the oracle class of a name."""
+    if not isinstance(name, str) or name not in ORACLES:
+        raise UnknownNameError("oracle", str(name), ORACLES)
+    return ORACLES[name]
+
+
+@lru_cache(maxsize=4096)
+def choose(domain_size: int, bound: Fraction, bits: int = DRAW_BITS) -> type[Oracle]:
+    """Return the class with the least exact noise on zero-sum contrasts among those that accept the domain."""
+    noises: dict[type[Oracle], Fraction] = {}
+    refusals: list[LayoutError] = []
+    for candidate in CANDIDATES:
+        try:
+            noises[candidate] = candidate.build((domain_size,), bound, bits).noise
+        except LayoutError as refusal:
+            refusals.append(refusal)
+    if not noises:
+        raise refusals[-1]
+    return min(noises, key=lambda candidate: noises[candidate])
+
+
+def best(domain_size: int, epsilon: BudgetLike) -> Oracle:
+    """Return the least noisy channel for a domain, never grr above 3e**eps + 2 cells.
+
+    Examples
+    --------
+    >>> best(4, 1.0).name, best(1000, 1.0).name
+    ('grr', 'lh')
+    """
+    if not whole(domain_size, low=1, high=DRAW_SPAN):
+        message = f"A domain of {domain_size!r} cells; pass a whole number of at least 1."
+        raise UsageError(message, code="empty-domain")
+    bound = exp_below(parse_epsilon(epsilon))
+    return choose(domain_size, bound).build((domain_size,), bound)

@@ -1,0 +1,214 @@
+"""What every oracle offers: a finite channel over the cells of a view, with integer weights.
+
+An oracle is a frozen value made of the very integers that the sampler compares draws with. The probability of a code
+given a cell is ``weight(cell, code) / denominator``, exactly. A code **supports** a set of cells; every cell is
+supported with probability ``keep`` if it is the true one and ``lie`` otherwise, both exact fractions, so
+``(support - lie) / (keep - lie)`` has the indicator of the true cell as its exact mean.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.contract.randomness import DRAW_BITS, Draws
+from tacit.errors import LayoutError
+
+__all__ = ["Cells", "Codes", "Column", "Oracle", "Terms", "flat_index", "flat_values", "remainder", "whole"]
+
+Cells = npt.NDArray[np.int64]
+Terms = Sequence[Sequence[npt.NDArray[np.float64]]]
+Codes = npt.NDArray[np.int64]
+
+SUPPORTS_AT_ONCE = 2**22
+"""Codes times cells whose supports are marked at once: 32 MiB as numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the channel, or a class of columns alike: who makes this code most and least likely."""
+
+    code: int
+    most: int
+    most_cell: int
+    least: int
+    least_cell: int
+
+    @classmethod
+    def of(cls, code: int, first: tuple[int, int], second: tuple[int, int]) -> Column:
+        """Return the column of a code for which two (weight, cell) pairs are the extremes."""
+        return cls(code, *max(first, second), *min(first, second))
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """Largest over smallest weight; None where a code is possible for some cells only."""
+        return Fraction(self.most, self.least) if self.least > 0 else None
+
+
+@dataclass(frozen=True)
+class Oracle(ABC):
+    """A channel over the product of ``sizes`` cells, for draws of ``bits`` bits."""
+
+    sizes: tuple[int, ...]
+    bits: int
+
+    name: ClassVar[str]
+
+    fixed_support: ClassVar[bool] = False
+    """Whether every code supports the same number of cells (up to a code that supports all): then a function that is
+    the same for all cells is read without noise."""
+
+    @classmethod
+    @abstractmethod
+    def build(cls, sizes: Sequence[int], bound: Fraction, bits: int = DRAW_BITS) -> Self:
+        """Return the least noisy channel whose weights never differ by more than the factor ``bound``."""
+
+    @property
+    @abstractmethod
+    def alphabet(self) -> int:
+        """Number of codes: 0..alphabet-1."""
+
+    @property
+    @abstractmethod
+    def denominator(self) -> int:
+        """What all weights of a cell add up to."""
+
+    @property
+    @abstractmethod
+    def keep(self) -> Fraction:
+        """Probability that the true cell is supported."""
+
+    @property
+    @abstractmethod
+    def lie(self) -> Fraction:
+        """Probability that any other cell is supported."""
+
+    @property
+    @abstractmethod
+    def pair_split(self) -> tuple[Fraction, Fraction]:
+        """Probability that exactly one of two cells is supported: if one of them is true, and if neither is."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """The integers a client needs, as they stand in the contract."""
+
+    @abstractmethod
+    def flaw(self) -> str:
+        """Return the rule of `docs/wire.md` that these integers break; empty if they are a channel."""
+
+    @abstractmethod
+    def randomise(self, cells: Sequence[Cells], seed: Draws, answer: Draws) -> Codes:
+        """Return a code for each record, given its cell in each attribute and its draws."""
+
+    @abstractmethod
+    def weight(self, cell: int, code: int) -> int:
+        """Return the exact weight of a code for a cell."""
+
+    @abstractmethod
+    def support(self, codes: Codes) -> npt.NDArray[np.bool_]:
+        """Return a row for each code that marks the cells it supports."""
+
+    @abstractmethod
+    def sums(self, terms: Terms, codes: Codes | None = None) -> npt.NDArray[np.float64]:
+        """Return for each code (default: the whole alphabet) the sum of a function over the cells it supports.
+
+        The function is a sum of products: each term has a vector over the cells of each attribute.
+        """
+
+    def tally(self, codes: Codes, people: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return how many people support each cell, given how many reported each code."""
+        total = np.zeros(self.domain)
+        step = max(1, SUPPORTS_AT_ONCE // self.domain)
+        for start in range(0, len(codes), step):
+            total += people[start : start + step] @ self.support(codes[start : start + step])
+        return total
+
+    @abstractmethod
+    def columns(self) -> Iterator[Column]:
+        """Yield one column of the channel for each class of columns that are alike, by structure."""
+
+    @property
+    def domain(self) -> int:
+        """Number of cells."""
+        return math.prod(self.sizes)
+
+    @property
+    def answers(self) -> int:
+        """Answer draws a record consumes."""
+        return 1
+
+    @property
+    def span(self) -> int:
+        """Number of values of a draw."""
+        return 1 << self.bits
+
+    @property
+    def false_variance(self) -> Fraction:
+        """Variance per report of the estimate of a cell that is not the true one."""
+        return self.lie * (1 - self.lie) / (self.keep - self.lie) ** 2
+
+    @property
+    def true_variance(self) -> Fraction:
+        """Variance per report of the estimate of the true cell."""
+        return self.keep * (1 - self.keep) / (self.keep - self.lie) ** 2
+
+    @property
+    def noise(self) -> Fraction:
+        """Variance per report of a contrast of unit length, averaged over pairs of cells and true cells.
+
+        Exact for grr, ss and oue; for hashes the average also runs over placements of the cells (within 3 %).
+        """
+        if self.domain == 1:
+            return Fraction(0)
+        one, neither = self.pair_split
+        split = (2 * one + (self.domain - 2) * neither) / self.domain
+        return split / (2 * (self.keep - self.lie) ** 2) - Fraction(1, self.domain)
+
+    def too_coarse(self) -> LayoutError:
+        """Return the error for draws too short to hold the probabilities."""
+        message = (
+            f"{self.name}: {self.domain} cells at this epsilon need finer probabilities than {self.bits}-bit "
+            "draws hold. Use a larger epsilon or fewer cells."
+        )
+        return LayoutError(message, code="draws-too-coarse")
+
+
+def whole(*numbers: object, low: int = 0, high: int) -> bool:
+    """Tell whether all are whole numbers from low to high; booleans are not."""
+    return all(type(number) is int and low <= number <= high for number in numbers)
+
+
+def flat_index(cells: Sequence[Cells], sizes: Sequence[int]) -> Cells:
+    """Return the index in the product of ``sizes``, last attribute fastest."""
+    index = np.asarray(cells[0], dtype=np.int64)
+    for column, size in zip(cells[1:], sizes[1:], strict=True):
+        index = index * size + column
+    return index
+
+
+def flat_values(terms: Terms) -> npt.NDArray[np.float64]:
+    """Return a sum of products as one vector over the product of the cells, last attribute fastest."""
+    total: npt.NDArray[np.float64] = np.zeros(1)
+    for term in terms:
+        product = np.ones(1)
+        for vector in term:
+            product = np.multiply.outer(product, vector).ravel()
+        total = total + product
+    return total
+
+
+def remainder(numbers: Draws | Codes, divisor: int) -> Codes:
+    """Return ``numbers % divisor``: numpy divides by a scalar with multiplications, but takes slow remainders."""
+    scalar = numbers.dtype.type(divisor)
+    result = numbers // scalar
+    result *= scalar
+    np.subtract(numbers, result, out=result)
+    return result.view(np.int64)

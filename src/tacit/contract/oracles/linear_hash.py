@@ -1,0 +1,398 @@
+"""Linear hashing over GF(g): hash the cell to g values with a random linear form, then randomised response.
+
+Code        0 supports all cells; 1 + r g + y is "the hash of my cell under seed number r is (near) y".
+Hash        every attribute has a block of k digits in base g: its cell times a public multiplier, modulo g**k (a
+            formula instead of a list of permuted cells). The seed is a non-zero vector of as many digits; the hash is
+            their inner product modulo g. For two cells exactly (g**(K-1) - 1) of (g**K - 1) seeds collide, so p and q
+            are exact, whatever the sizes.
+Seeds       (c s, c y) is the same event as (s, y) for c in 1..g-1, and s = 0 says nothing: seeds are the vectors whose
+            leading non-zero digit is 1. Number r is ``g**j + r - (g**j - 1)/(g - 1)`` read in base g, where j is its
+            leading place.
+Guarantee   eps-LDP: given the seed, the answer is randomised response over g values (see grr); the seed's
+            distribution is the same for all cells. Code 0 collects the few draws that do not divide evenly among the
+            seeds, so seeds are exactly equally likely; its weight is the same for all cells.
+Sampling    one draw for the seed (``mod`` the number of seeds), one for the answer.
+Variance    about (E + g - 1)**2 / ((g - 1)(E - 1)**2) per report and cell; g is the best prime for it.
+Cost        O(K) per report, by tables of inner products.
+Range       any domain whose codes fit 53 bits.
+Reference   Wang et al. 2017 for hashing; Acharya, Sun and Zhang 2019 for structured families.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.contract.oracles.base import Cells, Codes, Column, Oracle, Terms, remainder, whole
+from tacit.contract.oracles.grr import flip_count, respond
+from tacit.contract.randomness import DRAW_BITS, Draws
+from tacit.errors import LayoutError
+
+__all__ = ["LinearHash", "best_prime", "digits_for", "multiplier"]
+
+DOT_TABLE = 1024
+"""Largest side of a table of inner products: a million bytes, which stay in a processor's second-level cache."""
+
+
+ROWS_AT_ONCE = 2**22
+"""Seeds times g whose sums are computed at once: 64 MB of waves."""
+
+Waves = npt.NDArray[np.complex128]
+
+MAX_PRIME = 2**20
+"""Largest g: beyond it grr takes every domain whose codes fit, and a hash has nothing to add."""
+
+
+def _is_prime(n: int) -> bool:
+    return n > 1 and all(n % k for k in range(2, int(n**0.5) + 1))
+
+
+def best_prime(bound: Fraction) -> int:
+    """Return the prime with the least noise, (E+g-1)**2/(g-1), near E + 1."""
+    below = next((n for n in range(int(bound) + 1, 1, -1) if _is_prime(n)), 2)
+    above = below + 1
+    while not _is_prime(above):
+        above += 1
+    return min((below, above), key=lambda g: (bound + g - 1) ** 2 / (g - 1))
+
+
+def digits_for(cells: int, g: int) -> int:
+    """Return how many digits in base g tell ``cells`` cells apart."""
+    digits = 0
+    while g**digits < cells:
+        digits += 1
+    return digits
+
+
+def multiplier(digits: int, g: int) -> int:
+    """Return the public multiplier of a block: near the golden section of g**digits, prime to g."""
+    scatter = int(g**digits) * 618_033_988 // 1_000_000_000
+    return scatter + 1 if scatter % g == 0 else scatter
+
+
+def _dot(g: int, digits: int, left: Codes, right: Codes) -> Codes:
+    """Return inner products modulo g of vectors of few digits: by table, or of single digits for large g."""
+    if g > DOT_TABLE:
+        return remainder(left * right, g)
+    table = _dot_table(g, digits)
+    products: Codes = table.ravel()[left * len(table) + right]
+    return products
+
+
+@lru_cache(maxsize=16)
+def _dot_table(g: int, digits: int) -> npt.NDArray[np.uint16]:
+    """Return inner products modulo g of all pairs of vectors of ``digits`` digits."""
+    table = np.zeros((1, 1), dtype=np.uint16)
+    low = np.multiply.outer(np.arange(g), np.arange(g)) % g
+    for _ in range(digits):  # a leading digit is added to all shorter vectors
+        side = len(table)
+        blocks = (low[:, None, :, None] + table[None, :, None, :]) % g
+        table = blocks.reshape(side * g, side * g).astype(np.uint16)
+    return table
+
+
+def _multiples(g: int, digits: int, vector: Codes) -> Codes:
+    """Return k s for vectors s of some digits and k = 0..g//2, digit by digit modulo g."""
+    scale = np.arange(g // 2 + 1)
+    result = np.zeros((len(vector), len(scale)), dtype=np.int64)
+    for place in range(digits):
+        digit = vector // g**place % g
+        result += digit[:, None] * scale % g * g**place
+    return result
+
+
+@lru_cache(maxsize=64)
+def _waves(g: int) -> npt.NDArray[np.float64]:
+    """Return the matrix that turns (real, imaginary) parts of k = 0..g//2 into values at 0..g-1."""
+    k, u = np.arange(g // 2 + 1)[:, None], np.arange(g)
+    weight = np.where((k == 0) | (2 * k == g), 1.0, 2.0) / g
+    matrix = np.concatenate([weight * np.cos(2 * np.pi * k * u / g), -weight * np.sin(2 * np.pi * k * u / g)])
+    matrix.setflags(write=False)
+    return matrix
+
+
+@dataclass(frozen=True)
+class LinearHash(Oracle):
+    """Linear hashing of the cells of one or more attributes."""
+
+    g: int
+    flip: int
+    multipliers: tuple[int, ...]
+
+    name: ClassVar[str] = "lh"
+
+    @classmethod
+    def build(cls, sizes: Sequence[int], bound: Fraction, bits: int = DRAW_BITS) -> Self:
+        """Return the channel for the best prime."""
+        if bound > MAX_PRIME // 2:
+            message = f"lh: at this epsilon the best prime is beyond {MAX_PRIME}. Use a smaller epsilon."
+            raise LayoutError(message, code="lh-out-of-range")
+        g = best_prime(bound)
+        multipliers = tuple(multiplier(digits_for(size, g), g) for size in sizes)
+        oracle = cls(tuple(sizes), bits, g, flip_count(g, bound, bits), multipliers)
+        if oracle.stay <= oracle.flip:
+            raise oracle.too_coarse()
+        if oracle.seeds > oracle.span:
+            message = f"lh: {oracle.domain} cells need {oracle.seeds.bit_length()}-bit seeds; draws have {bits} bits."
+            raise LayoutError(message, code="codes-too-large")
+        return oracle
+
+    @cached_property
+    def digits(self) -> tuple[int, ...]:
+        """Digits of each attribute's block."""
+        return tuple(digits_for(size, self.g) for size in self.sizes)
+
+    @cached_property
+    def seeds(self) -> int:
+        """Number of seeds."""
+        return max(1, (int(self.g ** sum(self.digits)) - 1) // (self.g - 1))
+
+    @cached_property
+    def _seed_weight(self) -> int:
+        return self.span // self.seeds
+
+    @property
+    def _rest(self) -> int:
+        return self.span - self.seeds * self._seed_weight
+
+    @property
+    def stay(self) -> int:
+        """Weight of the true hash given the seed."""
+        return self.span - (self.g - 1) * self.flip
+
+    @property
+    def alphabet(self) -> int:
+        """Number of codes."""
+        return 1 + self.seeds * self.g
+
+    @property
+    def denominator(self) -> int:
+        """Sum of a cell's weights: one draw for the seed times one for the answer."""
+        return self.span**2
+
+    def _collide(self, forms: int) -> Fraction:
+        """Return the share of seeds that vanish on ``forms`` independent differences of cells."""
+        places = sum(self.digits)
+        if places == 0:
+            return Fraction(0)  # a single cell: there is nothing to collide with
+        return Fraction(self.g ** max(0, places - forms) - 1, self.g**places - 1)
+
+    def _mixed(self, on_true: Fraction, on_false: Fraction) -> Fraction:
+        """Return the probability of an event that code 0 always has, and others by the answer."""
+        null = Fraction(self._rest, self.span)
+        return null + (1 - null) * (on_true * self.stay + on_false * self.flip) / self.span
+
+    @property
+    def keep(self) -> Fraction:
+        """Probability that the true cell is supported."""
+        return self._mixed(Fraction(1), Fraction(0))
+
+    @property
+    def lie(self) -> Fraction:
+        """Probability that a given false cell is supported."""
+        collide = self._collide(1)
+        return self._mixed(collide, 1 - collide)
+
+    @property
+    def pair_split(self) -> tuple[Fraction, Fraction]:
+        """Exactly one of two cells is supported; where neither is true, averaged over placements of the third.
+
+        On average over placements a third cell lies on the line through the two (then all three collide together)
+        with probability (g-2)/(g**K - 2).
+        """
+        pair, points = self._collide(1), self.g ** sum(self.digits)
+        on_line = Fraction(self.g - 2, points - 2) if points > 2 else Fraction(0)
+        triple = on_line * pair + (1 - on_line) * self._collide(2)
+        seeded = 1 - Fraction(self._rest, self.span)
+        one = (1 - pair) * Fraction(self.stay + self.flip, self.span)
+        with_third = 2 * (pair - triple)
+        neither = with_third * (self.stay + self.flip) + (1 - pair - with_third) * 2 * self.flip
+        return seeded * one, seeded * neither / self.span
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The prime, the flip weight and the multiplier of each block."""
+        return {"g": self.g, "flip": self.flip, "multipliers": list(self.multipliers)}
+
+    @cached_property
+    def _points(self) -> tuple[npt.NDArray[np.int64], ...]:
+        """Cell to point, for each attribute."""
+        return tuple(
+            np.arange(size, dtype=np.int64) * factor % self.g**places
+            for size, factor, places in zip(self.sizes, self.multipliers, self.digits, strict=True)
+        )
+
+    @cached_property
+    def _leading(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """First seed number of each leading place, and what to add to a number to get its vector."""
+        powers = [self.g**place for place in range(max(1, sum(self.digits)))]
+        first = [(power - 1) // (self.g - 1) for power in powers]
+        add = [power - start for power, start in zip(powers, first, strict=True)]
+        return np.array(first, dtype=np.int64), np.array(add, dtype=np.int64)
+
+    def _vector(self, number: Codes) -> Codes:
+        """Return the seed vector, as an integer in base g, of each seed number."""
+        first, add = self._leading
+        vector: Codes = number + add[-1]
+        rest = np.flatnonzero(number < first[-1])
+        for place in range(len(first) - 2, -1, -1):  # each round leaves a g-th part
+            if not len(rest):
+                break
+            vector[rest] = number[rest] + add[place]
+            rest = rest[number[rest] < first[place]]
+        return vector
+
+    def hash(self, number: Codes, cells: Sequence[Cells]) -> Codes:
+        """Return the hash of each record's cells under its seed number."""
+        g, left = self.g, self._vector(number)
+        chunk = max(1, digits_for(DOT_TABLE + 1, g) - 1)  # digits that one look-up takes
+        total = np.zeros(len(number), dtype=np.int64)
+        columns = list(zip(self._points, self.digits, cells, strict=True))
+        for points, places, column in reversed(columns):  # the last attribute has the lowest digits
+            point = points[column]
+            while places > 0:
+                step = g ** min(places, chunk)
+                low_point = remainder(point, step) if places > chunk else point
+                total += _dot(g, min(chunk, max(self.digits)), remainder(left, step), low_point)
+                left, point, places = left // step, point // step if places > chunk else point, places - chunk
+        return remainder(total, g)
+
+    def flaw(self) -> str:
+        """Check the prime, the flips, the number of seeds, and that multipliers permute."""
+        if not whole(self.g, low=2, high=MAX_PRIME) or not _is_prime(self.g):
+            return "bad-g"
+        if not whole(self.flip, high=self.span) or (self.g - 1) * self.flip > self.span:
+            return "bad-flip"
+        if self.seeds > self.span:
+            return "codes-too-large"
+        for factor, places in zip(self.multipliers, self.digits, strict=True):
+            if not whole(factor, low=1, high=self.g**places) or (places and factor % self.g == 0):
+                return "bad-multiplier"
+        return ""
+
+    def randomise(self, cells: Sequence[Cells], seed: Draws, answer: Draws) -> Codes:
+        """Return the code of each record."""
+        number = remainder(seed, self.seeds)
+        reply = respond(self.hash(number, cells), answer, cells=self.g, flip=self.flip)
+        code = number * self.g + reply + 1
+        if self._rest:
+            code[seed >= np.uint64(self.span - self._rest)] = 0
+        return code
+
+    def _cells_of(self, cell: Cells | list[int]) -> list[Cells]:
+        return [np.asarray(column).ravel() for column in np.unravel_index(cell, self.sizes)]
+
+    def weight(self, cell: int, code: int) -> int:
+        """Return the exact weight of a code."""
+        if code == 0:
+            return self._rest * self.span
+        number, reply = divmod(code - 1, self.g)
+        hashed = int(self.hash(np.array([number]), self._cells_of([cell]))[0])
+        return self._seed_weight * (self.stay if reply == hashed else self.flip)
+
+    def support(self, codes: Codes) -> npt.NDArray[np.bool_]:
+        """Mark the cells whose hash is the answer."""
+        codes = np.asarray(codes, dtype=np.int64)
+        number, reply = np.divmod(np.maximum(codes - 1, 0), self.g)
+        every = self._cells_of(np.arange(self.domain))
+        tiled = [np.tile(column, len(codes)) for column in every]
+        hashed = self.hash(np.repeat(number, self.domain), tiled).reshape(len(codes), self.domain)
+        marks: npt.NDArray[np.bool_] = hashed == reply[:, None]
+        marks[codes == 0] = True
+        return marks
+
+    def sums(self, terms: Terms, codes: Codes | None = None) -> npt.NDArray[np.float64]:
+        """Return sums over the cells whose hash is the answer, without visiting any product of cells.
+
+        The sums over all cells of hash u are a convolution over Z_g of one row per attribute. In waves k of u it is a
+        product, and attribute i's row is its Fourier transform over Z_g**digits at k times the seed's digits.
+        """
+        number = np.arange(self.seeds) if codes is None else (np.maximum(np.asarray(codes), 1) - 1) // self.g
+        total = sum(float(np.prod([vector.sum() for vector in term])) for term in terms)
+        transforms = [[self._transform(i, vector) for i, vector in enumerate(term)] for term in terms]
+        rows = np.empty((len(number), self.g))
+        step = max(1, ROWS_AT_ONCE // self.g)
+        for start in range(0, len(number), step):
+            rows[start : start + step] = self._rows(transforms, number[start : start + step])
+        if codes is None:
+            return np.concatenate(([total], rows.ravel()))
+        found = rows[np.arange(len(number)), (np.maximum(codes, 1) - 1) % self.g]
+        return np.where(np.asarray(codes) == 0, total, found)
+
+    def _rows(self, transforms: list[list[Waves]], number: Codes) -> npt.NDArray[np.float64]:
+        """Return for some seeds the sums over the cells of each hash."""
+        blocks = self._blocks(self._vector(number))
+        waves = np.zeros((len(number), self.g // 2 + 1), dtype=np.complex128)
+        at = [self._waves_at(i, block) for i, block in enumerate(blocks)]
+        for term in transforms:
+            product = at[0](term[0])
+            for look_up, transform in zip(at[1:], term[1:], strict=True):
+                product *= look_up(transform)
+            waves += product
+        return np.concatenate([waves.real, waves.imag], axis=1) @ _waves(self.g)
+
+    def _waves_at(self, attribute: int, block: Codes) -> Callable[[Waves], Waves]:
+        """Return a function from an attribute's transform to its values at k times each block of digits.
+
+        Blocks repeat in a large chunk of seeds: then all of them are looked up once, as far as that fits.
+        """
+        places = self.digits[attribute]
+        size = int(self.g**places)
+        if size > len(block):
+            index = _multiples(self.g, places, block)
+            return lambda transform: transform[index]
+        every = _multiples(self.g, places, np.arange(size))
+        return lambda transform: transform[every][block]
+
+    def _blocks(self, vector: Codes) -> list[Codes]:
+        """Cut seed vectors into each attribute's digits."""
+        blocks = []
+        for places in reversed(self.digits):
+            blocks.append(remainder(vector, self.g**places))
+            vector = vector // self.g**places
+        return blocks[::-1]
+
+    def _transform(self, attribute: int, vector: npt.NDArray[np.float64]) -> Waves:
+        """Return the Fourier transform of an attribute's vector over Z_g**digits."""
+        places = self.digits[attribute]
+        points = np.zeros(self.g**places)
+        points[self._points[attribute]] = vector
+        if not places:
+            return points.astype(np.complex128)
+        return np.fft.fftn(points.reshape((self.g,) * places)).ravel()
+
+    def tally(self, codes: Codes, people: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return how many people support each cell: each seed's answers, as waves, and one Fourier transform back."""
+        counts, places = np.bincount(codes, people, minlength=self.alphabet), sum(self.digits)
+        waves = np.fft.fft(counts[1:].reshape(self.seeds, self.g), axis=1)[:, 1 : self.g // 2 + 1]
+        spectrum = np.zeros(self.g**places, dtype=np.complex128)
+        spectrum[_multiples(self.g, places, self._vector(np.arange(self.seeds)))[:, 1:]] = waves
+        points = np.fft.ifftn(spectrum.reshape((self.g,) * places)).real * (1 if self.g == 2 else 2)
+        cells = points.reshape([self.g**own for own in self.digits])[np.ix_(*self._points)]
+        share: npt.NDArray[np.float64] = cells.ravel() * self.g ** (places - 1) + counts[1:].sum() / self.g + counts[0]
+        return share
+
+    def columns(self) -> Iterator[Column]:
+        """Code 0, then any seed that tells two cells apart: the one whose hash is the answer against the other.
+
+        A cell of hash y weighs ``seed_weight * stay``, any other ``seed_weight * flip``; there is no third weight. The
+        seed that is 1 at the lowest place of the last block of two or more cells tells its cells 0 and 1 apart, since
+        its multiplier is prime to g.
+        """
+        null = self._rest * self.span
+        yield Column(0, null, 0, null, 0)
+        if self.domain == 1:
+            only = self._seed_weight * self.stay
+            yield Column(1, only, 0, only, 0)
+            return
+        block = max(i for i, size in enumerate(self.sizes) if size > 1)
+        unit = self.g ** sum(self.digits[block + 1 :])
+        other = int(np.ravel_multi_index([int(i == block) for i in range(len(self.sizes))], self.sizes))
+        code = 1 + (unit - 1) // (self.g - 1) * self.g  # answer 0: the hash of cell 0
+        yield Column.of(code, (self._seed_weight * self.stay, 0), (self._seed_weight * self.flip, other))

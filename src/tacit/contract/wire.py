@@ -1,0 +1,313 @@
+"""The bytes of a contract: JSON that people can review, programs in any language can follow, and hashes can name.
+
+The text is canonical: the same contract always gives the same bytes, and its SHA-256 is the collection's id. Large
+structures are formulas: a product of levels instead of its views, one entry per domain size instead of one per view.
+`docs/wire.md` describes the format.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, get_args
+
+from tacit.contract.budget import MAX_EPSILON, decimal_text
+from tacit.contract.contract import (
+    MAX_CHANNELS,
+    MAX_DRAWS,
+    MAX_ENTRIES,
+    Channel,
+    Contract,
+    ServiceContract,
+    lay_out,
+    with_derived,
+)
+from tacit.contract.files import attribute_data, read_attribute, service_data
+from tacit.contract.layouts import MAX_VIEWS, Derived, Kind, Levels, View, parity_count, parity_views
+from tacit.contract.oracles import LinearHash, Oracle, oracle_named
+from tacit.contract.oracles.linear_hash import digits_for
+from tacit.contract.randomness import DRAW_BITS
+from tacit.contract.rules import MAX_BYTES, canonical_text, is_label, parse, refuse
+from tacit.contract.schema import Categorical, Ordinal, Schema, Service
+from tacit.errors import LayoutError, SchemaError
+
+__all__ = ["MAX_BYTES", "contract_id", "contract_text", "read_contract"]
+
+BUDGET = re.compile(r"[0-9]{1,100}(\.[0-9]{1,100})?\Z|[0-9]{1,100}/[1-9][0-9]{0,99}\Z")
+"""How a budget is written; longer fractions come of weights with many digits."""
+
+
+def contract_text(contract: Contract) -> str:
+    """Return the canonical JSON of a contract."""
+    data: dict[str, Any] = {
+        "tacit": 2 if any(service.typed for service in contract.schema.services) else 1,
+        "round": contract.round,
+        **({"tier": contract.tier} if contract.tier else {}),
+        "epsilon": decimal_text(contract.epsilon),
+        "mechanism": contract.mechanism,
+        "oracle": contract.oracle,
+        "draw_bits": contract.bits,
+        "services": [_service(compiled) for compiled in contract.services],
+    }
+    text = canonical_text(data) or ""
+    size = len(text.encode())
+    budgets = [contract.epsilon, *(channel.epsilon for item in contract.services for channel in item.channels)]
+    if not all(BUDGET.match(decimal_text(budget)) for budget in budgets):
+        message = "A share of epsilon has more than 100 digits. Write epsilon and weights with fewer digits."
+        raise LayoutError(message, code="epsilon-too-long")
+    if size > MAX_BYTES:
+        message = (
+            f"The contract has {size} bytes; at most {MAX_BYTES}. Shorten the lists of categories, "
+            "or use a larger fanout or fewer attributes per service."
+        )
+        raise LayoutError(message, code="contract-too-large")
+    return text
+
+
+def contract_id(text: str) -> str:
+    """Return the name of a contract: the SHA-256 of its bytes, in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _service(compiled: ServiceContract) -> dict[str, Any]:
+    data = service_data(compiled.service)
+    why = {"why": compiled.why} if compiled.why else {}
+    return data | {
+        "layout": compiled.layout,
+        **why,
+        "levels": [
+            _levels(attribute, levels)
+            for attribute, levels in zip(compiled.service.sensitive, compiled.levels, strict=False)
+        ],
+        **({"derived": [[one.source, one.kind] for one in compiled.derived]} if compiled.derived else {}),
+        "channels": [_channel(channel, compiled.levels) for channel in compiled.channels],
+    }
+
+
+def _levels(attribute: Ordinal | Categorical, levels: Levels) -> dict[str, Any]:
+    """Return what a client needs to turn a value into a cell, as integers."""
+    if isinstance(attribute, Categorical):
+        return {"count": len(attribute.values), "widths": levels.widths}
+    return {"ticks": attribute.ticks, "count": attribute.values, "widths": levels.widths}
+
+
+def _channel(channel: Channel, levels: Sequence[Levels]) -> dict[str, Any]:
+    by_domain: dict[str, Any] = {}
+    hashed: dict[str, Any] | None = None
+    for view in channel.views:
+        oracle = view.oracle
+        if isinstance(oracle, LinearHash):
+            hashed = hashed or {"oracle": oracle.name, "g": oracle.g, "flip": oracle.flip, "multipliers": {}}
+            by_digits = zip(oracle.digits, oracle.multipliers, strict=True)
+            hashed["multipliers"] |= {str(digits): factor for digits, factor in by_digits}
+        else:
+            by_domain[str(oracle.domain)] = {"oracle": oracle.name, **oracle.parameters}
+    if hashed:
+        hashed["multipliers"] = dict(sorted(hashed["multipliers"].items(), key=lambda item: int(item[0])))
+    return {
+        "name": channel.name,
+        "epsilon": decimal_text(channel.epsilon),
+        "draws": channel.draws,
+        "codes": channel.alphabet,
+        "views": _views([view.levels for view in channel.views], len(levels), parities=channel.parities),
+        "by_domain": dict(sorted(by_domain.items(), key=lambda item: int(item[0]))),
+        "otherwise": hashed,
+    }
+
+
+def _views(views: Sequence[View], attributes: int, *, parities: bool) -> dict[str, Any]:
+    """Write views in the shortest form: parities, a product of levels, or else a list."""
+    if parities:
+        return {"parities": max(sum(map(bool, view)) for view in views)}
+    ranges = [sorted({view[i] for view in views}) for i in range(attributes)]
+    whole = math.prod(map(len, ranges)) == len(views)  # a list of pairs may span an astronomic product
+    if whole and list(views) == list(itertools.product(*ranges)):
+        return {"product": ranges}
+    return {"list": [_sparse(view) for view in views]}
+
+
+def _sparse(view: View) -> list[int]:
+    """Write a view as attribute, level, attribute, level, … without the roots."""
+    return [number for i, level in enumerate(view) if level for number in (i, level)]
+
+
+def read_contract(text: str) -> Contract:
+    """Return the contract of a JSON text that keeps every rule of `docs/wire.md` but those of the audit."""
+    data = parse(text)
+    try:
+        contract = _read(data)
+    except SchemaError as cause:
+        refuse(cause.code)
+    except LayoutError as cause:
+        refuse(cause.code)
+    if contract_text(contract) != text:
+        refuse("not-canonical")
+    return contract
+
+
+def _require(condition: object, rule: str) -> None:
+    if not condition:
+        refuse(rule)
+
+
+def _label(text: str, *, empty: bool = True) -> str:
+    _require(is_label(text) and (text or empty), "bad-label")
+    return text
+
+
+def _budget(text: str) -> Fraction:
+    _require(BUDGET.match(text), "bad-epsilon")
+    value = Fraction(text)
+    _require(0 < value <= MAX_EPSILON and decimal_text(value) == text, "bad-epsilon")
+    return value
+
+
+@dataclass
+class _Limits:
+    """What is left of the views of a contract."""
+
+    views: int = MAX_VIEWS
+    entries: int = MAX_ENTRIES
+
+    def take(self, views: int, attributes: int) -> None:
+        self.views -= views
+        self.entries -= views * attributes
+        _require(self.views >= 0 and self.entries >= 0, "too-many-views")
+
+
+def _read(data: Mapping[str, Any]) -> Contract:
+    # Generators give 53-bit draws: with a smaller span every draw would lie above the flips, and noise would be off.
+    _require(data["draw_bits"] == DRAW_BITS, "draw-bits")
+    round_name, tier = _label(data["round"]), _label(data.get("tier", "-"), empty=False)
+    mechanism, oracle = _label(data["mechanism"]), _label(data["oracle"])
+    epsilon, limits = _budget(data["epsilon"]), _Limits()
+    schema = Schema([_declared(item) for item in data["services"]])
+    pairs = zip(data["services"], schema.services, strict=True)
+    services = tuple(_read_service(item, service, limits) for item, service in pairs)
+    return Contract(schema, epsilon, mechanism, oracle, round_name, DRAW_BITS, services, tier if "tier" in data else "")
+
+
+def _declared(data: Mapping[str, Any]) -> Service:
+    """Return what a service declares, written in the one way there is."""
+    attributes = []
+    for item in data["attributes"]:
+        _require("other" not in item or item["other"] in item["values"], "bad-option")
+        attributes.append(read_attribute(item))
+        _require(attribute_data(attributes[-1]) == item, "bad-option")
+    options = {word: data[word] for word in ("at_most", "sends", "optional") if word in data}
+    return Service(data["name"], data["key"], attributes, **options)
+
+
+def _read_service(data: Mapping[str, Any], service: Service, limits: _Limits) -> ServiceContract:
+    layout, why = _label(data["layout"]), _label(data.get("why", "-"), empty=False)
+    plain = [Levels.of(attribute) for attribute in service.sensitive]
+    _require(data["levels"] == [_levels(*pair) for pair in zip(service.sensitive, plain, strict=True)], "bad-levels")
+    derived = tuple(_derived(item, service) for item in data.get("derived", ()))
+    _require(len({one.kind for one in derived}) <= 1, "bad-derived")
+    _require(len({one.source for one in derived}) == len(derived), "bad-derived")
+    _require(len(data["channels"]) <= MAX_CHANNELS, "too-many-channels")
+    levels, extras = with_derived(service, derived), 0 if derived else service.extras
+    channels = tuple(_read_channel(item, levels, extras, limits) for item in data["channels"])
+    compiled = ServiceContract(service, layout, levels, channels, why if "why" in data else "", derived)
+    _require(compiled.draws_per_person <= MAX_DRAWS, "too-many-draws")
+    return compiled
+
+
+def _derived(item: tuple[int, Any], service: Service) -> Derived:
+    source, kind = item
+    _require(0 <= source < len(service.sensitive) and kind in get_args(Kind), "bad-derived")
+    _require((kind == "pair") != service.one_to_one, "bad-derived")
+    attribute = service.sensitive[source]
+    _require(isinstance(attribute, Ordinal) and attribute.size > 1 and not attribute.null, "bad-derived")
+    return Derived(source, kind)
+
+
+def _read_channel(data: Mapping[str, Any], levels: Sequence[Levels], extras: int, limits: _Limits) -> Channel:
+    name, epsilon = _label(data["name"]), _budget(data["epsilon"])
+    parities = "parities" in data["views"]
+    _require(not (parities and extras), "bad-views")
+    views = _read_views(data["views"], levels, limits)
+    _require(_views(views, len(levels), parities=parities) == data["views"], "bad-views")
+    oracles = _Oracles(data["by_domain"], data["otherwise"])
+    channel = Channel(name, epsilon, lay_out(levels, views, oracles.build, extras, parities=parities))
+    _require(data["draws"] == channel.draws, "bad-draws")
+    _require(data["codes"] == channel.alphabet, "bad-codes")
+    written = _channel(channel, levels)
+    same = all(_order(written[word]) == _order(data[word]) for word in ("by_domain", "otherwise"))
+    _require(same, "unused-entry")
+    return channel
+
+
+def _order(entries: Any) -> list[Any]:
+    """Return the names of an oracle's entries and multipliers, in order."""
+    return [list(entries or ()), list((entries or {}).get("multipliers", ()))]
+
+
+class _Oracles:
+    """The oracles of a channel, which views find by their number of cells."""
+
+    def __init__(self, by_domain: Mapping[str, Any], otherwise: Mapping[str, Any] | None) -> None:
+        self._by_domain, self._otherwise = by_domain, otherwise
+        self._made: dict[tuple[int, ...], Oracle] = {}
+
+    def build(self, sizes: Sequence[int]) -> Oracle:
+        key = tuple(sizes)
+        if key not in self._made:
+            self._made[key] = self._build(key)
+        return self._made[key]
+
+    def _build(self, sizes: tuple[int, ...]) -> Oracle:
+        found = self._by_domain.get(str(math.prod(sizes)), self._otherwise)
+        if found is None:
+            refuse("no-oracle")
+        entry = dict(found)
+        kind = oracle_named(entry.pop("oracle"))
+        if kind is LinearHash:
+            factors, g = entry.pop("multipliers"), entry["g"]
+            digits = [str(digits_for(size, g)) for size in sizes] if g > 1 else []
+            entry["multipliers"] = tuple(factors.get(number, 0) for number in digits)  # 0 is no multiplier
+        oracle = kind(sizes, DRAW_BITS, **entry)
+        _require(not oracle.flaw(), oracle.flaw())
+        return oracle
+
+
+def _read_views(data: Mapping[str, Any], levels: Sequence[Levels], limits: _Limits) -> list[View]:
+    _require(len(data) == 1, "bad-views")
+    count = len(levels)
+    if "product" in data:
+        ranges: list[list[int]] = data["product"]
+        _require(len(ranges) == count, "bad-views")
+        for own, chosen in zip(levels, ranges, strict=True):
+            _require(chosen == sorted(set(chosen)) and chosen[0] >= 0 and chosen[-1] < len(own), "bad-views")
+        limits.take(math.prod(map(len, ranges)), count)
+        return list(itertools.product(*ranges))
+    if "parities" in data:
+        order, sizes = data["parities"], [own.size for own in levels]
+        _require(1 <= order <= sum(size > 1 for size in sizes), "bad-views")
+        limits.take(parity_count(sizes, order), count)
+        return parity_views(sizes, order)
+    for sparse in data["list"]:
+        _require(_names_levels(sparse, levels), "bad-views")
+    limits.take(len(data["list"]), count)
+    return [_dense(sparse, count) for sparse in data["list"]]
+
+
+def _names_levels(sparse: Sequence[int], levels: Sequence[Levels]) -> bool:
+    """Tell whether a view is attribute, level, attribute, level, …, in order and without roots."""
+    attributes, depths = sparse[::2], sparse[1::2]
+    if len(attributes) != len(depths) or sorted(set(attributes)) != attributes:
+        return False
+    pairs = zip(attributes, depths, strict=True)
+    return all(0 <= i < len(levels) and 1 <= depth < len(levels[i]) for i, depth in pairs)
+
+
+def _dense(sparse: Sequence[int], attributes: int) -> View:
+    view = [0] * attributes
+    for attribute, level in zip(sparse[::2], sparse[1::2], strict=True):
+        view[attribute] = level
+    return tuple(view)

@@ -1,1 +1,0 @@
-"""From functionals to contributions: what each code adds to an answer."""

@@ -1,0 +1,1 @@
+"""Unbiased estimates from reports: functionals, decoders, variances, answers."""

@@ -1,0 +1,207 @@
+"""Tables of estimates: printed, exported and drawn."""
+
+from __future__ import annotations
+
+import copy
+import html
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from tacit.errors import UnknownNameError, UsageError
+from tacit.estimate.chart import picture
+from tacit.estimate.estimate import Estimate
+
+__all__ = ["DECODERS", "Answer", "Options", "Watermark"]
+
+DECODERS = ("blue", "cover", "rdc", "rdc(1)", "rdc(4)", "rdc(8)", "rdc(16)")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a question is answered: level of intervals, decoder, and what the errors are about."""
+
+    confidence: float = 0.95
+    decoder: Any = "blue"
+    simultaneous: bool = False
+    superpopulation: bool = False
+
+    def __post_init__(self) -> None:
+        level = self.confidence
+        if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1 - 1e-12:
+            message = "confidence must be a number between 0 and 1, such as 0.95."
+            raise UsageError(message, code="bad-option")
+        if self.decoder not in DECODERS:
+            raise UnknownNameError("decoder", str(self.decoder), DECODERS)
+
+
+class Watermark(NamedTuple):
+    """How much of what a collector has acknowledged is in an answer, in reports of the services it is about."""
+
+    acknowledged: int
+    counted: int
+
+
+class Answer:
+    """The rows of an answer: group values as they are, aggregates as estimates.
+
+    ``watermark`` says how many reports the collector had acknowledged, and how many of them the answer counts; it is
+    None where no collector answers.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[Any]],
+        *,
+        notes: Sequence[str] = (),
+        plan: Callable[[], str] | None = None,
+        estimates: Sequence[str] | None = None,
+    ) -> None:
+        self.columns, self.rows, self.notes = tuple(columns), [tuple(row) for row in rows], tuple(notes)
+        self.watermark: Watermark | None = None
+        self._plan = plan
+        self._estimates = estimates
+
+    @property
+    def estimates(self) -> tuple[str, ...]:
+        """Names of the columns of estimates; known even where there are no rows."""
+        if self._estimates is not None:
+            return tuple(self._estimates)
+        return tuple(n for i, n in enumerate(self.columns) if any(isinstance(row[i], Estimate) for row in self.rows))
+
+    def with_watermark(self, watermark: Watermark, *notes: str) -> Answer:
+        """Return the same answer with a watermark and more notes."""
+        marked = copy.copy(self)
+        marked.watermark, marked.notes = watermark, (*self.notes, *notes)
+        return marked
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.rows)
+
+    def __getitem__(self, column: str) -> Any:
+        """Return a column: one cell for an answer of one row, else a list."""
+        if column not in self.columns:
+            raise UnknownNameError("output column", str(column), self.columns)
+        index = self.columns.index(column)
+        return self.rows[0][index] if len(self.rows) == 1 else [row[index] for row in self.rows]
+
+    def to_arrow(self) -> pa.Table:
+        """Return a table; an estimate ``x`` becomes ``x``, ``x_error``, ``x_low`` and ``x_high``."""
+        columns: dict[str, Any] = {}
+        for index, name in enumerate(self.columns):
+            cells = [row[index] for row in self.rows]
+            if name in self.estimates:
+                for suffix, attribute in (("", "value"), ("_error", "error"), ("_low", "low"), ("_high", "high")):
+                    columns[name + suffix] = pa.array([getattr(cell, attribute) for cell in cells], pa.float64())
+            else:
+                columns[name] = cells
+        return pa.table(columns)
+
+    def to_json(self) -> str:
+        """Return rows with the columns of `to_arrow`, which columns are estimates, the notes, and the watermark.
+
+        An estimate ``x`` has ``x_max_shift_per_1pct``, too. What is not a finite number is null.
+        """
+        rows = [{name: _finite(value) for name, value in row.items()} for row in self.to_arrow().to_pylist()]
+        for shown, cells in zip(rows, self.rows, strict=True):
+            for name, cell in zip(self.columns, cells, strict=True):
+                if isinstance(cell, Estimate):
+                    shown[f"{name}_max_shift_per_1pct"] = _finite(cell.max_shift_per_1pct)
+        names = {"columns": self.columns, "estimates": self.estimates}
+        told = {"notes": list(self.notes), "watermark": self.watermark and self.watermark._asdict()}
+        return json.dumps({"rows": rows, **names, **told}, indent=1, default=str)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame with the columns of `to_arrow`."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return a polars frame with the columns of `to_arrow`."""
+        try:
+            import polars
+        except ImportError:
+            message = "polars is not installed. Install it, or use to_arrow()."
+            raise UsageError(message, code="missing-package") from None
+        return polars.from_arrow(self.to_arrow())
+
+    def explain(self) -> str:
+        """Return how the answer was made: functionals, views, contributions, and the SQL that the engine ran."""
+        return self._plan() if self._plan else ""
+
+    def shifts(self) -> dict[str, float]:
+        """Return, of each column of estimates, how far 1 % fake people could move one of its values at most."""
+        found = {}
+        for index, name in enumerate(self.columns):
+            moved = [row[index].max_shift_per_1pct for row in self.rows if isinstance(row[index], Estimate)]
+            known = [shift for shift in moved if not math.isnan(shift)]
+            if known:
+                found[name] = max(known)
+        return found
+
+    def _labels(self) -> list[str]:
+        """Return what names each row: the values of its groups."""
+        return [
+            ", ".join(_shown(cell) or "missing" for cell in row if not isinstance(cell, Estimate)) for row in self.rows
+        ]
+
+    def plot(self, column: str | None = None, *, path: Any = None) -> str:
+        """Draw estimates with their intervals and return the picture as SVG text; ``path`` also writes it to a file.
+
+        ``column`` is an output column of estimates, by default the first.
+        """
+        estimated = self.estimates if self.rows else ()
+        if not estimated:
+            message = "There are no estimates to draw."
+            raise UsageError(message, code="nothing-to-draw")
+        name = estimated[0] if column is None else column
+        if name not in estimated:
+            raise UnknownNameError("column of estimates", str(name), estimated)
+        index = self.columns.index(name)
+        drawn = picture(name, self._labels(), [row[index] for row in self.rows])
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123  path may be anything that open takes
+                file.write(drawn)
+        return drawn
+
+    def __str__(self) -> str:
+        cells = [[_shown(cell) for cell in row] for row in self.rows]
+        widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(self.columns)]
+        numbers = [any(isinstance(row[i], Estimate) for row in self.rows) for i in range(len(self.columns))]
+        lines = []
+        for row in [list(self.columns), *cells]:
+            placed = [
+                cell.rjust(width) if number else cell.ljust(width)
+                for cell, width, number in zip(row, widths, numbers, strict=True)
+            ]
+            lines.append("  ".join(placed).rstrip())
+        confidence = next((c.confidence for row in self.rows for c in row if isinstance(c, Estimate)), None)
+        if confidence is not None:
+            lines.append(f"(± at {confidence * 100:.4g}% confidence)")
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td style='text-align:right'>{html.escape(_shown(cell))}</td>" for cell in row) + "</tr>"
+            for row in self.rows
+        )
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        has_estimates = any(isinstance(cell, Estimate) for row in self.rows for cell in row)
+        drawn = self.plot() if has_estimates else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{drawn}{notes}"
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _shown(cell: Any) -> str:
+    return "" if cell is None else str(cell)

@@ -1,0 +1,315 @@
+"""Functional -> contributions, for every layout: which views are read, with which weights.
+
+For a term over the attributes S, each view shows one level of each attribute of S (its **trace**) and perhaps other
+attributes, over which the weights are constant. If the traces fill a grid (every combination of some levels of each
+attribute, single values among them), the term's vectors are split level by level (`tacit.estimate.split`) and
+
+    gamma_view = (share of the view in its trace) * kron_i g_i[trace_i],
+
+which adds up to the term exactly, whatever the weights. Blue weighs a view by ``probability / (noise * cells of the
+other attributes)``, fitted by a product over the attributes; papers' decoders read views of S alone where they exist.
+If the traces fill no grid, but each attribute has reports of its own (SC), estimates are multiplied.
+
+A service whose people may have no row has extra cells (none, skip), and functionals over one more attribute, the last:
+its **presence**, with index 0 for a record and 1, 2 for the extra cells. Attributes have no value on extra cells, so a
+term that looks at both is zero there. Every view shows the extra cells, each by itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Literal
+
+import numpy as np
+
+from tacit.contract.contract import ServiceContract
+from tacit.errors import UnanswerableError
+from tacit.estimate.fourier import Parities
+from tacit.estimate.functional import Functional, Term, Vector
+from tacit.estimate.reading import Factor, Product, Reading
+from tacit.estimate.rounding import rewritten
+from tacit.estimate.split import BlueTree, Split, cover_split, rdc_split
+
+__all__ = ["COVERS", "Decoded", "Decoder", "DecoderName"]
+
+DecoderName = Literal["blue", "cover", "rdc", "rdc(1)", "rdc(4)", "rdc(8)", "rdc(16)"]
+
+COVERS: dict[str, int] = {"rdc": 2, "rdc(1)": 1, "rdc(4)": 4, "rdc(8)": 8, "rdc(16)": 16}
+"""Signed covers of each attribute that are averaged; with d attributes asked for, the paper's k is this to the d."""
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A functional as a sum of coefficients times products of per-person factors."""
+
+    products: tuple[tuple[float, tuple[Factor, ...]], ...]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """One view as a source about the attributes S."""
+
+    channel: int
+    view: int
+    trace: tuple[int, ...]
+    weight: float
+    cell_weight: float
+    pure: bool
+
+
+class _Grid:
+    """All views as sources about some attributes, and whether their traces fill a grid."""
+
+    def __init__(
+        self, service: ServiceContract, attributes: tuple[int, ...], *, own: bool = False, whole: bool = False
+    ) -> None:
+        self.service, self.attributes = service, attributes
+        self.extras, self._own = service.extras, own
+        self.sources = [source for source in self._sources() if all(source.trace) or not whole]
+        self.depths = [sorted({source.trace[k] for source in self.sources}) for k in range(len(attributes))]
+
+    def _sources(self) -> Iterator[_Source]:
+        for c, channel in enumerate(self.service.channels):
+            for v, view in enumerate(channel.views):
+                trace = tuple(view.levels[i] for i in self.attributes)
+                if not any(trace) and view.oracle.domain > 1 and (self._own or not self.extras):
+                    continue  # it says nothing about these attributes, with noise
+                others = [
+                    self.service.levels[i][view.levels[i]].cells
+                    for i in range(len(view.levels))
+                    if i not in self.attributes
+                ]
+                share = channel.probability(v)
+                noise = float(view.oracle.noise) or 1.0  # one cell: nothing is read from it
+                pure = all(n == 1 for n in others)
+                yield _Source(c, v, trace, share / noise / float(np.prod(others)), share / noise, pure=pure)
+
+    @cached_property
+    def is_grid(self) -> bool:
+        """Whether the traces are all combinations of some levels, single values among them."""
+        finest = all(
+            depths[-1:] == [self.service.levels[i].finest]
+            for i, depths in zip(self.attributes, self.depths, strict=True)
+        )
+        traces = {source.trace for source in self.sources}
+        needed = [trace for trace in itertools.product(*self.depths) if any(trace) or self.extras]
+        return finest and all(trace in traces for trace in needed)
+
+    @cached_property
+    def level_weights(self) -> list[Vector]:
+        """Weights of each attribute's levels: the product form nearest to the traces' total weights."""
+        totals: dict[tuple[int, ...], float] = {}
+        for source in self.sources:
+            totals[source.trace] = totals.get(source.trace, 0.0) + source.weight
+        told = [trace for trace in totals if any(trace) or self.extras] or list(totals)
+        offsets = np.cumsum([0, *(len(depths) for depths in self.depths)])
+        design = np.zeros((len(told), offsets[-1]))
+        for row, trace in enumerate(told):
+            for k, depth in enumerate(trace):
+                design[row, offsets[k] + self.depths[k].index(depth)] = 1
+        logs = np.log([totals[trace] for trace in told])
+        fitted = np.linalg.lstsq(design, logs, rcond=None)[0]
+        weights = []
+        for k, (i, depths) in enumerate(zip(self.attributes, self.depths, strict=True)):
+            vector = np.zeros(len(self.service.levels[i]))
+            vector[depths] = np.exp(fitted[offsets[k] : offsets[k + 1]])
+            weights.append(vector)
+        return weights
+
+    @cached_property
+    def trees(self) -> list[BlueTree]:
+        """A solver for each attribute."""
+        if not self.attributes:
+            return []
+        return [BlueTree(self.service.levels[i], w) for i, w in zip(self.attributes, self.level_weights, strict=True)]
+
+    @cached_property
+    def cell_weight(self) -> float:
+        """Weight with which all views together show an extra cell."""
+        return sum(source.cell_weight for source in self.sources)
+
+    def shares(self, *, pure: bool) -> Iterator[tuple[_Source, float]]:
+        """Yield every source that is read, with its share in its trace."""
+        by_trace: dict[tuple[int, ...], list[_Source]] = {}
+        for source in self.sources:
+            by_trace.setdefault(source.trace, []).append(source)
+        for group in by_trace.values():
+            chosen = [source for source in group if source.pure] if pure else group
+            chosen = chosen or group
+            total = sum(source.weight for source in chosen)
+            yield from ((source, source.weight / total) for source in chosen)
+
+
+class Decoder:
+    """Decodes functionals over one service; grids and trees are made once per set of attributes."""
+
+    def __init__(self, service: ServiceContract, name: DecoderName = "blue") -> None:
+        self.service, self.name = service, name
+        self._grids: dict[tuple[tuple[int, ...], bool, bool], _Grid] = {}
+        self._parities = Parities(service) if service.channels[0].parities else None
+
+    def decode(self, functional: Functional) -> Decoded:
+        """Return contributions whose mean, for every record, is the functional."""
+        constant, linear = 0.0, _Collected(self.service)
+        products: list[tuple[float, tuple[Factor, ...]]] = []
+        for term in rewritten(self.service, functional).terms:
+            attributes = tuple(i for i in sorted(term.factors) if i < len(self.service.levels))
+            if not term.factors:
+                constant += term.coefficient
+            elif self._parities:
+                constant += self._parities.read(term, linear.products.setdefault(0, {}))
+            elif (grid := self._together(attributes)).is_grid:
+                constant += self._read(term, grid, linear)
+            else:
+                products.append((term.coefficient, self._multiply(term, attributes)))
+        if constant or linear.products:
+            products.insert(0, (1.0, (linear.factor(constant),)))
+        return Decoded(tuple(products))
+
+    def _presence(self, term: Term) -> Vector:
+        """Return a term's values on records and on extra cells, where attributes have none."""
+        extras = self.service.extras
+        presence = term.factors.get(len(self.service.levels))
+        if presence is not None:
+            return presence
+        return np.array([1.0] + [0.0] * extras)
+
+    def _together(self, attributes: tuple[int, ...]) -> _Grid:
+        """Return all views as a grid; where too few show parts of the attributes, those that show all of them."""
+        grid = self._grid(attributes)
+        return grid if grid.is_grid else self._grid(attributes, whole=True)
+
+    def _grid(self, attributes: tuple[int, ...], *, own: bool = False, whole: bool = False) -> _Grid:
+        key = attributes, own, whole
+        if key not in self._grids:
+            self._grids[key] = _Grid(self.service, attributes, own=own, whole=whole)
+        return self._grids[key]
+
+    def _multiply(self, term: Term, attributes: tuple[int, ...]) -> tuple[Factor, ...]:
+        """Return one factor per attribute, from reports of its own."""
+        used: set[int] = set()
+        factors: list[Factor] = []
+        for i in attributes:
+            grid = self._grid((i,), own=True)
+            channels = {source.channel for source in grid.sources}
+            if not grid.is_grid or used & channels:
+                raise self._refusal(attributes)
+            used |= channels
+            collected = _Collected(self.service)
+            own = {i: term.factors[i]}
+            if self.service.extras:
+                presence = self._presence(term)
+                own[len(self.service.levels)] = presence / presence[0] if factors else presence
+            constant = self._read(Term(1.0, own), grid, collected)
+            factors.append(collected.factor(constant))
+        if self.service.service.sends > 1:
+            message = "Products of estimates cannot be added up over several reports of a person. Use hio, fc or pairs."
+            raise UnanswerableError(message)
+        return tuple(factors)
+
+    def _refusal(self, attributes: tuple[int, ...]) -> UnanswerableError:
+        sensitive = self.service.service.sensitive
+        names = [sensitive[i].name if i < len(sensitive) else "a rounded attribute" for i in attributes]
+        message = (
+            f"{' × '.join(names)} were not collected together in {self.service.service.name!r} "
+            f"(mechanism {self.service.layout}), so their joint total has no unbiased estimate. "
+            "Mechanisms that could answer: hio, fc, sc; pairs for two attributes."
+        )
+        return UnanswerableError(message)
+
+    def _read(self, term: Term, grid: _Grid, collected: _Collected) -> float:
+        """Collect the readings of one term and return its known part."""
+        vectors = [term.factors[i] for i in grid.attributes]
+        presence = self._presence(term)
+        share = self._known_share(grid, vectors, presence) if self.name == "blue" else 0.0
+        constant = term.coefficient * share
+        parts = [(term.coefficient * presence[0], self._splits(grid, vectors))]
+        if share:
+            parts.append((-constant, [tree.ones_split for tree in grid.trees]))
+        read_root = False
+        for source, part in grid.shares(pure=self.name != "blue"):
+            if not any(source.trace) and self.name == "blue" and not grid.extras:
+                continue  # after the known total, the weights of the all-root view are zero
+            read_root |= not any(source.trace)
+            for coefficient, split in parts:
+                cells = [g[depth] for g, depth in zip(split, source.trace, strict=True)]
+                collected.add(source, grid.attributes, cells, coefficient * part)
+        if self.name != "blue" and not read_root and not grid.extras:
+            # no view shows nothing: its only cell holds everybody
+            roots = [0.0 if split[0] is None else float(split[0][0]) for split in parts[0][1]]
+            constant = term.coefficient * float(np.prod(roots))
+        if grid.extras:
+            beside = term.coefficient * presence[1:] - constant
+            for source in grid.sources:
+                collected.add_extras(source, beside * (source.cell_weight / grid.cell_weight))
+        return constant
+
+    def _known_share(self, grid: _Grid, vectors: list[Vector], presence: Vector) -> float:
+        """Return kappa: the multiple of 1, whose total is known, that leaves least to be read."""
+        asked, whole = float(presence[0]), 1.0
+        for tree, vector in zip(grid.trees, vectors, strict=True):
+            asked *= float(tree.ones_solved @ vector)
+            whole *= float(tree.ones_solved.sum())
+        if not grid.attributes:
+            total = sum(source.weight for source in grid.sources)
+            asked, whole = asked / total, whole / total
+        if grid.extras:
+            asked += float(presence[1:].sum()) / grid.cell_weight
+            whole += grid.extras / grid.cell_weight
+        return asked / whole
+
+    def _splits(self, grid: _Grid, vectors: list[Vector]) -> list[Split]:
+        if self.name == "blue":
+            return [tree.split(vector) for tree, vector in zip(grid.trees, vectors, strict=True)]
+        covers = COVERS.get(self.name)
+        split = cover_split if covers is None else partial(rdc_split, count=covers)
+        found = []
+        for i, depths, vector in zip(grid.attributes, grid.depths, vectors, strict=True):
+            levels = self.service.levels[i]
+            if depths[-len(levels) + 1 :] == list(range(1, len(levels))) or len(levels) == 1:
+                found.append(split(levels, vector, with_root=depths[0] == 0))
+            else:  # some levels were not collected: read single values
+                found.append([None] * levels.finest + [vector])
+        return found
+
+
+class _Collected:
+    """Products to be read, gathered by channel and view."""
+
+    def __init__(self, service: ServiceContract) -> None:
+        self.service = service
+        self.products: dict[int, dict[int, list[Product]]] = {}
+
+    def add(self, source: _Source, attributes: tuple[int, ...], cells: list[Vector | None], scale: float) -> None:
+        """Read a view: given vectors for the attributes, ones for the others it shows."""
+        if scale == 0 or any(vector is None for vector in cells):
+            return
+        view = self.service.channels[source.channel].views[source.view]
+        given = dict(zip(attributes, cells, strict=True))
+        product: Product = []
+        for i, size in zip(view.active, view.oracle.sizes, strict=True):
+            vector = given.pop(i, None)
+            behind = np.zeros(0 if product else self.service.extras)
+            real = np.ones(size - len(behind)) if vector is None else vector
+            product.append(np.concatenate([real, behind]) if len(behind) else real)
+        for vector in given.values():  # attributes at their root: a number
+            scale *= float(vector[0]) if vector is not None else 1.0
+        product[0] = scale * product[0]
+        self.products.setdefault(source.channel, {}).setdefault(source.view, []).append(product)
+
+    def add_extras(self, source: _Source, values: Vector) -> None:
+        """Read the extra cells of a view: behind the cells of its first attribute, at cell 0 of the others."""
+        if not values.any():
+            return
+        sizes = self.service.channels[source.channel].views[source.view].oracle.sizes
+        first = np.concatenate([np.zeros(sizes[0] - len(values)), values])
+        product = [first, *((np.arange(size) == 0).astype(np.float64) for size in sizes[1:])]
+        self.products.setdefault(source.channel, {}).setdefault(source.view, []).append(product)
+
+    def factor(self, constant: float) -> Factor:
+        """Return the factor of everything collected."""
+        readings = {c: Reading(self.service.channels[c], views) for c, views in self.products.items()}
+        return Factor(constant, readings)

@@ -1,0 +1,331 @@
+"""A number with its error.
+
+An `Estimate` is a value, its standard error and an interval at a confidence. It remembers what it was made of, so sums,
+differences, products and ratios of estimates take into account that they come from the same reports.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from statistics import NormalDist
+from typing import Any, Protocol, Self
+
+from tacit.errors import UsageError
+from tacit.estimate.student import beta_below
+
+__all__ = ["WEAK", "Estimate", "Origin", "fieller", "t_quantile"]
+
+MANY = 500
+"""Degrees of freedom from which three terms of the series give six digits."""
+
+WEAK = 0.05
+"""Squared relative margin of a denominator above which intervals of ratios are Fieller's, which need not be even."""
+
+
+@lru_cache(maxsize=4096)
+def t_quantile(probability: float, freedom: float) -> float:
+    """Return a quantile of Student's t: by Cornish and Fisher's series for many degrees of freedom, else by bisection.
+
+    Examples
+    --------
+    >>> round(t_quantile(0.975, 1), 3), round(t_quantile(0.975, 10), 3), round(t_quantile(0.9995, 3), 2)
+    (12.706, 2.228, 12.92)
+    """
+    z = NormalDist().inv_cdf(probability)
+    if math.isinf(freedom) or probability == 0.5:
+        return z
+    if freedom >= MANY:
+        first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+        third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+        return z + first / freedom + second / freedom**2 + third / freedom**3
+    tail = min(probability, 1 - probability)
+    low, high = 0.0, 2.0
+    while _upper_tail(high, freedom) > tail:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _upper_tail(middle, freedom) > tail else (low, middle)
+    return math.copysign((low + high) / 2, z)
+
+
+def _upper_tail(t: float, freedom: float) -> float:
+    """Return P(T > t) for t > 0."""
+    return beta_below(freedom / 2, 0.5, freedom / (freedom + t * t)) / 2
+
+
+def fieller(
+    above: float, below: float, variances: tuple[float, float, float], quantile: float
+) -> tuple[float, float] | None:
+    """Return the ratios r for which ``above - r below`` is within its margin of zero; None where these are unbounded.
+
+    ``variances`` are that of the numerator, the covariance, and that of the denominator.
+
+    Examples
+    --------
+    >>> low, high = fieller(10.0, 5.0, (1.0, 0.0, 1.0), 1.0)
+    >>> round(low, 3), round(high, 3)
+    (1.619, 2.547)
+    """
+    first, mixed, second = (quantile**2 * one for one in variances)
+    a, b, c = below**2 - second, above * below - mixed, above**2 - first
+    root = b**2 - a * c
+    if a <= 0 or not root >= 0:
+        return None
+    return (b - math.sqrt(root)) / a, (b + math.sqrt(root)) / a
+
+
+class Origin(Protocol):
+    """What an estimate was made of: a linear combination of sums over people."""
+
+    def scaled(self, by: float) -> Self:
+        """Return the origin of a multiple."""
+
+    def plus(self, other: Any) -> Self:
+        """Return the origin of a sum."""
+
+    def error(self) -> tuple[float, float]:
+        """Return the standard error, and its degrees of freedom."""
+
+
+class Estimate:
+    """A value that is not known exactly.
+
+    Attributes
+    ----------
+    value, error : float
+        The estimate and its standard error; the error is NaN where none is meaningful, as of a ratio whose denominator
+        may be zero.
+    low, high : float
+        The interval at ``confidence``; infinite where a ratio's denominator may be zero.
+    n : int
+        People whose reports it is made of.
+    freedom : float
+        Effective degrees of freedom of the error.
+    max_shift_per_1pct : float
+        How far the value can move if 1 % of the people are fakes who send whatever codes move it most; infinite where
+        nothing bounds it, NaN where it is not known.
+
+    Examples
+    --------
+    >>> Estimate(10.0, 1.0, n=100) * 2
+    20.0 ± 3.9
+    """
+
+    def __init__(
+        self,
+        value: float,
+        error: float | None,
+        n: int,
+        confidence: float = 0.95,
+        freedom: float = math.inf,
+        *,
+        interval: tuple[float, float] | None = None,
+        origin: Origin | None = None,
+        shift: Callable[[], float] = lambda: math.nan,
+    ) -> None:
+        self.value, self.n, self.confidence = value, n, confidence
+        self._shift = shift
+        self._error, self._freedom, self._interval, self.origin = error, freedom, interval, origin
+        self._widen: Callable[[float], float] = lambda error: error
+
+    @cached_property
+    def _spread(self) -> tuple[float, float]:
+        """Standard error and freedom; of a combination they are asked for when they are first looked at."""
+        if self._error is not None:
+            return self._error, self._freedom
+        error, freedom = self.origin.error() if self.origin else (0.0, math.inf)
+        return self._widen(error), freedom
+
+    @property
+    def _excess(self) -> float:
+        """By how much the error is above the delta method's: where a denominator is weak; NaN where it may be zero."""
+        if self._interval is None or self.origin is None or math.isnan(self.error):
+            return self.error * 0.0
+        return max(0.0, self.error - self.origin.error()[0])
+
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether no finite interval holds the truth at the confidence."""
+        return self._interval is not None and math.isinf(self._interval[1] - self._interval[0])
+
+    @property
+    def error(self) -> float:
+        """Standard error."""
+        return self._spread[0]
+
+    @property
+    def freedom(self) -> float:
+        """Effective degrees of freedom of the error."""
+        return self._spread[1]
+
+    @cached_property
+    def max_shift_per_1pct(self) -> float:
+        """How far 1 % fake people can move the value; worked out when it is first looked at."""
+        return self._shift()
+
+    @property
+    def margin(self) -> float:
+        """Half the width of the interval."""
+        if self._interval is not None:
+            return (self._interval[1] - self._interval[0]) / 2
+        return t_quantile(0.5 + self.confidence / 2, self.freedom) * self.error if self.error else 0.0
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval."""
+        return self._interval[0] if self._interval is not None else self.value - self.margin
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval."""
+        return self._interval[1] if self._interval is not None else self.value + self.margin
+
+    def _combined(self, value: float, mine: float, other: Estimate | None = None, theirs: float = 0.0) -> Estimate:
+        """Return an estimate whose gradient by this one and another is given."""
+        if not all(map(math.isfinite, (value, mine, theirs))):
+            return Estimate(math.nan, math.nan, self.n, self.confidence)
+        shift = self._moved(mine, other, theirs)
+        if other is None and (self.origin is None or self._interval is not None):
+            interval = self._mapped(value, mine)
+            origin = self.origin.scaled(mine) if self.origin is not None else None
+            error = abs(mine) * self.error
+            return Estimate(
+                value, error, self.n, self.confidence, self.freedom, interval=interval, origin=origin, shift=shift
+            )
+        if self.origin is None or (other is not None and other.origin is None):
+            message = "An estimate that was made by hand cannot be combined with others: their covariance is not known."
+            raise UsageError(message, code="unknown-covariance")
+        origin = self.origin.scaled(mine)
+        if other is not None:
+            origin = origin.plus(other.origin.scaled(theirs))  # type: ignore[union-attr]
+        n = max(self.n, other.n if other else 0)
+        made = Estimate(value, None, n, self.confidence, origin=origin, shift=shift)
+        parts = [(abs(mine), self), *([(abs(theirs), other)] if other else [])]
+        if any(weight and part.is_unbounded for weight, part in parts):
+            made._error, made._interval = math.nan, (-math.inf, math.inf)
+        made._widen = lambda error: error + sum(weight * part._excess for weight, part in parts)  # noqa: SLF001
+        return made
+
+    def _mapped(self, value: float, slope: float) -> tuple[float, float] | None:
+        """Return the interval after a linear change with a slope, to a value."""
+        if self._interval is None or not slope:
+            return None
+        low, high = sorted(value + slope * (end - self.value) for end in self._interval)
+        return low, high
+
+    def _moved(self, mine: float, other: Estimate | None = None, theirs: float = 0.0) -> Callable[[], float]:
+        """Return how far a sum of multiples can move: by all that its parts can, where they do so in one direction."""
+        return lambda: abs(mine) * self.max_shift_per_1pct + (abs(theirs) * other.max_shift_per_1pct if other else 0.0)
+
+    def __add__(self, other: Estimate | float) -> Estimate:
+        if isinstance(other, Estimate):
+            return self._combined(self.value + other.value, 1.0, other, 1.0)
+        return self._combined(self.value + other, 1.0)
+
+    def __sub__(self, other: Estimate | float) -> Estimate:
+        return self + (-other)
+
+    def __mul__(self, other: Estimate | float) -> Estimate:
+        if isinstance(other, Estimate):
+            made = self._combined(self.value * other.value, other.value, other, self.value)
+            first, widen = made._shift, made._widen
+            made._shift = lambda: first() + self.max_shift_per_1pct * other.max_shift_per_1pct
+            made._widen = lambda error: math.hypot(widen(error), self.error * other.error)  # where both are near zero
+            return made
+        return self._combined(self.value * other, other)
+
+    def __truediv__(self, other: Estimate | float) -> Estimate:
+        divisor = other.value if isinstance(other, Estimate) else other
+        if divisor == 0:
+            return Estimate(math.nan, math.nan, self.n, self.confidence)
+        if not isinstance(other, Estimate):
+            return self * (1 / other)
+        ratio = self.value / other.value
+        made = self._combined(ratio, 1 / other.value, other, -ratio / other.value)
+        made._shift = _shrunk(made._shift, other)
+        weakness = (other.margin / other.value) ** 2
+        if not weakness < 1:  # the denominator may be zero
+            made._error, made._interval = math.nan, (-math.inf, math.inf)
+        elif weakness > WEAK and not made.is_unbounded:
+            made._set_fieller(self, other)
+        return made
+
+    def _set_fieller(self, above: Estimate, below: Estimate) -> None:
+        """Take Fieller's interval, which a weak denominator needs, and the error that goes with it."""
+        quantile = t_quantile(0.5 + self.confidence / 2, min(above.freedom, below.freedom))
+        parts = [one.origin for one in (above, below, above + below)]
+        first, second, both = (part.error()[0] ** 2 if part else math.nan for part in parts)
+        interval = fieller(above.value, below.value, (first, (both - first - second) / 2, second), quantile)
+        self._interval = interval or (-math.inf, math.inf)
+        self._error = (interval[1] - interval[0]) / 2 / quantile if interval else math.nan
+        self._freedom = min(above.freedom, below.freedom)
+
+    def __neg__(self) -> Estimate:
+        return self._combined(-self.value, -1.0)
+
+    def __rtruediv__(self, other: float) -> Estimate:
+        if self.value == 0:
+            return Estimate(math.nan, math.nan, self.n, self.confidence)
+        made = self._combined(other / self.value, -other / self.value**2)
+        made._shift = _shrunk(made._shift, self)
+        made._interval = None
+        if not self.margin < abs(self.value) or self.is_unbounded:
+            made._error, made._interval = math.nan, (-math.inf, math.inf)
+        elif (self.margin / self.value) ** 2 > WEAK:
+            low, high = sorted((other / self.low, other / self.high))
+            quantile = t_quantile(0.5 + self.confidence / 2, self.freedom)
+            made._error, made._freedom, made._interval = (high - low) / 2 / quantile, self.freedom, (low, high)
+        return made
+
+    def __rsub__(self, other: float) -> Estimate:
+        return -self + other
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __float__(self) -> float:
+        raise _bare()
+
+    def __lt__(self, other: object) -> bool:
+        raise _bare()
+
+    __le__ = __gt__ = __ge__ = __lt__
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return "not defined"
+        if math.isinf(self.margin):
+            return f"{self.value:,.3g} (no finite interval)"
+        if math.isnan(self.margin):
+            return f"{self.value:,.3g} (error not known)"
+        digits = 0
+        if self.margin > 0:
+            digits = max(0, 1 - math.floor(math.log10(self.margin)))
+        elif self.value != int(self.value):
+            digits = 6
+        shown = f"{self.value:,.{digits}f}"
+        if self._interval is not None:
+            return f"{shown} ({self.low:,.{digits}f} to {self.high:,.{digits}f})"
+        return f"{shown} ± {self.margin:,.{digits}f}"
+
+    __repr__ = __str__
+
+
+def _shrunk(shift: Callable[[], float], denominator: Estimate) -> Callable[[], float]:
+    """Return how far a ratio moves if its denominator shrinks at the same time; to zero, there is no bound."""
+
+    def found() -> float:
+        left = 1 - denominator.max_shift_per_1pct / abs(denominator.value)
+        return shift() / left if left > 0 else math.inf
+
+    return found
+
+
+def _bare() -> UsageError:
+    message = "An estimate is not a plain number. Use .value, and keep .error beside it."
+    return UsageError(message, code="bare-number")

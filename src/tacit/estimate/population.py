@@ -1,0 +1,152 @@
+"""What is assumed about people before any data exists: values of independent attributes, and numbers of rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.contract.contract import ServiceContract
+from tacit.estimate.functional import Functional, Term, Vector
+
+__all__ = ["Population", "Terms", "Truth", "mean_square", "truth_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Frequencies of the values of each attribute of a row, and of numbers of rows from 0 to the most that count."""
+
+    service: ServiceContract
+    frequencies: tuple[Vector, ...]
+    rows: Vector
+
+    @classmethod
+    def of(
+        cls, service: ServiceContract, frequencies: Sequence[Vector] | None = None, rows: Vector | None = None
+    ) -> Population:
+        """Return a population; what is not given is uniform."""
+        if frequencies is None:
+            frequencies = [np.full(attribute.size, 1 / attribute.size) for attribute in service.service.sensitive]
+        if rows is None:
+            most = service.service.rows_at_most
+            rows = np.array([0.0, 1.0]) if service.service.one_to_one else np.full(most + 1, 1 / (most + 1))
+        return cls(service, tuple(frequencies), rows)
+
+    @property
+    def row_share(self) -> float:
+        """How often a place has a row."""
+        return float(self.rows @ np.arange(len(self.rows))) / (len(self.rows) - 1)
+
+    @property
+    def presence(self) -> Vector:
+        """Frequencies of a record, and of each extra cell, at a drawn place."""
+        if not self.service.extras:
+            return np.ones(1)
+        none = float(self.rows[0])
+        return np.array([self.row_share, none, 1 - none - self.row_share])[: 1 + self.service.extras]
+
+    @property
+    def reported(self) -> tuple[Vector, ...]:
+        """Frequencies of what is reported of a row: its attributes, then the derived ones."""
+        found = list(self.frequencies)
+        for derived in self.service.derived:
+            own = self.frequencies[derived.source]
+            up = own * np.arange(len(own)) / (len(own) - 1)
+            rounded = np.array([1 - up.sum(), up.sum()])
+            if derived.kind == "embed":
+                found.append(np.concatenate([(own - up)[::-1], up]))
+            elif derived.kind == "pair":
+                found.append(np.kron([1 - self.row_share, self.row_share], rounded))
+            else:
+                found.append(rounded)
+        return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """A functional's value at a drawn place: mean and mean square over rows, and its values on none and skip."""
+
+    population: Population
+    mean: float
+    square: float
+    none: float
+    skip: float
+
+    def total(self) -> tuple[float, float]:
+        """Return mean and mean square of a person's total, which is the mean of what her reports are about."""
+        service = self.population.service.service
+        most, sends = service.rows_at_most, service.sends
+        counts = np.arange(most + 1)
+        left = most - counts
+        per_row = sends / most
+        means = per_row * (counts * self.mean + left * self.skip)
+        squares = counts * self.square + counts * (counts - 1) * self.mean**2
+        squares = per_row**2 * (squares + 2 * counts * left * self.mean * self.skip + left**2 * self.skip**2)
+        means[0], squares[0] = sends * self.none, (sends * self.none) ** 2
+        return float(self.population.rows @ means), float(self.population.rows @ squares)
+
+    def two_places(self) -> float:
+        """Return the mean product of what two of a person's reports are about."""
+        service = self.population.service.service
+        most = service.rows_at_most
+        if self.population.service.makes_rows_up:  # drawn with replacement: each has the mean of all
+            return self.total()[1] / service.sends**2
+        counts = np.arange(most + 1)
+        left = most - counts
+        products = counts * (counts - 1) * self.mean**2 + 2 * counts * left * self.mean * self.skip
+        products = (products + left * (left - 1) * self.skip**2) / max(1, most * (most - 1))
+        products[0] = self.none**2
+        return float(self.population.rows @ products)
+
+
+def truth_of(functional: Functional, population: Population) -> Truth:
+    """Return the moments of a functional."""
+    plain = len(population.service.service.sensitive)
+    terms = [
+        (t.coefficient * float(t.factors[plain][0]) if plain in t.factors else t.coefficient, _attributes(t, plain))
+        for t in functional.terms
+    ]
+    beside = [0.0, 0.0]
+    for term in functional.terms:
+        presence = term.factors.get(plain, np.ones(3))
+        if not _attributes(term, plain):  # attributes have no value where there is no row
+            for extra in range(min(2, len(presence) - 1)):
+                beside[extra] += term.coefficient * float(presence[1 + extra])
+    mean = sum(c * math.prod(float(v @ population.frequencies[i]) for i, v in own.items()) for c, own in terms)
+    return Truth(population, mean, mean_square(terms, population.frequencies), *beside)
+
+
+def _attributes(term: Term, plain: int) -> dict[int, Vector]:
+    return {i: vector for i, vector in term.factors.items() if i < plain}
+
+
+Terms = list[tuple[float, dict[int, Vector]]]
+"""A sum of coefficients times products of vectors over values."""
+
+
+def mean_square(terms: Terms, frequencies: Sequence[Vector]) -> float:
+    """Return the mean square of a sum of products over records with independent attributes."""
+    attributes = sorted({i for _, vectors in terms for i in vectors})
+    if len(attributes) == 2 and len(terms) > 2:
+        return _mean_square_of_table(terms, attributes, frequencies)
+    total = 0.0
+    for left_weight, left in terms:
+        for right_weight, right in terms:
+            product = left_weight * right_weight
+            for i in left.keys() | right.keys():
+                ones = np.ones(len(frequencies[i]))
+                product *= float((left.get(i, ones) * right.get(i, ones)) @ frequencies[i])
+            total += product
+    return total
+
+
+def _mean_square_of_table(terms: Terms, attributes: list[int], frequencies: Sequence[Vector]) -> float:
+    """Do the same for two attributes by adding up the table of all their values: many terms cost little."""
+    rows, columns = (
+        np.array([vectors.get(i, np.ones(len(frequencies[i]))) for _, vectors in terms]) for i in attributes
+    )
+    weights = np.array([weight for weight, _ in terms])
+    table = (rows * weights[:, None]).T @ columns
+    return float(frequencies[attributes[0]] @ table**2 @ frequencies[attributes[1]])

@@ -1,0 +1,103 @@
+"""What a code adds to an answer: readings of views, and the per-person factors made of them.
+
+Reading a view with weights gamma over its cells gives, for a code, ``(S - q G)/(p - q)/share``: S is the sum of gamma
+over the cells the code supports, G over all cells, p and q the oracle's, and share the probability of the view. Its
+mean over the channel is gamma at the record's cell, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.contract.contract import Channel
+from tacit.contract.oracles.base import flat_values
+from tacit.errors import InternalError
+from tacit.estimate.functional import Vector
+
+__all__ = ["WHOLE_ALPHABET", "Factor", "Product", "Reading", "contributions", "view_bounds"]
+
+WHOLE_ALPHABET = 4_000_000
+"""Codes up to which contributions are computed for the whole alphabet; above it only for codes that occur."""
+
+Product = list[Vector]
+"""One vector over cells for each active attribute of a view: gamma is their outer product."""
+
+
+MATRIX_CELLS = 2**24
+"""Codes times cells up to which a table of supports may be multiplied. Reading functionals one by one is as cheap until
+there are about as many of them as cells."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Weights over the cells of some views of one channel, as sums of products."""
+
+    channel: Channel
+    products: Mapping[int, list[Product]]
+
+    def contributions(self, codes: npt.NDArray[np.int64] | None = None) -> Vector:
+        """Return what each code adds: for the whole alphabet, or for the given codes."""
+        return contributions(self.channel, [self], codes)[:, 0]
+
+
+def contributions(
+    channel: Channel, readings: Sequence[Reading | None], codes: npt.NDArray[np.int64] | None = None
+) -> Vector:
+    """Return a column for each reading with what each code adds: for the whole alphabet, or for the given codes."""
+    if codes is None and channel.alphabet > WHOLE_ALPHABET:
+        message = "The alphabet is too large to visit; pass the codes that occur."
+        raise InternalError(message)
+    result = np.zeros((channel.alphabet if codes is None else len(codes), len(readings)), order="F")
+    used = sorted({index for reading in readings if reading for index in reading.products})
+    for index in used:
+        view = channel.views[index]
+        first, size = view.offset, view.oracle.alphabet
+        asked = [i for i, reading in enumerate(readings) if reading and index in reading.products]
+        products = [reading.products[index] for i in asked if (reading := readings[i])]
+        if codes is None:
+            result[first : first + size, asked] = _read(channel, index, products, None)
+        else:
+            mine = np.flatnonzero((codes >= first) & (codes < first + size))
+            if len(mine):
+                result[np.ix_(mine, np.array(asked))] = _read(channel, index, products, codes[mine] - first)
+    return result
+
+
+def _read(channel: Channel, index: int, asked: list[list[Product]], codes: npt.NDArray[np.int64] | None) -> Vector:
+    """Read one view for several functionals: by a table of supports for many of them, else one by one."""
+    oracle = channel.views[index].oracle
+    keep, lie = float(oracle.keep), float(oracle.lie) if oracle.domain > 1 else 0.0
+    share = channel.probability(index)
+    count = oracle.alphabet if codes is None else len(codes)
+    totals = [sum(float(np.prod([vector.sum() for vector in p])) for p in products) for products in asked]
+    if 2 * len(asked) > oracle.domain and len(asked) > 4 and count * oracle.domain <= MATRIX_CELLS:
+        weights = np.stack([flat_values(products) for products in asked], axis=1)
+        sums = oracle.support(np.arange(count) if codes is None else codes).astype(np.float64) @ weights
+    else:
+        sums = np.stack([oracle.sums(products, codes) for products in asked], axis=1)
+    return (sums - lie * np.array(totals)) / ((keep - lie) * share)
+
+
+def view_bounds(reading: Reading) -> tuple[float, float]:
+    """Return numbers that no code's contribution lies beyond: as if codes could support any set of cells."""
+    low = high = 0.0
+    for index, products in reading.products.items():
+        oracle = reading.channel.views[index].oracle
+        keep, lie = float(oracle.keep), float(oracle.lie) if oracle.domain > 1 else 0.0
+        weights = flat_values(products)
+        scale, zero = 1 / ((keep - lie) * reading.channel.probability(index)), lie * float(weights.sum())
+        low = min(low, scale * (float(weights[weights < 0].sum()) - zero))
+        high = max(high, scale * (float(weights[weights > 0].sum()) - zero))
+    return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A person's factor: a constant, plus what each of the person's codes adds, channel by channel."""
+
+    constant: float
+    readings: Mapping[int, Reading] = field(default_factory=dict)

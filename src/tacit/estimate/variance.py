@@ -1,0 +1,183 @@
+"""The variance of an estimate before any data exists: exact for the channel, averaged over assumed records.
+
+For one report that reads view L with weights h over its cells (h = gamma / probability of the view),
+
+    E[c**2] = sum_L pi_L ( noise |h|**2 + |h|**2/D + (1 + v_true - v)(E h(cell)**2 - |h|**2/D) ),
+
+where noise is the oracle's on contrasts and v, v_true its variances for a false and for the true cell; weights of a
+view sum to zero after the known total; where they do not, and codes support equally many cells, what is the same for
+all cells is read without noise. A person's contribution is the sum over her reports, whose noises are independent; in
+joins it is the product over services, whose reports and attributes are assumed to be independent. Subtracting the mean
+square of what is estimated leaves the variance.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tacit.contract.schema import Ordinal
+from tacit.errors import UnanswerableError
+from tacit.estimate.decoder import Decoder
+from tacit.estimate.functional import Functional, Vector
+from tacit.estimate.population import Population, Terms, mean_square, truth_of
+from tacit.estimate.reading import Factor, Product, Reading
+
+__all__ = ["Moments", "expected_covariance", "expected_variance", "moments", "rounding_variance"]
+
+
+class Moments(NamedTuple):
+    """Mean of a person's total, its mean square, and the mean square of what estimates it."""
+
+    mean: float
+    truth: float
+    estimate: float
+
+
+def expected_variance(decoder: Decoder, functional: Functional, population: Population) -> float:
+    """Return the mean variance of one person's contribution around the person's true value."""
+    found = moments(decoder, functional, population)
+    return max(0.0, found.estimate - found.truth)
+
+
+def expected_covariance(decoder: Decoder, functionals: Sequence[Functional], population: Population) -> Vector:
+    """Return the mean covariance of one person's contributions to several functionals: decoding is linear."""
+
+    def variance(functional: Functional) -> float:
+        return expected_variance(decoder, functional, population) if functional.terms else 0.0
+
+    found = np.diag([variance(functional) for functional in functionals])
+    for i, j in itertools.combinations(range(len(functionals)), 2):
+        both = variance(functionals[i] + functionals[j])
+        found[i, j] = found[j, i] = (both - found[i, i] - found[j, j]) / 2
+    return found
+
+
+def moments(decoder: Decoder, functional: Functional, population: Population) -> Moments:
+    """Return the moments of one person's contribution to a functional of one service."""
+    if population.service.channels[0].parities:
+        message = "The error of answers from parities cannot be foretold. Use am, or ask after collecting."
+        raise UnanswerableError(message, code="not-predictable")
+    products = decoder.decode(functional).products
+    if len(products) > 1:
+        message = "The error of ORs over several attributes cannot be predicted for sc. Use AND only."
+        raise UnanswerableError(message, code="not-predictable")
+    truth = truth_of(functional, population)
+    mean, square = truth.total()
+    if not products:
+        return Moments(mean, square, square)
+    [(coefficient, factors)] = products
+    if len(factors) > 1 and population.service.extras:
+        message = "The error of products of estimates cannot be predicted where people may have no row. Use hio."
+        raise UnanswerableError(message, code="not-predictable")
+    one_report = coefficient**2 * math.prod(_factor_square(factor, population) for factor in factors)
+    sends = population.service.service.sends
+    return Moments(mean, square, sends * one_report + sends * (sends - 1) * truth.two_places())
+
+
+def rounding_variance(functional: Functional, population: Population) -> float:
+    """Return the mean variance that dithering adds to a person's total, ticks being even between representatives.
+
+    A tick at the share r of the way to the next representative is rounded up with probability r, which moves the
+    functional by its difference d: a variance of r (1 - r) d**2. Attributes are taken one by one; each of a person's
+    reports is of a row as often as places have one, and rounds anew.
+    """
+    total, service = 0.0, population.service
+    plain = len(service.service.sensitive)
+    reported = service.service.sends * (population.row_share if service.service.extras else 1.0)
+    for i in service.dithered:
+        attribute = service.service.sensitive[i]
+        assert isinstance(attribute, Ordinal)  # noqa: S101  nothing else is dithered
+        gap = (attribute.ticks - 1) / (attribute.values - 1)
+        own, count = population.frequencies[i], attribute.values
+        between = list(population.frequencies)
+        halves = own[: count - 1] + own[1:count]
+        between[i] = halves / max(float(halves.sum()), 1e-300) * own[:count].sum()
+        terms: Terms = []
+        for term in functional.terms:
+            if i in term.factors:
+                own_factors = {k: vector for k, vector in term.factors.items() if k < plain}
+                presence = float(term.factors[plain][0]) if plain in term.factors else 1.0
+                terms.append((term.coefficient * presence, {**own_factors, i: np.diff(term.factors[i][:count])}))
+        total += reported * (1 - 1 / gap**2) / 6 * mean_square(terms, between)
+    return total
+
+
+def _factor_square(factor: Factor, population: Population) -> float:
+    """Return the mean square of a factor: the variances of its readings, and the square of their sum's mean."""
+    presence, frequencies = population.presence, population.reported
+    variance = 0.0
+    terms: Terms = [(factor.constant, {})]
+    beside = np.full(len(presence) - 1, factor.constant)
+    for reading in factor.readings.values():
+        square, read, extra = _reading_moments(reading, population)
+        variance += square - float(presence[0]) * mean_square(read, frequencies) - float(presence[1:] @ extra**2)
+        terms += read
+        beside = beside + extra
+    return variance + float(presence[0]) * mean_square(terms, frequencies) + float(presence[1:] @ beside**2)
+
+
+def _reading_moments(reading: Reading, population: Population) -> tuple[float, Terms, Vector]:
+    """Return the mean square of a channel's contribution, and what it reads: as terms over values, on extra cells."""
+    service, presence, frequencies = population.service, population.presence, population.reported
+    square, extras = 0.0, service.extras
+    terms: Terms = []
+    beside = np.zeros(extras)
+    for index, products in reading.products.items():
+        view = reading.channel.views[index]
+        oracle, share = view.oracle, reading.channel.probability(index)
+        tables = [service.levels[i][view.levels[i]].table() for i in view.active]
+        cells: list[Vector] = [
+            np.bincount(table, frequencies[i], minlength=size).astype(np.float64)
+            for table, i, size in zip(tables, view.active, oracle.sizes, strict=True)
+        ]
+        places = [[oracle.sizes[0] - extras + extra, *(0 for _ in oracle.sizes[1:])] for extra in range(extras)]
+        mixture = [(float(presence[0]), cells)]
+        for extra, place in enumerate(places):
+            marks = [(np.arange(s) == cell).astype(np.float64) for s, cell in zip(oracle.sizes, place, strict=True)]
+            mixture.append((float(presence[1 + extra]), marks))
+        ones = [np.ones(size) for size in oracle.sizes]
+        level = 0.0  # the part that is the same for all cells, where it is read without noise
+        if oracle.fixed_support:
+            level = sum(math.prod(float(vector.sum()) for vector in product) for product in products) / oracle.domain
+        centred = [*products, [-level * ones[0], *ones[1:]]] if level else products
+        length = _inner(centred, ones) / share**2
+        at_truth = sum(weight * _inner(centred, marks) for weight, marks in mixture) / share**2
+        even = length / oracle.domain
+        excess = float(1 + oracle.true_variance - oracle.false_variance) if oracle.domain > 1 else 1.0
+        mean = sum(
+            weight * math.prod(float(v @ c) for v, c in zip(p, marks, strict=True))
+            for weight, marks in mixture
+            for p in centred
+        )
+        square += share * (float(oracle.noise) * length + even + excess * (at_truth - even))
+        square += (level**2 + 2 * level * mean) / share
+        terms += [_over_values(view.active, tables, product) for product in products]
+        for extra, place in enumerate(places):
+            beside[extra] += sum(math.prod(float(v[cell]) for v, cell in zip(p, place, strict=True)) for p in products)
+    return square, terms, beside
+
+
+def _over_values(active: Sequence[int], tables: list[Any], product: Product) -> tuple[float, dict[int, Vector]]:
+    """Return what a product of cell vectors reads, as vectors over values; constant ones become a number."""
+    weight, vectors = 1.0, {}
+    for i, table, vector in zip(active, tables, product, strict=True):
+        read = vector[table]
+        if np.ptp(read) == 0:
+            weight *= float(read[0])
+        else:
+            vectors[i] = read
+    return weight, vectors
+
+
+def _inner(products: list[Product], weights: list[Vector]) -> float:
+    """Return the weighted sum of squares over cells of a sum of products."""
+    return sum(
+        math.prod(float(a @ (b * w)) for a, b, w in zip(left, right, weights, strict=True))
+        for left in products
+        for right in products
+    )

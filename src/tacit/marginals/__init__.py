@@ -1,1 +1,0 @@
-"""From views to tables: consistency, non-negativity, maximum entropy, and rows made of them."""

@@ -1,0 +1,1 @@
+"""One post-processed model: noisy tables, a fit, marginals and synthetic rows."""

@@ -1,0 +1,58 @@
+"""Maximum entropy: the table that agrees with given smaller tables and says nothing else, by proportional fitting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.model.basis import Array
+
+__all__ = ["Fitted", "maximum_entropy"]
+
+SWEEPS = 200
+TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A table, how many sweeps it took, and the largest difference from a given table that is left."""
+
+    table: Array
+    sweeps: int
+    gap: float
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last sweep changed next to nothing."""
+        return self.sweeps < SWEEPS
+
+
+def maximum_entropy(
+    sizes: Sequence[int], faces: Sequence[tuple[int, ...]], given: Sequence[Array], start: Array | None = None
+) -> Fitted:
+    """Fit a table to non-negative tables over some of its axes, which sum to 1; they may have leading axes.
+
+    With a ``start``, the table nearest to it, by divergence, that agrees with the given ones. Tables that contradict
+    each other a little leave a gap; the fit then circles among them, and its last round counts.
+    """
+    leading = given[0].shape[: given[0].ndim - len(faces[0])]
+    fitted = np.full((*leading, *sizes), 1 / math.prod(sizes)) if start is None else start.copy()
+    offset = len(leading)
+    sums = [tuple(offset + k for k in range(len(sizes)) if k not in face) for face in faces]
+    shapes = [(*leading, *(size if k in face else 1 for k, size in enumerate(sizes))) for face in faces]
+    targets = [table.reshape(shape) for table, shape in zip(given, shapes, strict=True)]
+    sweeps, change = 0, np.inf
+    while change > TOLERANCE and sweeps < SWEEPS:
+        sweeps += 1
+        before = fitted.copy()
+        for target, axes in zip(targets, sums, strict=True):
+            now = fitted.sum(axis=axes, keepdims=True)
+            fitted *= np.divide(target, now, out=np.zeros_like(now), where=now > 0)
+        change = np.abs(fitted - before).max()
+    gaps = [
+        np.abs(fitted.sum(axis=axes, keepdims=True) - target).max() for target, axes in zip(targets, sums, strict=True)
+    ]
+    return Fitted(fitted, sweeps, float(max(gaps)))

@@ -1,0 +1,1 @@
+"""Tables fitted to all reports together."""

@@ -1,0 +1,44 @@
+"""Values in classes, and tables with given sums.
+
+For questions over attributes whose joint table would be large, each is cut into **classes** of values that the question
+treats alike, inside and outside of a range, say: the table of maximum entropy over classes is small.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit.estimate.functional import Vector
+
+__all__ = ["classes", "rake"]
+
+SWEEPS = 200
+SETTLED = 1e-9
+TINY = 1e-300
+
+
+def classes(vectors: Vector, weights: Vector, most: int) -> Vector:
+    """Return classes x values, 1 where a class holds a value: those on which all vectors are alike.
+
+    Where there are too many, neighbours in the order of the vectors share a class, of about the same weight.
+    """
+    distinct, member = np.unique(vectors, axis=1, return_inverse=True)
+    member = member.ravel()
+    if distinct.shape[1] > most:
+        mass = np.bincount(member, weights, minlength=distinct.shape[1])
+        before = (np.cumsum(mass) - mass / 2) / max(mass.sum(), TINY)
+        member = np.minimum((before * most).astype(np.int64), most - 1)[member]
+        member = np.unique(member, return_inverse=True)[1]
+    held: Vector = (member == np.arange(member.max() + 1)[:, None]).astype(np.float64)
+    return held
+
+
+def rake(table: Vector, rows: Vector, columns: Vector) -> Vector:
+    """Return the table nearest to a positive one that has the given sums of rows and columns."""
+    for _ in range(SWEEPS):
+        table = table * (rows / np.maximum(table.sum(axis=1), TINY))[:, None]
+        found = table.sum(axis=0)
+        table = table * (columns / np.maximum(found, TINY))
+        if np.abs(found - columns).max() < SETTLED:
+            break
+    return table

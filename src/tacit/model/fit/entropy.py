@@ -1,0 +1,96 @@
+"""Tables near a base: least squares plus ``strength`` times the divergence from the base, by Newton's method.
+
+    minimise  misfit(x)/2 + strength * KL(x || base)   over tables x >= 0 that sum to 1
+
+The divergence keeps cells positive and leaves what the data do not tell as it is in the base. Steps solve
+``(strength I + S G S) u = -S gradient`` with S the square roots of the cells, by conjugate gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+
+from tacit.estimate.functional import Vector
+from tacit.model.fit.views import Observed
+
+__all__ = ["conjugate", "near", "parameters"]
+
+STEPS = 20
+PROBES = 2
+SMALL = 1e-12
+
+
+def conjugate(apply: Callable[[Vector], Vector], right: Vector, *, tolerance: float, most: int = 100) -> Vector:
+    """Solve ``apply(x) = right`` by conjugate gradients, for each leading index side by side."""
+    axes = tuple(range(right.ndim - 2, right.ndim))
+    solved, rest, along = np.zeros_like(right), right.copy(), right.copy()
+    size = (rest**2).sum(axes, keepdims=True)
+    enough = tolerance**2 * size
+    for _ in range(most):
+        if (size <= enough).all():
+            break
+        image = apply(along)
+        curve = (along * image).sum(axes, keepdims=True)
+        step = np.divide(size, curve, out=np.zeros_like(size), where=curve > 0)
+        solved += step * along
+        rest -= step * image
+        new = (rest**2).sum(axes, keepdims=True)
+        along = rest + np.divide(new, size, out=np.zeros_like(size), where=size > 0) * along
+        size = new
+    return solved
+
+
+def near(observed: Observed, base: Vector, strength: float, start: Vector | None = None) -> Vector:
+    """Return the table that fits what was seen and stays near the base."""
+    base = np.maximum(base, SMALL) / np.maximum(base, SMALL).sum()
+    table = base if start is None else start
+    value = _objective(observed, table, base, strength)
+    for _ in range(STEPS):
+        slope = observed.gradient(table) + strength * np.log(table / base)
+        slope = slope - (slope * table).sum()
+        root = np.sqrt(table)
+        step = root * conjugate(_curvature(observed, table, strength), -root * slope, tolerance=0.01)
+        descent, part = -float((slope * step).sum()), 1.0
+        growth = step / table
+        while part > 1e-3:
+            moved = table * np.exp(np.clip(part * growth, -5, 5))
+            moved = np.maximum(moved / moved.sum(), 1e-200)
+            after = _objective(observed, moved, base, strength)
+            if after < value - 1e-4 * part * descent:
+                break
+            part /= 2
+        if after >= value:
+            break
+        gained, table, value = value - after, moved, after
+        if gained < 1e-3:
+            break
+    return table
+
+
+def parameters(observed: Observed, table: Vector, strength: float) -> float:
+    """Return how many parameters a fit took: the trace of how it follows the data, by random signs."""
+    rng = np.random.default_rng(1)
+    root, found = np.sqrt(table), 0.0
+    for _ in range(PROBES):
+        signs = rng.choice([-1.0, 1.0], observed.shape)
+        signs = signs - root * (root * signs).sum()
+        solved = conjugate(_curvature(observed, table, strength), signs, tolerance=1e-3)
+        found += float((signs**2).sum() - strength * (signs * solved).sum())
+    return max(0.0, found / PROBES)
+
+
+def _curvature(observed: Observed, table: Vector, strength: float) -> Callable[[Vector], Vector]:
+    root = np.sqrt(table)
+
+    def apply(direction: Vector) -> Vector:
+        image = root * observed.information(root * direction) + strength * direction
+        return cast("Vector", image - root * (root * image).sum())
+
+    return apply
+
+
+def _objective(observed: Observed, table: Vector, base: Vector, strength: float) -> float:
+    return 0.5 * observed.misfit(table) + strength * float((table * np.log(table / base)).sum())

@@ -1,0 +1,179 @@
+"""Tables of three attributes and more: of maximum entropy, given all pairs and what wider views say beyond them.
+
+Attributes are cut into **groups** of values: the cells of the tables of pairs, or, where these are too many, the
+classes of values that a question treats alike.
+
+The error of a total follows from those of the tables it is made of. In a table of maximum entropy, a small change of
+what is given changes a total as the same change would change the total's **projection**: the sum of functions of one
+attribute, of two, and of the wider sets that is nearest to its weights, under the table. So the error has a part for
+each function, from the fit that the function is read from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from tacit.estimate.functional import Functional, Term, Vector
+from tacit.model.coefficients import along
+from tacit.model.entropy import maximum_entropy
+from tacit.model.fit.classes import classes
+
+__all__ = ["Beyond", "Faces", "Joint", "linked", "widest"]
+
+Faces = Mapping[tuple[int, ...], Vector]
+"""Tables of some axes of a larger table."""
+
+Beyond = Callable[[Vector], Vector]
+"""From what pairs foretell of a wider table to the table."""
+
+ROUNDS = 12
+"""Rounds in which functions are fitted to a total's weights, each to what the others leave."""
+
+EMPTY = 1e-9
+"""Share of an even table in one that weights are projected under: cells where nobody is have their errors, too."""
+
+SETTLED, TINY = 1e-9, 1e-300
+
+
+def widest(sizes: Sequence[int], pairs: Faces, wider: Mapping[tuple[int, ...], Beyond]) -> Vector:
+    """Return the table of maximum entropy that has these tables of pairs, and wider ones raked to them."""
+    faces: dict[tuple[int, ...], Vector] = {}
+    for axes, beyond in wider.items():
+        inside = {pair: table for pair, table in pairs.items() if set(pair) <= set(axes)}
+        places = [tuple(axes.index(axis) for axis in pair) for pair in inside]
+        own, given = [sizes[axis] for axis in axes], list(inside.values())
+        seen = beyond(maximum_entropy(own, places, given).table)
+        faces[axes] = maximum_entropy(own, places, given, seen).table
+    faces |= {pair: table for pair, table in pairs.items() if not any(set(pair) <= set(axes) for axes in wider)}
+    return maximum_entropy(sizes, list(faces), list(faces.values())).table
+
+
+def linked(functional: Functional) -> list[Functional]:
+    """Return the parts of a functional that have no attribute in common, without its constant."""
+    parts: list[tuple[set[int], list[Term]]] = []
+    for term in functional.terms:
+        attributes, terms = set(term.factors), [term]
+        for part in [part for part in parts if part[0] & attributes]:
+            parts.remove(part)
+            attributes, terms = attributes | part[0], part[1] + terms
+        if attributes:
+            parts.append((attributes, terms))
+    return [Functional(functional.sizes, tuple(terms)) for _, terms in parts]
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A table over groups of values of some attributes."""
+
+    attributes: tuple[int, ...]
+    held: tuple[Vector, ...]
+    """For each attribute, groups x values: 1 where a group holds a value."""
+
+    values: tuple[Vector, ...]
+    """For each attribute, the share of each value."""
+
+    table: Vector
+
+    def mean(self, functional: Functional) -> float:
+        """Return the mean of a functional over people."""
+        total = 0.0
+        for term in functional.terms:
+            found = self.table
+            for vector in reversed(self._vectors(term)):
+                found = found @ vector
+            total += term.coefficient * float(found)
+        return total
+
+    def _vectors(self, term: Term) -> list[Vector]:
+        """Return the mean of a term's factor within each group; 1 where it has none."""
+        found = []
+        for attribute, held, values in zip(self.attributes, self.held, self.values, strict=True):
+            if attribute not in term.factors:
+                found.append(np.ones(len(held)))
+                continue
+            mass, count = held @ values, held.sum(axis=1)
+            summed = held @ (values * term.factors[attribute])
+            plain = held @ term.factors[attribute] / np.maximum(count, 1)
+            found.append(np.where(mass > 0, summed / np.where(mass > 0, mass, 1.0), plain))
+        return found
+
+    def widest_weight(self, functional: Functional) -> float:
+        """Return by how much the weights of cells differ."""
+        return float(np.ptp(self._weights(functional)))
+
+    def _weights(self, functional: Functional) -> Vector:
+        products = (term.coefficient * _outer(self._vectors(term)) for term in functional.terms)
+        return sum(products, np.zeros(self.table.shape))
+
+    def of(self, functional: Functional) -> Joint:
+        """Return the table over the groups that a functional tells apart, which are few."""
+        sides: list[list[Vector]] = [[] for _ in self.attributes]
+        for term in functional.terms:
+            for side, vector in zip(sides, self._vectors(term), strict=True):
+                side.append(vector)
+        merged = []
+        for side in sides:
+            vectors = np.stack(side).round(12)
+            merged.append(classes(vectors, np.ones(vectors.shape[1]), vectors.shape[1]))
+        held = tuple(own @ before for own, before in zip(merged, self.held, strict=True))
+        return Joint(self.attributes, held, self.values, along(self.table, merged))
+
+    def parts(self, functional: Functional, wider: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], Vector]:
+        """Return the projection of a functional: functions of single axes, of pairs, and of the wider sets of axes."""
+        table = self.table + EMPTY / self.table.size
+        axes = range(table.ndim)
+        sets = [*((axis,) for axis in axes), *combinations(axes, 2), *wider]
+        inside = {one: table.sum(axis=_others(one, table.ndim)) for one in sets}
+        found = {one: np.zeros(own.shape) for one, own in inside.items()}
+        left = self._weights(functional)
+        left = left - float((left * table).sum())
+        enough = SETTLED * float(np.abs(left).max())
+        for _ in range(ROUNDS):
+            if float(np.abs(left).max()) <= enough:
+                break
+            for one in sets:
+                mean = (left * table).sum(axis=_others(one, table.ndim)) / inside[one]
+                found[one] += mean
+                left = left - _spread(mean, one, table.ndim)
+        for larger in reversed(sets):  # what a smaller set can say is left to it
+            for one in sets[: sets.index(larger)]:
+                if set(one) < set(larger):
+                    places = tuple(larger.index(axis) for axis in one)
+                    others = _others(places, len(larger))
+                    mean = (found[larger] * inside[larger]).sum(axis=others) / inside[one]
+                    found[one] += mean
+                    found[larger] = found[larger] - _spread(mean, places, len(larger))
+        return found
+
+    def within(self, functional: Functional, axis: int) -> Vector:
+        """Return how the mean of a functional depends on the values of an attribute, beyond their groups."""
+        attribute, held = self.attributes[axis], self.held[axis]
+        found = np.zeros(held.shape[1])
+        for term in functional.terms:
+            if attribute in term.factors:
+                vectors = self._vectors(term)
+                rest = _outer([np.ones(len(own)) if k == axis else own for k, own in enumerate(vectors)])
+                others = _others((axis,), self.table.ndim)
+                mean = (rest * self.table).sum(axis=others) / np.maximum(self.table.sum(axis=others), TINY)
+                found += term.coefficient * (mean @ held) * (term.factors[attribute] - vectors[axis] @ held)
+        return found
+
+
+def _outer(vectors: Sequence[Vector]) -> Vector:
+    product = np.ones(())
+    for vector in vectors:
+        product = np.multiply.outer(product, vector)
+    return product
+
+
+def _others(axes: Sequence[int], count: int) -> tuple[int, ...]:
+    return tuple(axis for axis in range(count) if axis not in axes)
+
+
+def _spread(function: Vector, axes: Sequence[int], count: int) -> Vector:
+    """Return a function of some axes as one of all of them."""
+    return function[tuple(slice(None) if axis in axes else None for axis in range(count))]

@@ -1,0 +1,168 @@
+"""One table from everything that was seen of it: several ways to fit it, and the one that would predict best.
+
+Candidates are the smooth table, and tables near the smooth one or near the plain base (no attribute told anything about
+the other), with less and less strength. Each is judged by Mallows' criterion, misfit plus twice the parameters it took:
+an estimate of how far it would be from views that other people filled in. What is less than chance counts for smooth
+tables if each attribute is smooth by itself, and against them if not. So smooth data are smoothed, spiky data keep
+their spikes, and with many people the table is what least squares say.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+
+from tacit.estimate.functional import Vector
+from tacit.model.fit.entropy import conjugate, near, parameters
+from tacit.model.fit.smooth import Axis, Smooth, functions, smooth
+from tacit.model.fit.views import Observed
+
+__all__ = ["Fit", "fit_table"]
+
+STRENGTHS = tuple(20480.0 / 4**k for k in range(14))
+"""Strengths that are tried, in order, until the criterion has risen too far."""
+
+DOUBT = 2.0
+"""Standard deviations by which the criterion of a looser fit may be worse by chance."""
+
+RULE_OF_THREE = 3 / 1.96
+"""What n records have not shown at all has a share of less than 3 / n, in 95 of 100 cases."""
+
+WAVES = {1: 10, 2: 6}
+"""Waves of an attribute by the attributes of a table."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A table, and what was assumed about it before the data: a smooth table, or some strength of it or of the base."""
+
+    observed: Observed
+    table: Vector
+    how: str
+    start: Smooth
+    strength: float
+    told: float
+    """How many parameters the reports told: near 0, the table is what was assumed."""
+    doubt: float = np.inf
+    """The least strength that the data do not speak against: errors are of fits as loose as that.
+
+    A record at least, which is all that is possible; infinite where the data have told nothing at all.
+    """
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether nothing but smooth functions was needed."""
+        return math.isinf(self.strength)
+
+    def errors(self, directions: Vector) -> Vector:
+        """Return standard errors of sums of cells with weights: directions have a leading axis.
+
+        They are posterior errors: of the smooth functions, and of cells scattered around them as far as the data allow
+        (`doubt`). What a sample as informative as the reports could have missed altogether is added. No error is larger
+        than half of the distance between the weights, which is all that is possible.
+        """
+        smooth = self.start
+        along = directions.reshape(len(directions), -1) @ smooth.tangents
+        told = along @ smooth.posterior
+        square = (told * along).sum(axis=1)
+        if np.isfinite(self.doubt):
+            square += self._scattered(directions, told)
+        widest = np.ptp(directions, axis=(1, 2))
+        unseen = RULE_OF_THREE * self._bare(directions) / np.where(widest > 0, widest, 1.0)
+        return cast("Vector", np.minimum(np.sqrt(np.maximum(square, 0.0) + unseen**2), widest / 2))
+
+    def _scattered(self, directions: Vector, told: Vector) -> Vector:
+        """Return what cells add that scatter around the smooth functions, given what these have told."""
+        tangents, posterior = self.start.tangents, self.start.posterior
+        shape, root = self.observed.shape, np.sqrt(self.table)
+        seen = self.observed.information(tangents.T.reshape(-1, *shape)).reshape(tangents.shape[::-1])
+
+        def rest(spread: Vector) -> Vector:
+            found = self.observed.information(spread).reshape(len(spread), -1)
+            found = found - (found @ tangents) @ posterior @ seen
+            return cast("Vector", found.reshape(spread.shape))
+
+        def centred(spread: Vector) -> Vector:
+            return cast("Vector", spread - root * (root * spread).sum((1, 2), keepdims=True))
+
+        def apply(spread: Vector) -> Vector:
+            return centred(self.doubt * spread + root * rest(root * spread))
+
+        open_to = centred(root * (directions - (told @ seen).reshape(directions.shape)))
+        return cast("Vector", (open_to * conjugate(apply, open_to, tolerance=1e-2)).sum((1, 2)))
+
+    def _bare(self, directions: Vector) -> Vector:
+        """Return the variance of answers that assume next to nothing, one record of any kind.
+
+        For weights from 0 to 1, its inverse is the size of a sample of exact records that would say as much.
+        """
+        left, right, known = self._waves
+        cells = directions[0].size
+        seen = left.T @ (directions - directions.mean((1, 2), keepdims=True)) @ right
+        return cast("Vector", (seen**2 / (cells + known)).sum((1, 2)))
+
+    @cached_property
+    def missed(self) -> float:
+        """The share of people that may have been missed altogether where half of the rows and columns are asked for."""
+        rows, columns = self.observed.shape
+        half = np.multiply.outer(np.arange(rows) < (rows + 1) // 2, np.arange(columns) < (columns + 1) // 2)
+        return RULE_OF_THREE * float(self._bare(half[None].astype(np.float64))[0])
+
+    @cached_property
+    def _waves(self) -> tuple[Vector, Vector, Vector]:
+        """Functions of rows and of columns, from coarse to fine, and what the data tell about each product of them.
+
+        Sums over cells of nested levels have the same eigenvectors, if cells of a level are of one size; else nearly.
+        """
+        rows, columns = self.observed.rows, self.observed.columns
+        left, right = (_eigenvectors(side.T @ side) for side in (rows, columns))
+        return left, right, ((rows @ left) ** 2).T @ self.observed.weight @ (columns @ right) ** 2
+
+
+def fit_table(
+    observed: Observed, base: Vector, axes: tuple[Axis, ...], marginals: tuple[Vector, ...], *, smooth_axes: bool = True
+) -> Fit:
+    """Return the best fit of a table, given what it would be if nothing had been seen.
+
+    ``smooth_axes`` tells whether each attribute by itself is smooth: in doubt, so are two of them together.
+    """
+    smoothed = smooth(observed, base, functions(axes, marginals, WAVES[len(axes)]))
+    bare = Smooth(base, smoothed.tangents[:, :0], smoothed.posterior[:0, :0], 0.0)
+    plain = best = observed.misfit(smoothed.table) + 2 * smoothed.parameters
+    found = Fit(observed, smoothed.table, "smooth", smoothed, np.inf, smoothed.parameters)
+    tried: dict[str, list[tuple[float, float, float]]] = {}
+    for how, start in (("smooth", smoothed), ("base", bare)):
+        last, table, rose = np.inf, None, False
+        for strength in STRENGTHS:
+            table = near(observed, start.table, strength, table)
+            took = parameters(observed, table, strength)
+            told = took + _left(start.parameters, took, start.table.size)
+            criterion, chance = observed.misfit(table) + 2 * told, math.sqrt(2 * took)
+            judged = criterion + chance * (1 if smooth_axes else -1)
+            tried.setdefault(how, []).append((strength, criterion, chance))
+            rose = rose or judged > last  # behind a rise, fits may run into a corner, where they seem to take nothing
+            if judged < best and not rose:
+                best, plain = judged, criterion
+                found = Fit(observed, table, f"near the {how} table, strength {strength:g}", start, strength, told)
+            if rose and criterion > plain + DOUBT * chance:
+                break
+            last = judged
+    chain = tried["base" if found.start is bare else "smooth"]
+    loose = [strength for strength, criterion, chance in chain if chance >= 1 and criterion <= plain + DOUBT * chance]
+    return replace(found, doubt=max(1.0, min([found.strength, *loose])))
+
+
+def _eigenvectors(square: Vector) -> Vector:
+    """Return the eigenvectors of a matrix, which are known for one level alone, of however many categories."""
+    plain = np.count_nonzero(square) == np.count_nonzero(np.diag(square))
+    found: Vector = np.eye(len(square)) if plain else np.linalg.eigh(square)[1]
+    return found
+
+
+def _left(smooth_parameters: float, took: float, cells: int) -> float:
+    """Return how many parameters of a base still show in a table that follows the data with some of its own."""
+    return smooth_parameters * max(0.0, 1 - took / cells)

@@ -1,0 +1,62 @@
+"""Tables from parities (FT): each parity's mean by itself, and the inverse transform."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from tacit.contract.contract import ServiceContract
+from tacit.contract.layouts import bits_of
+from tacit.errors import UnanswerableError
+from tacit.estimate.fourier import signs
+from tacit.model.basis import Array
+from tacit.model.coefficients import along
+from tacit.model.model import Table
+from tacit.model.views import Counts
+
+__all__ = ["ParityTables"]
+
+
+class ParityTables:
+    """The parities of a service with their means; tables are unbiased, and may be negative."""
+
+    def __init__(self, service: ServiceContract, counts: Counts) -> None:
+        self.service, self.levels = service, service.levels
+        [channel] = service.channels
+        codes, times = counts[0]
+        sent = np.zeros(channel.alphabet)
+        sent[codes] = times
+        zero, one = sent.reshape(-1, 2).T  # a view has two codes
+        oracle = channel.views[0].oracle
+        told = float(oracle.keep - oracle.lie)
+        reports = zero + one
+        self._means = np.divide(zero - one, reports * told, out=np.zeros_like(zero), where=reports > 0)
+        self._variances = np.divide(1.0, reports * told**2, out=np.full_like(zero, np.inf), where=reports > 0)
+        self._places = {view.levels: number for number, view in enumerate(channel.views)}
+        self.people = int(reports.sum())
+
+    def table(self, attributes: Sequence[int]) -> tuple[Table, int]:
+        """Return the table of some attributes, and the number of people."""
+        masks = [range(1 << bits_of(self.levels[i].size)) for i in attributes]
+        means, variances = np.ones([len(own) for own in masks]), np.zeros([len(own) for own in masks])
+        for chosen in itertools.product(*masks):
+            if any(chosen):
+                place = self._place(dict(zip(attributes, chosen, strict=True)))
+                means[chosen], variances[chosen] = self._means[place], self._variances[place]
+        back = [signs(self.levels[i].size).T / len(own) for i, own in zip(attributes, masks, strict=True)]
+        table, squares = along(means, back), along(variances, [matrix**2 for matrix in back])
+        notes = ("unbiased, from parities; it may be negative and add up to a little more or less than everybody",)
+        return Table(tuple(attributes), table, np.sqrt(squares), notes), self.people
+
+    def frequencies(self, attributes: Sequence[int]) -> Array:
+        """Return a table without its errors."""
+        return self.table(attributes)[0].frequencies
+
+    def _place(self, masks: dict[int, int]) -> int:
+        view = tuple(masks.get(i, 0) for i in range(len(self.levels)))
+        if view not in self._places:
+            message = f"{self.service.layout} holds parities of fewer attributes than these. Ask for fewer."
+            raise UnanswerableError(message)
+        return self._places[view]

@@ -1,0 +1,228 @@
+"""What people ask of tables: marginals with labels and errors, and rows made of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tacit.contract.contract import ServiceContract
+from tacit.contract.oracles import Oracle
+from tacit.contract.schema import Service
+from tacit.engines.base import Engine
+from tacit.errors import ReportError, UnanswerableError, UnknownNameError, UsageError
+from tacit.estimate.answer import Options
+from tacit.model.basis import Array
+from tacit.model.coefficients import Shape
+from tacit.model.em import likeliest
+from tacit.model.labelled import Marginal, labelled
+from tacit.model.model import METHODS, Model, Table
+from tacit.model.parities import ParityTables
+from tacit.model.stored import code_counts
+from tacit.model.synthesis import draw_rows
+from tacit.model.views import view_tables
+from tacit.sql.vectors import shown_value
+
+__all__ = ["Tables"]
+
+MOST_ROWS = 10**8
+
+Stored = tuple[ServiceContract, str]
+"""A service's contract, and the table of its reports."""
+
+
+class Tables(ABC):
+    """A database's answers that are whole tables."""
+
+    _engine: Engine
+
+    @abstractmethod
+    def services(self) -> list[Service]:
+        """Return the services with reports."""
+
+    @abstractmethod
+    def newest_round(self, service: str) -> list[Stored]:
+        """Return the tiers of the newest round of a service."""
+
+    def marginal(
+        self,
+        attributes: Sequence[str],
+        *,
+        service: str | None = None,
+        method: str | None = None,
+        confidence: float = 0.95,
+    ) -> Marginal:
+        """Return the table of how many people have each combination of values, in the newest round.
+
+        Parameters
+        ----------
+        attributes : sequence of str
+            Sensitive attributes of one service, in any number.
+        service : str, optional
+            Needed where several services have these attributes.
+        method : {"shrink", "calm", "linear", "em", "uniform"}, optional
+            How views become tables. Default: shrink, the most accurate; em where attributes were reported apart.
+            ``linear`` is unbiased, and refused for attributes that no view holds together.
+        confidence : float
+            Level of the intervals.
+        """
+        Options(confidence)
+        if not attributes:
+            message = "Name at least one attribute."
+            raise UsageError(message, code="bad-option")
+        found = self._service(attributes, service)
+        names = [own.name for own in found.sensitive]
+        places = [names.index(name) for name in attributes]
+        table, people = self._tables(found, method).table(places)
+        return labelled([found.sensitive[i] for i in places], table, people, confidence)
+
+    def synthesize(
+        self, rows: int, *, seed: int | None = None, service: str | None = None, method: str | None = None
+    ) -> pa.Table:
+        """Return made-up rows of a service that follow its tables: nobody's record, good for trying things out.
+
+        Parameters
+        ----------
+        rows : int
+            How many; their keys are 1, 2, 3, …
+        seed : int, optional
+            For the same rows again.
+        service : str, optional
+            Needed where reports of several services are loaded; services are made up independently of each other.
+        method : str, optional
+            As for `marginal`.
+        """
+        if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
+            message = f"rows must be a whole number from 1 to {MOST_ROWS:,}."
+            raise UsageError(message, code="bad-option")
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+            message = "seed must be a whole number, 0 or more."
+            raise UsageError(message, code="bad-option")
+        found = self._service((), service)
+        tables = self._tables(found, method)
+        drawn = draw_rows(tables.levels, tables.frequencies, rows, np.random.default_rng(seed))
+        columns: dict[str, Any] = {found.key: pa.array(np.arange(1, rows + 1))}
+        for attribute in found.attributes:
+            columns[attribute.name] = pa.nulls(rows)  # public columns are not in the tables
+        for own, indices in zip(found.sensitive, drawn, strict=True):
+            values = pa.array([shown_value(own, i) for i in range(own.size)])
+            columns[own.name] = values.take(pa.array(indices))
+        return pa.table(columns)
+
+    def _service(self, attributes: Sequence[str], service: str | None) -> Service:
+        """Return the service that is asked about, by its name or by its attributes."""
+        if isinstance(attributes, str) or not all(isinstance(name, str) for name in attributes):
+            message = "attributes must be a list of names, such as ['age', 'state']."
+            raise UsageError(message, code="bad-option")
+        if len(set(attributes)) != len(attributes):
+            message = "An attribute is named twice. Name each once."
+            raise UsageError(message, code="duplicate-name")
+        having = self.services()
+        if service is not None:
+            having = [one for one in having if one.name.lower() == str(service).lower()]
+            if not having:
+                raise UnknownNameError("service", str(service), (one.name for one in self.services()))
+        if not having:
+            message = "No reports are loaded. Load some first."
+            raise ReportError(message, code="no-reports")
+        fitting = [one for one in having if set(attributes) <= {own.name for own in one.sensitive}]
+        known = [own.name for one in having for own in one.sensitive]
+        for name in attributes:
+            if name not in known:
+                raise UnknownNameError("sensitive attribute", name, known, code="unknown-column")
+        if not fitting:
+            message = f"{' and '.join(attributes)} are of different services. A table is of one; join them with SQL."
+            raise UnanswerableError(message, code="several-services")
+        if len(fitting) > 1:
+            message = f"Several services could be meant: {', '.join(one.name for one in fitting)}. Say service=."
+            raise UsageError(message, code="which-service")
+        return fitting[0]
+
+    def _tables(self, service: Service, method: str | None) -> _Apart | _Together | ParityTables:
+        stored = self.newest_round(service.name)
+        if stored[0][0].channels[0].parities:
+            return self._of_parities(stored, method)
+        apart = stored[0][0].layout in ("em", "sc")
+        if method is not None and method not in (*METHODS, "em"):
+            raise UnknownNameError("method", str(method), (*METHODS, "em"))
+        if (method or ("em" if apart else "shrink")) != "em":
+            return _Together(self._engine, stored, method or "shrink")
+        if not apart or len(stored) > 1:
+            message = "em reads reports of separate attributes, of one tier: the layouts em and sc. Use 'shrink' here."
+            raise UnanswerableError(message, code="not-reported-apart")
+        return _Apart(self._engine, *stored[0])
+
+    def _of_parities(self, stored: Sequence[Stored], method: str | None) -> ParityTables:
+        if method not in (None, "linear") or len(stored) > 1:
+            message = "Reports of parities, of one tier, are read by method 'linear' alone. Leave method out."
+            raise UnanswerableError(message, code="no-tables")
+        service, table = stored[0]
+        return ParityTables(service, code_counts(self._engine, table))
+
+
+class _Together:
+    """Tables from views, all tiers together."""
+
+    def __init__(self, engine: Engine, stored: Sequence[Stored], method: str) -> None:
+        self.levels = stored[0][0].levels
+        found, self.people = [], 0
+        for service, table in stored:
+            counts = code_counts(engine, table)
+            found += view_tables(service, counts)
+            self.people += int(counts[0][1].sum()) if 0 in counts else 0
+        if not found:
+            message = "Nobody has reported anything that tables could be made of."
+            raise ReportError(message, code="no-reports")
+        shape = Shape(self.levels, tuple(one.shown for one in found))
+        self.model = Model(shape, [one.table for one in found], [one.reports for one in found], method)
+
+    def table(self, attributes: Sequence[int]) -> tuple[Table, int]:
+        return self.model.marginal(attributes), self.people
+
+    def frequencies(self, attributes: Sequence[int]) -> Array:
+        return self.model.marginal(attributes).frequencies
+
+
+class _Apart:
+    """Tables from separate reports of attributes, by expectation maximisation."""
+
+    def __init__(self, engine: Engine, service: ServiceContract, table: str) -> None:
+        view_tables(service, {})  # refuses what has no tables
+        self.levels, self._engine, self._service, self._stored = service.levels, engine, service, table
+
+    def table(self, attributes: Sequence[int]) -> tuple[Table, int]:
+        channels = [self._channel(i) for i in attributes]
+        oracles: list[Oracle] = [self._service.channels[number].views[0].oracle for number in channels]
+        counts = self._joint(channels, [one.alphabet for one in oracles])
+        fit = likeliest(oracles, counts)
+        sizes = [self.levels[i].size for i in attributes]
+        how = f"likeliest frequencies, {fit.rounds} rounds of expectation maximisation"
+        note = "their errors are not known; those of the products of separate estimates are: ask with SQL"
+        return Table(tuple(attributes), fit.table, np.full(sizes, np.nan), (how, note)), int(counts.sum())
+
+    def frequencies(self, attributes: Sequence[int]) -> Array:
+        return self.table(attributes)[0].frequencies
+
+    def _channel(self, attribute: int) -> int:
+        """Return the channel that reports an attribute's values."""
+        finest = self._service.levels[attribute].finest
+        for number, channel in enumerate(self._service.channels):
+            if channel.views[0].levels[attribute] == finest and (finest or len(self._service.channels) == 1):
+                return number
+        message = "An attribute of a single value has no report of its own. Leave it out."
+        raise UnanswerableError(message, code="no-reports")
+
+    def _joint(self, channels: Sequence[int], alphabets: Sequence[int]) -> npt.NDArray[np.int64]:
+        """Return how many people sent each combination of codes."""
+        key = f'"{self._service.service.key}"'
+        codes = ", ".join(f"max(CASE WHEN channel = {c} THEN code END) AS c{k}" for k, c in enumerate(channels))
+        names = ", ".join(f"c{k}" for k in range(len(channels)))
+        inner = f'SELECT {codes} FROM "{self._stored}" GROUP BY {key}'  # noqa: S608  names of a contract
+        found = self._engine.fetch(f"SELECT {names}, count(*) AS n FROM ({inner}) AS people GROUP BY {names}", [], {})  # noqa: S608
+        counts = np.zeros(alphabets, dtype=np.int64)
+        counts[tuple(np.asarray(found.column(f"c{k}")) for k in range(len(channels)))] = np.asarray(found.column("n"))
+        return counts

@@ -1,0 +1,200 @@
+"""Shrinking what is mostly noise: interactions are drawn towards independence, by as much as the data themselves say.
+
+An interaction of a set of attributes is its **joint cumulant**: the mean of a product of functions, minus what smaller
+sets foretell of it. For two attributes that is the covariance; divided by both standard deviations it is a correlation.
+Most correlations of many attributes are near zero, few are large, and the noise of each is known. Their distribution is
+fitted as a mixture of normal distributions of several widths around zero, one of them of width zero, by maximum
+likelihood (expectation maximisation), for each number of attributes by itself; every correlation is then replaced by
+its mean given its estimate. With much noise this is independence, with little it changes nothing.
+
+One-way frequencies of many attributes of one size (items bought or not) have a distribution, too: it is fitted as point
+masses on a grid, by maximum likelihood, and each frequency is replaced by its mean given its estimate. Few attributes
+say too little about it and stay as they are.
+
+Reference   Stephens 2017, False discovery rates: a new deal (interactions); Jiang and Zhang 2009, General maximum
+            likelihood empirical Bayes estimation of normal means (frequencies).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from tacit.model.basis import Array, analysis, functions
+from tacit.model.coefficients import Coefficients, Index, along
+from tacit.model.nonnegative import norm_sub
+
+__all__ = ["fitted_means", "kept_share", "posterior_means", "shrunk", "told_beyond_pairs"]
+
+WIDTHS = 12
+"""Widths of the mixture of interactions."""
+
+POINTS = 60
+"""Point masses of the distribution of frequencies."""
+
+ALIKE = 8
+"""Attributes of one size from which their frequencies are fitted together."""
+
+ROUNDS = 80
+"""Rounds of expectation maximisation: the means given the estimates hardly move after half of them."""
+
+SMALL = 1e-9
+
+
+def shrunk(found: Coefficients) -> Coefficients:
+    """Return the means with those of alike attributes, then interactions, shrunk; variances are of what is left."""
+    found = _alike(found)
+    shape, values = found.shape, found.values.copy()
+    variances = np.broadcast_to(found.variances, values.shape).copy()
+    spreads = {i: _spread(found, i) for (i,) in (one for one in shape.places if len(one) == 1)}
+    cumulants: dict[tuple[int, ...], Array] = {}
+    most = max(map(len, shape.places), default=0)
+    leading = values.shape[:-1]
+    for order in range(1, most + 1):
+        sets = [one for one in shape.places if len(one) == order]
+        foretold = {one: _foretold(one, values, shape.places, cumulants, found) for one in sets}
+        for one in sets:
+            cumulants[one] = values[..., shape.places[one]] - foretold[one]
+        if order == 1:
+            continue
+        units = [_outer([spreads[i] for i in one], leading) for one in sets]
+        unit = np.concatenate(units, axis=-1)
+        noise = np.concatenate([found.variances[..., shape.places[one]] for one in sets], axis=-1) / unit**2
+        seen = np.concatenate([cumulants[one] for one in sets], axis=-1) / unit
+        kept = posterior_means(seen, noise)
+        share = np.divide(kept, seen, out=np.zeros_like(kept), where=seen != 0)
+        kept = kept * unit
+        ends = np.cumsum([0, *(cumulants[one].shape[-1] for one in sets)])
+        for one, start, stop in zip(sets, ends, ends[1:], strict=False):
+            cumulants[one] = kept[..., start:stop]
+            values[..., shape.places[one]] = foretold[one] + cumulants[one]
+            # a normal prior that keeps some share of an estimate leaves the same share of its variance
+            left = np.where(np.isfinite(variances[..., shape.places[one]]), share[..., start:stop], 1.0)
+            variances[..., shape.places[one]] *= left
+    return replace(found, values=values, variances=variances)
+
+
+def told_beyond_pairs(
+    linear: Coefficients, means: Coefficients, face: tuple[int, ...], table: Array, foretold: Array
+) -> Array:
+    """Tell whether reports say so much about three attributes and more that a table is better than its pairs' own.
+
+    Mallows' criterion over the means of products of three functions and more: distance from what was seen, and twice
+    the parameters taken, the share of each mean that was not shrunk away. It must be better by more than chance:
+    tables of many attributes are made of many such faces, whose noise adds up.
+    """
+    shape = linear.shape
+    levels = [shape.levels[i] for i in face]
+    sizes = [own.size for own in levels]
+    high = sum(index > 0 for index in np.indices(sizes)) > 2
+    places = shape.keys(face, sizes)[high]
+    seen, noise = linear.values[..., places], linear.variances[..., places]
+    looks = [analysis(own, own.finest) for own in levels]
+    taken, given = (((along(one, looks)[..., high] - seen) ** 2 / noise).sum(axis=-1) for one in (table, foretold))
+    chance = np.sqrt(2 * np.isfinite(noise).sum(axis=-1))
+    told: Array = taken + 2 * kept_share(linear, means, places).sum(axis=-1) + chance < given
+    return told
+
+
+def kept_share(linear: Coefficients, means: Coefficients, places: Index) -> Array:
+    """Return which share of some means was not shrunk away; none of those that nobody reported."""
+    noise = linear.variances[..., places]
+    known = np.isfinite(noise) & (noise > 0)  # the total is known, and has none
+    return np.where(known, means.variances[..., places] / np.where(known, noise, 1.0), 0.0)
+
+
+def _alike(found: Coefficients) -> Coefficients:
+    """Fit the one-way means of attributes of one size together, function by function."""
+    values = found.values.copy()
+    sizes: dict[int, list[int]] = {}
+    for one, place in found.shape.places.items():
+        if len(one) == 1:
+            sizes.setdefault(found.shape.levels[one[0]].size, []).append(place.start)
+    for size, starts in sizes.items():
+        if len(starts) < ALIKE or size > ALIKE:  # long attributes are ordered, and shaped each in its own way
+            continue
+        for function in range(size - 1):
+            mine = np.array(starts) + function
+            values[..., mine] = fitted_means(values[..., mine], found.variances[..., mine])
+    return replace(found, values=values)
+
+
+def _spread(found: Coefficients, attribute: int) -> Array:
+    """Return the standard deviations of an attribute's functions, by its own table."""
+    levels = found.shape.levels[attribute]
+    table = norm_sub(found.table((attribute,)))
+    own = functions(levels)[:, 1:]
+    mean = found.values[..., found.shape.places[attribute,]]
+    return np.sqrt(np.maximum(table @ own**2 - mean**2, 0.02 / levels.size))
+
+
+def _outer(parts: list[Array], leading: tuple[int, ...]) -> Array:
+    product = np.ones((*leading, 1))
+    for part in parts:
+        product = (product[..., :, None] * part[..., None, :]).reshape(*leading, -1)
+    return product
+
+
+def _foretold(
+    one: tuple[int, ...],
+    values: Array,
+    places: dict[tuple[int, ...], slice],
+    cumulants: dict[tuple[int, ...], Array],
+    found: Coefficients,
+) -> Array:
+    """Return what smaller sets say about the mean of a product: its value if the joint cumulant were zero."""
+    leading = values.shape[:-1]
+    if len(one) == 1:
+        return np.zeros((*leading, found.shape.levels[one[0]].size - 1))
+    sizes = [found.shape.levels[i].size - 1 for i in one]
+    total = np.zeros((*leading, *sizes))
+    for size in range(1, len(one)):
+        for rest in combinations(one[1:], size - 1):
+            block = (one[0], *rest)
+            other = tuple(i for i in one if i not in block)
+            left = cumulants[block].reshape(
+                *leading, *(s if i in block else 1 for i, s in zip(one, sizes, strict=True))
+            )
+            right = values[..., places[other]]
+            total += left * right.reshape(*leading, *(s if i in other else 1 for i, s in zip(one, sizes, strict=True)))
+    return total.reshape(*leading, -1)
+
+
+def posterior_means(seen: Array, noise: Array) -> Array:
+    """Shrink estimates with known noise towards zero, along the last axis."""
+    known = np.isfinite(noise) & np.ones(seen.shape, dtype=bool)
+    noise = np.where(known, noise, 1e6)
+    seen = np.where(known, seen, 0.0)
+    top = np.maximum(np.max(seen**2, axis=-1, keepdims=True), SMALL)
+    ratios = np.concatenate([[0.0], np.geomspace(1e-4, 1.0, WIDTHS - 1)])
+    widths = ratios[:, None] * top[..., None, :]  # (…, widths, 1): variances of the mixture's parts
+    spread = widths + noise[..., None, :]
+    fit = -0.5 * (np.log(spread) + seen[..., None, :] ** 2 / spread)
+    fit = np.exp(fit - fit.max(axis=-2, keepdims=True)) * known[..., None, :]
+    share = np.full((*seen.shape[:-1], WIDTHS, 1), 1 / WIDTHS)
+    prior = np.zeros((WIDTHS, 1))
+    prior[0] = 1.0  # of several mixtures that fit equally well, the one with more zeros
+    for _ in range(ROUNDS):
+        part = share * fit
+        part /= np.maximum(part.sum(axis=-2, keepdims=True), 1e-300)
+        share = (part * known[..., None, :]).sum(axis=-1, keepdims=True) + prior
+        share /= share.sum(axis=-2, keepdims=True)
+    part = share * fit
+    part /= np.maximum(part.sum(axis=-2, keepdims=True), 1e-300)
+    return np.where(known, (part * widths / spread).sum(axis=-2) * seen, 0.0)
+
+
+def fitted_means(seen: Array, noise: Array) -> Array:
+    """Replace estimates with known noise by their means under the distribution that fits them best, point masses."""
+    low, high = seen.min(axis=-1, keepdims=True), seen.max(axis=-1, keepdims=True)
+    grid = (low + (high - low) * np.linspace(0, 1, POINTS))[..., :, None]
+    fit = -0.5 * (seen[..., None, :] - grid) ** 2 / noise[..., None, :]
+    fit = np.exp(fit - fit.max(axis=-2, keepdims=True))
+    share = np.full((*seen.shape[:-1], POINTS, 1), 1 / POINTS)
+    for _ in range(ROUNDS):
+        part = share * fit
+        share = (part / part.sum(axis=-2, keepdims=True)).mean(axis=-1, keepdims=True)
+    part = share * fit
+    return np.asarray((part * grid).sum(axis=-2) / part.sum(axis=-2))

@@ -1,0 +1,207 @@
+"""Routes of the analyst's screen: what can be asked, a question while it is written, curves, and tuples.
+
+A draft is a text or a model of the builder; its answer has both, where reading stopped if it cannot be asked, and the
+error to expect if it can. Nothing of it touches a report, but for counting people. Tuples are single reports, and so
+for auditors alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from sqlglot import exp
+from starlette.responses import JSONResponse, Response
+
+from tacit.answers.curves import curves as foretold_curves
+from tacit.answers.curves import half_width
+from tacit.contract.files import service_data
+from tacit.database import Database
+from tacit.errors import BodyError, OverloadedError, QueryError, TacitError, UnanswerableError, UnknownNameError
+from tacit.server.http.endpoints import Call, Endpoint, Server
+from tacit.sql.model import model_of, text_of
+from tacit.sql.parse import parse, span_of
+
+__all__ = ["ANALYST"]
+
+DRAFT = 0.1
+"""What a draft counts as, in questions: one is read whenever typing pauses."""
+
+
+async def catalogue(server: Server, call: Call) -> Response:
+    """List what can be asked about."""
+    del call
+    return JSONResponse(await server.workers.do(_catalogue, server))
+
+
+async def draft(server: Server, call: Call) -> Response:
+    """Read a question that is being written, as text or as a model, and foretell its error."""
+    server.asking.take(call.key, DRAFT)
+    return _json(await server.workers.do(_draft, server, call.body))
+
+
+async def curves(server: Server, call: Call) -> Response:
+    """Foretell errors with other budgets, and with other numbers of people."""
+    text, confidence = _asked(call.body)
+    server.asking.take(call.key, 1)
+
+    def work() -> dict[str, Any]:
+        collection, people, question = server.collector.read(lambda database: database.answering(text))
+        return asdict(foretold_curves(collection, question, people=people, confidence=confidence))
+
+    return _json(await server.workers.do(work))
+
+
+async def contributions(server: Server, call: Call) -> Response:
+    """Show what tuples add to one row of an answer."""
+    text, _ = _asked(call.body)
+    server.asking.take(call.key, 1)
+    group = call.body.get("group") or {}
+    if not isinstance(group, Mapping):
+        message = "group must be an object: the columns of GROUP BY with the values of one row."
+        raise BodyError(message)
+    page = {word: call.body[word] for word in PAGE if word in call.body}
+    asker = call.key.name if call.key else ""
+    work = partial(server.collector.contributions, text, asker=asker, group=group, **page)
+    found, watermark = await server.workers.do(work)
+    rows = [
+        {"person": str(person), "contributions": added, "reports": [asdict(report) for report in reports]}
+        for person, added, reports in found.rows
+    ]
+    values = {name: _finite(value) for name, value in found.values.items()}
+    return _json(vars(found) | {"rows": rows, "values": values, "watermark": watermark})
+
+
+def _json(data: object) -> Response:
+    return Response(json.dumps(_readable(data), default=str, allow_nan=False), media_type="application/json")
+
+
+def _readable(data: Any) -> Any:
+    """Return data that browsers can parse: JSON has neither NaN nor infinity, so they become null."""
+    if isinstance(data, float):
+        return _finite(data)
+    if isinstance(data, Mapping):
+        return {name: _readable(value) for name, value in data.items()}
+    return [_readable(value) for value in data] if isinstance(data, list | tuple) else data
+
+
+def _asked(body: Mapping[str, Any]) -> tuple[str, float]:
+    text, confidence = body.get("sql"), body.get("confidence", 0.95)
+    if not isinstance(text, str):
+        message = "sql must be text."
+        raise BodyError(message)
+    return text, confidence
+
+
+def _catalogue(server: Server) -> dict[str, Any]:
+    server.collector.move()
+    return server.collector.read(_listed)
+
+
+def _listed(database: Database) -> dict[str, Any]:
+    found = []
+    for service in database.services():
+        collection, people, _ = database.answering(f'SELECT COUNT(*) FROM "{service.name}"')  # noqa: S608  our own name
+        about = {"people": people, "epsilon": float(collection.contract.epsilon), "round": collection.contract.round}
+        found.append(service_data(service) | about | {"collection": collection.id})
+    dimensions = [
+        {"name": one.name, "key": one.key, "columns": one.table.column_names} for one in database.dimensions()
+    ]
+    return {"services": found, "dimensions": dimensions}
+
+
+def _draft(server: Server, body: Mapping[str, Any]) -> dict[str, Any]:
+    model = body.get("model")
+    text, confidence = _asked(body if model is None else dict(body) | {"sql": text_of(model)})
+    answer: dict[str, Any] = {"sql": text, "model": None, "outside": None, "problem": None, "expected": None}
+    try:
+        answer["model"] = model_of(text)
+    except TacitError as refusal:
+        answer["outside"] = refusal.message
+    try:
+        collection, people, question = server.collector.read(lambda database: database.answering(text))
+    except OverloadedError:
+        raise  # it is not about the question
+    except TacitError as refusal:
+        return answer | {"problem": _problem(text, refusal)}
+    answer |= {"people": people, "epsilon": float(collection.contract.epsilon)}
+    try:
+        column, width = half_width(collection, question, people=people, confidence=confidence)
+    except UnanswerableError as refusal:  # running it would say the same
+        return answer | {"problem": _problem(text, refusal)}
+    except TacitError as refusal:
+        return answer | {"unforeseen": refusal.message}
+    return answer | {"expected": {"column": column, "half_width": _finite(width)}}
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def _problem(text: str, refusal: TacitError) -> dict[str, Any]:
+    span = refusal.span if isinstance(refusal, QueryError) else None
+    if isinstance(refusal, UnknownNameError):  # of a table: it was looked for in the database, which knows no places
+        tables = (table for table in parse(text).find_all(exp.Table) if table.name == refusal.name)
+        span = next((span_of(table) for table in tables), None)
+    return {"code": refusal.code, "detail": refusal.message, "span": span}
+
+
+PAGE = ("order", "measure", "descending", "offset", "limit", "part")
+SQL = {
+    "sql": {"type": "string"},
+    "confidence": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.95},
+}
+WHOLE = {"type": "integer", "minimum": 0}
+
+ANALYST = (
+    Endpoint(
+        "GET",
+        "/v1/catalogue",
+        catalogue,
+        "What can be asked about: services with reports, their columns, epsilon and people.",
+        "query",
+        returns={"type": "object", "required": ["services"], "properties": {"services": {"type": "array"}}},
+    ),
+    Endpoint(
+        "POST",
+        "/v1/draft",
+        draft,
+        "A question while it is written, as text or model: both, what is wrong with it, and the error to expect.",
+        "query",
+        takes=SQL | {"model": {"type": "object"}},
+        returns={"type": "object", "required": ["sql", "model", "problem", "expected"]},
+    ),
+    Endpoint(
+        "POST",
+        "/v1/curves",
+        curves,
+        "Half widths of a question's first estimate, by epsilon and by people.",
+        "query",
+        takes=SQL,
+        required=("sql",),
+        returns={"type": "object", "required": ["epsilon", "people", "now"]},
+    ),
+    Endpoint(
+        "POST",
+        "/v1/contributions",
+        contributions,
+        "What each encoded tuple adds to one row of an answer, page by page; single reports, for auditors.",
+        "audit",
+        takes=SQL
+        | {
+            "group": {"type": "object"},
+            "order": {"enum": ["size", "value", "person"]},
+            "descending": {"type": "boolean", "default": True},
+            "measure": WHOLE,
+            "offset": WHOLE,
+            "limit": {"type": "integer", "minimum": 1, "maximum": 500},
+            "part": {"type": "integer"},
+        },
+        required=("sql",),
+        returns={"type": "object", "required": ["rows", "totals", "values"], "properties": {"rows": {"type": "array"}}},
+    ),
+)

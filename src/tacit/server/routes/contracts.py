@@ -1,0 +1,96 @@
+"""Routes for contracts: what is collected, and the bytes that say how."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.responses import JSONResponse, Response
+
+from tacit.server.http.endpoints import Call, Endpoint, Server
+from tacit.server.store.ledger import declared_total
+
+__all__ = ["CONTRACTS"]
+
+
+async def collections(server: Server, call: Call) -> Response:
+    """List what is collected."""
+    del call
+    found = [
+        {
+            "id": name,
+            "round": one.contract.round,
+            "tier": one.contract.tier,
+            "epsilon": float(one.contract.epsilon),
+            "services": [service.name for service in one.schema.services],
+        }
+        for name, one in server.collector.collections.items()
+    ]
+    declared, total = declared_total(server.collector.collections.values()), server.collector.person_epsilon
+    person = {"declared": float(declared), "total": None if total is None else float(total)}
+    return JSONResponse({"collections": found, "person": person})
+
+
+async def contract(server: Server, call: Call) -> Response:
+    """Return a contract: the bytes that its id is the hash of."""
+    text = server.collector.collection(call.request.path_params["id"]).to_json()
+    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+    return Response(text.encode(), media_type="application/json", headers=headers)
+
+
+async def audit(server: Server, call: Call) -> Response:
+    """Return what a person gives away at most, as exact arithmetic finds it."""
+    collection = server.collector.collection(call.request.path_params["id"])
+    result = await asyncio.to_thread(collection.audit)
+    return JSONResponse({"collection": collection.id} | result.to_data())
+
+
+COLLECTION = {
+    "type": "object",
+    "required": ["id", "round", "tier", "epsilon", "services"],
+    "properties": {
+        "id": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+        "round": {"type": "string"},
+        "tier": {"type": "string"},
+        "epsilon": {"type": "number"},
+        "services": {"type": "array", "items": {"type": "string"}},
+    },
+}
+
+PERSON = {
+    "type": "object",
+    "description": "What a person gives away at most: as the contracts declare, and as the operator allows.",
+    "required": ["declared", "total"],
+    "properties": {"declared": {"type": "number"}, "total": {"type": ["number", "null"]}},
+}
+
+CONTRACTS = (
+    Endpoint(
+        "GET",
+        "/v1/collections",
+        collections,
+        "What is collected.",
+        returns={
+            "type": "object",
+            "required": ["collections"],
+            "properties": {"collections": {"type": "array", "items": COLLECTION}, "person": PERSON},
+        },
+    ),
+    Endpoint(
+        "GET",
+        "/v1/collections/{id}",
+        contract,
+        "A contract: the bytes that its id is the SHA-256 of.",
+        returns={"type": "object", "required": ["services"]},
+    ),
+    Endpoint(
+        "GET",
+        "/v1/collections/{id}/audit",
+        audit,
+        "The exact audit: a person's worst loss, and that of every channel.",
+        returns={
+            "type": "object",
+            "required": ["ok", "epsilon", "worst_loss", "channels"],
+            "properties": {"ok": {"type": "boolean"}, "channels": {"type": "array"}},
+        },
+    ),
+)

@@ -1,0 +1,69 @@
+"""Routes for those who run a collector and those who watch over it: an archive of everything, and the log."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from starlette.responses import Response, StreamingResponse
+
+from tacit.server.archive import export_store
+from tacit.server.http.endpoints import Call, Endpoint, Server
+from tacit.server.store.folder import UNFINISHED
+
+__all__ = ["OPERATIONS"]
+
+PIECE = 1 << 20
+
+
+async def export(server: Server, call: Call) -> Response:
+    """Send an archive of the store, which is in no folder any more when the first byte leaves."""
+    asker = call.key.name if call.key else ""
+
+    def made() -> BinaryIO:
+        with tempfile.TemporaryDirectory(dir=server.collector.folder, prefix=UNFINISHED) as folder:
+            path = Path(folder) / "archive"
+            export_store(server.collector, path, asker=asker)
+            return path.open("rb")
+
+    file = await asyncio.to_thread(made)
+    headers = {"Content-Length": str(os.fstat(file.fileno()).st_size)}
+    return StreamingResponse(_pieces(file), media_type="application/zip", headers=headers)
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        while piece := file.read(PIECE):
+            yield piece
+
+
+async def log(server: Server, call: Call) -> Response:
+    """Send the log."""
+    del call
+    lines = await asyncio.to_thread(server.collector.log.lines)
+    return Response("".join(f"{line}\n" for line in lines), media_type="application/x-ndjson")
+
+
+OPERATIONS = (
+    Endpoint(
+        "POST",
+        "/v1/export",
+        export,
+        "An archive of everything, for tacit import.",
+        "admin",
+        takes={},
+        returns="application/zip",
+    ),
+    Endpoint(
+        "GET",
+        "/v1/log",
+        log,
+        "The log of keys, contracts, questions and deletions: lines that each hold the hash of the one before.",
+        "audit",
+        returns="application/x-ndjson",
+    ),
+)

@@ -1,0 +1,70 @@
+"""The route for receipts: which of a person's reports the collector has, told to whoever holds a token of that person.
+
+A client that has lost its wallet asks before it sends, and keeps a second draw to itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.responses import JSONResponse, Response
+
+from tacit.client.record import is_person
+from tacit.errors import AccessError, BodyError
+from tacit.server.http.endpoints import PERSON, Call, Endpoint, Server
+from tacit.server.http.proof import checked, is_signed
+from tacit.server.keys import Key
+from tacit.server.store.validate import Person
+
+__all__ = ["RECEIPTS"]
+
+
+async def receipts(server: Server, call: Call) -> Response:
+    """Return the slots that take no report of a person any more."""
+    person, name = call.body.get("key"), call.body.get("collection")
+    if not is_person(person):
+        message = "key must be a person: text or a whole number."
+        raise BodyError(message)
+    if not isinstance(name, str):
+        message = "collection must be the id of one."
+        raise BodyError(message)
+    signer = _signer(server, checked(call.body.get("token")), name, person)
+    server.telling.take(signer, 1, person)
+    found = await asyncio.to_thread(server.collector.taken, name, person, server.keys.services_of(signer.name))
+    return JSONResponse({"taken": [{"service": service, "slot": slot} for service, slot in found]})
+
+
+def _signer(server: Server, token: str, collection: str, person: Person) -> Key:
+    """Return the key that signed a token, if reports may come with it."""
+    for key in server.keys.signers():
+        if is_signed(token, [key.secret], collection, person) and server.keys.services_of(key.name) is not None:
+            return key
+    message = "The token is about somebody else or about another collection, or its service sends no reports here."
+    raise AccessError(message, code="bad-token")
+
+
+RECEIPTS = (
+    Endpoint(
+        "POST",
+        "/v1/receipts",
+        receipts,
+        "The slots of a person that are taken, for whoever holds a token of that person; the token is the only key.",
+        takes={"collection": {"type": "string"}, "key": PERSON, "token": {"type": "string"}},
+        required=("collection", "key", "token"),
+        versioned=False,
+        returns={
+            "type": "object",
+            "required": ["taken"],
+            "properties": {
+                "taken": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["service", "slot"],
+                        "properties": {"service": {"type": "string"}, "slot": {"type": "integer", "minimum": 0}},
+                    },
+                }
+            },
+        },
+    ),
+)

@@ -1,0 +1,127 @@
+"""Routes for people's reports: judged and stored one by one, and deleted when a person wants to be forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+from starlette.responses import JSONResponse, Response
+
+from tacit.client.record import is_person
+from tacit.errors import AccessError, BodyError
+from tacit.server.http.endpoints import PERSON, Call, Endpoint, Server
+from tacit.server.http.proof import proven_collections, proven_people
+from tacit.server.store.validate import Person, Report
+
+__all__ = ["REPORTING"]
+
+MOST_REPORTS = 1_000
+
+
+async def reports(server: Server, call: Call) -> Response:
+    """Judge and store reports."""
+    given = call.body.get("reports")
+    if not isinstance(given, list):
+        message = "reports must be a list."
+        raise BodyError(message)
+    if len(given) > MOST_REPORTS:
+        message = f"{len(given)} reports in one request; at most {MOST_REPORTS}."
+        raise BodyError(message, code="too-large")
+    server.ingest.take(call.key, max(1, len(given)))
+    name, services = call.request.path_params["id"], call.key.services if call.key else ()
+    people = (one["person"] for one in given if isinstance(one, dict) and is_person(one.get("person")))
+    about = proven_people(server, call, name, people)
+
+    def objection(report: Report) -> str | None:
+        if services and report.service not in services:
+            return "wrong-service"
+        return None if about is None or report.person in about else "token-mismatch"
+
+    limited = objection if services or about is not None else None
+    statuses = await asyncio.wrap_future(server.collector.accept(name, given, limited))
+    for word, more in Counter(status["status"] for status in statuses).items():
+        server.counts[word] += more
+    return JSONResponse({"statuses": statuses})
+
+
+async def forget(server: Server, call: Call) -> Response:
+    """Delete a person."""
+    person = call.body.get("person")
+    if not is_person(person):
+        message = "person must be text or a whole number."
+        raise BodyError(message)
+    collection = call.body.get("collection")
+    if collection is not None and not isinstance(collection, str):
+        message = "collection must be the id of one; without it, a person is forgotten in all of them."
+        raise BodyError(message)
+    names = [server.collector.collection(collection).id] if collection else list(server.collector.collections)
+    deleted = await asyncio.to_thread(_delete, server, call, names, person)
+    server.counts["forgotten"] += 1
+    return JSONResponse({"deleted": deleted})
+
+
+def _delete(server: Server, call: Call, names: list[str], person: Person) -> int:
+    """Delete a person from what the request's key and token are for.
+
+    An administrator deletes anybody from anything, a token its person from its collection, and a key of a service
+    those who have reported to that service: nobody can be kept from reporting by somebody else's guess of an id.
+    """
+    key = call.key
+    if key is None or "admin" in key.scopes:
+        server.deleting.take(key, 1)
+        return sum(server.collector.forget(person, name, asker=key.name if key else "") for name in names)
+    about = proven_collections(server, call, names, person)
+    server.deleting.take(key, 1, None if about is None else person)
+    if about is None:
+        about = [name for name in names if server.collector.taken(name, person, key.services)]
+    if not about:
+        message = "Nobody of this id has reported to this key's services. Ask with the person's token, or as an admin."
+        raise AccessError(message, code="nothing-to-delete")
+    return sum(server.collector.forget(person, name, key.services, asker=key.name) for name in about)
+
+
+TOKEN = {"type": "string"}
+REPORT = {
+    "type": "object",
+    "required": ["person", "service", "slot", "codes"],
+    "properties": {
+        "person": PERSON,
+        "service": {"type": "string"},
+        "slot": {"type": "integer", "minimum": 0},
+        "codes": {"type": "array", "items": {"type": "integer", "minimum": 0}},
+        "public": {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean", "null"]}},
+    },
+}
+STATUS_OF_ONE = {
+    "type": "object",
+    "required": ["status"],
+    "properties": {"status": {"enum": ["stored", "again", "refused"]}, "code": {"type": "string"}},
+}
+
+REPORTING = (
+    Endpoint(
+        "POST",
+        "/v1/collections/{id}/reports",
+        reports,
+        "Store reports of any number of people; a status for each.",
+        "ingest",
+        takes={"token": TOKEN, "reports": {"type": "array", "maxItems": MOST_REPORTS, "items": REPORT}},
+        required=("reports",),
+        returns={
+            "type": "object",
+            "required": ["statuses"],
+            "properties": {"statuses": {"type": "array", "items": STATUS_OF_ONE}},
+        },
+    ),
+    Endpoint(
+        "POST",
+        "/v1/forget",
+        forget,
+        "Delete a person from the collections and services of key and token; later reports are refused there.",
+        "ingest",
+        also=("admin",),
+        takes={"token": TOKEN, "person": PERSON, "collection": {"type": "string"}},
+        required=("person",),
+        returns={"type": "object", "required": ["deleted"], "properties": {"deleted": {"type": "integer"}}},
+    ),
+)

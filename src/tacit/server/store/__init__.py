@@ -1,0 +1,1 @@
+"""What a collector keeps: the inbox, the analytical database, and what moves between them."""

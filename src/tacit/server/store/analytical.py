@@ -1,0 +1,163 @@
+"""The analytical database of a collector: is it there, is it the right one, and what does it hold.
+
+It is derived from the inbox, and can be rebuilt from it. A stamp in both says which store it belongs to, and how many
+times it was changed: a file that was deleted, replaced or brought back from an older copy is noticed by it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from pathlib import Path
+from typing import NamedTuple
+
+from tacit.collection import Collection
+from tacit.contract.contract import ServiceContract
+from tacit.database import Database
+from tacit.encode.reports import report_table
+from tacit.engines import open_engine
+from tacit.engines.base import Engine, Stamp
+from tacit.errors import EngineError, OverloadedError
+from tacit.server.store.disk import has_room
+
+__all__ = ["Analytical"]
+
+DAMAGED = ("engine-failed", "unreadable-database")
+
+LOG = logging.getLogger("tacit.server")
+
+
+class _File(NamedTuple):
+    device: int
+    number: int
+
+
+class Analytical:
+    """One database, in a file or on a PostgreSQL server.
+
+    Parameters
+    ----------
+    path : Path
+        A file of DuckDB.
+    store : str
+        The address of a PostgreSQL database to use instead of that file.
+    """
+
+    def __init__(self, path: Path, store: str = "") -> None:
+        self._path, self._store = path, store
+        self._file: _File | None = None
+        self.open()
+
+    def open(self, *, check: bool = False) -> None:
+        """Open the database; a damaged file is set aside, and a new one begun in its place.
+
+        It is found damaged when the engine cannot open it, although the disk gives all of it; ``check`` also reads all
+        that it holds.
+        """
+        try:
+            self._open(check=check)
+        except EngineError as cause:
+            if self._store or cause.code not in DAMAGED or not self._is_usable():
+                raise
+            self.close()
+            self.set_aside()
+            self._open()
+
+    def _open(self, *, check: bool = False) -> None:
+        self._engine: Engine = open_engine(self._store or self._path, "duckdb")
+        try:
+            self.database = Database(self._engine)
+            if check:
+                self._engine.read_all()
+        except BaseException:
+            self._engine.close()
+            raise
+        self._file = self._found()
+
+    def _is_usable(self) -> bool:
+        """Tell whether the disk gives all of the file, and has room: then it is its content that cannot be opened."""
+        try:
+            if not has_room(self._path.parent):
+                return False
+            with self._path.open("r+b") as file:
+                while file.read(1 << 20):
+                    pass
+        except OSError:
+            return False
+        return True
+
+    def _found(self) -> _File | None:
+        if self._store:
+            return None
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return _File(found.st_dev, found.st_ino)
+
+    def is_in_place(self) -> bool:
+        """Tell whether the open file is still the one in the folder."""
+        return self._found() == self._file
+
+    def reopen(self) -> None:
+        """Open the database anew, and read all of it: after a failure an engine may refuse everything until then."""
+        self.close()
+        self.open(check=True)
+
+    def begin_anew(self, *, keep: bool) -> None:
+        """Let go of all reports; ``keep`` says whether a file holds some that are nowhere else, and is set aside."""
+        if self._store:
+            for collection in self.database.collections:
+                for service in collection.schema.services:
+                    self._engine.clear(report_table(collection.id, service.name))
+            self.database = Database(self._engine)
+            return
+        self.close()
+        if keep:
+            self.set_aside()
+        for end in ("", ".wal"):
+            self._path.with_name(self._path.name + end).unlink(missing_ok=True)
+        self.open()
+
+    def set_aside(self) -> None:
+        """Give the file another name, under which nothing looks at it again."""
+        number = 1
+        while (aside := self._path.with_name(f"{self._path.name}.aside-{number}")).exists():
+            number += 1
+        if self._path.exists():
+            self._path.rename(aside)
+            LOG.error("the analytical database is set aside as %s: analytical-set-aside", aside.name)
+        journal = self._path.with_name(f"{self._path.name}.wal")
+        if journal.exists():
+            journal.rename(aside.with_name(f"{aside.name}.wal"))
+
+    @property
+    def stamp(self) -> Stamp | None:
+        """The stamp it carries."""
+        return self._engine.stamp()
+
+    @stamp.setter
+    def stamp(self, stamp: Stamp) -> None:
+        self._engine.set_stamp(stamp)
+
+    def count(self, collection: Collection, service: ServiceContract) -> int:
+        """Return how many reports of a service there are."""
+        table = report_table(collection.id, service.service.name)
+        if not self._engine.has_table(table):
+            return 0
+        query = f'SELECT count(*) AS n FROM "{table}"'  # noqa: S608  names of a contract
+        return int(self._engine.fetch(query, [], {})["n"][0].as_py()) // len(service.channels)
+
+    def probe(self) -> None:
+        """Write something and read it back."""
+        if not self.is_in_place():
+            message = "The analytical database was deleted or replaced. It is rebuilt from the inbox."
+            raise OverloadedError(message, code="store-replaced", retry_after=5)
+        if not self._engine.probe():
+            message = "The analytical database does not keep what is written to it."
+            raise OverloadedError(message, code="no-store")
+
+    def close(self) -> None:
+        """Close the database, whatever state it is in."""
+        with contextlib.suppress(Exception):  # an engine that has failed may refuse that, too
+            self._engine.close()

@@ -1,0 +1,225 @@
+"""Where reports land: a keyed store that commits for many requests at once.
+
+It decides what is new, what came again, and what differs. A status is returned after the commit that holds it is on
+disk, and never before. Reports leave it only after their digests are checked.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from tacit.engines.failures import outage
+from tacit.errors import InternalError, OverloadedError
+from tacit.server.store.base import Identity, Row, content_digest, digest_of
+from tacit.server.store.ledger import Ledger
+from tacit.server.store.records import Records
+from tacit.server.store.validate import Person, Report
+
+__all__ = ["Inbox", "Status"]
+
+Status = Literal["stored", "again", "report-differs", "forgotten", "wrong-tier", "over-total"]
+
+GROUP = 200
+"""Requests that one commit may serve."""
+
+WAITING_REQUESTS, WAITING_REPORTS = 2_000, 10_000
+"""What may wait, half a second's work or so; more is turned away."""
+
+MOST_BEHIND = 100_000
+"""Reports that may wait for the analytical database; more are turned away, so that questions wait for seconds only."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    collection: str
+    reports: Sequence[Report]
+    answer: Future[list[Status]]
+
+
+class _Asked(NamedTuple):
+    """A report with what decides about it."""
+
+    collection: str
+    report: Report
+    identity: Identity
+    tiers: tuple[int, ...]
+
+
+@dataclass
+class _Judged:
+    """What a group of requests finds and brings."""
+
+    known: dict[Identity, bytes] = field(default_factory=dict)
+    reported: set[tuple[int, Person]] = field(default_factory=set)
+    rows: list[Row] = field(default_factory=list)
+
+
+class Inbox(Records):
+    """One store, one writer.
+
+    Parameters
+    ----------
+    path : Path
+        A file of SQLite.
+    store : str
+        The address of a PostgreSQL database to use instead of that file.
+    """
+
+    def __init__(self, path: Path, store: str = "") -> None:
+        super().__init__(path, store)
+        self._requests: queue.Queue[_Request | None] = queue.Queue(maxsize=WAITING_REQUESTS)
+        self._waiting, self._counting = 0, threading.Lock()
+        self._total: Fraction | None = None
+        self._costs: dict[int, Fraction] = {}
+        self._thread = threading.Thread(target=self._serve, name="inbox", daemon=True)
+        self._thread.start()
+
+    def limit(self, total: Fraction, costs: Mapping[tuple[str, str], Fraction]) -> None:
+        """Let nobody give away more than a total, by what the services of collections cost."""
+        self._total = total
+        self._costs |= {self._places[place][0]: cost for place, cost in costs.items()}
+
+    def check_room(self) -> None:
+        """Turn somebody away if more waits than can be stored, or moved to the analytical database, soon."""
+        if self._waiting >= WAITING_REPORTS or self._requests.full():
+            message = "Too many reports are waiting. Try again in a moment."
+            raise OverloadedError(message)
+        if self.behind >= MOST_BEHIND:
+            message = "The analytical database is too far behind. Try again in some seconds."
+            raise OverloadedError(message, retry_after=5)
+
+    def is_alive(self) -> bool:
+        """Tell whether the thread that stores reports runs."""
+        return self._thread.is_alive()
+
+    def put(self, collection: str, reports: Sequence[Report]) -> Future[list[Status]]:
+        """Store reports that a judge has passed; the statuses come once they are on disk."""
+        self.check_room()
+        answer: Future[list[Status]] = Future()
+        with self._counting:
+            self._waiting += len(reports)
+        self._requests.put(_Request(collection, reports, answer))
+        return answer
+
+    def _serve(self) -> None:
+        """Take what waits, store it in one transaction, then answer everybody."""
+        while (first := self._requests.get()) is not None:
+            group = [first]
+            stop = False
+            while len(group) < GROUP:
+                try:
+                    more = self._requests.get_nowait()
+                except queue.Empty:
+                    break
+                if more is None:
+                    stop = True
+                    break
+                group.append(more)
+            self._commit(group)
+            with self._counting:
+                self._waiting -= sum(len(request.reports) for request in group)
+            if stop:
+                return
+
+    def _commit(self, group: list[_Request]) -> None:
+        judged = _Judged()
+        try:
+            with self._lock:
+                with self._transaction():
+                    found = self._judge(group, judged)
+                    if judged.rows:
+                        self._shelf.insert(judged.rows)
+                self._known, self._pending = self._known + len(judged.rows), self._pending + len(judged.rows)
+                self._stored += len(judged.rows)
+        except OverloadedError as failure:
+            for request in group:
+                request.answer.set_exception(failure)
+            return
+        except Exception as cause:  # whatever it is, nobody may wait for ever because of it
+            message = f"Reports cannot be stored ({type(cause).__name__}). Nothing was."
+            problem = outage("Reports cannot be stored", cause) or InternalError(message)
+            for request in group:
+                request.answer.set_exception(problem)
+            return
+        for request, statuses in zip(group, found, strict=True):
+            request.answer.set_result(statuses)
+
+    def _judge(self, group: Sequence[_Request], judged: _Judged) -> list[list[Status]]:
+        """Return the status of each report; note the rows of those that are new."""
+        asked = [[self._asked(request.collection, report) for report in request.reports] for request in group]
+        every = [one for some in asked for one in some]
+        forgotten = self._forgotten(every)
+        judged.known = self._shelf.known([one.identity for one in every])
+        judged.reported = self._shelf.reported({(tier, one.report.person) for one in every for tier in one.tiers})
+
+        ledger = self._ledger({one.report.person for one in every})
+
+        def status(one: _Asked) -> Status:
+            identity, person = one.identity, one.report.person
+            digest = digest_of(identity, one.report.content)
+            if forgotten and not forgotten.isdisjoint(_scopes(one)):
+                return "forgotten"
+            if identity in judged.known:
+                same = judged.known[identity] in (digest, content_digest(one.report.content))
+                return "again" if same else "report-differs"
+            if one.tiers and any((tier, person) in judged.reported for tier in one.tiers):
+                return "wrong-tier"
+            if ledger is not None and not ledger.takes(person, identity.place):
+                return "over-total"
+            judged.known[identity] = digest
+            judged.reported.add((identity.place, person))
+            judged.rows.append(Row(identity, digest, one.report.content))
+            return "stored"
+
+        return [[status(one) for one in some] for some in asked]
+
+    def _ledger(self, people: Collection[Person]) -> Ledger | None:
+        """Return what people are charged for, by their reports and tombstones, if there is a total to keep to."""
+        if self._total is None:
+            return None
+        charged: dict[Person, set[int]] = {person: set() for person in people}
+        for place, person in self._shelf.reported((place, one) for one in people for place in self._costs):
+            charged[person].add(place)
+        if self._shelf.any_forgotten:
+            traces = [
+                (self.tombstone(collection, person, scope), collection, person, place)
+                for (collection, service), (place, _) in self._places.items()
+                for person in people
+                for scope in ("", service)
+            ]
+            found = self._shelf.forgotten({trace: collection for trace, collection, *_ in traces})
+            for trace, _, person, place in traces:
+                if trace in found:
+                    charged[person].add(place)
+        return Ledger(self._total, self._costs, charged)
+
+    def _asked(self, collection: str, report: Report) -> _Asked:
+        place, tiers = self._places[collection, report.service]
+        return _Asked(collection, report, Identity(place, report.person, report.slot), tiers)
+
+    def _forgotten(self, every: Sequence[_Asked]) -> set[tuple[str, Person, str]]:
+        """Return those who were deleted, with collections and services they were deleted from; "" is all services."""
+        if not self._shelf.any_forgotten:
+            return set()
+        people = {(one.collection, one.report.person, service) for one in every for service in ("", one.report.service)}
+        tombstones = {self.tombstone(*one): one for one in people}
+        found = self._shelf.forgotten({digest: collection for digest, (collection, *_) in tombstones.items()})
+        return {tombstones[digest] for digest in found}
+
+    def close(self) -> None:
+        """Store what waits, answer it, and close the store."""
+        self._requests.put(None)
+        self._thread.join()
+        self._shelf.close()
+
+
+def _scopes(one: _Asked) -> tuple[tuple[str, Person, str], ...]:
+    """Return what a person may have been deleted from so that this report is refused."""
+    return tuple((one.collection, one.report.person, service) for service in ("", one.report.service))

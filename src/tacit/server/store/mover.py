@@ -1,0 +1,346 @@
+"""What brings reports from the inbox to the analytical database, and keeps the two in step.
+
+Every move is repeatable: the engine refuses reports that it has, so a crash between the two stores repeats work and
+loses nothing. Deletions are done in the inbox first, and repeated here until the database has done them. If the
+database is gone, replaced, older than the inbox says, or short of reports, it is rebuilt from the inbox. What goes
+wrong is kept as a fault, with a code and a reason, until a move succeeds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tacit.collection import Collection
+from tacit.contract.contract import ServiceContract
+from tacit.engines.base import Stamp
+from tacit.engines.failures import REMEDIES
+from tacit.errors import EngineError, OverloadedError, TacitError
+from tacit.server.store.analytical import Analytical
+from tacit.server.store.base import Sizes
+from tacit.server.store.batches import batch_of
+from tacit.server.store.disk import has_room
+from tacit.server.store.inbox import Inbox
+from tacit.server.store.validate import stored_key
+
+__all__ = ["Mover"]
+
+MOVED_AT_ONCE = 20_000
+"""Reports that go to the analytical database in one batch."""
+
+IDLE_SECONDS = 0.5
+"""How long reports may wait in the inbox while nobody asks."""
+
+FAULT_SECONDS = 2.0
+"""How long to wait until a move that failed is tried again."""
+
+PASSING = ("move-failed", "no-store")
+"""Faults that may be over at the second try."""
+
+SUSPICIOUS = ("engine-failed", "io-error", "damaged-store")
+"""Errors after which a database that can still be written may hold pages that cannot be read."""
+
+LOG = logging.getLogger("tacit.server")
+
+Service = tuple[Collection, ServiceContract]
+
+
+class Mover:
+    """Moves reports of one collector, in a thread of its own and whenever it is told to."""
+
+    def __init__(self, inbox: Inbox, analytical: Analytical, folder: Path, *, is_elsewhere: bool) -> None:
+        self._inbox, self._analytical = inbox, analytical
+        self._folder, self._is_elsewhere = folder, is_elsewhere
+        self._lock = threading.Lock()  # nothing moves, is deleted or is copied at the same time
+        self._stopped = threading.Event()
+        self._suspect = False  # whether the database failed, so that it is opened anew
+        self.fault: TacitError | None = None
+        """Why the last move did not succeed."""
+
+        self.changes = 0
+        """How many times the database was changed; the same number before and after means that nothing was."""
+
+        self._compared = False  # whether the database is known to be the one of this inbox
+        if isinstance(fault := self._put_in_order(), EngineError) and fault.code == "inbox-missing":
+            raise fault
+        self.fault = fault
+        self._threads = [
+            threading.Thread(target=self._repeat, args=(work,), name=name, daemon=True)
+            for name, work in (("mover", self.move), ("tidier", self._tidy))
+        ]
+
+    def start(self) -> None:
+        """Begin to move by itself."""
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Move no more."""
+        self._stopped.set()
+        for thread in self._threads:
+            thread.join()
+
+    @property
+    def is_rebuilding(self) -> bool:
+        """Whether the database does not hold yet what it held before."""
+        return self._inbox.remembered("rebuilding") == "yes"
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Move and delete nothing for a while; reports are taken as always."""
+        with self._lock:
+            yield
+
+    def move(self, seconds: float = float("inf")) -> int:
+        """Bring reports to the database, for some seconds at most; return how many. What goes wrong is a fault."""
+        with self._lock:
+            self._refuse_at_the_end()
+            end = time.monotonic() + seconds
+            moved, self.fault = self._try(end)
+            if self.fault is not None and self.fault.code in PASSING:  # a new connection may be all that it needs
+                more, self.fault = self._try(end)
+                moved += more
+            self._refuse_at_the_end()  # it may have come meanwhile, and there may be more to move
+            return moved
+
+    def _try(self, end: float) -> tuple[int, TacitError | None]:
+        fault = self._put_in_order()
+        return (0, fault) if fault else self._move_all(end)
+
+    def delete(self) -> None:
+        """Do the deletions that the inbox has done; raise if the database cannot do them now."""
+        with self._lock:
+            self.fault = self._put_in_order()
+            if self.fault is not None and self.fault.code in PASSING:
+                self.fault = self._put_in_order()
+            if self._inbox.deletions():
+                message = "The deletion is recorded, and done in the analytical database as soon as that is possible."
+                raise OverloadedError(message, code="deletion-pending", retry_after=5)
+
+    def _refuse_at_the_end(self) -> None:
+        """Refuse to touch a store that is closed, or to answer about less than was acknowledged."""
+        if self._stopped.is_set():
+            message = "The collector is ending. Ask it again when it is back."
+            raise OverloadedError(message, code="ending")
+
+    def _put_in_order(self) -> TacitError | None:
+        """Open the database anew if it failed or was replaced, compare it with the inbox, and do what was deleted."""
+        try:
+            self._inbox.check()
+            if self._suspect or not self._analytical.is_in_place():
+                self.changes += 1
+                self._compared = False
+                self._analytical.reopen()
+                self._suspect = False
+            if not self._compared:
+                self._bring_contracts()
+                self._compare()
+                self._compared = True
+            self._delete()
+        except Exception as cause:
+            return self._failed(cause)
+        return None
+
+    def probe(self) -> None:
+        """Write to the database and read it back; if that fails, the next move opens it anew."""
+        try:
+            self._analytical.probe()
+        except Exception:
+            self._suspect = True
+            raise
+
+    def has_failed(self, cause: Exception) -> bool:
+        """Tell whether a failure is the database's own, so that the next move opens it anew."""
+        self._suspect = self._suspect or (isinstance(cause, EngineError) and cause.code in SUSPICIOUS)
+        with contextlib.suppress(Exception):
+            self.probe()
+        return self._suspect
+
+    def is_alive(self) -> bool:
+        """Tell whether its threads run."""
+        return all(thread.is_alive() for thread in self._threads)
+
+    def is_short(self, services: Sequence[Service] | None = None) -> bool:
+        """Tell whether the database lacks reports that have left the inbox, so that the next move rebuilds it."""
+        if self._lacking(services):
+            self._compared = False
+        return not self._compared
+
+    def _failed(self, cause: Exception) -> TacitError:
+        """Return a failure as a fault; find out whether the database is to be opened anew."""
+        fault: TacitError
+        failed = self.has_failed(cause)
+        if isinstance(cause, EngineError) and _is_certain(cause, failed=failed):
+            fault = cause
+        elif not failed:
+            message = f"Reports cannot be moved to the analytical database ({type(cause).__name__}). They are safe."
+            fault = OverloadedError(message, code="move-failed", retry_after=5)
+        else:
+            message = f"The analytical database cannot be used ({type(cause).__name__}). Reports are safe in the inbox."
+            fault = OverloadedError(message, code="no-store", retry_after=5)
+        if self.fault is None or self.fault.code != fault.code:
+            LOG.error("reports wait in the inbox: %s (%s)", fault.code, type(cause).__name__)
+        return fault
+
+    def _bring_contracts(self) -> None:
+        """Make the contracts of both stores the same: a database that begins anew has none."""
+        kept = self._inbox.contracts()
+        for collection in self._analytical.database.collections:
+            if collection.id not in kept:
+                self._inbox.add_contract(collection.id, collection.to_json())
+        known = {collection.id for collection in self._analytical.database.collections}
+        for name, text in kept.items():
+            if name not in known:
+                self._analytical.database.create(Collection.from_json(text))
+
+    def _compare(self) -> None:
+        """Adopt the database if it is the one that the inbox knows; rebuild it if it is not."""
+        identity, generation = self._inbox.remembered("identity") or "", self._inbox.remembered("generation")
+        stamp = self._analytical.stamp
+        if stamp is not None and stamp.identity != identity and generation is None:
+            message = (
+                "The analytical database belongs to another inbox, and this one is new. "
+                "Bring inbox.db back from the newest copy, or move reports.tacit away."
+            )
+            raise EngineError(message, code="inbox-missing")
+        mine = stamp is not None and stamp.identity == identity
+        if stamp is not None and mine and generation is not None and stamp.generation > int(generation) + 1:
+            message = (
+                "The inbox is older than the analytical database: it lacks reports that were acknowledged. "
+                "Bring the newest inbox.db back, or remove reports.tacit to go on with what the inbox holds."
+            )
+            raise OverloadedError(message, code="inbox-behind", retry_after=60)
+        fits = generation is None if stamp is None else mine and stamp.generation >= int(generation or 0)
+        if fits and not self._lacking():
+            self._mark(stamp.generation if stamp else 0)
+        else:
+            self._rebuild(keep=stamp is not None and not mine)
+
+    def _mark(self, generation: int) -> None:
+        """Note how many times the database was changed, there first and then in the inbox."""
+        identity = self._inbox.remembered("identity") or ""
+        self._analytical.stamp = Stamp(identity, generation)
+        self._inbox.remember(generation=str(generation))
+
+    def _changed(self) -> None:
+        self.changes += 1
+        self._mark(int(self._inbox.remembered("generation") or 0) + 1)
+
+    def _lacking(self, services: Sequence[Service] | None = None) -> list[str]:
+        """Return the services, of these or of all, of which the database lacks reports that have left the inbox."""
+        sizes = self._inbox.sizes()
+        return [
+            compiled.service.name
+            for collection, compiled in services or self.services()
+            if self._analytical.count(collection, compiled)
+            < sizes.get((collection.id, compiled.service.name), Sizes()).settled
+        ]
+
+    def _rebuild(self, *, keep: bool = False) -> None:
+        """Begin the database anew, and make all reports of the inbox pending again."""
+        LOG.error("the analytical database is rebuilt from the inbox: rebuilding")
+        resumed = self.is_rebuilding and self._analytical.stamp is not None and not keep
+        self._inbox.remember(rebuilding="yes")
+        if not resumed:
+            kept_nowhere_else = any(size.bulk or size.lost for size in self._inbox.sizes().values())
+            self._analytical.begin_anew(keep=keep or kept_nowhere_else or self._inbox.lacks_contents())
+            self._bring_contracts()
+        self._inbox.refill()
+        self._changed()
+
+    def services(self) -> list[Service]:
+        """Return all services with their collections."""
+        found = self._analytical.database.collections
+        return [(collection, compiled) for collection in found for compiled in collection.contract.services]
+
+    def _delete(self) -> None:
+        """Do the deletions that the inbox has done; one that is done twice changes nothing."""
+        for collection, service, person in self._inbox.deletions():
+            self._analytical.database.forget(stored_key(person), [collection], [service] if service else ())
+            self._changed()
+            self._inbox.deleted(collection, service, person)
+            self._fit_bulk(collection)
+
+    def _fit_bulk(self, name: str) -> None:
+        """Note how many of the reports that were loaded in bulk are left after a deletion."""
+        sizes = self._inbox.sizes()
+        for collection, compiled in self.services():
+            size = sizes.get((collection.id, compiled.service.name), Sizes())
+            if collection.id == name and size.bulk:
+                left = max(0, self._analytical.count(collection, compiled) - size.settled)
+                self._inbox.add_bulk(name, compiled.service.name, min(0, left - size.bulk))
+
+    def _move_all(self, end: float) -> tuple[int, TacitError | None]:
+        """Move what was there at the beginning; what cannot be moved keeps no other service waiting."""
+        if not self._is_elsewhere and not has_room(self._folder):
+            message = "The disk is nearly full, so reports stay in the inbox. Make room; nothing was lost."
+            return 0, OverloadedError(message, code="disk-full", retry_after=5)
+        moved, fault, stored = 0, None, self._inbox.stored
+        sizes = self._inbox.sizes()
+        for collection, compiled in self.services():
+            size = sizes.get((collection.id, compiled.service.name), Sizes())
+            if not size.pending:
+                continue
+            try:
+                for count in self._batches(collection, compiled, end):
+                    moved += count
+                    self._inbox.catch_up(stored, count)
+            except Exception as cause:  # whatever it is, reports are safe where they are
+                fault = fault or self._failed(cause)
+        if fault is None and time.monotonic() < end and not self._stopped.is_set():
+            self._inbox.catch_up(stored)
+            if self.is_rebuilding:
+                fault = self._end_rebuilding()
+        return moved, fault
+
+    def _batches(self, collection: Collection, compiled: ServiceContract, end: float) -> Iterator[int]:
+        """Move one service batch by batch; yield how many reports each held.
+
+        What is settled was read with them: if they had been moved before, it would be less than the database holds,
+        which would then look for each of them.
+        """
+        name, sends = compiled.service.name, compiled.service.sends
+        place = (collection.id, name)
+        last = self._inbox.last_pending(*place)  # what comes from now on is for the next time: there may be no end
+        people = max(1, MOVED_AT_ONCE // sends)
+        while last and not self._stopped.is_set() and time.monotonic() < end:
+            waiting, contents = self._inbox.pending(*place, sends, people)
+            if not waiting.numbers or waiting.numbers[0] > last:
+                break
+            table = batch_of(collection, compiled, waiting, contents)
+            self._analytical.database.load({name: table})
+            self._changed()
+            self._inbox.moved(*place, waiting.numbers)
+            yield len(waiting.numbers)
+
+    def _end_rebuilding(self) -> TacitError | None:
+        lacking = self._lacking()
+        if lacking:
+            message = f"The rebuilt analytical database lacks reports of {', '.join(lacking)}. Restore an archive."
+            return OverloadedError(message, code="rebuild-short", retry_after=60)
+        self._inbox.remember(rebuilding="")
+        LOG.error("the analytical database is rebuilt: rebuilt")
+        return None
+
+    def _tidy(self) -> None:
+        self._inbox.tidy(self._stopped)
+
+    def _repeat(self, work: object) -> None:
+        while not self._stopped.wait(IDLE_SECONDS if self.fault is None else FAULT_SECONDS):
+            try:
+                work()  # type: ignore[operator]
+            except Exception as cause:  # reports are safe where they are, and it is tried again
+                if not self._stopped.is_set():
+                    LOG.error("work on the inbox failed: %s", type(cause).__name__)
+
+
+def _is_certain(cause: EngineError, *, failed: bool) -> bool:
+    """Tell whether an error says what the matter is, and opening the database anew would not change it."""
+    if cause.code == "disk-full":
+        return not failed
+    return cause.code == "inbox-missing" or (isinstance(cause, OverloadedError) and cause.code not in REMEDIES)

@@ -1,0 +1,388 @@
+"""An inbox in one file of SQLite: keyed, synced at every commit, read beside the writer.
+
+``reports`` holds every report in the order of arrival; ``waiting`` lists those that are not in the analytical database
+yet. ``known`` has a short row for every report in the order of people, with the number of the report. Reports of one
+second are all over it, so that each would change a page of its own, which is written twice. The newest ones are
+therefore indexed in memory, and inserted into ``known`` when they are many: then a page takes several, and no request
+waits for it.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tacit.contract.sqlite import prove_writable, transaction
+from tacit.engines.failures import failure_code
+from tacit.server.store.base import Identity, Pending, Place, Row, Sizes
+from tacit.server.store.disk import has_room
+from tacit.server.store.recent import Fresh
+from tacit.server.store.tombstones import KEY_FILE
+from tacit.server.store.validate import Person, person_of, stored_key
+from tacit.server.store.versions import migrate
+
+__all__ = ["SqliteShelf"]
+
+CACHE_KIB = 64 << 10
+PAGES_IN_JOURNAL = 200_000
+"""Pages that wait in the journal until a commit brings them to the file; `chores` do it before."""
+
+FRESH, PARTS = 200_000, 5
+"""Reports that are sorted in together, at about 300 bytes of memory each; more parts of them if more are waiting."""
+
+SORTED_AT_ONCE = 1_000
+"""Recent reports that one transaction inserts into `known`, so that no request waits for long."""
+
+SORTING_BYTES = 64 << 20
+"""What the journal may take meanwhile; with less room on the disk, reports stay fresh."""
+
+SYNCED_AT_ONCE = 10
+"""Such transactions until the file is synced: what is synced at once keeps everybody's commits waiting."""
+
+COLUMNS = "place, person, slot, digest, content"
+
+SETTLED = """
+SELECT known - damaged - lost - (SELECT count(*) FROM waiting WHERE waiting.place = sizes.place)
+FROM sizes WHERE place = ?
+"""
+
+CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
+
+AT_ONCE = 100
+"""Reports that one statement looks for or stores: Python's lock changes hands at every step of a statement, and may be
+kept by another thread for a while, so statements have few steps."""
+
+
+class SqliteShelf:
+    """Rows in a file."""
+
+    failures: tuple[type[Exception], ...] = (sqlite3.Error, OSError)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer = self._open()
+        try:
+            migrate(self._writer, path.with_name(KEY_FILE))
+            prove_writable(self._writer)
+        except BaseException:
+            self._writer.close()
+            raise
+        self._reader, self._keeper, self._reading = self._open(), self._open(), threading.Lock()
+        self._files = self._identity()
+        self.reopened = False
+        self._fresh, self._when_committed = Fresh(FRESH), list[Callable[[], None]]()
+        recent = "SELECT number, place, person, slot, digest FROM reports WHERE number > ? ORDER BY number"
+        stored = self._writer.execute(recent, [self._sorted_to])
+        while some := stored.fetchmany(FRESH):
+            self._fresh.add([(Identity(*identity), digest) for _, *identity, digest in some], some[-1][0])
+        self.any_forgotten = self._writer.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone() is not None
+
+    @property
+    def _sorted_to(self) -> int:
+        """The number up to which all reports are in `known`."""
+        return int(self.state("sorted-to") or 0)
+
+    def _identity(self) -> list[tuple[int, int]]:
+        """Return which files these are: somebody may delete or replace them while they are open."""
+        files = [self._path.with_name(self._path.name + end).stat() for end in ("", "-wal")]
+        return [(file.st_dev, file.st_ino) for file in files]
+
+    def check(self) -> None:
+        """Raise if the file was deleted or replaced: what is written to it would be gone after a restart."""
+        if self._identity() != self._files:
+            raise FileNotFoundError(errno.ENOENT, "the inbox was replaced")
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")  # forgotten people leave no traces in free pages
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {PAGES_IN_JOURNAL}")
+        return connection
+
+    def code_of(self, failure: Exception) -> str:
+        """Return the stable code of a failure."""
+        return failure_code(failure) or "no-store"
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Write everything inside, or nothing."""
+        self.check()
+        try:
+            with transaction(self._writer):
+                yield
+            for change in self._when_committed:
+                change()
+        finally:
+            self._when_committed = []
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Read the newest state, and only that one, beside the writer.
+
+        One thread at a time: a statement that begins while another one of the same connection runs would see the state
+        that the other one began with, and reports that were moved since would be pending still.
+        """
+        with self._reading:
+            self._reader.execute("BEGIN")
+            try:
+                yield self._reader
+            finally:
+                if self._reader.in_transaction:  # an error may have ended it
+                    self._reader.execute("ROLLBACK")
+
+    def places(self) -> list[Place]:
+        """Return all places."""
+        return [Place(*row) for row in self._writer.execute("SELECT place, collection, service, round FROM places")]
+
+    def add_place(self, collection: str, service: str, round_: str) -> int:
+        """Add a place and return its number."""
+        insert = "INSERT INTO places (collection, service, round) VALUES (?, ?, ?)"
+        return int(self._writer.execute(insert, (collection, service, round_)).lastrowid or 0)
+
+    def expect_parts(self) -> None:
+        """Keep people who send several reports each in an index, by which those with all of them are found."""
+        self._writer.execute("CREATE INDEX IF NOT EXISTS whole ON waiting (place, person)")
+
+    def known(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
+        """Return the digests of those reports that are stored."""
+        found = {one: digest for one in asked if (digest := self._fresh.digest(one))}
+        for values, members in _some([one for one in asked if one not in found] if found else asked):
+            query = (
+                f"WITH asked (place, person, slot) AS ({values}) SELECT place, person, slot, digest "  # noqa: S608
+                "FROM asked CROSS JOIN known USING (place, person, slot)"  # CROSS: one search for each of those asked
+            )
+            for *identity, digest in self._writer.execute(query, members):
+                found[Identity(*identity)] = digest
+        return found
+
+    def reported(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
+        """Return the places and people, of those asked for, with any report."""
+        query, find = "SELECT 1 FROM known WHERE place = ? AND person = ? LIMIT 1", self._writer.execute
+        return {pair for pair in asked if pair in self._fresh or find(query, pair).fetchone() is not None}
+
+    def forgotten(self, asked: Mapping[bytes, str]) -> set[bytes]:
+        """Return the tombstones, of those asked for with their collections, that are there."""
+        query = "SELECT 1 FROM forgotten WHERE collection = ? AND digest = ?"
+        find = self._writer.execute
+        return {digest for digest, name in asked.items() if find(query, (name, digest)).fetchone() is not None}
+
+    def insert(self, rows: Sequence[Row]) -> None:
+        """Store new reports, as long as there is room for everything else."""
+        if not has_room(self._path.parent):
+            raise OSError(errno.ENOSPC, "")
+        last = 0
+        for values, members in _some([(*row.identity, row.digest, row.content) for row in rows]):
+            stored = self._writer.execute(f"INSERT INTO reports ({COLUMNS}) {values}", members)
+            last = stored.lastrowid or last
+        first = last - len(rows)
+        self._writer.execute("INSERT INTO waiting SELECT number, place, person FROM reports WHERE number > ?", [first])
+        for place, more in Counter(row.identity.place for row in rows).items():
+            self._resize(place, known=more)
+        noted = [(row.identity, row.digest) for row in rows]
+        self._when_committed.append(partial(self._fresh.add, noted, last))
+
+    def _resize(self, place: int, *, known: int = 0, damaged: int = 0, lost: int = 0, bulk: int = 0) -> None:
+        names = ("known", "damaged", "lost", "bulk")
+        more = ", ".join(f"{name} = {name} + excluded.{name}" for name in names)
+        resize = f"INSERT INTO sizes VALUES (?, ?, ?, ?, ?) ON CONFLICT (place) DO UPDATE SET {more}"  # noqa: S608
+        self._writer.execute(resize, (place, known, damaged, lost, bulk))
+
+    def add_bulk(self, place: int, reports: int) -> None:
+        """Note reports that were loaded in bulk."""
+        self._resize(place, bulk=reports)
+
+    def last_pending(self, place: int) -> int:
+        """Return the number of the newest report of a place that is pending, or 0."""
+        query = "SELECT number FROM waiting WHERE place = ? ORDER BY number DESC LIMIT 1"
+        with self._snapshot() as file:
+            row = file.execute(query, [place]).fetchone()
+        return int(row[0]) if row else 0
+
+    def pending(self, place: int, sends: int, people: int) -> Pending:
+        """Return reports of people whose slots are all there, of at most so many people, oldest first.
+
+        They come as one text, which is one step of the statement; in hexadecimal, because a disk may have altered them.
+        """
+        whole = "SELECT person FROM waiting WHERE place = ? GROUP BY person HAVING count(*) = ? ORDER BY min(number)"
+        chosen, given = f"AND person IN ({whole} LIMIT ?) ORDER BY number", [place, place, sends, people]
+        if sends == 1:
+            chosen, given = "ORDER BY number LIMIT ?", [place, people]
+        row = "number, hex(r.person), typeof(r.person) = 'integer', CAST(slot AS INTEGER), hex(digest), hex(content)"
+        query = (
+            f"SELECT json_group_array(json_array({row})) FROM "  # noqa: S608
+            f"(SELECT number FROM waiting WHERE place = ? {chosen}) CROSS JOIN reports r USING (number)"
+        )
+        with self._snapshot() as file:
+            [text] = file.execute(query, given).fetchone()
+            [settled] = file.execute(SETTLED, [place]).fetchone() or [0]
+        rows = json.loads(text)
+        if not rows:
+            return Pending()
+        numbers, keys, whole_numbers, slots, digests, contents = zip(*rows, strict=True)
+        people_found = [_person(key, is_number) for key, is_number in zip(keys, whole_numbers, strict=True)]
+        hashes, texts = map(bytes.fromhex, digests), map(bytes.fromhex, contents)
+        return Pending(numbers, people_found, slots, [*hashes], [*texts], settled)
+
+    def sizes(self) -> dict[int, Sizes]:
+        """Return how many reports there are, by place."""
+        with self._snapshot() as file:
+            waiting = dict(file.execute("SELECT place, count(*) FROM waiting GROUP BY place").fetchall())
+            stored = file.execute("SELECT place, known, damaged, lost, bulk FROM sizes").fetchall()
+        return {place: Sizes(known, waiting.get(place, 0), *more) for place, known, *more in stored}
+
+    def drop(self, place: int, numbers: Sequence[int]) -> None:
+        """Take reports that are in the analytical database now from those that are pending."""
+        del place  # numbers are of one place
+        listed = "SELECT value FROM json_each(?)"
+        self._writer.execute(f"DELETE FROM waiting WHERE number IN ({listed})", [json.dumps(numbers)])  # noqa: S608
+
+    def set_aside(self, place: int, numbers: Sequence[int]) -> None:
+        """Take damaged reports from those that are pending; they are never counted."""
+        self.drop(place, numbers)
+        listed = json.dumps(numbers)
+        added = self._writer.execute("INSERT OR IGNORE INTO damaged SELECT value FROM json_each(?)", [listed]).rowcount
+        self._resize(place, damaged=added)
+
+    def refill(self, after: int, most: int) -> int:
+        """Make reports pending again, at most so many numbers after one; return the last number, or 0 at the end."""
+        [last] = self._writer.execute("SELECT max(number) FROM reports").fetchone()
+        if last is None or after >= last:
+            return 0
+        sound = "number NOT IN (SELECT number FROM damaged)"
+        chosen = f"SELECT number, place, person FROM reports WHERE number > ? AND number <= ? AND {sound}"  # noqa: S608
+        self._writer.execute(f"INSERT OR IGNORE INTO waiting {chosen}", [after, after + most])
+        return after + most
+
+    def lacks_contents(self) -> bool:
+        """Tell whether there are reports without a content, of an earlier version."""
+        return self._writer.execute("SELECT 1 FROM known WHERE number IS NULL LIMIT 1").fetchone() is not None
+
+    def count_lost(self) -> None:
+        """Note which reports a lost analytical database has taken along: those without a content, and all in bulk."""
+        lost = "SELECT count(*) FROM known WHERE known.place = sizes.place AND number IS NULL"
+        self._writer.execute(f"UPDATE sizes SET lost = ({lost})")  # noqa: S608
+
+    def state(self, name: str) -> str | None:
+        """Return something that the store remembers, or None."""
+        row = self._writer.execute("SELECT value FROM state WHERE name = ?", [name]).fetchone()
+        return None if row is None else str(row[0])
+
+    def remember(self, name: str, value: str) -> None:
+        """Remember something."""
+        self._writer.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", [name, value])
+
+    def contracts(self) -> dict[str, str]:
+        """Return the texts of all contracts, by the ids of their collections, in the order of publication."""
+        return dict(self._writer.execute("SELECT id, contract FROM contracts ORDER BY rowid").fetchall())
+
+    def add_contract(self, name: str, text: str) -> None:
+        """Keep a contract, without which reports cannot be read."""
+        self._writer.execute("INSERT OR IGNORE INTO contracts VALUES (?, ?)", [name, text])
+
+    def chores(self) -> Iterator[Callable[[], object]]:
+        """Yield what to do while nobody writes, a little at a time; the rest is done in between.
+
+        Fresh reports are sorted in if they are many, and the journal is brought to the file. It begins anew if nothing
+        is left in it, and is kept short because every page that is read is looked for there first.
+        """
+        parts, last = self._fresh.ripe(PARTS)
+        if parts and has_room(self._path.parent, SORTING_BYTES):
+            ordered = "SELECT number FROM reports WHERE number > ? AND number <= ? ORDER BY place, person, slot"
+            collected = f"SELECT json_group_array(number) FROM ({ordered})"  # noqa: S608
+            [text] = self._keeper.execute(collected, [self._sorted_to, last]).fetchone()
+            numbers = json.loads(text)
+            for start in range(0, len(numbers), SORTED_AT_ONCE):
+                yield partial(self._sort_in, numbers[start : start + SORTED_AT_ONCE])
+                if start % (SORTED_AT_ONCE * SYNCED_AT_ONCE) == 0:
+                    yield from self._bring_journal()
+            yield partial(self._end_sorting, last, parts)
+        yield from self._bring_journal()
+
+    def _bring_journal(self) -> Iterator[Callable[[], object]]:
+        """Bring the journal to the file, most of it beside the writer."""
+        self._keeper.execute(CHECKPOINT).fetchall()
+        yield lambda: self._writer.execute(CHECKPOINT).fetchall()
+
+    def _sort_in(self, numbers: Sequence[int]) -> None:
+        """Sort fresh reports in; some may be already, if sorting did not come to its end the last time."""
+        with self.transaction():
+            self._writer.execute(
+                "INSERT OR IGNORE INTO known SELECT place, person, slot, digest, number "
+                "FROM json_each(?) CROSS JOIN reports ON number = value",
+                [json.dumps(numbers)],
+            )
+
+    def _end_sorting(self, last: int, parts: int) -> None:
+        with self.transaction():
+            self.remember("sorted-to", str(last))
+        self._fresh.drop(parts)
+
+    def forget(self, collection: str, service: str, tombstone: bytes, places: Sequence[int], person: Person) -> int:
+        """Delete a person, leave a tombstone, and note a deletion to do; return how many reports were known."""
+        self._writer.execute("INSERT OR IGNORE INTO forgotten VALUES (?, ?)", (collection, tombstone))
+        to_do = (collection, service, stored_key(person))
+        self._writer.execute("INSERT OR IGNORE INTO deletions VALUES (?, ?, ?)", to_do)
+        self.any_forgotten = True
+        known = 0
+        for place in places:
+            hers, recent = "WHERE place = ? AND person = ?", "AND number > ?"
+            query = f"SELECT slot, number FROM known {hers} UNION SELECT slot, number FROM reports {hers} {recent}"  # noqa: S608
+            found = self._writer.execute(query, (place, person, place, person, self._sorted_to)).fetchall()
+            numbers = json.dumps([number for _, number in found if number is not None])
+            listed = "WHERE number IN (SELECT value FROM json_each(?))"
+            damaged = self._writer.execute(f"DELETE FROM damaged {listed}", [numbers]).rowcount  # noqa: S608
+            for table in ("reports", "waiting"):
+                self._writer.execute(f"DELETE FROM {table} {listed}", [numbers])  # noqa: S608
+            self._writer.execute(f"DELETE FROM known {hers}", (place, person))  # noqa: S608
+            self._when_committed.append(partial(self._fresh.forget, place, person))
+            without = sum(number is None for _, number in found)
+            [lost] = self._writer.execute(
+                "SELECT coalesce(sum(lost), 0) FROM sizes WHERE place = ?", [place]
+            ).fetchone()
+            fewer = len({slot for slot, _ in found})
+            self._resize(place, known=-fewer, damaged=-damaged, lost=-min(without, lost))
+            known += fewer
+        return known
+
+    def deletions(self) -> list[tuple[str, str, Person]]:
+        """Return the deletions, by collection and service, that the analytical database may not have done yet."""
+        rows = self._writer.execute("SELECT collection, service, person FROM deletions").fetchall()
+        return [(collection, service, person_of(key)) for collection, service, key in rows]
+
+    def deleted(self, collection: str, service: str, person: Person) -> None:
+        """Note that the analytical database has done a deletion."""
+        done = "DELETE FROM deletions WHERE collection = ? AND service = ? AND person = ?"
+        self._writer.execute(done, (collection, service, stored_key(person)))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._keeper.close()
+        self._reader.close()
+        self._writer.close()
+
+
+def _some(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Any]]]:
+    """Yield rows as the VALUES of statements, a hundred at a time, each with what takes the places of its marks."""
+    for start in range(0, len(rows), AT_ONCE):
+        some = rows[start : start + AT_ONCE]
+        marks = f"({', '.join('?' * len(some[0]))})"
+        yield f"VALUES {', '.join([marks] * len(some))}", [member for row in some for member in row]
+
+
+def _person(key: str, is_number: int) -> Person:
+    """Return a person of the hexadecimal text that the store makes of her."""
+    text = bytes.fromhex(key).decode(errors="replace")
+    try:
+        return int(text) if is_number else text
+    except ValueError:  # the disk has altered it, which the digest shows
+        return text

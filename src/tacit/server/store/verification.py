@@ -1,0 +1,127 @@
+"""Read a whole store and compare its parts: digests of reports, the index of people, counts, the analytical database.
+
+Nothing is changed. Problems are told in numbers, never by showing what is stored.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacit.collection import Collection
+from tacit.database import Database
+from tacit.encode.reports import report_table
+from tacit.engines.base import Engine, rollup_of
+from tacit.estimate.answer import Watermark
+from tacit.server.store.base import Identity, Sizes, digest_of
+from tacit.server.store.validate import Person
+from tacit.server.store.watermarks import Mark, notes_of
+
+__all__ = ["Verified", "mark_of", "verify_analytical", "verify_inbox"]
+
+ALTERED = "SELECT count(*), count(*) FILTER (WHERE NOT is_whole(place, person, slot, digest, content)) FROM reports"
+
+UNINDEXED = """
+SELECT (SELECT count(*) FROM known k LEFT JOIN reports r USING (number) WHERE k.number IS NOT NULL AND
+    (r.place, r.person, r.slot, r.digest) IS NOT (k.place, k.person, k.slot, k.digest)) +
+  (SELECT count(*) FROM reports r LEFT JOIN known k USING (place, person, slot)
+    WHERE r.number <= (SELECT CAST(value AS INTEGER) FROM state WHERE name = 'sorted-to') AND k.number IS NOT r.number)
+"""
+
+MISCOUNTED = """
+SELECT count(*) FROM sizes WHERE known <> (SELECT count(*) FROM
+  (SELECT person, slot FROM known WHERE known.place = sizes.place UNION
+   SELECT person, slot FROM reports WHERE reports.place = sizes.place))
+"""
+
+SIZES = """
+SELECT collection, service, known, (SELECT count(*) FROM waiting WHERE waiting.place = sizes.place),
+  damaged, lost, bulk FROM sizes JOIN places USING (place)
+"""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What was read, and what is wrong with it."""
+
+    reports: int
+    damaged: int = 0
+    problems: tuple[str, ...] = ()
+
+
+def verify_inbox(file: sqlite3.Connection) -> Verified:
+    """Read an inbox of this version and check every row."""
+    file.create_function("is_whole", 5, _is_whole, deterministic=True)
+    [(health,)] = file.execute("PRAGMA integrity_check(1)").fetchall()
+    [(reports, damaged)] = file.execute(ALTERED).fetchall()
+    [(unindexed,)] = file.execute(UNINDEXED).fetchall()
+    [(miscounted,)] = file.execute(MISCOUNTED).fetchall()
+    problems = {
+        f"SQLite finds it damaged: {health}": health != "ok",
+        f"{damaged:,} of {reports:,} reports do not match their digests": damaged,
+        f"{unindexed:,} rows of the index of people do not match the reports": unindexed,
+        f"the counts of {miscounted:,} services are wrong": miscounted,
+    }
+    return Verified(reports, damaged, tuple(words for words, is_so in problems.items() if is_so))
+
+
+def _is_whole(place: int, person: Person, slot: int, digest: bytes, content: bytes) -> bool:
+    try:
+        return digest_of(Identity(place, person, slot), content) == digest
+    except (TypeError, UnicodeError):  # the disk has altered its type
+        return False
+
+
+def verify_analytical(engine: Engine, inbox: sqlite3.Connection) -> Verified:
+    """Read an analytical database and compare it with its inbox; no collector may run."""
+    engine.read_all()
+    state = dict(inbox.execute("SELECT name, value FROM state").fetchall())
+    stamp, generation = engine.stamp(), int(state.get("generation", 0))
+    found, problems = 0, []
+    if stamp is None or stamp.identity != state.get("identity"):
+        problems.append("it is not the one that the inbox knows")
+    elif not generation <= stamp.generation <= generation + 1:
+        problems.append("it is older than the inbox" if stamp.generation < generation else "the inbox is older than it")
+    sizes = {(collection, service): Sizes(*counts) for collection, service, *counts in inbox.execute(SIZES)}
+    for text in engine.contracts():
+        collection = Collection.from_json(text)
+        for compiled in collection.contract.services:
+            name, channels = compiled.service.name, len(compiled.channels)
+            table = report_table(collection.id, name)
+            rows = _sum(engine, f'SELECT count(*) AS n FROM "{table}"') if engine.has_table(table) else 0  # noqa: S608
+            found += rows // channels
+            size = sizes.get((collection.id, name), Sizes())
+            if rows // channels < size.settled:
+                problems.append(f"it lacks reports of {name}")
+            if rows // channels > size.settled + size.pending + size.bulk:  # what is pending may be there already
+                problems.append(f"it holds more reports of {name} than the inbox knows")
+            if table in engine.rollups() and _sum(engine, f'SELECT sum("0n") AS n FROM "{rollup_of(table)}"') != rows:  # noqa: S608
+                problems.append(f"the rollup of {name} is out of date")
+    return Verified(found, 0, tuple(problems))
+
+
+def mark_of(file: Path, database: Database, question: str) -> Mark | None:
+    """Return the watermark of a question that is put to the file of a collector that does not run.
+
+    Reports that it has acknowledged and not moved are in the inbox beside the file. None for any other file.
+    """
+    inbox = file.with_name("inbox.db")
+    if file.name != "reports.tacit" or not inbox.is_file():
+        return None
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{inbox}?mode=ro", uri=True)) as opened:
+            rows = opened.execute(SIZES).fetchall()
+    except sqlite3.Error:
+        return Mark(Watermark(0, 0), ("the inbox of this store cannot be read: reports may be missing",))
+    sizes = {(collection, service): Sizes(*counts) for collection, service, *counts in rows}
+    asked = database.asked_about(question)
+    some = [sizes.get((collection.id, one.service.name), Sizes()) for collection, one in asked]
+    counted = sum(size.settled + size.bulk for size in some)
+    watermark = Watermark(sum(size.acknowledged for size in some), counted)
+    return Mark(watermark, tuple(notes_of(watermark, some)))
+
+
+def _sum(engine: Engine, query: str) -> int:
+    return int(engine.fetch(query, [], {})["n"][0].as_py() or 0)

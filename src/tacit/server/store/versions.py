@@ -1,0 +1,126 @@
+"""Versions of a collector's store, and the steps from each to the next.
+
+The version is kept in the inbox. A step and the version it leads to are written in one transaction, so whatever kills
+a collector in the middle of a step, the next start begins that step again.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+from tacit.contract.sqlite import transaction
+from tacit.errors import EngineError
+from tacit.server.store.base import Identity, content_digest, digest_of
+from tacit.server.store.tombstones import Tombstones, adopt_key
+from tacit.server.store.validate import Person
+
+__all__ = ["VERSION", "migrate", "version_of"]
+
+Step = Callable[[sqlite3.Connection, Path], None]
+
+FIRST_TABLES = """
+CREATE TABLE IF NOT EXISTS places (place INTEGER PRIMARY KEY, collection TEXT, service TEXT, round TEXT,
+  UNIQUE (collection, service));
+CREATE TABLE IF NOT EXISTS known (place INTEGER, person, slot INTEGER, digest BLOB,
+  PRIMARY KEY (place, person, slot)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS forgotten (collection TEXT, digest BLOB, PRIMARY KEY (collection, digest)) WITHOUT ROWID;
+"""
+"""What every version has had; the steps make the rest."""
+
+RECORD_TABLES = (
+    "CREATE TABLE state (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
+    "CREATE TABLE contracts (id TEXT PRIMARY KEY, contract TEXT)",
+    "CREATE TABLE reports (number INTEGER PRIMARY KEY AUTOINCREMENT, place INTEGER, person, slot INTEGER, "
+    "digest BLOB, content BLOB)",
+    "CREATE TABLE waiting (number INTEGER PRIMARY KEY, place INTEGER, person)",
+    "CREATE TABLE damaged (number INTEGER PRIMARY KEY)",
+    "CREATE TABLE deletions (collection TEXT, service TEXT, person TEXT, "
+    "PRIMARY KEY (collection, service, person)) WITHOUT ROWID",
+    "ALTER TABLE known ADD COLUMN number INTEGER",
+    "ALTER TABLE sizes ADD COLUMN damaged INTEGER DEFAULT 0",
+    "ALTER TABLE sizes ADD COLUMN lost INTEGER DEFAULT 0",
+    "ALTER TABLE sizes ADD COLUMN bulk INTEGER DEFAULT 0",
+)
+
+CONTENTS_BEFORE = (
+    "CREATE TABLE IF NOT EXISTS pending (number INTEGER PRIMARY KEY AUTOINCREMENT, place INTEGER, person, "
+    "slot INTEGER, content BLOB)",
+    "CREATE TABLE IF NOT EXISTS fresh (number INTEGER PRIMARY KEY AUTOINCREMENT, place INTEGER, person, "
+    "slot INTEGER, digest BLOB)",
+)
+
+KEEP_CONTENTS = (
+    "INSERT OR IGNORE INTO known SELECT place, person, slot, digest, NULL FROM fresh",
+    "INSERT INTO reports (place, person, slot, digest, content) SELECT place, person, slot, "
+    "redigest(place, person, slot, digest, content), content FROM pending JOIN known USING (place, person, slot) "
+    "ORDER BY pending.number",
+    "UPDATE known SET number = r.number, digest = r.digest FROM reports r "
+    "WHERE r.place = known.place AND r.person = known.person AND r.slot = known.slot",
+    "INSERT INTO waiting SELECT number, place, person FROM reports",
+    "INSERT INTO state SELECT 'sorted-to', coalesce(max(number), 0) FROM reports",
+    "DROP TABLE pending",
+    "DROP TABLE fresh",
+)
+
+
+def _key_tombstones(file: sqlite3.Connection, key: Path) -> None:
+    """From 1 to 2: the hashes of people who were forgotten are hashed again, with a key."""
+    file.create_function("keyed", 1, Tombstones.of_file(key).keyed, deterministic=True)
+    file.execute("UPDATE forgotten SET digest = keyed(digest)")
+
+
+def _count_by_place(file: sqlite3.Connection, _: Path) -> None:
+    """From 2 to 3: reports are counted by place, and only those of people who send several are in an index."""
+    file.execute("CREATE TABLE IF NOT EXISTS sizes (place INTEGER PRIMARY KEY, known INTEGER)")
+    file.execute("INSERT INTO sizes SELECT place, count(*) FROM known GROUP BY place")
+    file.execute("DROP TABLE IF EXISTS totals")
+    file.execute("DROP INDEX IF EXISTS whole")
+
+
+def _keep_contents(file: sqlite3.Connection, key: Path) -> None:
+    """From 3 to 4: every new report is kept with a digest of its whole row, and so is the key of tombstones.
+
+    Of reports that are in the analytical database by now, earlier versions have kept no content.
+    """
+    file.create_function("redigest", 5, _redigest, deterministic=True)
+    for statement in (*RECORD_TABLES, *CONTENTS_BEFORE, *KEEP_CONTENTS):
+        file.execute(statement)
+    forgotten = file.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone() is not None
+    state = {"tombstone-key": adopt_key(key, needed=forgotten).hex(), "identity": secrets.token_hex(16)}
+    file.executemany("INSERT INTO state VALUES (?, ?)", state.items())
+
+
+def _redigest(place: int, person: Person, slot: int, digest: bytes, content: bytes) -> bytes:
+    """Return the digest of a whole row, or the old one if the content has changed since: it is then found damaged."""
+    return digest_of(Identity(place, person, slot), content) if content_digest(content) == digest else digest
+
+
+STEPS: tuple[Step, ...] = (_key_tombstones, _count_by_place, _keep_contents)
+"""The first leads from version 1 to 2."""
+
+VERSION = 1 + len(STEPS)
+
+
+def version_of(file: sqlite3.Connection) -> int:
+    """Return the version of an inbox whose tables exist; the first one did not say its number."""
+    return max(1, int(file.execute("PRAGMA user_version").fetchone()[0]))
+
+
+def migrate(file: sqlite3.Connection, key: Path) -> None:
+    """Bring an inbox to the newest version; refuse one that is newer than this program.
+
+    ``key`` is the file in which earlier versions kept the key of tombstones; it is removed once the store holds it.
+    """
+    file.executescript(FIRST_TABLES)
+    while (found := version_of(file)) < VERSION:
+        with transaction(file):
+            if version_of(file) == found:  # no other process has taken the step meanwhile
+                STEPS[found - 1](file, key)
+                file.execute(f"PRAGMA user_version = {found + 1}")
+    if found > VERSION:
+        message = f"The store is of version {found}; this program knows {VERSION}. Update tacit."
+        raise EngineError(message, code="store-too-new")
+    key.unlink(missing_ok=True)

@@ -1,0 +1,153 @@
+"""How much of what was acknowledged an answer counts, measured in both stores while nothing changes between them.
+
+An answer that counts less than was acknowledged says so when reports come faster than they are moved or the disk is
+full. With any other fault there is no answer: 503, a code and the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tacit.collection import Collection
+from tacit.contract.contract import ServiceContract
+from tacit.database import Database
+from tacit.engines.failures import REMEDIES
+from tacit.errors import EngineError, OverloadedError, ReportError, TacitError
+from tacit.estimate.answer import Watermark
+from tacit.server.store.analytical import Analytical
+from tacit.server.store.base import Sizes
+from tacit.server.store.inbox import Inbox
+from tacit.server.store.mover import Mover
+
+__all__ = ["Mark", "Watermarks", "notes_of"]
+
+MOVING_SECONDS = 10.0
+"""How long a question waits for reports to be moved; what is left then is in its note."""
+
+TRIES = 3
+"""Times that a question is asked again because reports were moved meanwhile; for the last one they wait."""
+
+SAID = ("disk-full",)
+"""Faults of moving with which questions are answered, and told about what is missing."""
+
+T = TypeVar("T")
+
+
+class _ReopenedError(OverloadedError):
+    """The database failed while it was asked; at the next move it is opened anew."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A watermark, and what to say about it."""
+
+    watermark: Watermark
+    notes: tuple[str, ...] = ()
+
+
+class Watermarks:
+    """Asks the database, and measures what it was asked about."""
+
+    def __init__(self, inbox: Inbox, analytical: Analytical, mover: Mover) -> None:
+        self._inbox, self._analytical, self._mover = inbox, analytical, mover
+
+    def measured(self, text: str, parameters: Sequence[Any], ask: Callable[[Database], T]) -> tuple[T, Mark]:
+        """Return an answer and its watermark: exactly the reports that it counts."""
+        for _ in range(TRIES - 1):
+            self._settle()
+            with suppress(_ReopenedError):
+                with self._mover.still():
+                    before, mark = self._mover.changes, self._mark(text, parameters)
+                answer = self.read(ask)
+                if self._mover.changes == before:
+                    return answer, mark
+        self._settle()
+        with self._mover.still():
+            mark = self._mark(text, parameters)
+            return self.read(ask), mark
+
+    def _settle(self) -> None:
+        """Move what is pending; refuse to answer if the stores cannot be trusted."""
+        self._inbox.check()
+        self._mover.move(MOVING_SECONDS)
+        fault = self._mover.fault
+        if fault is not None and fault.code not in SAID:
+            raise fault
+        if self._mover.is_rebuilding:
+            message = "The analytical database is being rebuilt from the inbox. Ask again when that is done."
+            raise OverloadedError(message, code="rebuilding", retry_after=5)
+
+    def read(self, work: Callable[[Database], T]) -> T:
+        """Return what is read from the database; if it cannot be read, say why."""
+        database = self._analytical.database
+        try:
+            return work(database)
+        except Exception as cause:
+            if isinstance(cause, OverloadedError) and cause.code not in REMEDIES:
+                raise  # it took too long, or the collector is ending
+            if isinstance(cause, TacitError) and not isinstance(cause, EngineError):
+                raise  # it is about the question
+            if self._analytical.database is database and not self._mover.has_failed(cause):
+                raise
+            message = f"The analytical database cannot be read ({type(cause).__name__}). It is opened anew."
+            raise _ReopenedError(message, code="no-store") from None
+
+    def _mark(self, text: str, parameters: Sequence[Any]) -> Mark:
+        """Return the watermark of a question; while nothing moves."""
+        sizes = self._inbox.sizes()
+        asked = self._asked_about(text, parameters, sizes)
+        if self._mover.is_short(asked):
+            raise _short()
+        some = [sizes.get((collection.id, one.service.name), Sizes()) for collection, one in asked]
+        counted = self.read(lambda _: sum(self._analytical.count(*pair) for pair in asked))
+        watermark = Watermark(sum(one.acknowledged for one in some), counted)
+        return Mark(watermark, tuple(notes_of(watermark, some)))
+
+    def _asked_about(
+        self, text: str, parameters: Sequence[Any], sizes: dict[tuple[str, str], Sizes]
+    ) -> list[tuple[Collection, ServiceContract]]:
+        """Return the services that a question is about, also in newer collections of which nothing is moved yet."""
+        try:
+            asked = self.read(lambda database: database.asked_about(text, parameters))
+        except ReportError:
+            if self._mover.is_short():
+                raise _short() from None
+            if self._mover.fault is None:
+                raise
+            message = "Reports were acknowledged, and none of them can be counted yet. Ask again later."
+            raise OverloadedError(message, code="reports-behind", retry_after=5) from None
+        names, ids = {one.service.name for _, one in asked}, [collection.id for collection, _ in asked]
+        every = self._mover.services()
+        newest = max((number for number, (collection, _) in enumerate(every) if collection.id in ids), default=0)
+        unseen = [
+            (collection, one)
+            for collection, one in every[newest + 1 :]
+            if one.service.name in names and _is_unseen(sizes.get((collection.id, one.service.name), Sizes()))
+        ]
+        return [*asked, *unseen] if self._mover.fault else asked
+
+
+def _short() -> OverloadedError:
+    message = "The analytical database lacks reports, and is being rebuilt from the inbox. Ask again later."
+    return OverloadedError(message, code="rebuilding", retry_after=5)
+
+
+def _is_unseen(size: Sizes) -> bool:
+    return size.pending > 0 and size.settled == 0
+
+
+def notes_of(watermark: Watermark, sizes: Sequence[Sizes]) -> list[str]:
+    """Return what to say if an answer does not count exactly what was acknowledged."""
+    acknowledged, counted = watermark
+    if acknowledged == counted:
+        return []
+    if counted > acknowledged:
+        return [f"{counted:,} reports are counted, and only {acknowledged:,} of them came through this collector"]
+    pending, damaged = sum(size.pending for size in sizes), sum(size.damaged for size in sizes)
+    reasons = {"wait to be moved or for the rest of their person's reports": pending, "are damaged": damaged}
+    reasons["were lost with an earlier analytical database"] = acknowledged - counted - pending - damaged
+    why = ", ".join(f"{number:,} {reason}" for reason, number in reasons.items() if number > 0)
+    return [f"{acknowledged:,} reports were acknowledged and {counted:,} are counted: {why}"]
