@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.collection import Collection
-from tacit.contract.files_atomic import write_atomically
+from tacit.evidence.atomic import write_atomically
 from tacit.contract.hash_chain import Head, read_chain
 from tacit.errors import TacitError, UsageError
 from tacit.evidence.claims import audited, code_hash, gather, read_trials, summed

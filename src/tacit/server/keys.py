@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from tacit.contract.files_atomic import locked, write_atomically
+from tacit.evidence.atomic import locked, write_atomically
 from tacit.errors import AccessError, UsageError
 
 __all__ = ["Key", "Keys", "Scope"]

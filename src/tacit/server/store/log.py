@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tacit.contract.files_atomic import adopt
+from tacit.evidence.atomic import adopt
 from tacit.contract.hash_chain import START, Chain, Head, next_line, read_chain
 from tacit.contract.sqlite import prove_writable, transaction
 from tacit.engines.failures import outage
