@@ -20,7 +20,7 @@ import pyarrow as pa
 
 import tacit as tc
 from bench.common import seed_of
-from tacit.contract.contract import wire
+from tacit.contract import wire
 
 __all__ = ["KEY", "MEASURE", "Kind", "Syn1", "Syn2", "World", "world_of"]
 

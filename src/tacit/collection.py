@@ -347,7 +347,7 @@ class Collection:
                 "code": pa.array(channel_codes),
             }
             parts.append(pa.table(columns | {a.name: table.column(a.name) for a in service.public}))
-        metadata = {"tacit.collection": self.id, "tacit.service": name, "tacit.contract.randomness": _label(rng)}
+        metadata = {"tacit.collection": self.id, "tacit.service": name, "tacit.randomness": _label(rng)}
         return pa.concat_tables(parts).replace_schema_metadata(metadata)
 
     def __eq__(self, other: object) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tacit.answers.catalog import Catalog
 from tacit.answers.contributions import Contributions, Page, contributions_to
 from tacit.answers.fitted import Models, run_consistent
 from tacit.answers.people import People
@@ -24,13 +25,14 @@ from tacit.engines.base import Batch, Engine, rollup_of
 from tacit.errors import ReportError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import Decoder, DecoderName
+from tacit.model.labelled import Marginal
 from tacit.model.questions import Tables
 from tacit.sql.bind import Bound, bind
 from tacit.sql.lookup import Dimension
 from tacit.sql.parse import parse, without_explain
 from tacit.sql.plan import Rollup, Round, Stored
 from tacit.sql.scope import Scope
-from tacit.sql.tables import Named, check_rounds, scope_of, tables_of
+from tacit.sql.tables import check_rounds, scope_of, tables_of
 
 __all__ = ["Database", "Loaded", "connect"]
 
@@ -49,53 +51,43 @@ def connect(path: Any = None, *, engine: Any = "duckdb") -> Database:
     return Database(open_engine(path, engine))
 
 
-class Database(Tables):
+class Database:
     """Reports of any number of collections, and SQL over them."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._collections: dict[str, Collection] = {}
+        self._catalog: Catalog[Collection] = Catalog(engine)
         self._people: dict[tuple[object, ...], People] = {}
-        self._models = Models(engine)
+        self._models, self._tables = Models(engine), Tables(engine, self._catalog)
         self._dimensions = {name.lower(): Dimension(name, key, table) for name, key, table in engine.dimensions()}
         for text in engine.contracts():
-            collection = Collection.from_json(text)
-            self._collections[collection.id] = collection
+            self._catalog.add(Collection.from_json(text))
 
     def create(self, collection: Collection) -> None:
         """Add a collection; adding it again changes nothing."""
         if not isinstance(collection, Collection):
             message = f"A {type(collection).__name__} is not a Collection."
             raise UsageError(message, code="bad-option")
-        if collection.id not in self._collections:
-            mine = collection.contract
-            for other in self._collections.values():
-                same = (other.contract.round, other.contract.tier) == (mine.round, mine.tier)
-                if same and other.schema == collection.schema:
-                    message = (
-                        "A collection of this schema, round and tier exists, with another contract: people would "
-                        "report twice in one round. Give the new one another round=, or another tier=."
-                    )
-                    raise UsageError(message, code="round-exists")
+        if self._catalog.get(collection.id) is None:
+            self._catalog.check_new(collection)
             self._engine.add_contract(collection.id, collection.to_json())
-            self._collections[collection.id] = collection
+            self._catalog.add(collection)
 
     @property
     def collections(self) -> list[Collection]:
         """The collections, in the order of their creation."""
-        return list(self._collections.values())
+        return self._catalog.collections
 
     def forget(self, person: int | str, collections: Sequence[str] | None = None, services: Sequence[str] = ()) -> int:
         """Delete a person's reports, in all collections and services or in these; return how many there were."""
         tables = [
             (report_table(collection.id, service.name), service.key)
-            for name, collection in self._collections.items()
-            if collections is None or name in collections
+            for collection in self.collections
+            if collections is None or collection.id in collections
             for service in collection.schema.services
             if service.name in (services or [service.name])
             and self._engine.has_table(report_table(collection.id, service.name))
         ]
-        self._models.clear()
         return self._engine.forget(tables, person)
 
     def dimension(self, name: str, table: Any, *, key: str) -> None:
@@ -111,7 +103,7 @@ class Database(Tables):
             The column that sensitive attributes hold.
         """
         check_name("dimension", name)
-        services = {service.name.lower() for c in self._collections.values() for service in c.schema.services}
+        services = {service.name.lower() for c in self.collections for service in c.schema.services}
         if name.lower() in services:
             message = f"{name!r} is the name of a service. Choose another one."
             raise UsageError(message, code="bad-option")
@@ -132,7 +124,7 @@ class Database(Tables):
         by : sequence of str
             Public columns to count by: those with few values.
         """
-        newest = self.find([service])
+        newest = self._catalog.find([service])
         rolled = newest.contract[service]
         public = [attribute.name for attribute in rolled.service.public]
         for name in by:
@@ -141,7 +133,7 @@ class Database(Tables):
         if len(rolled.channels) > 1 or rolled.service.sends > 1:
             message = f"{service}: people send several reports, which belong together. Rollups are for one report each."
             raise UsageError(message, code="several-reports")
-        for collection in self._rounds(newest, [Named(service, service, None)]):
+        for collection in self._catalog.rounds(newest, [service]):
             self._engine.add_rollup(report_table(collection.id, rolled.service.name), tuple(by))
         self._people.clear()
 
@@ -165,7 +157,6 @@ class Database(Tables):
         checked = [self._check(name, table) for name, table in reports.items()]
         batches = [self._batch(name, table, collection) for name, table, collection in checked]
         refused = self._engine.append(batches)
-        self._models.clear()
         if progress is not None:
             rows = sum(table.num_rows for _, table, _ in checked)
             progress(rows, rows)
@@ -176,26 +167,15 @@ class Database(Tables):
         service = collection.contract[name].service
         tiers = [
             (report_table(tier.id, one.name), one.key)
-            for tier in self._tiers(collection)
+            for tier in self._catalog.other_tiers(collection)
             for one in tier.schema.services
         ]
         return Batch(report_table(collection.id, service.name), service, table, tiers)
 
-    def _tiers(self, collection: Collection) -> list[Collection]:
-        """Return the other tiers of a round: a person is in one of them."""
-        mine = collection.contract
-        return [
-            other
-            for other in self._collections.values()
-            if other.contract.tier != mine.tier
-            and other.contract.round == mine.round
-            and other.schema == collection.schema
-        ]
-
     def _check(self, name: str, table: pa.Table) -> tuple[str, pa.Table, Collection]:
         metadata = (table.schema.metadata or {}) if isinstance(table, pa.Table) else {}
         owner = metadata.get(b"tacit.collection", b"").decode(errors="replace")
-        collection = self._collections.get(owner)
+        collection = self._catalog.get(owner)
         if collection is None or not isinstance(name, str):
             message = f"The reports of {str(name)[:60]!r} belong to no collection of this database. Create it first."
             raise ReportError(message, code="unknown-collection")
@@ -244,6 +224,48 @@ class Database(Tables):
         wanted = {"confidence": options.confidence, "decoder": options.decoder}
         return explain_answer(answer, asked.people, lambda n: asked.newest.predict(asked.question, users=n, **wanted))
 
+    def marginal(
+        self,
+        attributes: Sequence[str],
+        *,
+        service: str | None = None,
+        method: str | None = None,
+        confidence: float = 0.95,
+    ) -> Marginal:
+        """Return how many people have each combination of values, in the newest round.
+
+        Parameters
+        ----------
+        attributes : sequence of str
+            Sensitive attributes of one service, in any number.
+        service : str, optional
+            Needed where several services have these attributes.
+        method : {"shrink", "calm", "linear", "em", "uniform"}, optional
+            How views become tables. Default: shrink, the most accurate; em where attributes were reported apart.
+            ``linear`` is unbiased, and refused for attributes that no view holds together.
+        confidence : float
+            Level of the intervals.
+        """
+        return self._tables.marginal(attributes, service=service, method=method, confidence=confidence)
+
+    def synthesize(
+        self, rows: int, *, seed: int | None = None, service: str | None = None, method: str | None = None
+    ) -> pa.Table:
+        """Return synthetic rows of a service, which follow its marginals: nobody's record.
+
+        Parameters
+        ----------
+        rows : int
+            How many; their keys are 1, 2, 3, …
+        seed : int, optional
+            For the same rows again.
+        service : str, optional
+            Needed where reports of several services are loaded; services are made up independently of each other.
+        method : str, optional
+            As for `marginal`.
+        """
+        return self._tables.synthesize(rows, seed=seed, service=service, method=method)
+
     def contributions(
         self,
         text: str,
@@ -289,10 +311,10 @@ class Database(Tables):
         statement = parse(question, parameters)
         tables = tables_of(statement, question)
         services = [table for table in tables if table.name.lower() not in self._dimensions]
-        newest = self.find([table.name for table in services or tables])
+        newest = self._catalog.find([table.name for table in services or tables])
         scope = scope_of(tables, newest.schema, question, self._dimensions)
         bound = bind(statement, scope)
-        rounds = self._rounds(newest, services)
+        rounds = self._catalog.rounds(newest, [table.name for table in services])
         if not scope.uses_round(statement):
             rounds = [one for one in rounds if one.contract.round == newest.contract.round]
         if len({one.contract.round for one in rounds}) > 1:
@@ -319,38 +341,13 @@ class Database(Tables):
         rollup = None if by is None else Rollup(rollup_of(table), by)
         return Stored(table, Decoder(collection.contract[name], decoder), rollup)
 
-    def _rounds(self, newest: Collection, tables: list[Named]) -> list[Collection]:
-        """Return all rounds and tiers of the same schema that hold reports, oldest first; the newest of each."""
-        found: dict[tuple[str, str], Collection] = {}
-        for collection in self._collections.values():
-            if collection.schema == newest.schema and self._has_reports(collection, tables):
-                found[collection.contract.round, collection.contract.tier] = collection
-        return list(found.values())
-
-    def _has_reports(self, collection: Collection, tables: list[Named]) -> bool:
-        names = {collection.contract[table.name].service.name for table in tables}
-        return all(self._engine.has_table(report_table(collection.id, name)) for name in names)
-
-    def newest_round(self, service: str) -> list[tuple[ServiceContract, str]]:
-        """Return the tiers of the newest round of a service: their contracts, and the tables of their reports."""
-        newest = self.find([service])
-        rounds = self._rounds(newest, [Named(service, service, None)])
-        tiers = [one for one in rounds if one.contract.round == newest.contract.round]
-        return [(one.contract[service], report_table(one.id, one.contract[service].service.name)) for one in tiers]
-
     def services(self) -> list[Service]:
         """Return the services with reports, by name, each as the newest collection that has some defines it."""
-        named = {
-            service.name.lower(): service
-            for collection in self._collections.values()
-            for service in collection.schema.services
-            if self._has_reports(collection, [Named(service.name, service.name, None)])
-        }
-        return [named[name] for name in sorted(named)]
+        return self._catalog.services()
 
     def stored_types(self, service: str) -> dict[str, pa.DataType]:
         """Return the types of the columns that are stored as they are: a service's key and its public columns."""
-        collection = self.find([service])
+        collection = self._catalog.find([service])
         found = collection.contract[service].service
         names = ", ".join(f'"{name}"' for name in (found.key, *(column.name for column in found.public)))
         query = f'SELECT {names} FROM "{report_table(collection.id, found.name)}" LIMIT 1'  # noqa: S608  names of a contract
@@ -359,28 +356,6 @@ class Database(Tables):
     def dimensions(self) -> list[Dimension]:
         """Return the public tables, by name."""
         return [dimension for _, dimension in sorted(self._dimensions.items())]
-
-    def find(self, names: list[str]) -> Collection:
-        """Return the newest collection with reports of these services; refuse unknown ones, and those without any."""
-        wanted = {name.lower() for name in names}
-        known = sorted({service.name for item in self._collections.values() for service in item.schema.services})
-        for name in names:
-            if name.lower() not in (service.lower() for service in known):
-                raise UnknownNameError("service", name, known, code="unknown-table")
-        having = [
-            collection
-            for collection in reversed(self._collections.values())
-            if wanted <= {service.name.lower() for service in collection.schema.services}
-        ]
-        if not having:
-            message = f"No collection has all of {', '.join(names)}. Join services of one collection."
-            raise ReportError(message, code="not-one-collection")
-        tables = [Named(name, name, None) for name in names]
-        loaded = [collection for collection in having if self._has_reports(collection, tables)]
-        if not loaded:
-            message = f"No reports of {' and '.join(names)} are loaded. Load some first."
-            raise ReportError(message, code="no-reports")
-        return loaded[0]
 
 
 @dataclass(frozen=True, eq=False)

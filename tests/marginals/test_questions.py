@@ -99,7 +99,7 @@ def test_errors_of_unbiased_tables_are_true() -> None:
     db.create(collection)
     columns = {"uid": np.arange(n)} | {name: rows[:, i] for i, name in enumerate(names)}
     db.load(collection.encode(s=columns, rng=tc.insecure_rng(2)))
-    linear = db._tables(db.services()[0], "linear").model.linear  # type: ignore[union-attr]
+    linear = db._tables._tables(db.services()[0], "linear").model.linear  # type: ignore[union-attr]
     total = 0.0
     signs = 1 - 2 * rows  # a binary attribute's function is its sign, up to a factor of either sign
     for pair in itertools.combinations(range(d), 2):

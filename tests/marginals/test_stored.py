@@ -20,7 +20,7 @@ def test_a_rollup_counts_as_the_reports_do_without_people_who_were_deleted() -> 
     database.rollup("users", by=[])
     for person in range(0, people, 2):
         database.forget(person)
-    [(_, stored)] = database.newest_round("users")
+    [(_, stored)] = database._catalog.newest_round("users")
     plain, rolled = (code_counts(database._engine, stored, rollup=own) for own in (False, True))
     assert plain.keys() == rolled.keys() == {0}
     assert np.array_equal(plain[0], rolled[0])

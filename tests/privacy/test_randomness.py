@@ -51,10 +51,10 @@ def test_encoding_twice_sends_different_codes_and_labels_its_source() -> None:
     table = {"uid": list(range(1000)), "a": [7] * 1000}
     first, second = (collection.encode(s=table)["s"] for _ in range(2))
     assert first["code"] != second["code"]
-    assert first.schema.metadata[b"tacit.contract.randomness"] == b"system"
+    assert first.schema.metadata[b"tacit.randomness"] == b"system"
     seeded = [collection.encode(s=table, rng=tc.insecure_rng(5))["s"] for _ in range(2)]
     assert seeded[0]["code"] == seeded[1]["code"]
-    assert seeded[0].schema.metadata[b"tacit.contract.randomness"] == b"insecure"
+    assert seeded[0].schema.metadata[b"tacit.randomness"] == b"insecure"
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

@@ -19,8 +19,8 @@ from tacit.cli import main
 from tacit.encode.reports import report_table
 from tacit.engines.duckdb import DuckDB
 from tacit.errors import EngineError, OverloadedError
-from tacit.server import mover, records
 from tacit.server.collector import Collector
+from tacit.server.store import mover, records
 
 COUNT = "SELECT COUNT(*) AS n FROM users"
 NEXT = tc.Collection(COLLECTION.schema, 6.0, round="next")

@@ -13,8 +13,8 @@ import pytest
 
 from support.collectors import COLLECTION, body_of, collector_here, reports_of, served_here
 from tacit.cli import main
-from tacit.evidence.atomic import write_atomically
 from tacit.errors import UsageError
+from tacit.evidence.atomic import write_atomically
 from tacit.server.app import make_app
 from tacit.server.keys import Keys
 

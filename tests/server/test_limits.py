@@ -18,13 +18,13 @@ import pytest
 
 from support.collectors import COLLECTION, body_of, collector_here, reports_of, served_here
 from tacit.errors import OverloadedError
-from tacit.server import inbox
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.http.bodies import MOST_BYTES
 from tacit.server.http.rates import Rate
 from tacit.server.http.settings import Settings
 from tacit.server.keys import Key, Keys
+from tacit.server.store import inbox
 from tacit.server.store.sqlite import SqliteShelf
 
 PATH = f"/v1/collections/{COLLECTION.id}/reports"

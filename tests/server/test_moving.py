@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from support.collectors import COLLECTION, collector_here, reports_of
-from tacit.server import mover
 from tacit.server.collector import Collector
+from tacit.server.store import mover
 from tacit.server.store.validate import Judge, Report
 
 USERS = (COLLECTION.id, "users")

@@ -17,9 +17,9 @@ from support.collectors import COLLECTION, body_of, reports_of, served_here
 from support.engines import engine_named
 from tacit.engines.deadline import Deadline
 from tacit.errors import OverloadedError
-from tacit.server import workers
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
+from tacit.server.http import workers
 from tacit.server.http.settings import Settings
 from tacit.server.keys import Keys
 

@@ -20,9 +20,9 @@ import pytest
 import tacit as tc
 from support.collectors import COLLECTION, Serving, body_of, collector_here, reports_of, served_here, serving
 from tacit.errors import OverloadedError
-from tacit.server import connections
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
+from tacit.server.http import connections
 from tacit.server.keys import Keys
 from tacit.server.store.sqlite import SqliteShelf
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from support.collectors import COLLECTION, reports_of
-from tacit.server import shelf_sqlite
+from tacit.server.store import sqlite as shelf_sqlite
 from tacit.server.store.base import DIGEST_BYTES, Identity
 from tacit.server.store.inbox import Inbox, Status
 from tacit.server.store.recent import Fresh

@@ -218,7 +218,7 @@ def test_a_query_that_fails_while_it_is_read_shows_nothing() -> None:
 def test_every_record_consumes_its_own_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reused words would show as repeated draws: all rows, chunks and channels together ask for exactly enough."""
 
-    class Counted(tc.randomness.SystemRng):
+    class Counted(tacit.contract.randomness.SystemRng):
         seen: ClassVar[list[np.ndarray]] = []
 
         def draws(self, count: int) -> np.ndarray:

@@ -10,8 +10,8 @@ import pytest
 import tacit as tc
 from tacit.central import synthetic
 from tacit.cli import demo
+from tacit.contract import attributes, schema, wire
 from tacit.contract.budget import MAX_EPSILON
-from tacit.contract.contract import attributes, schema, wire
 from tacit.contract.layouts import base
 from tacit.sql import bind, limits, parse
 

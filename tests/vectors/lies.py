@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tacit.rules import RESERVED, canonical_text
-
+from tacit.contract.rules import RESERVED, canonical_text
 from vectors.forge import (
     BASES,
     CHANNEL,

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tacit.randomness import ReplayRng
 
 import tacit as tc
 from tacit.client import Interpreter
 from tacit.client.interpreter import draw_of_words
 from tacit.client.public import takes
+from tacit.contract.randomness import ReplayRng
 from tacit.errors import RecordError
 from vectors.make import BAD, CASES, HERE, MANY, TYPED, many, text, vectors, vectors_2, with_dates, words
 

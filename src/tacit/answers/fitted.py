@@ -13,6 +13,8 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tacit.answers.people import People
 from tacit.answers.rows import Pending, Row, finished
 from tacit.answers.run import unbiased_estimates
@@ -26,6 +28,7 @@ from tacit.estimate.truncated import Truncated, open_interval
 from tacit.model.fit.bounds import mean_bounds, ratio_bounds
 from tacit.model.fit.model import Model
 from tacit.model.stored import code_counts
+from tacit.model.views import Counts
 from tacit.sql.bind import Bound
 from tacit.sql.formula import Formula
 from tacit.sql.plan import Stored
@@ -67,27 +70,27 @@ def _looks_at_public(bound: Bound) -> bool:
 
 
 class Models:
-    """What the reports of each service say together, kept until reports come or go."""
+    """The model of each service's reports, kept as long as the counts of their codes are the same."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._known: dict[str, tuple[int, Model]] = {}
-        self._door = threading.Lock()
-
-    def clear(self) -> None:
-        """Forget all models: there are other reports."""
-        self._known.clear()
+        self._models: dict[str, Model] = {}
+        self._lock = threading.Lock()
 
     def of(self, stored: Stored) -> Model:
         """Return the model of a service's reports; it fits a table when a question first needs it."""
-        counting = f'SELECT count(*) AS "0n" FROM "{stored.table}"'  # noqa: S608  a name of ours
-        [count] = self._engine.fetch(counting, [], {}).column("0n").to_pylist()
-        with self._door:  # two who ask at once wait for one model
-            known = self._known.get(stored.table)
-            if known is None or known[0] != count:  # another program may have loaded reports
-                counts = code_counts(self._engine, stored.table, rollup=stored.rollup is not None)
-                known = self._known[stored.table] = count, Model(stored.service, counts)
-            return known[1]
+        counts = code_counts(self._engine, stored.table, rollup=stored.rollup is not None)
+        with self._lock:  # two who ask at once wait for one model
+            model = self._models.get(stored.table)
+            if model is None or not _are_equal(model.counts, counts):
+                model = self._models[stored.table] = Model(stored.service, counts)
+            return model
+
+
+def _are_equal(left: Counts, right: Counts) -> bool:
+    return left.keys() == right.keys() and all(
+        np.array_equal(left[channel][part], right[channel][part]) for channel in left for part in (0, 1)
+    )
 
 
 def run_consistent(bound: Bound, people: People, known: Models, options: Options, *, explain: bool = False) -> Answer:

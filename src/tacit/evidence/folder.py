@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tacit.collection import Collection
-from tacit.evidence.atomic import write_atomically
 from tacit.contract.hash_chain import Head, read_chain
 from tacit.errors import TacitError, UsageError
+from tacit.evidence.atomic import write_atomically
 from tacit.evidence.claims import audited, code_hash, gather, read_trials, summed
 from tacit.evidence.page import page, shown_loss, written
 from tacit.evidence.trials import Trials, expectations

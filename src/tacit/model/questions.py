@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -35,18 +34,21 @@ Stored = tuple[ServiceContract, str]
 """A service's contract, and the table of its reports."""
 
 
-class Tables(ABC):
-    """A database's answers that are whole tables."""
+class Catalog(Protocol):
+    """Which reports there are."""
 
-    _engine: Engine
-
-    @abstractmethod
     def services(self) -> list[Service]:
         """Return the services with reports."""
 
-    @abstractmethod
     def newest_round(self, service: str) -> list[Stored]:
         """Return the tiers of the newest round of a service."""
+
+
+class Tables:
+    """Answers that are whole tables: marginals and synthetic rows of the services in a catalog."""
+
+    def __init__(self, engine: Engine, catalog: Catalog) -> None:
+        self._engine, self._catalog = engine, catalog
 
     def marginal(
         self,
@@ -56,20 +58,7 @@ class Tables(ABC):
         method: str | None = None,
         confidence: float = 0.95,
     ) -> Marginal:
-        """Return the table of how many people have each combination of values, in the newest round.
-
-        Parameters
-        ----------
-        attributes : sequence of str
-            Sensitive attributes of one service, in any number.
-        service : str, optional
-            Needed where several services have these attributes.
-        method : {"shrink", "calm", "linear", "em", "uniform"}, optional
-            How views become tables. Default: shrink, the most accurate; em where attributes were reported apart.
-            ``linear`` is unbiased, and refused for attributes that no view holds together.
-        confidence : float
-            Level of the intervals.
-        """
+        """Return how many people have each combination of values, in the newest round."""
         Options(confidence)
         if not attributes:
             message = "Name at least one attribute."
@@ -83,19 +72,7 @@ class Tables(ABC):
     def synthesize(
         self, rows: int, *, seed: int | None = None, service: str | None = None, method: str | None = None
     ) -> pa.Table:
-        """Return made-up rows of a service that follow its tables: nobody's record, good for trying things out.
-
-        Parameters
-        ----------
-        rows : int
-            How many; their keys are 1, 2, 3, …
-        seed : int, optional
-            For the same rows again.
-        service : str, optional
-            Needed where reports of several services are loaded; services are made up independently of each other.
-        method : str, optional
-            As for `marginal`.
-        """
+        """Return synthetic rows of a service."""
         if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
             message = f"rows must be a whole number from 1 to {MOST_ROWS:,}."
             raise UsageError(message, code="bad-option")
@@ -121,11 +98,11 @@ class Tables(ABC):
         if len(set(attributes)) != len(attributes):
             message = "An attribute is named twice. Name each once."
             raise UsageError(message, code="duplicate-name")
-        having = self.services()
+        having = self._catalog.services()
         if service is not None:
             having = [one for one in having if one.name.lower() == str(service).lower()]
             if not having:
-                raise UnknownNameError("service", str(service), (one.name for one in self.services()))
+                raise UnknownNameError("service", str(service), (one.name for one in self._catalog.services()))
         if not having:
             message = "No reports are loaded. Load some first."
             raise ReportError(message, code="no-reports")
@@ -143,7 +120,7 @@ class Tables(ABC):
         return fitting[0]
 
     def _tables(self, service: Service, method: str | None) -> _Apart | _Together | ParityTables:
-        stored = self.newest_round(service.name)
+        stored = self._catalog.newest_round(service.name)
         if stored[0][0].channels[0].parities:
             return self._of_parities(stored, method)
         apart = stored[0][0].layout in ("em", "sc")

@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from tacit.evidence.atomic import locked, write_atomically
 from tacit.errors import AccessError, UsageError
+from tacit.evidence.atomic import locked, write_atomically
 
 __all__ = ["Key", "Keys", "Scope"]
 

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tacit.evidence.atomic import adopt
 from tacit.contract.hash_chain import START, Chain, Head, next_line, read_chain
 from tacit.contract.sqlite import prove_writable, transaction
 from tacit.engines.failures import outage
+from tacit.evidence.atomic import adopt
 
 __all__ = ["Log", "hash_of"]
 

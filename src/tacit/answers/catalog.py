@@ -1,0 +1,126 @@
+"""Which collections, rounds, tiers and services of a database hold reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
+
+from tacit.contract.contract import Contract, ServiceContract
+from tacit.contract.schema import Schema, Service
+from tacit.encode.reports import report_table
+from tacit.engines.base import Engine
+from tacit.errors import ReportError, UnknownNameError, UsageError
+
+__all__ = ["Catalog"]
+
+
+class Compiled(Protocol):
+    """A collection."""
+
+    @property
+    def id(self) -> str:
+        """The contract's hash."""
+
+    @property
+    def contract(self) -> Contract:
+        """The compiled contract."""
+
+    @property
+    def schema(self) -> Schema:
+        """The services."""
+
+
+C = TypeVar("C", bound=Compiled)
+
+
+class Catalog(Generic[C]):
+    """The collections of an engine, in the order of their creation."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._collections: dict[str, C] = {}
+
+    @property
+    def collections(self) -> list[C]:
+        """The collections, in the order of their creation."""
+        return list(self._collections.values())
+
+    def get(self, name: str) -> C | None:
+        """Return the collection of an id, or None."""
+        return self._collections.get(name)
+
+    def add(self, collection: C) -> None:
+        """Add a collection."""
+        self._collections[collection.id] = collection
+
+    def check_new(self, collection: C) -> None:
+        """Refuse a collection in which people would report a second time in one round."""
+        mine = collection.contract
+        for other in self._collections.values():
+            same = (other.contract.round, other.contract.tier) == (mine.round, mine.tier)
+            if same and other.schema == collection.schema:
+                message = (
+                    "A collection of this schema, round and tier exists, with another contract: people would "
+                    "report twice in one round. Give the new one another round=, or another tier=."
+                )
+                raise UsageError(message, code="round-exists")
+
+    def other_tiers(self, collection: C) -> list[C]:
+        """Return the other tiers of a round: a person is in one of them."""
+        mine = collection.contract
+        return [
+            other
+            for other in self._collections.values()
+            if other.contract.tier != mine.tier
+            and other.contract.round == mine.round
+            and other.schema == collection.schema
+        ]
+
+    def find(self, names: Sequence[str]) -> C:
+        """Return the newest collection with reports of these services; refuse unknown ones, and those without any."""
+        wanted = {name.lower() for name in names}
+        known = sorted({service.name for item in self._collections.values() for service in item.schema.services})
+        for name in names:
+            if name.lower() not in (service.lower() for service in known):
+                raise UnknownNameError("service", name, known, code="unknown-table")
+        having = [
+            collection
+            for collection in reversed(self._collections.values())
+            if wanted <= {service.name.lower() for service in collection.schema.services}
+        ]
+        if not having:
+            message = f"No collection has all of {', '.join(names)}. Join services of one collection."
+            raise ReportError(message, code="not-one-collection")
+        loaded = [collection for collection in having if self._has_reports(collection, names)]
+        if not loaded:
+            message = f"No reports of {' and '.join(names)} are loaded. Load some first."
+            raise ReportError(message, code="no-reports")
+        return loaded[0]
+
+    def rounds(self, newest: C, services: Sequence[str]) -> list[C]:
+        """Return all rounds and tiers of the same schema that hold reports, oldest first; the newest of each."""
+        rounds: dict[tuple[str, str], C] = {}
+        for collection in self._collections.values():
+            if collection.schema == newest.schema and self._has_reports(collection, services):
+                rounds[collection.contract.round, collection.contract.tier] = collection
+        return list(rounds.values())
+
+    def newest_round(self, service: str) -> list[tuple[ServiceContract, str]]:
+        """Return the tiers of the newest round of a service: their contracts, and the tables of their reports."""
+        newest = self.find([service])
+        tiers = [one for one in self.rounds(newest, [service]) if one.contract.round == newest.contract.round]
+        return [(one.contract[service], report_table(one.id, one.contract[service].service.name)) for one in tiers]
+
+    def services(self) -> list[Service]:
+        """Return the services with reports, by name, each as the newest collection that has some defines it."""
+        named = {
+            service.name.lower(): service
+            for collection in self._collections.values()
+            for service in collection.schema.services
+            if self._has_reports(collection, [service.name])
+        }
+        return [named[name] for name in sorted(named)]
+
+    def _has_reports(self, collection: C, services: Sequence[str]) -> bool:
+        names = {collection.contract[name].service.name for name in services}
+        return all(self._engine.has_table(report_table(collection.id, name)) for name in names)
