@@ -97,9 +97,11 @@ def run_syscalls(work: Path, options: argparse.Namespace, seconds: float) -> lis
     cells = cells_of(Rehearsal(shim, work / "rehearsal").touched, set(options.calls))
     cells = [cell for cell in cells if all(word in str(cell) for word in options.only)]
     say(f"{len(cells)} files, calls and errors; {options.n} rounds of each, or as many as happen")
-    zygote, until, results = Zygote(shim.environment()), time.monotonic() + seconds, []
+    zygote, until = Zygote(shim.environment()), time.monotonic() + seconds
+    part = options.output and options.output.with_suffix(".part.json")
+    results: list[dict[str, Any]] = json.loads(part.read_text()) if options.resume and part and part.exists() else []
     try:
-        for number, cell in enumerate(cells):
+        for number, cell in list(enumerate(cells))[len(results) :]:
             rounds = Rounds(shim, zygote, work / "cell")
             share = (until - time.monotonic()) / (len(cells) - number)
             try:
@@ -108,8 +110,8 @@ def run_syscalls(work: Path, options: argparse.Namespace, seconds: float) -> lis
                 rounds.close()
                 shutil.rmtree(work / "cell", ignore_errors=True)
             made = results[-1]
-            if options.output:
-                options.output.with_suffix(".part.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
+            if part:
+                part.write_text(json.dumps(results, indent=1), encoding="utf-8")
             wrong = ", ".join(f"{name} {made[name]}" for name in COLUMNS[1:] if made[name])
             done = f"{made['rounds']} rounds, n to {made['largest_n']}"
             say(f"[{number + 1}/{len(cells)}] {cell}: {done}; {wrong or 'well'}")
@@ -130,6 +132,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=[], help="words that a file, call, error or phase must contain")
     parser.add_argument("--rounds", type=int, default=100, help="kills, and disturbed deliveries")
     parser.add_argument("--minutes", type=float, default=0.0, help="stop after about so many minutes")
+    parser.add_argument("--resume", action="store_true", help="go on where a run with the same output was ended")
     parser.add_argument("--output", type=Path, help="where to write the results as JSON")
     options = parser.parse_args()
     seconds = 60 * options.minutes or 1e9

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import tacit as tc
-import tacit.contract.budget
-import tacit.contract.oracles
+from tacit.contract.budget import exp_below, parse_epsilon
+from tacit.contract.oracles import Grr
 from tacit.contract.wire import MAX_BYTES
 from tacit.datasets import town_schema
 from tacit.errors import ContractError, LayoutError, SchemaError, TacitError, UnknownNameError, UsageError
@@ -315,7 +315,7 @@ def test_a_diff_is_empty_exactly_if_the_contracts_are_equal() -> None:
         return tc.Collection(tc.Schema(named), 1.0, **options)  # type: ignore[arg-type]
 
     swapped = tc.Schema([tc.Service(name, key="uid", attributes=[age]) for name in ("s1", "s0")])
-    flip = str(tacit.contract.oracles.Grr.build((2,), tacit.contract.budget.exp_below(tacit.contract.budget.parse_epsilon(1))).flip)
+    flip = str(Grr.build((2,), exp_below(parse_epsilon(1))).flip)
     tampered = tc.Collection.from_json(made([kind]).to_json().replace(flip, str(int(flip) + 1)))
     collections = [
         made([age]),
@@ -347,7 +347,7 @@ def test_collection_files_may_be_json(tmp_path: Path) -> None:
     service = {"name": "s", "key": "uid", "attributes": [{"name": "age", "low": 0, "high": 9}]}
     path = tmp_path / "collection.JSON"
     path.write_text(json.dumps({"epsilon": 1.5, "services": [service]}))
-    assert tc.Collection.from_file(path).contract.epsilon == tacit.contract.budget.parse_epsilon("1.5")
+    assert tc.Collection.from_file(path).contract.epsilon == parse_epsilon("1.5")
 
 
 def test_repr_shows_what_it_is() -> None:

@@ -17,8 +17,7 @@ import pyarrow.parquet
 import pytest
 
 import tacit as tc
-import tacit.contract.randomness
-from tacit.contract.randomness import insecure_rng
+from tacit.contract.randomness import SystemRng, insecure_rng
 from tacit.datasets import town, town_schema
 from tacit.encode import bulk
 from tacit.encode.values import reader_of
@@ -218,7 +217,7 @@ def test_a_query_that_fails_while_it_is_read_shows_nothing() -> None:
 def test_every_record_consumes_its_own_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reused words would show as repeated draws: all rows, chunks and channels together ask for exactly enough."""
 
-    class Counted(tacit.contract.randomness.SystemRng):
+    class Counted(SystemRng):
         seen: ClassVar[list[np.ndarray]] = []
 
         def draws(self, count: int) -> np.ndarray:
