@@ -73,12 +73,12 @@ def run_cell(rounds: Rounds, cell: Cell, most: int, until: float) -> dict[str, A
             reach = n
             if n == 1:
                 break
-    totals = {name: sum(getattr(one, name) for one in found) for name in COLUMNS}
-    totals["twice"] += rounds.doubles()
+    rows = [*found, rounds.last()]
+    totals = {name: sum(getattr(one, name) for one in rows) for name in COLUMNS}
     codes: dict[str, int] = {}
     for one in found:
         codes |= {code: codes.get(code, 0) + count for code, count in one.codes.items()}
-    bad = [one.plain() for one in found if one.bad]
+    bad = [one.plain() for one in rows if one.bad]
     about = {"phase": cell.phase, "file": cell.file, "call": cell.call, "error": cell.error, "forever": cell.forever}
     return about | {
         "rounds": len(found),
