@@ -113,3 +113,46 @@ def test_rounds_and_tiers_that_do_not_exist_are_named(database: tc.Database) -> 
     assert not [
         note for note in database.sql("SELECT COUNT(*) AS n FROM users WHERE round = 'r1'").notes if "no rep" in note
     ]
+
+
+PUBLIC = {
+    "SELECT COUNT(*) AS n FROM users WHERE os = 'nope'": "os = 'nope' holds for nobody: no report has such a value",
+    "SELECT COUNT(*) AS n FROM users WHERE os IN ('x', 'y')": "os IN ('x', 'y') holds for nobody",
+    "SELECT COUNT(*) FILTER (WHERE os = 'nope') AS n FROM users": "os = 'nope' holds for nobody",
+    "SELECT os, COUNT(*) AS n FROM users WHERE 'nope' = os GROUP BY os": "'nope' = os holds for nobody",
+    "SELECT COUNT(*) AS n FROM users WHERE os = 'ios' AND NOT os = 'ios'": "nobody meets all conditions",
+}
+
+
+@pytest.mark.parametrize("question", PUBLIC)
+def test_a_public_value_that_no_report_has_is_named(question: str, database: tc.Database) -> None:
+    """Public columns are known, so the zero is exact: but a mistyped value must not look like an answer."""
+    answer = database.sql(question)
+    assert [note for note in answer.notes if PUBLIC[question] in note], answer.notes
+    assert all(row[-1].value == 0 for row in answer)
+
+
+def test_public_conditions_that_somebody_meets_have_no_note(database: tc.Database) -> None:
+    for asked in ("os = 'ios'", "os = 'ios' AND age > 20", "os <> 'web'"):
+        assert not [
+            note for note in database.sql(f"SELECT COUNT(*) AS n FROM users WHERE {asked}").notes if "nobody" in note
+        ]
+
+
+GROUPED = {
+    "SELECT age, COUNT(*) AS n FROM users WHERE age < 5 GROUP BY age": [0, 1, 2, 3, 4],
+    "SELECT state, COUNT(*) AS n FROM users WHERE state = 'NY' GROUP BY state": ["NY"],
+    "SELECT kids, AVG(age) AS n FROM users WHERE kids > 7 GROUP BY kids": [8, 9],
+    "SELECT age, COUNT(*) AS n FROM users WHERE age > 500 GROUP BY age": [],
+    "SELECT CASE WHEN age < 10 THEN 'young' ELSE 'old' END AS c, COUNT(*) AS n FROM users WHERE age > 50 GROUP BY c": [
+        "old"
+    ],
+}
+
+
+@pytest.mark.parametrize("question", GROUPED)
+def test_groups_that_where_excludes_are_not_listed(question: str, database: tc.Database) -> None:
+    """Plain SQL does not list them: as rows of 0 ± 0 they would look like findings."""
+    assert [row[0] for row in database.sql(question)] == GROUPED[question]
+    assert [row[0] for row in database.sql(question, consistent=True)] == GROUPED[question]
+    assert [row[0] for row in COLLECTION.predict(question, users=1000)] == GROUPED[question]

@@ -65,7 +65,7 @@ def _check(bound: Bound, options: Options) -> None:
 
 
 def _looks_at_public(bound: Bound) -> bool:
-    formulas = [made for made in bound.formulas(bound.groups()[0]) if made]
+    formulas = [made for group in bound.groups()[:1] for made in bound.formulas(group) if made]
     return any(not total.is_plain for made in formulas for total in made.totals)
 
 

@@ -20,12 +20,14 @@ from tacit.estimate.answer import Answer, Options
 from tacit.estimate.estimate import Estimate, t_quantile
 from tacit.estimate.functional import Vector
 from tacit.sql.bind import Bound
-from tacit.sql.domains import unknown_labels
+from tacit.sql.domains import about_public, unknown_labels
 from tacit.sql.explain import explain_plan
 from tacit.sql.extremes import contribution_range
 from tacit.sql.formula import Dual, Formula
 from tacit.sql.mixed import is_number
+from tacit.sql.parse import sql_of
 from tacit.sql.plan import Plan, needs_codes_only
+from tacit.sql.public import public_condition
 from tacit.sql.totals import Piece, SqlPiece, Total
 
 __all__ = ["equal_to", "explain_answer", "run", "unbiased_estimates", "value_of"]
@@ -52,7 +54,13 @@ def run(bound: Bound, people: People, options: Options) -> Answer:
     return Answer(
         bound.names,
         shown,
-        notes=[*_weak(shown), *_meaning(bound, people, options), *question.not_numbers(), *_shares(question.tiers)],
+        notes=[
+            *_weak(shown),
+            *_meaning(bound, people, options),
+            *question.not_numbers(),
+            *question.not_met(),
+            *_shares(question.tiers),
+        ],
         plan=question.explain,
         estimates=[name for place, name in enumerate(bound.names) if not bound.is_key(place)],
     )
@@ -137,12 +145,13 @@ class _Question:
         self.bound, self.people, self.options = bound, people, options
         self._plans: list[tuple[Plan, list[Total]]] = []
         self.tiers: dict[str, float] = {}
+        self._met = False
 
     @property
     def counts_codes(self) -> bool:
         """Whether histograms of codes answer the question."""
-        formulas = self.bound.formulas(self.bound.groups()[0])
-        totals = [total for made in formulas if made for total in made.totals]
+        formulas = [made for group in self.bound.groups()[:1] for made in self.bound.formulas(group) if made]
+        totals = [total for made in formulas for total in made.totals]
         return all(needs_codes_only(one, totals) for one in self.people.rounds)
 
     @property
@@ -166,6 +175,15 @@ class _Question:
             counts[name] = counts.get(name, 0) + int(found)
         return [f"{count:,} values of {name} are no numbers, and left out" for name, count in counts.items() if count]
 
+    def not_met(self) -> list[str]:
+        """Say which conditions on public columns nobody meets: a value that was mistyped looks like an exact zero."""
+        leaves = about_public(self.bound.scope, self.bound.statement, met=self._met)
+        counts = {sql_of(leaf): self.people.count((), [public_condition(self.bound.scope, leaf)]) for leaf in leaves}
+        notes = [f"{text} holds for nobody: no report has such a value" for text, count in counts.items() if not count]
+        if self.bound.conditions and not self._met and not notes:
+            notes = ["nobody meets all conditions on public columns at once, so the answer is exact"]
+        return notes
+
     def fetch(self, groups: list[tuple[int, ...]]) -> list[Row]:
         """Run and estimate some groups of classes; public groups come with each."""
         bound = self.bound
@@ -175,6 +193,7 @@ class _Question:
         people = self.people
         found, plans = fetch_sums(people.engine, people.scope, people.rounds, asked, bound.public, bound.conditions)
         self._plans += [(plan, asked.totals) for plan in plans]
+        self._met |= any(sums.count for sums in found.values())
         rows: list[Row] = []
         for values, sums in found.items():
             if bound.public and not sums.count:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sqlglot import exp
@@ -70,12 +71,17 @@ class Bound:
         return [key.public for key in self.keys if key.public is not None]
 
     def groups(self) -> list[tuple[int, ...]]:
-        """Return all combinations of classes, as indices."""
+        """Return the combinations of classes that anybody can be in, as indices."""
+        return self._groups
+
+    @cached_property
+    def _groups(self) -> list[tuple[int, ...]]:
         sizes = [len(key.classes) for key in self.keys if key.public is None]
         if math.prod(sizes) > MAX_GROUPS:
             message = f"{math.prod(sizes)} groups; at most {MAX_GROUPS}. Group by fewer or coarser attributes."
             raise UnsupportedSqlError(message, code="too-many-groups", text=self.scope.text)
-        return list(itertools.product(*map(range, sizes)))
+        found = itertools.product(*map(range, sizes))
+        return [group for group in found if self.held(group).pieces] if sizes else list(found)
 
     def held(self, group: tuple[int, ...]) -> Total:
         """Return the total that counts who is in a group and satisfies WHERE."""

@@ -9,12 +9,12 @@ from sqlglot import exp
 from tacit.contract.schema import Ordinal, Public
 from tacit.errors import BindError
 from tacit.sql.parse import sql_of
-from tacit.sql.predicates import MIRRORED, comparison
-from tacit.sql.public import COMPARISONS, is_list
+from tacit.sql.predicates import MIRRORED, comparison, conjuncts
+from tacit.sql.public import COMPARISONS, is_list, is_public
 from tacit.sql.scope import LABELS, Found, Scope
 from tacit.sql.totals import Total
 
-__all__ = ["decided", "unknown_labels"]
+__all__ = ["about_public", "decided", "unknown_labels"]
 
 OF_OPERATOR = {operator: kind for kind, operator in COMPARISONS.items()}
 
@@ -29,6 +29,21 @@ def decided(scope: Scope, statement: exp.Select, where: Total) -> list[str]:
     if not where.pieces and not notes:
         notes = ["no values meet all conditions of WHERE at once, so the answer is exact: they exclude each other"]
     return list(dict.fromkeys(notes))
+
+
+def about_public(scope: Scope, statement: exp.Select, *, met: bool) -> list[exp.Expr]:
+    """Return the conditions on public columns, labels left out; if ``met``, without those that all of WHERE needs."""
+    where = statement.args.get("where")
+    needed = conjuncts(where.this if where else None) if met else []
+    found: list[exp.Expr] = list(statement.find_all(*LEAVES))
+    return [
+        leaf
+        for leaf in found
+        if not leaf.find_ancestor(exp.Having, exp.Order, exp.Join)
+        and is_public(scope, leaf)
+        and not any(column.name.lower() in LABELS for column in leaf.find_all(exp.Column))
+        and not any(leaf is one for one in needed)
+    ]
 
 
 def _is_about_rows(scope: Scope, leaf: exp.Expr) -> bool:
