@@ -76,11 +76,7 @@ class People:
     def planned_variance(self, terms: Terms, people: int) -> float:
         """Return the variance that a combination would have among uniform records; 0 where it cannot be predicted."""
         weights = np.array([weight for weight, _ in terms])
-        return max(0.0, float(weights @ self.planned_noise([total for _, total in terms], people) @ weights))
-
-    def planned_noise(self, totals: Sequence[Total], people: int) -> Vector:
-        """Return the covariance of the noise of totals among uniform records; 0 where it cannot be predicted."""
-        return people * self._planned(totals)
+        return people * max(0.0, float(weights @ self._planned([total for _, total in terms]) @ weights))
 
     def _planned(self, totals: Sequence[Total]) -> Vector:
         """Return the planned covariance of one person's contributions; groups ask for the same ones again."""

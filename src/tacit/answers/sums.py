@@ -123,14 +123,22 @@ class Sums:
             return np.where(np.diag(noisy) & (spread <= 0), 0.0, spread)
         return np.where(np.diag(noisy) & (spread <= 0), math.nan, spread)
 
-    def noise(self, place: list[int]) -> Vector:
-        """Return the unbiased covariance of the noise of totals whose products have estimates."""
+    def noise(self, place: list[int]) -> tuple[Vector, float]:
+        """Return the covariance of the noise of totals, and how much of what people differ by it holds as well.
+
+        Where products have estimates it is unbiased. Where they have none it is the sample covariance: in a mean of
+        rows that are independent of each other it holds the variance of rows over their number too, this many times.
+        """
         found = np.zeros((len(place), len(place)))
+        many, squares = max(1, self.count), self.asked.squares
         for (a, i), (b, j) in itertools.product(enumerate(place), repeat=2):
             pair = (min(i, j), max(i, j))
-            found[a, b] = self.products[pair] - self.totals[self.asked.pairs[pair]]
+            beside = self.totals[self.asked.pairs[pair]] if squares else self.totals[i] * self.totals[j] / many
+            found[a, b] = self.products[pair] - beside
         noisy = np.array([self.noisy[index] for index in place], dtype=bool)
-        return np.where(noisy[:, None] & noisy, found, 0.0)  # what reads no code is known
+        found = np.where(noisy[:, None] & noisy, found, 0.0)  # what reads no code is known
+        shared = 0.0 if squares or not noisy.any() else many / max(1, many - 1)
+        return found * (shared or 1.0), shared
 
     def effective(self, place: list[int]) -> float:
         """Return how many reports the totals really rest on."""

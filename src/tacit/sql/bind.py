@@ -10,10 +10,11 @@ from typing import Any
 
 from sqlglot import exp
 
-from tacit.contract.schema import Ordinal, Public
+from tacit.contract.schema import Public
 from tacit.errors import BindError, UnsupportedSqlError
 from tacit.sql.aggregates import formula
 from tacit.sql.cases import Classes, classes_of_group
+from tacit.sql.coarse import coarse_notes
 from tacit.sql.domains import decided
 from tacit.sql.formula import Formula
 from tacit.sql.parse import span_of, sql_of
@@ -127,21 +128,12 @@ class Bound:
 
     def notes(self) -> list[str]:
         """Return what the definition of the answer leaves blurred."""
-        clauses = [self.statement.args.get(word) for word in ("where", "group")]
-        clauses += list(self.statement.find_all(exp.Filter, exp.Case))
-        asked = {column.name.lower() for node in clauses if node for column in node.find_all(exp.Column)}
         sources = [source for source in self.scope.sources if source.twin is None]
         several = [source.service for source in sources if source.service.rows_at_most > 1]
         notes = [
             f"of {s.name}, at most {s.at_most} rows per person count; of more, that many at random" for s in several
         ]
-        notes += decided(self.scope, self.statement, self.where)
-        return notes + [
-            f"{attribute.name} was collected in coarser cells: conditions on it are blurred by a cell"
-            for source in sources
-            for attribute in source.service.sensitive
-            if isinstance(attribute, Ordinal) and attribute.values < attribute.ticks and attribute.name.lower() in asked
-        ]
+        return [*notes, *decided(self.scope, self.statement, self.where), *coarse_notes(self.scope, self.statement)]
 
 
 def bind(statement: exp.Select, scope: Scope) -> Bound:

@@ -41,6 +41,10 @@ class Dual:
         value = self.value / other.value
         return Dual(value, (self.gradient - value * other.gradient) / other.value)
 
+    def scaled(self, by: float) -> Dual:
+        """Return the number times a constant."""
+        return Dual(by * self.value, by * self.gradient)
+
     def root(self) -> Dual:
         """Return the square root; not defined below zero, and without a known error at zero."""
         if not self.value > 0:
@@ -54,6 +58,8 @@ class Noisy(Dual):
     """A total, beside the covariance of the noise of all totals, from which the bias of squares follows."""
 
     noise: Vector
+    shared: float = 0.0
+    """Share of the variance over the number of rows that the noise of a mean holds as well, because rows differ."""
 
     def noise_of(self, number: Dual) -> float:
         """Return the noise variance of a number that was made of the totals; 0 where it is not known."""
@@ -145,11 +151,11 @@ class Formula:
         ]
         return bool((gradients[0] == gradients[1]).all())
 
-    def at(self, means: list[float], noise: Vector | None = None) -> list[Dual]:
+    def at(self, means: list[float], noise: Vector | None = None, shared: float = 0.0) -> list[Dual]:
         """Return the totals as numbers with unit gradients; ``noise`` is the covariance of their noise."""
         units = np.eye(len(means)) if means else np.zeros((0, 1))
         if noise is not None:
-            return [Noisy(mean, unit, noise) for mean, unit in zip(means, units, strict=True)]
+            return [Noisy(mean, unit, noise, shared) for mean, unit in zip(means, units, strict=True)]
         return [Dual(mean, unit) for mean, unit in zip(means, units, strict=True)]
 
     def shift(self, means: list[float], moved: list[float]) -> float:
@@ -212,7 +218,8 @@ def variance(squares: Total, values: Total, count: Total, *, sample: bool, root:
     """Return the formula of VAR or STDDEV, of a sample (as DuckDB does by default) or of the population.
 
     The square of a noisy mean is too large by the noise variance of the mean, on average, so the variance would be too
-    small by as much: it is added.
+    small by as much: it is added. Where that is known only together with the variance of rows over their number, the
+    sum is divided by one plus a share of the number's inverse.
     """
 
     def evaluate(given: list[Dual]) -> Dual:
@@ -222,7 +229,8 @@ def variance(squares: Total, values: Total, count: Total, *, sample: bool, root:
         spread = (square - value * mean) / divisor
         if isinstance(number, Noisy) and divisor.value:
             lost = number.noise_of(mean) * number.value / divisor.value
-            spread = spread + Dual(lost, np.zeros(len(number.gradient)))
+            kept = 1 / (1 + number.shared / number.value) if number.value > 1 else 1.0
+            spread = (spread + one.scaled(lost)) * one.scaled(kept)
         if abs(spread.value) <= ROUNDING * abs((square / number).value):
             spread = Dual(0.0, spread.gradient)
         return spread

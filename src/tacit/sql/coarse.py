@@ -1,0 +1,81 @@
+"""Notes on attributes that were collected in coarser cells: what conditions, sums and squares of them leave blurred."""
+
+from __future__ import annotations
+
+import math
+
+from sqlglot import exp
+
+from tacit.contract.schema import Ordinal
+from tacit.sql.public import COMPARISONS
+from tacit.sql.scope import Scope
+
+__all__ = ["coarse_notes"]
+
+SQUARED = (exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Variance, exp.VariancePop)
+
+CONDITIONS = (*COMPARISONS, exp.Between, exp.In, exp.Is)
+
+
+def coarse_notes(scope: Scope, statement: exp.Select) -> list[str]:
+    """Return what coarser cells blur: conditions by a cell, sums by bins, squares by the variance of rounding."""
+    clauses = [clause for word in ("where", "group") if (clause := statement.args.get(word))]
+    branches: list[exp.Expr] = [*statement.find_all(exp.Filter, exp.Case)]
+    asked = [column for node in clauses for column in node.find_all(exp.Column)]
+    asked += [column for node in branches for column in node.find_all(exp.Column) if _is_compared(column, node)]
+    notes = [
+        f"{attribute.name} was collected in coarser cells: conditions on it are blurred by a cell"
+        for attribute in _coarse(scope, asked)
+        if attribute.dither
+    ]
+    for node in statement.find_all(exp.Sum, exp.Avg, *SQUARED):
+        measured = _measured(scope, node)
+        squared = measured if isinstance(node, SQUARED) else _multiplied(scope, node)
+        notes += [_bins(attribute) for attribute in measured if not attribute.dither]
+        notes += [_rounding(attribute) for attribute in squared if attribute.dither]
+    return list(dict.fromkeys(notes))
+
+
+def _measured(scope: Scope, node: exp.Expr) -> list[Ordinal]:
+    """Return the coarser attributes whose numbers an expression takes; its conditions take none."""
+    columns: list[exp.Column] = list(node.find_all(exp.Column))
+    return _coarse(scope, [column for column in columns if not _is_compared(column, node)])
+
+
+def _coarse(scope: Scope, columns: list[exp.Column]) -> list[Ordinal]:
+    """Return the attributes among columns that were collected in coarser cells."""
+    found = [one.attribute for one in map(scope.find, columns) if one.lookup is None]
+    return [one for one in found if isinstance(one, Ordinal) and one.values < one.ticks]
+
+
+def _is_compared(column: exp.Expr, within: exp.Expr) -> bool:
+    """Tell whether a column stands in a condition that lies within an expression."""
+    above = column.parent
+    while above is not None and above is not within:
+        if isinstance(above, CONDITIONS):
+            return True
+        above = above.parent
+    return False
+
+
+def _multiplied(scope: Scope, node: exp.Expr) -> list[Ordinal]:
+    """Return the coarser attributes that an expression multiplies with themselves."""
+    products: list[exp.Expr] = list(node.find_all(exp.Mul))
+    both = [(_measured(scope, one.this), _measured(scope, one.expression)) for one in products]
+    return [attribute for left, right in both for attribute in left if attribute in right]
+
+
+def _bins(attribute: Ordinal) -> str:
+    off = (math.ceil(attribute.ticks / attribute.values) - 1) / 2 * float(attribute.unit)
+    return (
+        f"{attribute.name} was collected in bins, and every value counts as the middle of its bin: averages may be off "
+        f"by up to {off:.6g} for that, which no error holds"
+    )
+
+
+def _rounding(attribute: Ordinal) -> str:
+    gap = float(attribute.unit) * (attribute.ticks - 1) / (attribute.values - 1)
+    return (
+        f"{attribute.name} was rounded at random to multiples of {gap:.6g}: VAR, STDDEV and squares hold the variance "
+        f"of that, at most {gap**2 / 4:.4g}, about {gap**2 / 6:.4g} of evenly spread values, which no error holds"
+    )
