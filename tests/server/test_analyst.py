@@ -126,6 +126,12 @@ def test_a_draft_that_cannot_be_foretold_says_why(client: httpx.Client) -> None:
     assert outside["expected"]["half_width"] == 0
 
 
+def test_a_draft_without_a_likely_interval_says_so(client: httpx.Client) -> None:
+    drafted = ask(client, "draft", sql="SELECT AVG(income) AS m FROM shop WHERE age = 30")
+    assert drafted["problem"] is drafted["expected"] is None
+    assert "No finite interval is likely" in drafted["unforeseen"]
+
+
 def test_curves_fall_with_epsilon_and_with_people(client: httpx.Client) -> None:
     found = ask(client, "curves", sql=AVERAGE)
     assert not found["per_person"]

@@ -56,3 +56,8 @@ def test_what_is_blurred_is_said(column: str) -> None:
 @pytest.mark.parametrize("column", NOT_SAID)
 def test_nothing_is_said_where_nothing_is_blurred(column: str) -> None:
     assert len(COLLECTION.predict(f"SELECT {column} AS v FROM t", users=10_000).notes) == 1
+
+
+def test_groups_may_name_outputs() -> None:
+    asked = "SELECT CASE WHEN x > 100 THEN 'more' ELSE 'less' END AS g, AVG(y) AS m FROM t GROUP BY g"
+    assert [note for note in COLLECTION.predict(asked, users=10_000).notes if BLURRED in note]

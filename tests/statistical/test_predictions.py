@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
+from tacit.answers.curves import half_width
 
 PEOPLE = 60_000
 MOST = 3
@@ -115,3 +116,16 @@ def test_rounding_counts_in_joins_and_in_services_with_several_rows(seed: int) -
         foretold = collection.predict(question, users=PEOPLE, like=raw)["x"].error
         stated = database.sql(question, superpopulation=True)["x"].error
         assert math.sqrt(foretold**2 + spread) == pytest.approx(stated, rel=0.06), rows
+
+
+def test_the_widest_group_may_have_no_interval() -> None:
+    """One group has nearly everybody, the other one value of many: the forecast is that of the other."""
+    attributes = [tc.Ordinal("x", 0, 15), tc.Categorical("c", values=list(range(50)))]
+    collection = tc.Collection(tc.Schema([tc.Service("t", key="uid", attributes=attributes)]), 1.0, mechanism="pairs")
+    question = "SELECT CASE WHEN c = 7 THEN 'rare' ELSE 'rest' END AS g, AVG(x) AS m FROM t GROUP BY g"
+    assert {row[0]: math.isinf(row[1].margin) for row in collection.predict(question, users=20_000)} == {
+        "rare": True,
+        "rest": False,
+    }
+    assert math.isinf(half_width(collection, question, people=20_000)[1])
+    assert math.isfinite(half_width(collection, question, people=10**9)[1])

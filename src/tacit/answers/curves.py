@@ -13,7 +13,7 @@ from tacit.contract.contract import Contract
 from tacit.errors import LayoutError, UnanswerableError
 from tacit.estimate.answer import Options
 
-__all__ = ["Curves", "curves", "half_width"]
+__all__ = ["Curves", "curves", "half_width", "no_interval"]
 
 EPSILONS = tuple(Fraction(tenths, 10) for tenths in (1, 2, 5, 10, 20, 40, 80))
 """Budgets of the curve, in nats."""
@@ -57,6 +57,11 @@ def half_width(collection: Collection, text: str, *, people: int, confidence: fl
     return widest(collection.contract, text, users=max(1, people), options=Options(confidence))
 
 
+def no_interval(people: int) -> str:
+    """Say that no finite interval is likely for the widest of the groups."""
+    return f"No finite interval is likely with {people:,} people: a denominator may be zero. Ask wider groups."
+
+
 def curves(collection: Collection, text: str, *, people: int, confidence: float = 0.95) -> Curves:
     """Return the curves of a question, with the present number of people."""
     people = max(1, people)
@@ -66,8 +71,7 @@ def curves(collection: Collection, text: str, *, people: int, confidence: float 
 
     column, now = half_width(collection, text, people=people, confidence=confidence)
     if math.isinf(now):
-        message = f"No finite interval is likely with {people:,} people: a denominator may be zero. Ask wider groups."
-        raise UnanswerableError(message, code="no-finite-interval")
+        raise UnanswerableError(no_interval(people), code="no-finite-interval")
     if not now > 0:
         message = "The answer is known without error, or its error cannot be foretold."
         raise UnanswerableError(message, code="not-predictable")

@@ -57,15 +57,15 @@ def predict(contract: Contract, text: str, *, users: int, like: Any, options: Op
 def widest(contract: Contract, text: str, *, users: int, options: Options, most_groups: int = 12) -> tuple[str, float]:
     """Return the first column of estimates and its widest half width among a few groups, as quickly as can be.
 
-    It is not a number where none can be predicted, and infinite where no finite interval is likely for any group.
+    It is not a number where none can be predicted, and infinite where no finite interval is likely for some group.
     """
     expected = _Expectation(contract, text, None, options, most_groups)
     place = next((i for i in range(len(expected.bound.names)) if not expected.bound.is_key(i)), None)
     if place is None:
         return "", math.nan
     widths = [row[place].margin for row in expected.rows(users)]
-    finite = [width for width in widths if math.isfinite(width)]
-    return expected.bound.names[place], max(finite, default=math.inf if math.inf in widths else math.nan)
+    known = [width for width in widths if not math.isnan(width)]
+    return expected.bound.names[place], max(known, default=math.nan)
 
 
 def people_for(

@@ -43,8 +43,10 @@ def _measured(scope: Scope, node: exp.Expr) -> list[Ordinal]:
 
 
 def _coarse(scope: Scope, columns: list[exp.Column]) -> list[Ordinal]:
-    """Return the attributes among columns that were collected in coarser cells."""
-    found = [one.attribute for one in map(scope.find, columns) if one.lookup is None]
+    """Return the attributes among columns that were collected in coarser cells; GROUP BY may name outputs as well."""
+    names = {attribute.name.lower() for source in scope.sources for attribute in source.service.sensitive}
+    known = [scope.find(column) for column in columns if column.name.lower() in names]
+    found = [one.attribute for one in known if one.lookup is None]
     return [one for one in found if isinstance(one, Ordinal) and one.values < one.ticks]
 
 

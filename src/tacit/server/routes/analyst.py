@@ -18,7 +18,7 @@ from sqlglot import exp
 from starlette.responses import JSONResponse, Response
 
 from tacit.answers.curves import curves as foretold_curves
-from tacit.answers.curves import half_width
+from tacit.answers.curves import half_width, no_interval
 from tacit.contract.files import service_data
 from tacit.database import Database
 from tacit.errors import BodyError, OverloadedError, QueryError, TacitError, UnanswerableError, UnknownNameError
@@ -135,6 +135,8 @@ def _draft(server: Server, body: Mapping[str, Any]) -> dict[str, Any]:
         return answer | {"problem": _problem(text, refusal)}
     except TacitError as refusal:
         return answer | {"unforeseen": refusal.message}
+    if math.isinf(width):
+        return answer | {"unforeseen": no_interval(people)}
     return answer | {"expected": {"column": column, "half_width": _finite(width)}}
 
 
