@@ -62,3 +62,20 @@ def test_an_exclusive_or_is_seen(consistent: bool) -> None:
     answer = db.sql("SELECT COUNT(*) AS n FROM t WHERE a0 = 1 AND a1 = 1 AND a2 = 1", consistent=consistent)["n"]
     assert abs(answer.value - truth) < 6.1 * answer.error
     assert answer.high < 12_500 - 6.1 * answer.error
+
+
+@pytest.mark.parametrize(("attributes", "layout"), [(150, "pairs"), (500, "am(1)")])
+def test_many_attributes_have_a_contract(attributes: int, layout: str) -> None:
+    """The most that a service may declare: where views of every two have no room, one attribute is shown at a time."""
+    collection = tc.Collection(tc.Schema([service([2] * attributes)]), 1.0)
+    assert collection.contract["t"].layout == layout
+    assert collection.audit().ok
+    assert tc.Collection.from_json(collection.to_json()).id == collection.id
+    assert ("one attribute at a time" in collection.contract["t"].why) == (layout == "am(1)")
+
+
+def test_refusals_of_many_attributes_are_short_and_name_what_fits() -> None:
+    with pytest.raises(tc.TacitError, match=r"These mechanisms would fit: am\(1\)") as caught:
+        tc.Collection(tc.Schema([service([2] * 500)]), 1.0, mechanism="hio")
+    assert caught.value.code == "too-many-views"
+    assert len(caught.value.message) < 300

@@ -9,6 +9,8 @@ layouts within `COMPLETE` times the least variance win; of these, the one that i
 from __future__ import annotations
 
 import itertools
+import json
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import reduce
@@ -16,8 +18,10 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from tacit.contract.contract import ServiceContract, compile_service
+from tacit.contract.contract import MAX_ENTRIES, ServiceContract, compile_service
+from tacit.contract.files import service_data
 from tacit.contract.layouts import CANDIDATES
+from tacit.contract.rules import MAX_BYTES
 from tacit.contract.schema import Service
 from tacit.errors import LayoutError
 from tacit.estimate.decoder import Decoder
@@ -36,13 +40,21 @@ MOST_QUESTIONS = 36
 COMPLETE = 1.2
 """Variance, over the least one, that a layout may cost which shows all attributes together."""
 
+LISTED = 18
+"""Bytes that a view of two attributes takes in a contract, at least where there are hundreds."""
+
+ALONE = (
+    "one attribute at a time: a contract has no room for views of every two; questions over several attributes have no "
+    "unbiased answer"
+)
+
 FIRST = 0.18
 """Where the ranges that are asked for start, as a share of the values."""
 
 
 def choose_layout(service: Service, epsilon: Fraction, oracle: str, users: int | None = None) -> ServiceContract:
     """Return the service compiled in the best of the candidate layouts, with the reason."""
-    compared: dict[str, tuple[float, ServiceContract, ServiceContract]] = {}
+    fitting: dict[str, tuple[ServiceContract, ServiceContract]] = {}
     refusals: list[LayoutError] = []
     present = Service(service.name, service.key, service.attributes)  # compared as if everybody had a row
     for name in CANDIDATES:
@@ -52,14 +64,20 @@ def choose_layout(service: Service, epsilon: Fraction, oracle: str, users: int |
         except LayoutError as refusal:
             refusals.append(refusal)
             continue
-        if name != "hio" or len(compiled.channels[0].views) <= MOST_VIEWS:
-            compared[name] = mean_variance(judged), compiled, judged
-    if not compared:
-        raise refusals[0]
+        if _is_short(compiled) and (name != "hio" or len(compiled.channels[0].views) <= MOST_VIEWS):
+            fitting[name] = compiled, judged
+    if not fitting:
+        return _one_at_a_time(service, epsilon, oracle, users, refusals)
+    if len(fitting) == 1:
+        compared = {name: (math.inf, *found) for name, found in fitting.items()}
+    else:
+        compared = {name: (mean_variance(found[1]), *found) for name, found in fitting.items()}
     ranked = sorted(compared.items(), key=lambda item: item[1][0])
     least = ranked[0][1][0]
     complete = [item for item in ranked if shows_all(item[1][1]) and item[1][0] <= COMPLETE * least]
-    chosen = min(complete, key=lambda item: together_variance(item[1][2])) if complete else ranked[0]
+    chosen = (
+        min(complete, key=lambda item: together_variance(item[1][2])) if len(complete) > 1 else (complete or ranked)[0]
+    )
     layout, (variance, compiled, _) = chosen
     others = ", ".join(
         f"{name} {other / variance:.2g}" for name, (other, *_) in ranked if name != layout and variance > 0
@@ -70,6 +88,26 @@ def choose_layout(service: Service, epsilon: Fraction, oracle: str, users: int |
     why = f"{reason} on ranges of one and two attributes; others, relative to it: {others or 'none'}"
     why = f"{compiled.why}; variance of others: {others or 'none'}" if compiled.why else why
     return ServiceContract(compiled.service, layout, compiled.levels, compiled.channels, why)
+
+
+def _is_short(compiled: ServiceContract) -> bool:
+    """Tell whether a contract has room for a service's views: those of two attributes are listed one by one."""
+    views = sum(len(channel.views) for channel in compiled.channels)
+    if compiled.layout != "pairs":
+        return views * len(compiled.levels) <= MAX_ENTRIES
+    declared = 2 * len(json.dumps(service_data(compiled.service)))  # attributes, and their levels
+    return views * len(compiled.levels) <= MAX_ENTRIES and declared + LISTED * views <= MAX_BYTES
+
+
+def _one_at_a_time(
+    service: Service, epsilon: Fraction, oracle: str, users: int | None, refusals: Sequence[LayoutError]
+) -> ServiceContract:
+    """Return the service with a view for each attribute, where no contract has room for views of several."""
+    try:
+        compiled = compile_service(service, epsilon, "am(1)", oracle, users=users)
+    except LayoutError:
+        raise (refusals or [LayoutError(f"{service.name}: no mechanism fits. Use fewer attributes.")])[0] from None
+    return ServiceContract(compiled.service, compiled.layout, compiled.levels, compiled.channels, ALONE)
 
 
 def shows_all(compiled: ServiceContract) -> bool:

@@ -340,5 +340,5 @@ def _what_fits(levels: tuple[Levels, ...], expected: Expected, layout: str, orac
 
     if oracle != "auto" and layout not in ROUNDED and fits(layout):
         return " With oracle='auto' this layout fits."
-    fitting = [name for name in ("hio", "pairs", "am(2)", "sc") if name != layout and fits(name)]
+    fitting = [name for name in ("hio", "pairs", "am(2)", "am(1)", "sc") if name != layout and fits(name)]
     return f" These mechanisms would fit: {', '.join(fitting)}." if fitting else ""

@@ -63,7 +63,7 @@ def contract_text(contract: Contract) -> str:
     if size > MAX_BYTES:
         message = (
             f"The contract has {size} bytes; at most {MAX_BYTES}. Shorten the lists of categories, "
-            "or use a larger fanout or fewer attributes per service."
+            "use a larger fanout or fewer attributes per service, or mechanism='am(1)'."
         )
         raise LayoutError(message, code="contract-too-large")
     return text

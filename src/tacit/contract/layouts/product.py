@@ -27,8 +27,8 @@ def level_combinations(levels: Sequence[Levels]) -> tuple[View, ...]:
     count = math.prod(len(attribute) for attribute in levels)
     if count > MAX_VIEWS:
         message = (
-            f"{count} combinations of levels; at most {MAX_VIEWS} views. Use mechanism='sc' or 'am(2)', "
-            "a larger fanout, or fewer attributes in the service."
+            f"{count if count < 10**9 else 'More than 10**9'} combinations of levels; at most {MAX_VIEWS} views. "
+            "Use mechanism='sc', 'am(2)' or 'am(1)', a larger fanout, or fewer attributes in the service."
         )
         raise LayoutError(message, code="too-many-views")
     return tuple(itertools.product(*(range(int(skip_root), len(attribute)) for attribute in levels)))
