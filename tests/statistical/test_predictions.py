@@ -129,3 +129,39 @@ def test_the_widest_group_may_have_no_interval() -> None:
     }
     assert math.isinf(half_width(collection, question, people=20_000)[1])
     assert math.isfinite(half_width(collection, question, people=10**9)[1])
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_what_is_assumed_about_rows_is_said_and_on_the_safe_side(alike: bool) -> None:
+    """400 batches of 200 people: with their numbers of rows the error is right (10 %); of rows alike, too large."""
+    batches, people = 400, 200
+    source = np.random.default_rng(5)
+    owner = np.repeat(np.arange(people), MOST)
+    value = np.clip(source.normal(9, 3, people)[owner] if alike else source.normal(9, 3, len(owner)), 0, 15)
+    schema = tc.Schema(
+        [
+            tc.Service("users", key="uid", attributes=[tc.Ordinal("y", 0, 1), tc.Public("batch")]),
+            tc.Service("orders", key="uid", at_most=MOST, attributes=[tc.Ordinal("x", 0, 15)]),
+        ]
+    )
+    collection = tc.Collection(schema, 8.0, mechanism="fc")
+    users = {"uid": np.arange(batches * people), "y": np.zeros(batches * people, dtype=np.int64)}
+    users["batch"] = users["uid"] // people
+    orders = {
+        "uid": (np.arange(batches)[:, None] * people + owner).ravel(),
+        "x": np.tile(value.astype(np.int64), batches),
+    }
+    db = tc.connect()
+    db.create(collection)
+    db.load(collection.encode(users=users, orders=orders, rng=tc.insecure_rng(1)))
+    answer = db.sql("SELECT batch, AVG(x) AS v FROM orders JOIN users USING (uid) GROUP BY batch")
+    spread = np.std([estimate.value for estimate in answer["v"]])
+    like = {
+        name: {column: values[:count] for column, values in table.items()}
+        for name, table, count in (("users", users, people), ("orders", orders, len(owner)))
+    }
+    informed = collection.predict("SELECT AVG(x) AS v FROM orders", users=people, like=like)
+    assert informed["v"].error > 1.15 * spread if alike else abs(informed["v"].error / spread - 1) < 0.1
+    assert any("errors are smaller" in note for note in informed.notes)
+    plain = collection.predict("SELECT AVG(x) AS v FROM orders", users=people)
+    assert any("numbers of rows per person are taken to be even, of orders from 0 to 3" in note for note in plain.notes)

@@ -49,6 +49,12 @@ def predict(contract: Contract, text: str, *, users: int, like: Any, options: Op
     shown = [row[: len(expected.bound.names)] for row in (selection.apply(rows) if selection.selects else rows)]
     known = "uniform attributes" if like is None else "the given frequencies"
     notes = [f"expected from {users:,} people, assuming {known}, independent of each other"]
+    several = [source.service for source in expected.bound.scope.sources if source.service.rows_at_most > 1]
+    if several and like is None:
+        rows = ", ".join(f"of {one.name} from 0 to {one.rows_at_most}" for one in several)
+        notes.append(f"numbers of rows per person are taken to be even, {rows}; give like= where they are not")
+    if several:
+        notes.append("rows of a person are taken to be independent: where they are alike, errors are smaller")
     if any(isinstance(cell, Estimate) and math.isinf(cell.margin) for row in shown for cell in row):
         notes.append("no finite interval is likely for some ratios: with so many people their denominators may be zero")
     return Answer(expected.bound.names, shown, notes=[*notes, *expected.bound.notes()])
