@@ -171,7 +171,7 @@ def _names(
     """Return what each total is called, by the first column that needs it, and what it is."""
     names: dict[int, str] = {}
     for name, places in columns.items():
-        ratio = formulas[name].numerator is not None and len(places) == 2
+        ratio = formulas[name].numerator is not None and len(places) == 2 and formulas[name].affine == (1.0, 0.0)
         roles = [""] if len(places) == 1 else ["numerator", "denominator"] if ratio else None
         for number, place in enumerate(places):
             role = roles[number] if roles else f"total {number + 1}"

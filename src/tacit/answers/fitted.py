@@ -195,8 +195,10 @@ def _bounds(
         low, high = mean_bounds(slope)
         fixed = made.evaluate(made.at([0.0] * len(totals))).value
         return fixed + people * low, fixed + people * high
-    if made.numerator is not None and len(functionals) == 2:  # AVG, and ratios of two totals
-        return ratio_bounds(*functionals)
+    if made.numerator is not None and len(functionals) == 2 and made.affine[0]:  # AVG, and ratios of two totals
+        scale, offset = made.affine
+        low, high = sorted(scale * end + offset for end in ratio_bounds(*functionals))
+        return low, high
     return -math.inf, math.inf
 
 

@@ -20,7 +20,7 @@ from tacit.contract.contract import Contract
 from tacit.errors import UnanswerableError, UnsupportedSqlError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import Decoder
-from tacit.estimate.estimate import Estimate, t_quantile
+from tacit.estimate.estimate import Estimate
 from tacit.estimate.functional import Functional, Vector
 from tacit.estimate.population import truth_of
 from tacit.estimate.variance import expected_variance, moments, rounding_variance
@@ -51,8 +51,8 @@ def predict(contract: Contract, text: str, *, users: int, like: Any, options: Op
     notes = [f"expected from {users:,} people, assuming {known}, independent of each other"]
     several = [source.service for source in expected.bound.scope.sources if source.service.rows_at_most > 1]
     if several and like is None:
-        rows = ", ".join(f"of {one.name} from 0 to {one.rows_at_most}" for one in several)
-        notes.append(f"numbers of rows per person are taken to be even, {rows}; give like= where they are not")
+        most = ", ".join(f"of {one.name} from 0 to {one.rows_at_most}" for one in several)
+        notes.append(f"numbers of rows per person are taken to be even, {most}; give like= where they are not")
     if several:
         notes.append("rows of a person are taken to be independent: where they are alike, errors are smaller")
     if any(isinstance(cell, Estimate) and math.isinf(cell.margin) for row in shown for cell in row):
@@ -156,11 +156,13 @@ class _Expectation:
             return Estimate(math.nan, math.nan, users, confidence)
         covariance = self._covariance(functionals, users)
         error = math.sqrt(covariance(result.gradient[None, :]).item())
+        if made.corrects:
+            error = math.hypot(error, made.evaluate(made.at(means, covariance(np.eye(len(means))))).beyond)
         if delta or not (made.square or (made.denominators and error > 0)):
             return Estimate(result.value, error, users, confidence)
-        quantile = t_quantile(0.5 + confidence / 2, math.inf)
-        interval = uneven_interval(made, made.at(means), covariance, quantile)
-        return Estimate(result.value, uneven_error(error, interval, quantile), users, confidence, interval=interval)
+        interval = uneven_interval(made, made.at(means), covariance, confidence, math.inf)
+        error = uneven_error(error, interval, confidence, math.inf)
+        return Estimate(result.value, error, users, confidence, interval=interval)
 
     def _covariance(self, functionals: list[Functional], users: int) -> Callable[[Vector], Vector]:
         """Return the expected covariance of combinations of totals, a row each: variances of sums and differences."""

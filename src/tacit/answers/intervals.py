@@ -7,34 +7,53 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tacit.estimate.estimate import WEAK, fieller
+from tacit.estimate.estimate import WEAK, fieller, t_quantile
 from tacit.estimate.functional import Vector
 from tacit.sql.formula import Dual, Formula
 
 __all__ = ["uneven_error", "uneven_interval"]
 
+Covariance = Callable[[Vector], Vector]
+
+MEANS = 9
+"""Possible means about which mean squares are looked at: their ends, which decide, and some between."""
+
 
 def uneven_interval(
-    made: Formula, given: list[Dual], covariance: Callable[[Vector], Vector], quantile: float
+    made: Formula, given: list[Dual], covariance: Covariance, level: float, freedom: float
 ) -> tuple[float, float] | None:
     """Return the interval of a root, Fieller's, one that is not finite, or None where the delta method will do.
 
     ``covariance`` returns the covariance of combinations of the formula's totals, a row each.
     """
+    scale, offset = made.affine
+    interval = _interval(made, given, covariance, level, freedom) if scale else None
+    if interval is None:
+        return None
+    low, high = sorted(scale * end + offset for end in interval)
+    return low, high
+
+
+def _interval(
+    made: Formula, given: list[Dual], covariance: Covariance, level: float, freedom: float
+) -> tuple[float, float] | None:
+    """Return the interval before anything is added to it or multiplied with it."""
+    quantile = t_quantile(0.5 + level / 2, freedom)
     interval = None
     for denominator in made.denominators:
         below = denominator(given)
-        above = made.numerator(given) if made.numerator else below
-        matrix = covariance(np.stack([above.gradient, below.gradient]))
-        weakness = quantile**2 * matrix[1, 1] / below.value**2 if below.value else math.inf
+        weakness = _weakness(below, covariance, quantile)
         if math.isnan(weakness) or weakness >= 1:
             return -math.inf, math.inf
         if weakness > WEAK and made.numerator:
-            variances = float(matrix[0, 0]), float(matrix[0, 1]), float(matrix[1, 1])
-            interval = fieller(above.value, below.value, variances, quantile)
+            interval = _ratio(made.numerator(given), below, covariance, quantile)
+        if weakness > WEAK and made.moments:
+            interval = _spread(made, given, covariance, level, freedom)
+            if made.square:
+                return tuple(math.sqrt(max(0.0, end)) for end in interval)  # type: ignore[return-value]
     if made.square:
         square = made.square(given)
-        variance = covariance(square.gradient[None, :]).item()
+        variance = covariance(square.gradient[None, :]).item() + square.beyond**2
         if math.isnan(variance):
             return 0.0, math.inf
         margin = quantile * math.sqrt(max(0.0, variance))
@@ -42,7 +61,38 @@ def uneven_interval(
     return interval
 
 
-def uneven_error(error: float, interval: tuple[float, float] | None, quantile: float) -> float:
+def _weakness(below: Dual, covariance: Covariance, quantile: float) -> float:
+    """Return the squared relative margin of a denominator."""
+    return quantile**2 * covariance(below.gradient[None, :]).item() / below.value**2 if below.value else math.inf
+
+
+def _ratio(above: Dual, below: Dual, covariance: Covariance, quantile: float) -> tuple[float, float]:
+    """Return Fieller's interval; an infinite one where the denominator may be zero."""
+    matrix = covariance(np.stack([above.gradient, below.gradient]))
+    variances = float(matrix[0, 0]), float(matrix[0, 1]), float(matrix[1, 1])
+    return fieller(above.value, below.value, variances, quantile) or (-math.inf, math.inf)
+
+
+def _spread(
+    made: Formula, given: list[Dual], covariance: Covariance, level: float, freedom: float
+) -> tuple[float, float]:
+    """Return the interval of a variance over few rows: of mean squares about all means that are possible.
+
+    About the true mean, the mean square is the variance, and a plain ratio. Either interval fails half as often.
+    """
+    assert made.moments is not None  # noqa: S101  VAR and STDDEV alone come here
+    quantile = t_quantile(0.75 + level / 4, freedom)
+    [_, value, number] = given
+    ends = _ratio(value, number, covariance, quantile)
+    if math.isinf(ends[1] - ends[0]):
+        return 0.0, math.inf
+    found = [
+        _ratio(made.moments(given, float(about)), number, covariance, quantile) for about in np.linspace(*ends, MEANS)
+    ]
+    return max(0.0, min(low for low, _ in found)), max(high for _, high in found)
+
+
+def uneven_error(error: float, interval: tuple[float, float] | None, level: float, freedom: float) -> float:
     """Return the standard error beside an interval: not a number where no interval is finite.
 
     The delta method's error says nothing where a denominator may be zero, too little where it is weak, and too much of
@@ -50,5 +100,5 @@ def uneven_error(error: float, interval: tuple[float, float] | None, quantile: f
     """
     if interval is None or math.isnan(error):
         return error
-    half = (interval[1] - interval[0]) / 2 / quantile
+    half = (interval[1] - interval[0]) / 2 / t_quantile(0.5 + level / 2, freedom)
     return half if math.isfinite(half) else math.nan

@@ -17,7 +17,7 @@ from tacit.answers.sums import Asked, Sums, fetch_sums, readings
 from tacit.answers.tallies import Tallies
 from tacit.errors import TacitError, UnanswerableError
 from tacit.estimate.answer import Answer, Options
-from tacit.estimate.estimate import Estimate, t_quantile
+from tacit.estimate.estimate import Estimate
 from tacit.estimate.functional import Vector
 from tacit.sql.bind import Bound
 from tacit.sql.domains import about_public, unknown_labels
@@ -250,12 +250,11 @@ class _Question:
         if few and np.isfinite(gradient).all() and not math.isnan(variance):
             terms = tuple(zip(gradient.tolist(), made.totals, strict=True))
             variance = max(variance, self.people.planned_variance(terms, sums.count))
-        error = math.sqrt(variance) if variance >= 0 else math.nan
+        error = math.hypot(math.sqrt(variance), result.beyond) if variance >= 0 else math.nan
         interval = None
         if made.square or (made.denominators and error > 0):
-            quantile = t_quantile(0.5 + level / 2, freedom)
-            interval = uneven_interval(made, given, self._covariance(sums, place), quantile)
-            error = uneven_error(error, interval, quantile) if not math.isnan(result.value) else math.nan
+            interval = uneven_interval(made, given, self._covariance(sums, place), level, freedom)
+            error = uneven_error(error, interval, level, freedom) if not math.isnan(result.value) else math.nan
         return Estimate(result.value, error, sums.count, level, freedom, interval=interval, origin=origin, shift=shift)
 
     def _note_tiers(self, sums: Sums, gradient: Vector, place: list[int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from tacit.central.origin import Origin
 from tacit.contract.schema import Schema, Service
 from tacit.errors import UnknownNameError, UnsupportedSqlError
 from tacit.estimate.answer import Answer, Options
-from tacit.estimate.estimate import Estimate, t_quantile
+from tacit.estimate.estimate import Estimate
 from tacit.estimate.functional import Functional, Vector
 from tacit.sql.bind import Bound, bind
 from tacit.sql.explain import describe
@@ -88,15 +89,15 @@ class _Pending:
             combined = combined + one.scaled(float(weight))
         origin = Origin(((self.body, combined),), level)
         error, freedom = origin.error()
+        error = math.hypot(error, result.beyond)
         interval = None
         if self.made.square or (self.made.denominators and error > 0):
 
             def covariance(rows: Vector) -> Vector:
                 return np.asarray(rows @ matrix @ rows.T)
 
-            quantile = t_quantile(0.5 + level / 2, freedom)
-            interval = uneven_interval(self.made, given, covariance, quantile)
-            error = uneven_error(error, interval, quantile)
+            interval = uneven_interval(self.made, given, covariance, level, freedom)
+            error = uneven_error(error, interval, level, freedom)
         return Estimate(result.value, error, 0, level, freedom, interval=interval, origin=origin)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,36 +21,42 @@ __all__ = ["Dual", "Formula", "Reach", "combine", "constant", "of_total", "ratio
 
 @dataclass(frozen=True)
 class Dual:
-    """A number and its gradient by the totals."""
+    """A number and its gradient by the totals; ``beyond`` is the error that squares of noise add to it."""
 
     value: float
     gradient: Vector
+    beyond: float = field(default=0.0, kw_only=True)
 
     def __add__(self, other: Dual) -> Dual:
-        return Dual(self.value + other.value, self.gradient + other.gradient)
+        beyond = self.beyond + other.beyond
+        return Dual(self.value + other.value, self.gradient + other.gradient, beyond=beyond)
 
     def __sub__(self, other: Dual) -> Dual:
-        return Dual(self.value - other.value, self.gradient - other.gradient)
+        beyond = self.beyond + other.beyond
+        return Dual(self.value - other.value, self.gradient - other.gradient, beyond=beyond)
 
     def __mul__(self, other: Dual) -> Dual:
-        return Dual(self.value * other.value, self.value * other.gradient + other.value * self.gradient)
+        beyond = abs(self.value) * other.beyond + abs(other.value) * self.beyond
+        gradient = self.value * other.gradient + other.value * self.gradient
+        return Dual(self.value * other.value, gradient, beyond=beyond)
 
     def __truediv__(self, other: Dual) -> Dual:
         if other.value == 0:
             return Dual(math.nan, self.gradient * math.nan)
         value = self.value / other.value
-        return Dual(value, (self.gradient - value * other.gradient) / other.value)
+        beyond = (self.beyond + abs(value) * other.beyond) / abs(other.value)
+        return Dual(value, (self.gradient - value * other.gradient) / other.value, beyond=beyond)
 
     def scaled(self, by: float) -> Dual:
         """Return the number times a constant."""
-        return Dual(by * self.value, by * self.gradient)
+        return Dual(by * self.value, by * self.gradient, beyond=abs(by) * self.beyond)
 
     def root(self) -> Dual:
         """Return the square root; not defined below zero, and without a known error at zero."""
         if not self.value > 0:
             return Dual(0.0 if self.value == 0 else math.nan, self.gradient * math.nan)
         root = math.sqrt(self.value)
-        return Dual(root, self.gradient / (2 * root))
+        return Dual(root, self.gradient / (2 * root), beyond=self.beyond / (2 * root))
 
 
 @dataclass(frozen=True)
@@ -130,8 +136,10 @@ Evaluate = Callable[[list[Dual]], Dual]
 class Formula:
     """An output column: the totals it needs, and how they combine.
 
-    ``numerator`` is set for a plain ratio, ``square`` for a plain square root; ``denominators`` are all that anything
-    is divided by. ``corrects`` says that the value depends on the noise of the totals, whose square is biased.
+    ``numerator`` is set for a plain ratio, ``square`` for a plain square root, ``moments`` for VAR and STDDEV: the mean
+    square about a number, times the count. ``affine`` is a scale and an offset on top of these. ``denominators`` are
+    all that anything is divided by. ``corrects`` says that the value depends on the noise of the totals, whose square
+    is biased.
     """
 
     totals: tuple[Total, ...]
@@ -140,6 +148,8 @@ class Formula:
     denominators: tuple[Evaluate, ...] = ()
     square: Evaluate | None = None
     corrects: bool = False
+    moments: Callable[[list[Dual], float], Dual] | None = None
+    affine: tuple[float, float] = (1.0, 0.0)
 
     @property
     def is_linear(self) -> bool:
@@ -191,25 +201,51 @@ def combine(left: Formula, right: Formula, operation: Callable[[Dual, Dual], Dua
     first, second = shifted(left.evaluate, slice(0, cut)), shifted(right.evaluate, slice(cut, None))
     inherited = tuple(shifted(one, slice(0, cut)) for one in left.denominators)
     inherited += tuple(shifted(one, slice(cut, None)) for one in right.denominators)
-    return Formula(
+    made = Formula(
         left.totals + right.totals,
         lambda given: operation(first(given), second(given)),
         denominators=inherited,
         corrects=left.corrects or right.corrects,
+    )
+    kept = left if left.totals else right
+    if len(kept.totals) < len(made.totals) or not made.totals:
+        return made
+    return _with_number(made, kept, operation, left.evaluate if kept is right else right.evaluate, first=kept is left)
+
+
+def _with_number(
+    made: Formula, kept: Formula, operation: Callable[[Dual, Dual], Dual], number: Evaluate, *, first: bool
+) -> Formula:
+    """Return a formula that is made of another one and a number: what is known about its interval stays known."""
+    none = np.zeros(1)
+    given = number([Dual(0.0, none)])
+    ends = [operation(Dual(x, none), given) if first else operation(given, Dual(x, none)) for x in (0.0, 1.0, 2.0)]
+    offset, one, two = (end.value for end in ends)
+    scale = one - offset
+    if not (math.isfinite(offset) and math.isclose(two - one, scale, rel_tol=1e-9)):
+        return made
+    return replace(
+        made,
+        numerator=kept.numerator,
+        square=kept.square,
+        moments=kept.moments,
+        affine=(scale * kept.affine[0], scale * kept.affine[1] + offset),
     )
 
 
 def ratio(left: Formula, right: Formula) -> Formula:
     """Return the formula of a quotient."""
     made = combine(left, right, lambda a, b: a / b)
+    if not right.totals:
+        return made
     numerator = combine(left, right, lambda a, _: a).evaluate
     denominator = combine(left, right, lambda _, b: b).evaluate
-    plain = not made.denominators and bool(right.totals)
+    plain = not made.denominators
     return Formula(
         made.totals,
         made.evaluate,
         numerator if plain else None,
-        (*made.denominators, denominator) if right.totals else made.denominators,
+        (*made.denominators, denominator),
         corrects=made.corrects,
     )
 
@@ -230,14 +266,16 @@ def variance(squares: Total, values: Total, count: Total, *, sample: bool, root:
         if isinstance(number, Noisy) and divisor.value:
             lost = number.noise_of(mean) * number.value / divisor.value
             kept = 1 / (1 + number.shared / number.value) if number.value > 1 else 1.0
-            spread = (spread + one.scaled(lost)) * one.scaled(kept)
+            spread = (spread + one.scaled(lost)).scaled(kept)
+            spread = replace(spread, beyond=kept * math.sqrt(2) * max(0.0, lost))
         if abs(spread.value) <= ROUNDING * abs((square / number).value):
-            spread = Dual(0.0, spread.gradient)
+            spread = replace(spread, value=0.0)
         return spread
 
+    def moments(given: list[Dual], about: float) -> Dual:
+        square, value, number = given
+        return square - value.scaled(2 * about) + number.scaled(about**2)
+
     totals, denominators = (squares, values, count), (lambda given: given[2],)
-    if not root:
-        return Formula(totals, evaluate, denominators=denominators, corrects=True)
-    return Formula(
-        totals, lambda given: evaluate(given).root(), denominators=denominators, square=evaluate, corrects=True
-    )
+    made = Formula(totals, evaluate, denominators=denominators, corrects=True, moments=moments)
+    return replace(made, evaluate=lambda given: evaluate(given).root(), square=evaluate) if root else made
