@@ -16,7 +16,7 @@ from support.chances import Z_ACCEPT, assert_mean
 from tacit.estimate.estimate import Estimate, fieller
 from tacit.sql import formula
 
-BATCHES = 600
+BATCHES = 1_000
 
 
 def people(size: int) -> dict[str, np.ndarray]:
@@ -44,7 +44,7 @@ def asked(db: tc.Database, column: str) -> list[Estimate]:
 
 @pytest.mark.parametrize("column", ["VAR_POP(x)", "VAR_SAMP(x)", "2 * VAR_POP(x) + 1"])
 def test_variances_are_unbiased(column: str) -> None:
-    """600 batches of 20 people at epsilon 1: the mean is right (1e-9); the mutant lacks the noise of the mean."""
+    """1,000 batches of 20 people at epsilon 1: the mean is right (1e-9); the mutant lacks the noise of the mean."""
     db = stored(20, "fc", 1.0)
     x = people(20)["x"][:20]
     truth = {"VAR_POP(x)": x.var(), "VAR_SAMP(x)": x.var(ddof=1), "2 * VAR_POP(x) + 1": 2 * x.var() + 1}[column]
@@ -63,7 +63,7 @@ def test_the_mutant_is_the_old_formula(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("epsilon", [1.0, 8.0])
 def test_variances_of_dithered_values_are_unbiased(epsilon: float) -> None:
-    """600 batches of 20 people (1e-9). Mutants: no correction, and one by the sample covariance (too large by V / n).
+    """1,000 batches of 20 people (1e-9). Mutants: no correction, and one by the sample covariance (too large by V / n).
 
     Every value is the representative of a cell, so dithering changes none.
     """
@@ -89,7 +89,7 @@ def test_contributions_add_up_to_the_variance() -> None:
 
 @pytest.mark.parametrize(("size", "mechanism"), [(100, "pairs"), (30, "fc")])
 def test_intervals_of_few_people_hold(size: int, mechanism: str) -> None:
-    """600 batches at epsilon 1: at a coverage of 97 %, fewer than 92.5 % hold with a chance of 1e-9."""
+    """1,000 batches at epsilon 1: at a coverage of 97.4 %, as measured, fewer than 93.5 % hold with a chance of 1e-9."""
     x, c = people(size)["x"][:size], people(size)["c"][:size]
     db = stored(size, mechanism, 1.0)
     for column, truth in {
@@ -100,7 +100,7 @@ def test_intervals_of_few_people_hold(size: int, mechanism: str) -> None:
         "AVG(x) FILTER (WHERE c = 0)": x[c == 0].mean(),
     }.items():
         held = np.mean([estimate.low <= truth <= estimate.high for estimate in asked(db, column)])
-        assert held >= 0.925, column
+        assert held >= 0.935, column
 
 
 def test_weak_denominators_have_no_error_anywhere() -> None:
@@ -173,3 +173,25 @@ def test_one_two_and_three_people_have_answers(size: int) -> None:
             assert math.isnan(estimate.error) or estimate.error > 0
             assert math.isnan(estimate.value) or not estimate.high < estimate.low
             assert str(estimate)
+
+
+@pytest.mark.parametrize("column", ["AVG(x)", "SUM(x)", "SUM(x * x)"])
+def test_few_people_of_a_public_group_have_intervals_that_hold(column: str) -> None:
+    """20 people in FILTER (WHERE public …), at epsilon 8: without the planned error 90 % held, of 600."""
+    attributes = [tc.Ordinal("x", 0, 15), tc.Categorical("c", list(range(10))), tc.Public("batch"), tc.Public("g")]
+    schema = tc.Schema([tc.Service("t", key="uid", attributes=attributes)])
+    collection = tc.Collection(schema, 8.0, mechanism="pairs")
+    source, size = np.random.default_rng(5), 60
+    x = np.minimum(source.pareto(1.0, size) * 2, 15).astype(np.int64)
+    rows = {"uid": np.arange(BATCHES * size), "x": np.tile(x, BATCHES), "c": np.zeros(BATCHES * size, dtype=np.int64)}
+    rows |= {
+        "batch": np.repeat(np.arange(BATCHES), size),
+        "g": np.tile((np.arange(size) < 20).astype(np.int64), BATCHES),
+    }
+    db = tc.connect()
+    db.create(collection)
+    db.load(collection.encode(t=rows, rng=tc.insecure_rng(1)))
+    few = x[:20]
+    truth = {"AVG(x)": few.mean(), "SUM(x)": few.sum(), "SUM(x * x)": (few**2).sum()}[column]
+    held = [estimate.low <= truth <= estimate.high for estimate in asked(db, f"{column} FILTER (WHERE g = 1)")]
+    assert np.mean(held) >= 0.93

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.answers.sums import Asked, fetch_sums
+from tacit.answers.sums import Asked, Sums, fetch_sums
 from tacit.engines.base import Engine
 from tacit.errors import UnanswerableError, UsageError
 from tacit.estimate.functional import Functional, Vector
@@ -17,7 +17,7 @@ from tacit.estimate.population import Population
 from tacit.estimate.variance import expected_covariance
 from tacit.sql.plan import Round
 from tacit.sql.scope import Found, Scope
-from tacit.sql.totals import SqlPiece, Total
+from tacit.sql.totals import Piece, SqlPiece, Total
 
 __all__ = ["FEW_PEOPLE", "FEW_REPORTS", "Origin", "People", "Terms", "add_terms"]
 
@@ -70,25 +70,35 @@ class People:
         freedom = max(1.0, sums[()].effective(place) - 1)
         few = freedom < FEW_REPORTS - 1 or sums[()].count < FEW_PEOPLE
         if few and not math.isnan(variance):
-            variance = max(variance, self.planned_variance(terms, sums[()].count))
+            variance = max(variance, self.planned_variance(terms, sums[()]))
         return math.sqrt(variance) if variance >= 0 else math.nan, freedom
 
-    def planned_variance(self, terms: Terms, people: int) -> float:
-        """Return the variance that a combination would have among uniform records; 0 where it cannot be predicted."""
-        weights = np.array([weight for weight, _ in terms])
-        return people * max(0.0, float(weights @ self._planned([total for _, total in terms]) @ weights))
+    def planned_variance(self, terms: Terms, sums: Sums) -> float:
+        """Return the variance that a combination would have among uniform records; 0 where it cannot be predicted.
 
-    def _planned(self, totals: Sequence[Total]) -> Vector:
+        Pieces under different public conditions are taken to be independent: each is about its own people.
+        """
+        found: dict[Hashable, tuple[Piece, list[float], list[Functional]]] = {}
+        for weight, total in terms:
+            for piece in total.pieces:
+                _, weights, functionals = found.setdefault(piece.place, (piece, [], []))
+                weights.append(weight)
+                functionals.append(piece.functional)
+        variance = 0.0
+        for piece, listed, functionals in found.values():
+            own = np.array(listed)
+            variance += sums.weight(piece) * max(0.0, float(own @ self._planned(functionals) @ own))
+        return variance
+
+    def _planned(self, functionals: Sequence[Functional]) -> Vector:
         """Return the planned covariance of one person's contributions; groups ask for the same ones again."""
-        key = tuple(total.key for total in totals)
+        key = tuple(functional.key for functional in functionals)
         if key not in self._known:
-            functionals = [total.functional or Functional(self.scope.sizes, ()) for total in totals]
-            found = np.zeros((len(totals), len(totals)))
-            if len(self.scope.sources) == 1 and all(total.functional or not total.pieces for total in totals):
+            self._known[key] = np.zeros((len(functionals), len(functionals)))
+            if len(self.scope.sources) == 1:
                 decoder = self.rounds[-1].stored[0].decoder
                 with suppress(UnanswerableError):
-                    found = expected_covariance(decoder, functionals, Population.of(decoder.service))
-            self._known[key] = found
+                    self._known[key] = expected_covariance(decoder, functionals, Population.of(decoder.service))
         return self._known[key]
 
 

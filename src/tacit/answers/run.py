@@ -249,7 +249,7 @@ class _Question:
         few = freedom < FEW_REPORTS - 1 or sums.count < FEW_PEOPLE
         if few and np.isfinite(gradient).all() and not math.isnan(variance):
             terms = tuple(zip(gradient.tolist(), made.totals, strict=True))
-            variance = max(variance, self.people.planned_variance(terms, sums.count))
+            variance = max(variance, self.people.planned_variance(terms, sums))
         error = math.hypot(math.sqrt(variance), result.beyond) if variance >= 0 else math.nan
         interval = None
         if made.square or (made.denominators and error > 0):

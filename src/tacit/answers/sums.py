@@ -19,7 +19,7 @@ from tacit.sql.mixed import Reading
 from tacit.sql.plan import Plan, Round
 from tacit.sql.scope import LABELS, Found, Scope
 from tacit.sql.statement import histogram, statement
-from tacit.sql.totals import SqlPiece, Total
+from tacit.sql.totals import Piece, SqlPiece, Total
 
 __all__ = ["Asked", "Sums", "fetch_sums", "occurring_codes"]
 
@@ -61,6 +61,8 @@ class Asked:
         for (i, left), (j, right) in itertools.product(enumerate(found), repeat=2):
             if left <= right and (left, right) not in self.pairs:
                 self.pairs[left, right] = self.place(totals[i] * totals[j]) if self.squares else -1
+        for piece in (piece for total in totals for piece in total.pieces if piece.guards or piece.powers):
+            self.place(piece.weights)  # they say how many people a planned error is about
         return found
 
 
@@ -139,6 +141,11 @@ class Sums:
         found = np.where(noisy[:, None] & noisy, found, 0.0)  # what reads no code is known
         shared = 0.0 if squares or not noisy.any() else many / max(1, many - 1)
         return found * (shared or 1.0), shared
+
+    def weight(self, piece: Piece) -> float:
+        """Return what the noise variance of one person's functional is multiplied by in all: people, if it is plain."""
+        plain = not piece.guards and not piece.powers
+        return float(self.count if plain else self.totals[self.asked.place(piece.weights)])
 
     def effective(self, place: list[int]) -> float:
         """Return how many reports the totals really rest on."""

@@ -42,6 +42,12 @@ class Piece:
         return Piece(self.functional * other.functional, guards, powers)
 
     @property
+    def weights(self) -> Total:
+        """The total of what noise variances of the functional are multiplied by: 1 for everybody without guards."""
+        doubled = {name: 2 * power for name, power in self.powers.items()}
+        return Total((Piece(Functional.constant(self.functional.sizes), self.guards, doubled),))
+
+    @property
     def place(self) -> Hashable:
         """What pieces must share to be added up."""
         return frozenset(self.guards), frozenset(self.powers.items())
