@@ -214,6 +214,6 @@ def test_parts_of_a_total_foretell_how_it_moves_with_what_is_given(source: np.ra
             triple = tilted(one, size) if len(one) == 3 else seen
             table = widest(sizes, moved, {wide: lambda _, triple=triple: triple})  # type: ignore[misc]
             both.append(Joint((0, 1, 2, 3), held, values, table).mean(functional))
-        foretold = float((parts[one] * (tilted(one, 1.0) - tilted(one, 0.0))).sum())
+        predicted = float((parts[one] * (tilted(one, 1.0) - tilted(one, 0.0))).sum())
         found = (both[0] - both[1]) / 2e-4
-        assert found == pytest.approx(foretold, rel=0.05, abs=0.01 * abs(functional(np.array([1, 1, 1, 1]))))
+        assert found == pytest.approx(predicted, rel=0.05, abs=0.01 * abs(functional(np.array([1, 1, 1, 1]))))

@@ -25,7 +25,7 @@ from tacit.server.http.rates import Rate
 from tacit.server.http.settings import Settings
 from tacit.server.keys import Key, Keys
 from tacit.server.store import inbox
-from tacit.server.store.sqlite import SqliteShelf
+from tacit.server.store.sqlite import SqliteStore
 
 PATH = f"/v1/collections/{COLLECTION.id}/reports"
 GZIP = {"Content-Encoding": "gzip"}
@@ -165,13 +165,13 @@ def test_more_than_can_wait_is_turned_away_and_served_later(
     client: httpx.Client, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """R10 in small: while the store is slow, who comes too much is told so at once; questions and health go on."""
-    go_on, insert = threading.Event(), SqliteShelf.insert
+    go_on, insert = threading.Event(), SqliteStore.insert
 
-    def slowly(self: SqliteShelf, rows: Any) -> None:
+    def slowly(self: SqliteStore, rows: Any) -> None:
         go_on.wait(30)
         insert(self, rows)
 
-    monkeypatch.setattr(SqliteShelf, "insert", slowly)
+    monkeypatch.setattr(SqliteStore, "insert", slowly)
     monkeypatch.setattr(inbox, "WAITING_REPORTS", 60)
     batches = [body_of(reports_of(first, 10)) for first in range(6_000, 6_080, 10)]
     with ThreadPoolExecutor(8) as pool:

@@ -13,7 +13,7 @@ import pytest
 from support.collectors import COLLECTION, collector_here, reports_of
 from tacit.server.collector import Collector
 from tacit.server.store import mover
-from tacit.server.store.validate import Judge, Report
+from tacit.server.store.validate import Report, Validator
 
 USERS = (COLLECTION.id, "users")
 PEOPLE, AT_ONCE = 40, 10
@@ -25,8 +25,8 @@ def collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Colle
     monkeypatch.setattr(mover, "IDLE_SECONDS", 3600)
     monkeypatch.setattr(mover, "MOVED_AT_ONCE", AT_ONCE)
     with collector_here(tmp_path / "store") as lent:
-        judged = [Judge(COLLECTION.contract)(report) for report in reports_of(0, PEOPLE)]
-        lent.inbox.put(COLLECTION.id, [one for one in judged if isinstance(one, Report)]).result()
+        validated = [Validator(COLLECTION.contract)(report) for report in reports_of(0, PEOPLE)]
+        lent.inbox.put(COLLECTION.id, [one for one in validated if isinstance(one, Report)]).result()
         yield lent
 
 
@@ -42,10 +42,10 @@ def test_a_long_read_shows_nobody_else_an_old_state(collector: Collector) -> Non
             go_on.wait(10)
         return row
 
-    inbox._shelf._reader.row_factory = wait  # type: ignore[attr-defined]
+    inbox._store._reader.row_factory = wait  # type: ignore[attr-defined]
     slow.start()
     assert begun.wait(10)
-    moved = inbox._shelf._writer.execute(  # type: ignore[attr-defined]
+    moved = inbox._store._writer.execute(  # type: ignore[attr-defined]
         "SELECT number FROM waiting JOIN places USING (place) WHERE service = 'users' LIMIT 10"
     ).fetchall()
     numbers = {number for (number,) in moved}

@@ -24,7 +24,7 @@ from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.http import connections
 from tacit.server.keys import Keys
-from tacit.server.store.sqlite import SqliteShelf
+from tacit.server.store.sqlite import SqliteStore
 
 
 @pytest.fixture(scope="module")
@@ -248,17 +248,17 @@ def test_a_commit_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: 
     collector = Collector(tmp_path)
     collector.publish(collection)
     report = {"person": "p", "service": "s", "slot": 0, "codes": [0], "public": {"fee": 3}}
-    original = SqliteShelf.insert
+    original = SqliteStore.insert
 
-    def full(self: SqliteShelf, rows: Any) -> None:
+    def full(self: SqliteStore, rows: Any) -> None:
         original(self, rows)
         message = "disk full"
         raise sqlite3.OperationalError(message)
 
-    monkeypatch.setattr(SqliteShelf, "insert", full)
+    monkeypatch.setattr(SqliteStore, "insert", full)
     with pytest.raises(OverloadedError):
         collector.accept(collection.id, [report]).result()
-    monkeypatch.setattr(SqliteShelf, "insert", original)
+    monkeypatch.setattr(SqliteStore, "insert", original)
     assert collector.accept(collection.id, [report]).result() == [{"status": "stored"}]
     collector.close()
     again = Collector(tmp_path)

@@ -138,7 +138,7 @@ def test_a_column_of_an_older_store_becomes_text(tmp_path: Path) -> None:
         old = made.set_column(made.column_names.index("os"), "os", [[float(2000 + i // 2) for i in range(len(made))]])
         collector.database.load({"users": old.replace_schema_metadata(made.schema.metadata)})
         assert statuses(collector, users(100, 2, "i", 2000)) == ["stored"] * 2
-        collector.inbox._shelf._writer.execute("UPDATE sizes SET known = known + ?", (len(old),))  # as if it had them
+        collector.inbox._store._writer.execute("UPDATE sizes SET known = known + ?", (len(old),))  # as if it had them
         collector.move()
         assert collector.inbox.counts()["pending"] == 0
         counts = {row[0]: row[1].value for row in collector.query("SELECT os, COUNT(*) AS n FROM users GROUP BY os")}

@@ -1,4 +1,4 @@
-"""Fresh reports are sorted in while others come: at every point of it, each is known once, also after a restart."""
+"""Recent reports are sorted in while others come: at every point of it, each is known once, also after a restart."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any
 import pytest
 
 from support.collectors import COLLECTION, reports_of
-from tacit.server.store import sqlite as shelf_sqlite
+from tacit.server.store import sqlite as sqlite
 from tacit.server.store.base import DIGEST_BYTES, Identity
 from tacit.server.store.inbox import Inbox, Status
-from tacit.server.store.recent import Fresh
-from tacit.server.store.validate import Judge, Report
+from tacit.server.store.recent import Recent
+from tacit.server.store.validate import Report, Validator
 
-JUDGE = Judge(COLLECTION.contract)
+VALIDATE = Validator(COLLECTION.contract)
 
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shelf_sqlite, "FRESH", 40)
-    monkeypatch.setattr(shelf_sqlite, "SORTED_AT_ONCE", 10)
+    monkeypatch.setattr(sqlite, "RECENT", 40)
+    monkeypatch.setattr(sqlite, "SORTED_AT_ONCE", 10)
 
 
-def judged(reports: list[dict[str, Any]]) -> list[Report]:
-    passed = [JUDGE(report) for report in reports]
+def validated(reports: list[dict[str, Any]]) -> list[Report]:
+    passed = [VALIDATE(report) for report in reports]
     assert all(isinstance(one, Report) for one in passed)
     return [one for one in passed if isinstance(one, Report)]
 
@@ -49,14 +49,14 @@ def rows(folder: Path, table: str) -> int:
 def some_chores(inbox: Inbox, number: int) -> int:
     """Do so many of the store's chores, as if it had been stopped there; return how many there were."""
     done = 0
-    for chore in islice(inbox._shelf.chores(), number):
+    for chore in islice(inbox._store.chores(), number):
         chore()
         done += 1
     return done
 
 
 def test_each_report_is_known_once_at_every_point(tmp_path: Path) -> None:
-    first, later = judged(reports_of(0, 30)), judged(reports_of(100, 30))
+    first, later = validated(reports_of(0, 30)), validated(reports_of(100, 30))
     changed = [report._replace(content=report.content + b" ") for report in first]
     for stop in count():
         folder = tmp_path / str(stop)
@@ -83,7 +83,7 @@ def test_each_report_is_known_once_at_every_point(tmp_path: Path) -> None:
 
 
 def test_who_is_forgotten_meanwhile_does_not_come_back(tmp_path: Path) -> None:
-    first = judged(reports_of(0, 30))
+    first = validated(reports_of(0, 30))
     hers = [report for report in first if report.person == "u-4"]
     assert len(hers) > 2, "one of users, and all slots of orders"
     for stop in range(12):
@@ -91,7 +91,7 @@ def test_who_is_forgotten_meanwhile_does_not_come_back(tmp_path: Path) -> None:
         folder.mkdir()
         inbox = opened(folder)
         assert told(inbox, first) == {"stored"}
-        chores = inbox._shelf.chores()
+        chores = inbox._store.chores()
         for chore in islice(chores, stop):
             chore()
         assert inbox.forget(COLLECTION.id, "u-4") == len(hers)
@@ -107,7 +107,7 @@ def test_who_is_forgotten_meanwhile_does_not_come_back(tmp_path: Path) -> None:
 
 
 def test_slots_of_a_person_are_told_apart() -> None:
-    fresh = Fresh(100)
+    fresh = Recent(100)
     digests = [slot.to_bytes(DIGEST_BYTES, "big") for slot in range(250)]
     for slot, digest in enumerate(digests):
         fresh.add([(Identity(1, "a", slot), digest)], slot)

@@ -89,7 +89,7 @@ def test_contributions_add_up_to_the_variance() -> None:
 
 @pytest.mark.parametrize(("size", "mechanism"), [(100, "pairs"), (30, "fc")])
 def test_intervals_of_few_people_hold(size: int, mechanism: str) -> None:
-    """1,000 batches at epsilon 1: at a coverage of 97.4 %, as measured, fewer than 93.5 % hold with a chance of 1e-9."""
+    """1,000 batches at epsilon 1: at a coverage of 97.4 %, as measured, fewer than 93.5 % have a chance of 1e-9."""
     x, c = people(size)["x"][:size], people(size)["c"][:size]
     db = stored(size, mechanism, 1.0)
     for column, truth in {

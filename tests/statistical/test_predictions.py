@@ -1,4 +1,4 @@
-"""Errors foretold for people with any number of rows and for joins are those that occur."""
+"""Errors predicted for people with any number of rows and for joins are those that occur."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ ONLY_OURS = [
 
 @pytest.mark.parametrize(("mechanism", "sends"), [("hio", 1), ("hio", 2), ("pairs", 2), ("ahio", 1), ("ahio", 2)])
 def test_foretold_errors_are_those_that_occur(mechanism: str, sends: int, seed: int) -> None:
-    """n = 60,000; errors stated for a population are those foretold plus the spread of people, within 6 %.
+    """n = 60,000; errors stated for a population are those predicted plus the spread of people, within 6 %.
 
-    Their own error is below 1 % (thousands of reports really count), so that is six of theirs. The mutant foretells for
+    Their own error is below 1 % (thousands of reports really count), so that is six of theirs. The mutant predicts for
     half as many people: 41 % off.
     """
     collection = collection_of(mechanism, sends)
@@ -89,9 +89,9 @@ def test_foretold_errors_are_those_that_occur(mechanism: str, sends: int, seed: 
         [(squares, total)] = plain.sql(whole).fetchall()
         spread = float(squares) - float(total) ** 2 / PEOPLE
         for like in (None, raw):
-            foretold = collection.predict(question, users=PEOPLE, like=like, **options)["x"].error
+            predicted = collection.predict(question, users=PEOPLE, like=like, **options)["x"].error
             mutant = collection.predict(question, users=PEOPLE // 2, like=like, **options)["x"].error
-            assert math.sqrt(foretold**2 + spread) == pytest.approx(stated, rel=0.06), question
+            assert math.sqrt(predicted**2 + spread) == pytest.approx(stated, rel=0.06), question
             assert math.sqrt(mutant**2 + spread) != pytest.approx(stated, rel=0.06), question
 
 
@@ -113,9 +113,9 @@ def test_rounding_counts_in_joins_and_in_services_with_several_rows(seed: int) -
         question = f"SELECT SUM(pay) AS x FROM {rows}"
         own = np.bincount(owner, kept, minlength=PEOPLE)
         spread = float(own @ own) - float(own.sum()) ** 2 / PEOPLE
-        foretold = collection.predict(question, users=PEOPLE, like=raw)["x"].error
+        predicted = collection.predict(question, users=PEOPLE, like=raw)["x"].error
         stated = database.sql(question, superpopulation=True)["x"].error
-        assert math.sqrt(foretold**2 + spread) == pytest.approx(stated, rel=0.06), rows
+        assert math.sqrt(predicted**2 + spread) == pytest.approx(stated, rel=0.06), rows
 
 
 def test_the_widest_group_may_have_no_interval() -> None:

@@ -195,7 +195,7 @@ def test_verify_reads_everything(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_verify_finds_what_was_altered(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, statement: str, what: str
 ) -> None:
-    monkeypatch.setattr("tacit.server.store.sqlite.FRESH", 20)
+    monkeypatch.setattr("tacit.server.store.sqlite.RECENT", 20)
     store = tmp_path / "store"
     collector = Collector(store)
     collector.publish(COLLECTION)

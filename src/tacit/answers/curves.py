@@ -73,7 +73,7 @@ def curves(collection: Collection, text: str, *, people: int, confidence: float 
     if math.isinf(now):
         raise UnanswerableError(no_interval(people), code="no-finite-interval")
     if not now > 0:
-        message = "The answer is known without error, or its error cannot be foretold."
+        message = "The answer is known without error, or its error cannot be predicted."
         raise UnanswerableError(message, code="not-predictable")
     per_person = (
         width(collection, 4 * people) > now

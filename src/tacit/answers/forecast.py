@@ -35,7 +35,7 @@ __all__ = ["people_for", "predict", "widest"]
 MOST_PEOPLE = 10**12
 
 MOST_PRODUCTS = 30
-"""Products of services in one question whose error is foretold: every two of them are looked at together."""
+"""Products of services in one question whose error is predicted: every two of them are looked at together."""
 
 
 def predict(contract: Contract, text: str, *, users: int, like: Any, options: Options) -> Answer:
@@ -89,7 +89,7 @@ def people_for(
         first = [cell.error if relative is None else cell.error / abs(cell.value or math.nan) for cell in cells]
         worst = max((value for value in first if math.isfinite(value)), default=0.0)
         if worst <= 0:
-            message = "The answer is known without error, or its error cannot be foretold, for any number of people."
+            message = "The answer is known without error, or its error cannot be predicted, for any number of people."
             raise UnanswerableError(message, code="not-predictable")
         return math.log(worst / target)
 
@@ -128,7 +128,7 @@ class _Expectation:
         if self.bound.conditions or self.bound.public:
             raise _public_unknown(text)
         if any(source.twin is not None for source in self.bound.scope.sources):
-            message = "Errors of one-to-many services joined with themselves cannot be foretold."
+            message = "Errors of one-to-many services joined with themselves cannot be predicted."
             raise UnsupportedSqlError(message, code="not-predictable", text=text)
         self._text, self._options = text, options
         services = [contract[source.service.name] for source in self.bound.scope.sources]
@@ -192,7 +192,7 @@ class _Expectation:
         separated = self.bound.scope.separated(functional)
         if len(separated) > MOST_PRODUCTS:
             message = (
-                f"The question is a sum of {len(separated)} products of services; at most {MOST_PRODUCTS} are foretold."
+                f"The question sums {len(separated)} products of services; at most {MOST_PRODUCTS} can be predicted."
             )
             raise UnsupportedSqlError(message, code="not-predictable", text=self._text)
         if len(separated) == 1 and len(separated[0]) == 1:

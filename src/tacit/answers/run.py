@@ -122,7 +122,8 @@ def _shares(tiers: dict[str, float]) -> list[str]:
     """Return whose reports make the first estimate uncertain."""
     if not tiers:
         return []
-    return [f"of the first variance, {', '.join(f'{share:.0%} is of tier {name}' for name, share in tiers.items())}"]
+    shares = ", ".join(f"{share:.0%} from tier {name}" for name, share in tiers.items())
+    return [f"the variance of the first estimate comes {shares}"]
 
 
 def _meaning(bound: Bound, people: People, options: Options) -> list[str]:

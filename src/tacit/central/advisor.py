@@ -51,7 +51,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Advice:
-    """What to use, why, and the standard errors that can be foretold."""
+    """What to use, why, and the standard errors that can be predicted."""
 
     method: str
     why: str
@@ -106,7 +106,7 @@ def advise(service: Service | Schema, epsilon: BudgetLike, rows: int, *, like: A
 
 
 def _expected(service: Service, variance: float, cells: int) -> dict[str, float]:
-    """Return the standard error of random ranges on all attributes where no data are needed to foretell it."""
+    """Return the standard error of random ranges on all attributes where no data are needed to predict it."""
     found = {}
     if cells <= DENSE:
         found["cells"] = math.sqrt(variance * math.prod(one.cells for one in service_shares(service)))

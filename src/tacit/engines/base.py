@@ -60,7 +60,7 @@ class Batch:
 
     @property
     def rows_before(self) -> int | None:
-        """Rows of the table if these people are not in it, as far as whoever has sent the batch can tell."""
+        """Rows that the table must have if none of these people is in it; None if the sender does not know."""
         told = (self.reports.schema.metadata or {}).get(ROWS_BEFORE)
         return None if told is None else int(told)
 

@@ -60,7 +60,7 @@ def expected_covariance(decoder: Decoder, functionals: Sequence[Functional], pop
 def moments(decoder: Decoder, functional: Functional, population: Population) -> Moments:
     """Return the moments of one person's contribution to a functional of one service."""
     if population.service.channels[0].parities:
-        message = "The error of answers from parities cannot be foretold. Use am, or ask after collecting."
+        message = "The error of answers from parities cannot be predicted. Use am, or ask after collecting."
         raise UnanswerableError(message, code="not-predictable")
     products = decoder.decode(functional).products
     if len(products) > 1:

@@ -166,7 +166,7 @@ class Model:
         places = [tuple(asked.index(i) for i in face) for face in faces]
         return maximum_entropy([self.shape.levels[i].size for i in asked], places, given)
 
-    def _foretold(self, means: Coefficients, face: tuple[int, ...]) -> Array:
+    def _predicted(self, means: Coefficients, face: tuple[int, ...]) -> Array:
         """Return the table of a face that has its pairs and says nothing else."""
         pairs = list(combinations(face, 2))
         return self._widest(face, pairs, [self._positive(means, pair) for pair in pairs]).table
@@ -176,9 +176,9 @@ class Model:
         table = self._positive(means, face)
         if self.method != "shrink" or len(face) < 3:
             return table
-        foretold = self._foretold(means, face)
-        told = told_beyond_pairs(linear, means, face, table, foretold)
-        return np.where(told[(..., *[None] * len(face))], table, foretold)
+        predicted = self._predicted(means, face)
+        told = told_beyond_pairs(linear, means, face, table, predicted)
+        return np.where(told[(..., *[None] * len(face))], table, predicted)
 
     def _positive(self, means: Coefficients, asked: tuple[int, ...]) -> Array:
         table = means.table(asked)

@@ -1,7 +1,7 @@
 """Shrinking what is mostly noise: interactions are drawn towards independence, by as much as the data themselves say.
 
 An interaction of a set of attributes is its **joint cumulant**: the mean of a product of functions, minus what smaller
-sets foretell of it. For two attributes that is the covariance; divided by both standard deviations it is a correlation.
+sets predict of it. For two attributes that is the covariance; divided by both standard deviations it is a correlation.
 Most correlations of many attributes are near zero, few are large, and the noise of each is known. Their distribution is
 fitted as a mixture of normal distributions of several widths around zero, one of them of width zero, by maximum
 likelihood (expectation maximisation), for each number of attributes by itself; every correlation is then replaced by
@@ -54,9 +54,9 @@ def shrunk(found: Coefficients) -> Coefficients:
     leading = values.shape[:-1]
     for order in range(1, most + 1):
         sets = [one for one in shape.places if len(one) == order]
-        foretold = {one: _foretold(one, values, shape.places, cumulants, found) for one in sets}
+        predicted = {one: _predicted(one, values, shape.places, cumulants, found) for one in sets}
         for one in sets:
-            cumulants[one] = values[..., shape.places[one]] - foretold[one]
+            cumulants[one] = values[..., shape.places[one]] - predicted[one]
         if order == 1:
             continue
         units = [_outer([spreads[i] for i in one], leading) for one in sets]
@@ -69,7 +69,7 @@ def shrunk(found: Coefficients) -> Coefficients:
         ends = np.cumsum([0, *(cumulants[one].shape[-1] for one in sets)])
         for one, start, stop in zip(sets, ends, ends[1:], strict=False):
             cumulants[one] = kept[..., start:stop]
-            values[..., shape.places[one]] = foretold[one] + cumulants[one]
+            values[..., shape.places[one]] = predicted[one] + cumulants[one]
             # a normal prior that keeps some share of an estimate leaves the same share of its variance
             left = np.where(np.isfinite(variances[..., shape.places[one]]), share[..., start:stop], 1.0)
             variances[..., shape.places[one]] *= left
@@ -77,7 +77,7 @@ def shrunk(found: Coefficients) -> Coefficients:
 
 
 def told_beyond_pairs(
-    linear: Coefficients, means: Coefficients, face: tuple[int, ...], table: Array, foretold: Array
+    linear: Coefficients, means: Coefficients, face: tuple[int, ...], table: Array, predicted: Array
 ) -> Array:
     """Tell whether reports say so much about three attributes and more that a table is better than its pairs' own.
 
@@ -92,7 +92,7 @@ def told_beyond_pairs(
     places = shape.keys(face, sizes)[high]
     seen, noise = linear.values[..., places], linear.variances[..., places]
     looks = [analysis(own, own.finest) for own in levels]
-    taken, given = (((along(one, looks)[..., high] - seen) ** 2 / noise).sum(axis=-1) for one in (table, foretold))
+    taken, given = (((along(one, looks)[..., high] - seen) ** 2 / noise).sum(axis=-1) for one in (table, predicted))
     chance = np.sqrt(2 * np.isfinite(noise).sum(axis=-1))
     told: Array = taken + 2 * kept_share(linear, means, places).sum(axis=-1) + chance < given
     return told
@@ -137,7 +137,7 @@ def _outer(parts: list[Array], leading: tuple[int, ...]) -> Array:
     return product
 
 
-def _foretold(
+def _predicted(
     one: tuple[int, ...],
     values: Array,
     places: dict[tuple[int, ...], slice],

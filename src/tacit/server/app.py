@@ -16,7 +16,7 @@ from tacit.server.http.access import admit
 from tacit.server.http.browsers import Browsers
 from tacit.server.http.endpoints import Call, Endpoint, Server
 from tacit.server.http.openapi import described
-from tacit.server.http.overload import Turnstile
+from tacit.server.http.overload import Overload
 from tacit.server.http.problems import as_problem
 from tacit.server.http.screens import screen_routes
 from tacit.server.http.settings import Settings
@@ -68,7 +68,7 @@ def make_app(collector: Collector, keys: Keys, demo: Demo | None = None, setting
     app = Starlette(routes=routes, lifespan=running)
     app.router.redirect_slashes = False  # a redirect would carry a key elsewhere
     app.add_exception_handler(HTTPException, as_problem)
-    app.add_middleware(Turnstile, inbox=collector.inbox)
+    app.add_middleware(Overload, inbox=collector.inbox)
     app.add_middleware(Browsers, keys=keys)
     app.add_middleware(Requests, metrics=server.metrics)
     return app

@@ -30,7 +30,7 @@ from tacit.server.store.ledger import cost_of, round_of
 from tacit.server.store.log import Log, hash_of
 from tacit.server.store.mover import Mover
 from tacit.server.store.tombstones import scope_of
-from tacit.server.store.validate import Judge, Person, Refused, Report
+from tacit.server.store.validate import Person, Refused, Report, Validator
 from tacit.server.store.watermarks import Watermarks
 
 __all__ = ["Collector"]
@@ -54,7 +54,7 @@ class Collector:
 
     def __init__(self, folder: Path, store: str = "", *, person_epsilon: Fraction | None = None) -> None:
         self.folder, self._elsewhere, self.person_epsilon = folder, bool(store), person_epsilon
-        self._judges: dict[str, Judge] = {}
+        self._validators: dict[str, Validator] = {}
         self._is_closed = False
         with ExitStack() as opened:  # closed again if anything cannot be opened
             self._open_files(folder, store, opened)
@@ -136,7 +136,7 @@ class Collector:
         if self.person_epsilon is not None:
             costs = {(collection.id, one.service.name): cost_of(one) for one in contract.services}
             self.inbox.limit(self.person_epsilon, costs)
-        self._judges[collection.id] = Judge(contract)
+        self._validators[collection.id] = Validator(contract)
 
     @property
     def collections(self) -> dict[str, Collection]:
@@ -153,18 +153,20 @@ class Collector:
     def accept(
         self, collection: str, reports: Sequence[Any], objection: Callable[[Report], str | None] | None = None
     ) -> Future[list[dict[str, str]]]:
-        """Judge and store reports; the statuses, one for each, come once what they acknowledge is on disk.
+        """Validate and store reports; the statuses, one for each, come once what they acknowledge is on disk.
 
         ``objection`` is why the sender may not send a report that is acceptable otherwise, if there is a reason.
         """
-        judge = self._judges.get(collection) or self._judges[self.collection(collection).id]
-        judged = [judge(report) for report in reports]
+        validator = self._validators.get(collection) or self._validators[self.collection(collection).id]
+        validated = [validator(report) for report in reports]
         if objection:
-            judged = [Refused(why) if isinstance(one, Report) and (why := objection(one)) else one for one in judged]
-        good = [report for report in judged if isinstance(report, Report)]
+            validated = [
+                Refused(why) if isinstance(one, Report) and (why := objection(one)) else one for one in validated
+            ]
+        good = [report for report in validated if isinstance(report, Report)]
         answer: Future[list[dict[str, str]]] = Future()
         if not good:
-            answer.set_result([_shown(report) for report in judged if isinstance(report, Refused)])
+            answer.set_result([_shown(report) for report in validated if isinstance(report, Refused)])
             return answer
         stored = self.inbox.put(collection, good)
 
@@ -176,7 +178,7 @@ class Collector:
                 answer.set_exception(failure)
                 return
             statuses = iter(done.result())
-            answer.set_result([_shown(one if isinstance(one, Refused) else next(statuses)) for one in judged])
+            answer.set_result([_shown(one if isinstance(one, Refused) else next(statuses)) for one in validated])
 
         stored.add_done_callback(tell)
         return answer

@@ -105,7 +105,7 @@ function screen({ services }: Catalogue, demo: Demo): Child[] {
     forecast, h("div", { class: "row" }, runButton, confidence), code.element);
 
   let shownReading: Reading | null = null;
-  let foretold: readonly unknown[] = [];
+  let predicted: readonly unknown[] = [];
   let level = NaN;
   /** Draw everything from the state: whatever changed, nothing is left behind. */
   const update = (): void => {
@@ -121,8 +121,8 @@ function screen({ services }: Catalogue, demo: Demo): Child[] {
     const now = readingOf(state);
     const problem = now && !(now.found instanceof Problem) ? now.found.problem : null;
     write.mark(problem?.detail ?? null, problem?.span);
-    if (foretold[0] !== now || foretold[1] !== reading || foretold[2] !== ahead) show(forecast, ...forecastOf(session, now));
-    foretold = [now, reading, ahead];
+    if (predicted[0] !== now || predicted[1] !== reading || predicted[2] !== ahead) show(forecast, ...forecastOf(session, now));
+    predicted = [now, reading, ahead];
     sqlCard.classList.toggle("stale", ahead !== null);
     link.disabled = ahead !== null;
     code.refresh();

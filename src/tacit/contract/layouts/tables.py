@@ -1,7 +1,7 @@
 """Tables (ours): every set of l attributes, l chosen for the people, the budget and the questions expected.
 
 Views       one channel with the whole budget; a person draws one of all sets of l attributes and reports their values.
-Choice      for each l, the error of a k-way table is foretold: the noise of its one-way, two-way and three-way means,
+Choice      for each l, the error of a k-way table is predicted: the noise of its one-way, two-way and three-way means,
             where their usual size limits the harm of not knowing the latter; two at least, if two are asked for. All
             sets, not some:
             means are combined over all views and interactions are shrunk, so that many views with few people each do
@@ -20,7 +20,7 @@ from tacit.contract.layouts.base import MAX_VIEWS, ChannelPlan, Expected, check_
 from tacit.contract.layouts.levels import Levels
 from tacit.contract.layouts.marginals import am
 
-__all__ = ["foretold_error", "tables", "together"]
+__all__ = ["predicted_error", "tables", "together"]
 
 INTERACTIONS = {2: 0.002, 3: 0.0005}
 """Squares of two-way and three-way interactions that are expected, as correlations of signs: about 0.04 and 0.02."""
@@ -45,7 +45,7 @@ def cell_noise(cells: float, epsilon: float) -> float:
     return least
 
 
-def foretold_error(sizes: Sequence[int], users: int, epsilon: float, asked: int, shown: int) -> float:
+def predicted_error(sizes: Sequence[int], users: int, epsilon: float, asked: int, shown: int) -> float:
     """Return the error to be expected of a table of ``asked`` attributes from views of ``shown``, up to a factor."""
     d = len(sizes)
     size = math.exp(sum(math.log(max(own, 1)) for own in sizes) / d)
@@ -70,7 +70,7 @@ def together(sizes: Sequence[int], users: int, epsilon: float, asked: int) -> in
         for shown in range(min(2, asked), min(MOST_TOGETHER, asked) + 1)
         if math.comb(len(sizes), shown) <= MOST_SETS
     ]
-    return min(possible or [min(2, asked)], key=lambda shown: foretold_error(sizes, users, epsilon, asked, shown))
+    return min(possible or [min(2, asked)], key=lambda shown: predicted_error(sizes, users, epsilon, asked, shown))
 
 
 def tables(levels: Sequence[Levels], number: int, expected: Expected) -> list[ChannelPlan]:

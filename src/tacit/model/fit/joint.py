@@ -28,7 +28,7 @@ Faces = Mapping[tuple[int, ...], Vector]
 """Tables of some axes of a larger table."""
 
 Beyond = Callable[[Vector], Vector]
-"""From what pairs foretell of a wider table to the table."""
+"""Correct the pairwise prediction of a wider table with its own measurements."""
 
 ROUNDS = 12
 """Rounds in which functions are fitted to a total's weights, each to what the others leave."""

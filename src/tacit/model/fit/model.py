@@ -38,10 +38,10 @@ JOINT_CELLS, MOST_CLASSES = 2**18, 16
 """Cells of a table of maximum entropy, and classes of one of its attributes."""
 
 WHOLE_WORK, MOST_AXES = 2**19, 12
-"""Cells times tables of a table that is kept whole, so that all answers from it add up, and its attributes at most."""
+"""Upper limits for one joint table over all attributes: cells × marginals, and number of attributes."""
 
 WEAK = 2.0
-"""Parameters below which reports have told next to nothing of a table."""
+"""Effective parameters below which the reports carry almost no information about a table."""
 
 AT_ONCE = 64
 """Directions whose errors are found side by side."""

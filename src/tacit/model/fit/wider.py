@@ -58,12 +58,12 @@ class Wider:
         return [face for face in model.linear.faces(attributes) if len(face) > 2] if model else []
 
     def table(
-        self, face: tuple[int, ...], foretold: Vector, held: Sequence[Vector], values: Sequence[Vector]
+        self, face: tuple[int, ...], predicted: Vector, held: Sequence[Vector], values: Sequence[Vector]
     ) -> Vector:
-        """Return the table of a face: what its pairs foretell, and what reports say beyond that, shrunk.
+        """Return the table of a face: what its pairs predict, and what reports say beyond that, shrunk.
 
         It is over groups of values, given as groups x values, with the share of each value. No cell is lower than what
-        pairs foretell by more than the share of what was seen that is not noise, so that noise empties none.
+        pairs predict by more than the share of what was seen that is not noise, so that noise empties none.
         """
         model, levels = cast("Model", self._model), [self._levels[i] for i in face]
         places = model.shape.keys(face, [own.size for own in levels])
@@ -73,10 +73,10 @@ class Wider:
             own * shares / np.maximum(own @ shares, TINY)[:, None] for own, shares in zip(held, values, strict=True)
         ]
         looks = [analysis(own, own.finest) @ inside.T for own, inside in zip(levels, within, strict=True)]
-        change = share * (model.linear.values[places] - along(foretold, looks))
+        change = share * (model.linear.values[places] - along(predicted, looks))
         told = float((share * change**2).sum() / max(float((change**2).sum()), TINY))
-        table = foretold + along(change, [own @ synthesis(level) for own, level in zip(held, levels, strict=True)])
-        table = np.maximum(table, (1 - told) * foretold)
+        table = predicted + along(change, [own @ synthesis(level) for own, level in zip(held, levels, strict=True)])
+        table = np.maximum(table, (1 - told) * predicted)
         return np.asarray(table / table.sum())
 
     def error(self, face: tuple[int, ...], weights: Vector) -> float:

@@ -1,7 +1,7 @@
-"""Turn reports away before anything is done for them when more wait than can be stored soon: it must cost little.
+"""Answer 429 to reports, before any work is done for them, while more wait than can be stored soon.
 
-They are told so a moment later: who takes no notice of `Retry-After` is back the sooner the sooner it is told, and
-telling takes from storing what others sent.
+Clients that ignore `Retry-After` retry as soon as they get the 429, and answering them costs time that storing needs;
+so the 429 is delayed.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from tacit.errors import OverloadedError
 from tacit.server.http.problems import as_problem
 from tacit.server.store.inbox import Inbox
 
-__all__ = ["Turnstile"]
+__all__ = ["Overload"]
 
 MOMENT = 0.25
 """Seconds."""
 
 
-class Turnstile:
-    """In front of all routes, for the one that brings reports."""
+class Overload:
+    """Middleware in front of the route that takes reports."""
 
     def __init__(self, app: ASGIApp, inbox: Inbox) -> None:
         self._app, self._inbox = app, inbox
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or turn it away."""
+        """Pass a request on, or answer 429."""
         answer: ASGIApp = self._app
         if scope["type"] == "http" and scope["method"] == "POST" and scope["path"].endswith("/reports"):
             try:

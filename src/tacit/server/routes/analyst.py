@@ -17,7 +17,7 @@ from typing import Any
 from sqlglot import exp
 from starlette.responses import JSONResponse, Response
 
-from tacit.answers.curves import curves as foretold_curves
+from tacit.answers.curves import curves as predicted_curves
 from tacit.answers.curves import half_width, no_interval
 from tacit.contract.files import service_data
 from tacit.database import Database
@@ -39,19 +39,19 @@ async def catalogue(server: Server, call: Call) -> Response:
 
 
 async def draft(server: Server, call: Call) -> Response:
-    """Read a question that is being written, as text or as a model, and foretell its error."""
+    """Read a question that is being written, as text or as a model, and predict its error."""
     server.asking.take(call.key, DRAFT)
     return _json(await server.workers.do(_draft, server, call.body))
 
 
 async def curves(server: Server, call: Call) -> Response:
-    """Foretell errors with other budgets, and with other numbers of people."""
+    """Predict errors with other budgets, and with other numbers of people."""
     text, confidence = _asked(call.body)
     server.asking.take(call.key, 1)
 
     def work() -> dict[str, Any]:
         collection, people, question = server.collector.read(lambda database: database.answering(text))
-        return asdict(foretold_curves(collection, question, people=people, confidence=confidence))
+        return asdict(predicted_curves(collection, question, people=people, confidence=confidence))
 
     return _json(await server.workers.do(work))
 

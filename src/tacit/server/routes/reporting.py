@@ -1,4 +1,4 @@
-"""Routes for people's reports: judged and stored one by one, and deleted when a person wants to be forgotten."""
+"""Routes for people's reports: validated and stored one by one, and deleted when a person wants to be forgotten."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_REPORTS = 1_000
 
 
 async def reports(server: Server, call: Call) -> Response:
-    """Judge and store reports."""
+    """Validate and store reports."""
     given = call.body.get("reports")
     if not isinstance(given, list):
         message = "reports must be a list."

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 from tacit.server.store.validate import Person, stored_key
 
-__all__ = ["DIGEST_BYTES", "Identity", "Pending", "Place", "Row", "Shelf", "Sizes", "content_digest", "digest_of"]
+__all__ = ["DIGEST_BYTES", "Identity", "Pending", "Place", "ReportStore", "Row", "Sizes", "content_digest", "digest_of"]
 
 DIGEST_BYTES = 12
 
@@ -106,7 +106,7 @@ def content_digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest()
 
 
-class Shelf(Protocol):
+class ReportStore(Protocol):
     """Rows of an inbox. One thread at a time writes or looks rows up; `pending` may run beside it."""
 
     failures: tuple[type[Exception], ...]

@@ -53,7 +53,7 @@ class _Asked(NamedTuple):
 
 
 @dataclass
-class _Judged:
+class _Validated:
     """What a group of requests finds and brings."""
 
     known: dict[Identity, bytes] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class Inbox(Records):
         return self._thread.is_alive()
 
     def put(self, collection: str, reports: Sequence[Report]) -> Future[list[Status]]:
-        """Store reports that a judge has passed; the statuses come once they are on disk."""
+        """Store reports that a validator has passed; the statuses come once they are on disk."""
         self.check_room()
         answer: Future[list[Status]] = Future()
         with self._counting:
@@ -129,15 +129,15 @@ class Inbox(Records):
                 return
 
     def _commit(self, group: list[_Request]) -> None:
-        judged = _Judged()
+        validated = _Validated()
         try:
             with self._lock:
                 with self._transaction():
-                    found = self._judge(group, judged)
-                    if judged.rows:
-                        self._shelf.insert(judged.rows)
-                self._known, self._pending = self._known + len(judged.rows), self._pending + len(judged.rows)
-                self._stored += len(judged.rows)
+                    found = self._validate(group, validated)
+                    if validated.rows:
+                        self._store.insert(validated.rows)
+                self._known, self._pending = self._known + len(validated.rows), self._pending + len(validated.rows)
+                self._stored += len(validated.rows)
         except OverloadedError as failure:
             for request in group:
                 request.answer.set_exception(failure)
@@ -151,13 +151,13 @@ class Inbox(Records):
         for request, statuses in zip(group, found, strict=True):
             request.answer.set_result(statuses)
 
-    def _judge(self, group: Sequence[_Request], judged: _Judged) -> list[list[Status]]:
+    def _validate(self, group: Sequence[_Request], validated: _Validated) -> list[list[Status]]:
         """Return the status of each report; note the rows of those that are new."""
         asked = [[self._asked(request.collection, report) for report in request.reports] for request in group]
         every = [one for some in asked for one in some]
         forgotten = self._forgotten(every)
-        judged.known = self._shelf.known([one.identity for one in every])
-        judged.reported = self._shelf.reported({(tier, one.report.person) for one in every for tier in one.tiers})
+        validated.known = self._store.known([one.identity for one in every])
+        validated.reported = self._store.reported({(tier, one.report.person) for one in every for tier in one.tiers})
 
         ledger = self._ledger({one.report.person for one in every})
 
@@ -166,16 +166,16 @@ class Inbox(Records):
             digest = digest_of(identity, one.report.content)
             if forgotten and not forgotten.isdisjoint(_scopes(one)):
                 return "forgotten"
-            if identity in judged.known:
-                same = judged.known[identity] in (digest, content_digest(one.report.content))
+            if identity in validated.known:
+                same = validated.known[identity] in (digest, content_digest(one.report.content))
                 return "again" if same else "report-differs"
-            if one.tiers and any((tier, person) in judged.reported for tier in one.tiers):
+            if one.tiers and any((tier, person) in validated.reported for tier in one.tiers):
                 return "wrong-tier"
             if ledger is not None and not ledger.takes(person, identity.place):
                 return "over-total"
-            judged.known[identity] = digest
-            judged.reported.add((identity.place, person))
-            judged.rows.append(Row(identity, digest, one.report.content))
+            validated.known[identity] = digest
+            validated.reported.add((identity.place, person))
+            validated.rows.append(Row(identity, digest, one.report.content))
             return "stored"
 
         return [[status(one) for one in some] for some in asked]
@@ -185,16 +185,16 @@ class Inbox(Records):
         if self._total is None:
             return None
         charged: dict[Person, set[int]] = {person: set() for person in people}
-        for place, person in self._shelf.reported((place, one) for one in people for place in self._costs):
+        for place, person in self._store.reported((place, one) for one in people for place in self._costs):
             charged[person].add(place)
-        if self._shelf.any_forgotten:
+        if self._store.any_forgotten:
             traces = [
                 (self.tombstone(collection, person, scope), collection, person, place)
                 for (collection, service), (place, _) in self._places.items()
                 for person in people
                 for scope in ("", service)
             ]
-            found = self._shelf.forgotten({trace: collection for trace, collection, *_ in traces})
+            found = self._store.forgotten({trace: collection for trace, collection, *_ in traces})
             for trace, _, person, place in traces:
                 if trace in found:
                     charged[person].add(place)
@@ -206,18 +206,18 @@ class Inbox(Records):
 
     def _forgotten(self, every: Sequence[_Asked]) -> set[tuple[str, Person, str]]:
         """Return those who were deleted, with collections and services they were deleted from; "" is all services."""
-        if not self._shelf.any_forgotten:
+        if not self._store.any_forgotten:
             return set()
         people = {(one.collection, one.report.person, service) for one in every for service in ("", one.report.service)}
         tombstones = {self.tombstone(*one): one for one in people}
-        found = self._shelf.forgotten({digest: collection for digest, (collection, *_) in tombstones.items()})
+        found = self._store.forgotten({digest: collection for digest, (collection, *_) in tombstones.items()})
         return {tombstones[digest] for digest in found}
 
     def close(self) -> None:
         """Store what waits, answer it, and close the store."""
         self._requests.put(None)
         self._thread.join()
-        self._shelf.close()
+        self._store.close()
 
 
 def _scopes(one: _Asked) -> tuple[tuple[str, Person, str], ...]:

@@ -1,8 +1,8 @@
 """The collector's log of what was decided and asked: keys, contracts, questions, deletions; a chain of hashes.
 
 It holds no raw value, no report, no person's id and no text of a question: names of keys, hashes of questions, and
-keyed hashes of people who were deleted. An entry is on disk before what it tells of is answered. Several processes
-may write at once (`tacit keys` beside `tacit serve`): SQLite lets one after the other add to the end.
+keyed hashes of people who were deleted. Each entry is synced to disk before the request it records is answered.
+Several processes may write at once (`tacit keys` beside `tacit serve`): SQLite lets one after the other add to the end.
 """
 
 from __future__ import annotations

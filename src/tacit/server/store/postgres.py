@@ -25,7 +25,7 @@ except ImportError:
     message = "PostgreSQL needs psycopg. Install tacit with its extra: pip install '.[postgres]'."
     raise EngineError(message, code="missing-extra") from None
 
-__all__ = ["PostgresShelf"]
+__all__ = ["PostgresStore"]
 
 VERSION = 2
 LOCK = 0x7461_6369
@@ -77,7 +77,7 @@ UPDATE tacit_store SET version = 2;
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
-class PostgresShelf:
+class PostgresStore:
     """Rows in a database."""
 
     failures: tuple[type[Exception], ...] = (psycopg.Error, EngineError)

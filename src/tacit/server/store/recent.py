@@ -1,4 +1,4 @@
-"""Reports that are stored but not sorted in yet: who sent them, and digests of what, in memory."""
+"""In-memory index of stored reports not yet merged into the main table: sender and digest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tacit.server.store.base import DIGEST_BYTES, Identity
 from tacit.server.store.validate import Person
 
-__all__ = ["Fresh"]
+__all__ = ["Recent"]
 
 SLOT_BYTES = 2
 ENTRY_BYTES = SLOT_BYTES + DIGEST_BYTES
@@ -28,7 +28,7 @@ class _Part:
     """The number of the last report."""
 
 
-class Fresh:
+class Recent:
     """An index in parts of so many reports: the last one grows, the first ones are sorted in meanwhile."""
 
     def __init__(self, size: int) -> None:

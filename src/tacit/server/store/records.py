@@ -15,8 +15,8 @@ from typing import Any
 
 from tacit.engines.failures import REMEDIES
 from tacit.errors import OverloadedError
-from tacit.server.store.base import Identity, Pending, Shelf, Sizes, digest_of
-from tacit.server.store.sqlite import SqliteShelf
+from tacit.server.store.base import Identity, Pending, ReportStore, Sizes, digest_of
+from tacit.server.store.sqlite import SqliteStore
 from tacit.server.store.tombstones import Tombstones
 from tacit.server.store.validate import Person
 
@@ -48,34 +48,34 @@ class Records:
     """
 
     def __init__(self, path: Path, store: str = "") -> None:
-        self._shelf = _shelf(path, store)
-        self._tombstones = Tombstones(bytes.fromhex(self._shelf.state("tombstone-key") or ""))
+        self._store = _open_store(path, store)
+        self._tombstones = Tombstones(bytes.fromhex(self._store.state("tombstone-key") or ""))
         self._lock = threading.Lock()  # between the writer thread and everything else that writes
         self._load()
 
     def _load(self) -> None:
         """Read what is kept in memory: at the start, and after another collector may have written."""
         self._places = self._read_places()
-        sizes = self._shelf.sizes().values()
+        sizes = self._store.sizes().values()
         self._known, self._pending = sum(one.known for one in sizes), sum(one.pending for one in sizes)
         self._stored, self._seen = self._pending, 0
-        self._shelf.reopened = False
+        self._store.reopened = False
 
     def add_collection(self, collection: str, services: Mapping[str, int], round_: str) -> None:
         """Make places for services, given with the reports of each person; one has one collection of a round."""
         new = [service for service in services if (collection, service) not in self._places]
         if max(services.values()) > 1:
             with self._lock, self._transaction():
-                self._shelf.expect_parts()
+                self._store.expect_parts()
         if new:
             with self._lock, self._transaction():
                 for service in new:
-                    self._shelf.add_place(collection, service, round_)
+                    self._store.add_place(collection, service, round_)
             self._places = self._read_places()
 
     def _read_places(self) -> dict[tuple[str, str], tuple[int, tuple[int, ...]]]:
         """Return the number of each place, and those of its round in other tiers."""
-        places = self._shelf.places()
+        places = self._store.places()
         return {
             (one.collection, one.service): (
                 one.number,
@@ -102,24 +102,24 @@ class Records:
     def _transaction(self) -> Iterator[None]:
         """Write everything inside, or nothing."""
         try:
-            with self._shelf.transaction():
-                if self._shelf.reopened:
+            with self._store.transaction():
+                if self._store.reopened:
                     self._load()
                 yield
-        except self._shelf.failures as cause:
+        except self._store.failures as cause:
             raise self._unavailable(cause) from None
 
     def _unavailable(self, cause: Exception) -> OverloadedError:
         """Return what a failure of the store means to whoever waits for it."""
-        code = self._shelf.code_of(cause)
+        code = self._store.code_of(cause)
         message = f"The inbox cannot be used ({type(cause).__name__}). {REMEDIES.get(code, 'Try again later.')}"
         return OverloadedError(message, code=code)
 
     def check(self) -> None:
         """Raise unless the store is there, is the one that was opened, and belongs to this collector."""
         with self._reading():
-            self._shelf.check()
-            if self._shelf.reopened:
+            self._store.check()
+            if self._store.reopened:
                 self._load()
 
     @contextmanager
@@ -128,15 +128,15 @@ class Records:
         try:
             with self._lock:
                 yield
-        except self._shelf.failures as cause:
+        except self._store.failures as cause:
             raise self._unavailable(cause) from None
 
     def probe(self) -> None:
         """Write something and read it back."""
         with self._lock, self._transaction():
-            self._shelf.check()
+            self._store.check()
             before = int(self.state("probe") or 0)
-            self._shelf.remember("probe", str(before + 1))
+            self._store.remember("probe", str(before + 1))
         with self._reading():
             if self.state("probe") != str(before + 1):
                 message = "The inbox does not keep what is written to it."
@@ -144,7 +144,7 @@ class Records:
 
     def last_pending(self, collection: str, service: str) -> int:
         """Return the number of the newest report of a service that is pending, or 0."""
-        return self._shelf.last_pending(self._places[collection, service][0])
+        return self._store.last_pending(self._places[collection, service][0])
 
     def pending(self, collection: str, service: str, sends: int, people: int) -> tuple[Pending, list[Content]]:
         """Return reports of a service that are not in the analytical database yet, and what they say.
@@ -155,23 +155,23 @@ class Records:
         place = self._places[collection, service][0]
         while True:
             try:
-                found = self._shelf.pending(place, sends, people)
-            except self._shelf.failures as cause:
+                found = self._store.pending(place, sends, people)
+            except self._store.failures as cause:
                 raise self._unavailable(cause) from None
             bad = _altered(place, found)
             if not bad:
                 return found, json.loads(b"[" + b",".join(found.contents) + b"]")
             with self._lock:
                 with self._transaction():
-                    self._shelf.set_aside(place, bad)
+                    self._store.set_aside(place, bad)
                 self._pending -= len(bad)
             LOG.error("%d reports of %s do not match their digests: damaged-reports", len(bad), service)
 
     def sizes(self) -> dict[tuple[str, str], Sizes]:
         """Return how many reports there are of each service."""
         try:
-            found = self._shelf.sizes()
-        except self._shelf.failures as cause:
+            found = self._store.sizes()
+        except self._store.failures as cause:
             raise self._unavailable(cause) from None
         return {key: found.get(place, Sizes()) for key, (place, _) in self._places.items()}
 
@@ -182,60 +182,60 @@ class Records:
             some = numbers[start : start + DROPPED_AT_ONCE]
             with self._lock:
                 with self._transaction():
-                    self._shelf.drop(place, some)
+                    self._store.drop(place, some)
                 self._pending -= len(some)
 
     def refill(self) -> None:
         """Make all reports pending again, for an analytical database that begins anew."""
         with self._lock, self._transaction():
-            self._shelf.count_lost()
+            self._store.count_lost()
         last = 0
         while True:
             with self._lock, self._transaction():
-                last = self._shelf.refill(last, REFILLED_AT_ONCE)
+                last = self._store.refill(last, REFILLED_AT_ONCE)
             if not last:
                 break
         with self._reading():
-            self._pending = sum(one.pending for one in self._shelf.sizes().values())
+            self._pending = sum(one.pending for one in self._store.sizes().values())
 
     def lacks_contents(self) -> bool:
         """Tell whether there are reports of an earlier version, whose contents only the analytical database has."""
         with self._reading():
-            return self._shelf.lacks_contents()
+            return self._store.lacks_contents()
 
     def add_bulk(self, collection: str, service: str, reports: int) -> None:
         """Note reports that were loaded into the analytical database in bulk."""
         with self._lock, self._transaction():
-            self._shelf.add_bulk(self._places[collection, service][0], reports)
+            self._store.add_bulk(self._places[collection, service][0], reports)
 
     def state(self, name: str) -> str | None:
         """Return something that the store remembers, or None; for whoever uses it alone."""
-        return self._shelf.state(name)
+        return self._store.state(name)
 
     def remembered(self, name: str) -> str | None:
         """Return something that the store remembers, or None."""
         with self._reading():
-            return self._shelf.state(name)
+            return self._store.state(name)
 
     def remember(self, **values: str) -> None:
         """Remember some things, all or none."""
         with self._lock, self._transaction():
             for name, value in values.items():
-                self._shelf.remember(name, value)
+                self._store.remember(name, value)
 
     def contracts(self) -> dict[str, str]:
         """Return the texts of all contracts, by the ids of their collections, in the order of publication."""
         with self._reading():
-            return self._shelf.contracts()
+            return self._store.contracts()
 
     def add_contract(self, name: str, text: str) -> None:
         """Keep a contract, so that its reports can be read whatever becomes of the analytical database."""
         with self._lock, self._transaction():
-            self._shelf.add_contract(name, text)
+            self._store.add_contract(name, text)
 
     def tidy(self, stopped: threading.Event) -> None:
         """Do the store's chores, until told to stop, and let others at it in between."""
-        for chore in self._shelf.chores():
+        for chore in self._store.chores():
             with self._lock:
                 chore()
             if stopped.wait(PAUSE):
@@ -257,20 +257,20 @@ class Records:
                         for (owner, name), (number, _) in self._places.items()
                         if owner == collection and service in ("", name)
                     ]
-                    known += self._shelf.forget(collection, service, trace, places, person)
+                    known += self._store.forget(collection, service, trace, places, person)
             self._known -= known
-            self._pending = sum(one.pending for one in self._shelf.sizes().values())
+            self._pending = sum(one.pending for one in self._store.sizes().values())
         return known
 
     def deletions(self) -> list[tuple[str, str, Person]]:
         """Return the deletions, by collection and service, that the analytical database may not have done yet."""
         with self._reading():
-            return self._shelf.deletions()
+            return self._store.deletions()
 
     def deleted(self, collection: str, service: str, person: Person) -> None:
         """Note that the analytical database has done a deletion."""
         with self._lock, self._transaction():
-            self._shelf.deleted(collection, service, person)
+            self._store.deleted(collection, service, person)
 
     def tombstone(self, collection: str, person: Person, service: str = "") -> bytes:
         """Return the trace that a deleted person leaves."""
@@ -280,13 +280,13 @@ class Records:
         """Tell whether a person was deleted from a service, or from all of the collection."""
         traces = {self.tombstone(collection, person, one): collection for one in ("", service)}
         with self._reading():
-            return bool(self._shelf.any_forgotten and self._shelf.forgotten(traces))
+            return bool(self._store.any_forgotten and self._store.forgotten(traces))
 
     def slots(self, collection: str, service: str, person: Person, sends: int) -> list[int]:
         """Return the slots of a person that hold a report."""
         place = self._places[collection, service][0]
         with self._reading():
-            found = self._shelf.known([Identity(place, person, slot) for slot in range(sends)])
+            found = self._store.known([Identity(place, person, slot) for slot in range(sends)])
         return sorted(one.slot for one in found)
 
     def counts(self) -> dict[str, int]:
@@ -294,12 +294,12 @@ class Records:
         return {"known": self._known, "pending": self._pending}
 
 
-def _shelf(path: Path, store: str) -> Shelf:
+def _open_store(path: Path, store: str) -> ReportStore:
     if not store:
-        return SqliteShelf(path)
-    from tacit.server.store.postgres import PostgresShelf
+        return SqliteStore(path)
+    from tacit.server.store.postgres import PostgresStore
 
-    return PostgresShelf(store, path.parent)
+    return PostgresStore(store, path.parent)
 
 
 def _altered(place: int, found: Pending) -> list[int]:

@@ -24,18 +24,18 @@ from tacit.contract.sqlite import prove_writable, transaction
 from tacit.engines.failures import failure_code
 from tacit.server.store.base import Identity, Pending, Place, Row, Sizes
 from tacit.server.store.disk import has_room
-from tacit.server.store.recent import Fresh
+from tacit.server.store.recent import Recent
 from tacit.server.store.tombstones import KEY_FILE
 from tacit.server.store.validate import Person, person_of, stored_key
 from tacit.server.store.versions import migrate
 
-__all__ = ["SqliteShelf"]
+__all__ = ["SqliteStore"]
 
 CACHE_KIB = 64 << 10
 PAGES_IN_JOURNAL = 200_000
 """Pages that wait in the journal until a commit brings them to the file; `chores` do it before."""
 
-FRESH, PARTS = 200_000, 5
+RECENT, PARTS = 200_000, 5
 """Reports that are sorted in together, at about 300 bytes of memory each; more parts of them if more are waiting."""
 
 SORTED_AT_ONCE = 1_000
@@ -61,7 +61,7 @@ AT_ONCE = 100
 kept by another thread for a while, so statements have few steps."""
 
 
-class SqliteShelf:
+class SqliteStore:
     """Rows in a file."""
 
     failures: tuple[type[Exception], ...] = (sqlite3.Error, OSError)
@@ -78,11 +78,11 @@ class SqliteShelf:
         self._reader, self._keeper, self._reading = self._open(), self._open(), threading.Lock()
         self._files = self._identity()
         self.reopened = False
-        self._fresh, self._when_committed = Fresh(FRESH), list[Callable[[], None]]()
+        self._recent, self._when_committed = Recent(RECENT), list[Callable[[], None]]()
         recent = "SELECT number, place, person, slot, digest FROM reports WHERE number > ? ORDER BY number"
         stored = self._writer.execute(recent, [self._sorted_to])
-        while some := stored.fetchmany(FRESH):
-            self._fresh.add([(Identity(*identity), digest) for _, *identity, digest in some], some[-1][0])
+        while some := stored.fetchmany(RECENT):
+            self._recent.add([(Identity(*identity), digest) for _, *identity, digest in some], some[-1][0])
         self.any_forgotten = self._writer.execute("SELECT 1 FROM forgotten LIMIT 1").fetchone() is not None
 
     @property
@@ -155,7 +155,7 @@ class SqliteShelf:
 
     def known(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
         """Return the digests of those reports that are stored."""
-        found = {one: digest for one in asked if (digest := self._fresh.digest(one))}
+        found = {one: digest for one in asked if (digest := self._recent.digest(one))}
         for values, members in _some([one for one in asked if one not in found] if found else asked):
             query = (
                 f"WITH asked (place, person, slot) AS ({values}) SELECT place, person, slot, digest "  # noqa: S608
@@ -168,7 +168,7 @@ class SqliteShelf:
     def reported(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
         """Return the places and people, of those asked for, with any report."""
         query, find = "SELECT 1 FROM known WHERE place = ? AND person = ? LIMIT 1", self._writer.execute
-        return {pair for pair in asked if pair in self._fresh or find(query, pair).fetchone() is not None}
+        return {pair for pair in asked if pair in self._recent or find(query, pair).fetchone() is not None}
 
     def forgotten(self, asked: Mapping[bytes, str]) -> set[bytes]:
         """Return the tombstones, of those asked for with their collections, that are there."""
@@ -189,7 +189,7 @@ class SqliteShelf:
         for place, more in Counter(row.identity.place for row in rows).items():
             self._resize(place, known=more)
         noted = [(row.identity, row.digest) for row in rows]
-        self._when_committed.append(partial(self._fresh.add, noted, last))
+        self._when_committed.append(partial(self._recent.add, noted, last))
 
     def _resize(self, place: int, *, known: int = 0, damaged: int = 0, lost: int = 0, bulk: int = 0) -> None:
         names = ("known", "damaged", "lost", "bulk")
@@ -292,10 +292,10 @@ class SqliteShelf:
     def chores(self) -> Iterator[Callable[[], object]]:
         """Yield what to do while nobody writes, a little at a time; the rest is done in between.
 
-        Fresh reports are sorted in if they are many, and the journal is brought to the file. It begins anew if nothing
+        Recent reports are sorted in if they are many, and the journal is brought to the file. It begins anew if nothing
         is left in it, and is kept short because every page that is read is looked for there first.
         """
-        parts, last = self._fresh.ripe(PARTS)
+        parts, last = self._recent.ripe(PARTS)
         if parts and has_room(self._path.parent, SORTING_BYTES):
             ordered = "SELECT number FROM reports WHERE number > ? AND number <= ? ORDER BY place, person, slot"
             collected = f"SELECT json_group_array(number) FROM ({ordered})"  # noqa: S608
@@ -325,7 +325,7 @@ class SqliteShelf:
     def _end_sorting(self, last: int, parts: int) -> None:
         with self.transaction():
             self.remember("sorted-to", str(last))
-        self._fresh.drop(parts)
+        self._recent.drop(parts)
 
     def forget(self, collection: str, service: str, tombstone: bytes, places: Sequence[int], person: Person) -> int:
         """Delete a person, leave a tombstone, and note a deletion to do; return how many reports were known."""
@@ -344,7 +344,7 @@ class SqliteShelf:
             for table in ("reports", "waiting"):
                 self._writer.execute(f"DELETE FROM {table} {listed}", [numbers])  # noqa: S608
             self._writer.execute(f"DELETE FROM known {hers}", (place, person))  # noqa: S608
-            self._when_committed.append(partial(self._fresh.forget, place, person))
+            self._when_committed.append(partial(self._recent.forget, place, person))
             without = sum(number is None for _, number in found)
             [lost] = self._writer.execute(
                 "SELECT coalesce(sum(lost), 0) FROM sizes WHERE place = ?", [place]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeGuard
 from tacit.client.record import is_person
 from tacit.contract.contract import Contract, ServiceContract
 
-__all__ = ["Judge", "Person", "Refused", "Report", "person_of", "stored_key"]
+__all__ = ["Person", "Refused", "Report", "Validator", "person_of", "stored_key"]
 
 Person = int | str
 """A key: 42 and "42" are different people."""
@@ -41,8 +41,8 @@ class Refused(NamedTuple):
     code: str
 
 
-class Judge:
-    """Judges reports of one collection."""
+class Validator:
+    """Validates reports of one collection."""
 
     def __init__(self, contract: Contract) -> None:
         self._services = {one.service.name: _Rules(one) for one in contract.services}
