@@ -86,16 +86,29 @@ def store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     return tmp_path / "store"
 
 
-def test_a_doctor_only_looks(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("more", [[], ["--verify"]])
+def test_a_doctor_only_looks(store: Path, capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
     before = snapshot(store)
-    looked(capsys, str(store))
+    looked(capsys, str(store), *more)
     assert snapshot(store) == before
     (store / "log.db").unlink()
     (store / "keys.json").unlink()
     before = snapshot(store)
-    _, found = looked(capsys, str(store))
+    _, found = looked(capsys, str(store), *more)
     assert snapshot(store) == before
     assert found["log"]["ok"] is None, "what does not exist was not checked"
+
+
+def test_a_question_to_a_file_changes_nothing_beside_it(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    collector = Collector(store)
+    collector.accept(COLLECTION.id, reports_of(0, 5)).result()
+    collector.move()
+    collector.close()
+    before = snapshot(store)
+    assert main(["query", str(store / "reports.tacit"), "SELECT COUNT(*) AS n FROM users"]) == 0
+    after = snapshot(store)
+    assert list(after) == list(before)
+    assert after[str(store / "inbox.db")] == before[str(store / "inbox.db")]
 
 
 def test_a_doctor_only_looks_at_what_a_crash_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,28 +116,39 @@ def test_a_doctor_only_looks_at_what_a_crash_left(tmp_path: Path, capsys: pytest
     with started.client() as client:
         assert client.post(started.path, json=body_of(reports_of(0, 50))).status_code == 200
     store = tmp_path / "store"
-    _, found = looked(capsys, str(store))
+    _, found = looked(capsys, str(store), "--verify")
     assert found["database"]["ok"] is None, "a collector uses it"
+    assert found["reports"]["ok"] is True
+    assert found["analytical"]["ok"] is None, "what was not read has no tick"
     assert found["inbox"]["ok"] is True
     assert found["log"]["ok"] is True
     started.end(signal.SIGKILL)
     assert (store / "inbox.db-wal").stat().st_size > 0
     before = snapshot(store)
-    _, found = looked(capsys, str(store))
+    _, found = looked(capsys, str(store), "--verify")
     assert found["inbox"]["ok"] is True
+    assert found["reports"]["ok"] is True
     assert snapshot(store) == before
 
 
 def test_a_read_only_folder_is_a_finding(store: Path) -> None:
     store.chmod(0o500)
-    words = [sys.executable, "-m", "tacit.cli", "doctor", str(store), "--json"]
+    words = [sys.executable, "-m", "tacit.cli", "doctor", str(store), "--json", "--verify"]
     result = subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=obey_modes, timeout=60)
     store.chmod(0o700)
     assert (result.returncode, result.stderr) == (1, "")
     found = {one["what"]: one for one in json.loads(result.stdout)}
     assert found["files"]["detail"] == "this user may not write to it"
-    assert found["inbox"]["ok"] is True
-    assert found["log"]["ok"] is True
+    for name in ("inbox", "log", "reports", "analytical"):
+        assert found[name]["ok"] is True, name
+
+
+def test_without_an_inbox_there_is_nothing_to_verify(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With PostgreSQL as the store the folder has none."""
+    tmp_path.chmod(0o700)
+    _, found = looked(capsys, str(tmp_path), "--verify")
+    assert found["reports"]["ok"] is None
+    assert "analytical" not in found
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import duckdb
 
-from tacit.cli.read_only import open_read_only
 from tacit.cli.serve import is_loopback
 from tacit.cli.tls import handshake
 from tacit.collection import Collection
@@ -27,6 +26,7 @@ from tacit.engines.java import found_java
 from tacit.errors import EngineError, TacitError
 from tacit.server.keys import Keys
 from tacit.server.store.disk import free_bytes, is_scarce
+from tacit.server.store.read_only import open_read_only
 from tacit.server.store.verification import verify_analytical, verify_inbox
 from tacit.server.store.versions import VERSION, version_of
 
@@ -90,7 +90,7 @@ def _findings(options: argparse.Namespace) -> Iterator[Finding]:
     yield _log(folder, live=database.detail == IN_USE)
     yield from (_contract(path) for path in options.files)
     if options.verify:
-        yield from _verified(folder)
+        yield from _verified(folder, live=database.detail == IN_USE)
     yield _keys(folder, options)
     yield _address(folder, options)
     yield _java()
@@ -149,12 +149,15 @@ def _database(folder: Path) -> Finding:
     return Finding("database", ok=True, detail=f"opens, {path.stat().st_size / 2**20:,.1f} MiB")
 
 
-def _verified(folder: Path) -> Iterator[Finding]:
+def _verified(folder: Path, *, live: bool) -> Iterator[Finding]:
     """Read everything in the folder: what was stored must be what is there."""
-    rebuild = f"move {folder / 'reports.tacit'} away and start the collector, which rebuilds it"
+    rebuild = f"mv {folder / 'reports.tacit'} {folder}.damaged && tacit serve {folder}  # which rebuilds it"
     archive = f"tacit import ARCHIVE {folder}.restored"
+    if not (folder / "inbox.db").is_file():
+        yield Finding("reports", ok=None, detail="there is no inbox here: nothing to compare with digests")
+        return
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{folder / 'inbox.db'}?mode=ro", uri=True)) as inbox:
+        with open_read_only(folder / "inbox.db", live=live) as inbox:
             if version_of(inbox) < VERSION:
                 detail = (
                     f"a store of version {version_of(inbox)} has no digests of whole rows; start the collector once"
@@ -169,11 +172,11 @@ def _verified(folder: Path) -> Iterator[Finding]:
                 checked = verify_analytical(engine, inbox)
             detail = "; ".join(checked.problems) or f"{checked.reports:,} reports, as many as the inbox has moved"
             yield Finding("analytical", not checked.problems, detail, rebuild)
-    except sqlite3.Error as cause:
+    except (sqlite3.Error, OSError) as cause:
         yield Finding("reports", ok=False, detail=f"cannot be read ({type(cause).__name__})", fix=archive)
     except EngineError as cause:
         if cause.code == "store-in-use":
-            yield Finding("analytical", ok=True, detail="in use by a collector that runs: ask its /readyz")
+            yield Finding("analytical", ok=None, detail=f"{IN_USE}: ask its /readyz")
         else:
             yield Finding("analytical", ok=False, detail=f"cannot be read ({cause.code})", fix=rebuild)
     for path in sorted(folder.glob("reports.tacit.aside-*")):

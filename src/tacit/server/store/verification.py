@@ -5,7 +5,6 @@ Nothing is changed. Problems are told in numbers, never by showing what is store
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from tacit.encode.reports import report_table
 from tacit.engines.base import Engine, rollup_of
 from tacit.estimate.answer import Watermark
 from tacit.server.store.base import Identity, Sizes, digest_of
+from tacit.server.store.read_only import has_log, open_read_only
 from tacit.server.store.validate import Person
 from tacit.server.store.watermarks import Mark, notes_of
 
@@ -111,9 +111,9 @@ def mark_of(file: Path, database: Database, question: str) -> Mark | None:
     if file.name != "reports.tacit" or not inbox.is_file():
         return None
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{inbox}?mode=ro", uri=True)) as opened:
+        with open_read_only(inbox, live=has_log(inbox)) as opened:
             rows = opened.execute(SIZES).fetchall()
-    except sqlite3.Error:
+    except (sqlite3.Error, OSError):
         return Mark(Watermark(0, 0), ("the inbox of this store cannot be read: reports may be missing",))
     sizes = {(collection, service): Sizes(*counts) for collection, service, *counts in rows}
     asked = database.asked_about(question)

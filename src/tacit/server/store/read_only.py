@@ -10,7 +10,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-__all__ = ["open_read_only"]
+__all__ = ["has_log", "open_read_only"]
+
+
+def has_log(path: Path) -> bool:
+    """Tell whether a file has a write-ahead log with something in it: of a collector that runs, or of a crash."""
+    log = _log_of(path)
+    return log.exists() and log.stat().st_size > 0
 
 
 @contextmanager
@@ -20,12 +26,16 @@ def open_read_only(path: Path, *, live: bool) -> Iterator[sqlite3.Connection]:
     Without one, SQLite would create or rebuild files beside it. So a file without a write-ahead log is opened as
     immutable, and one with such a log, left behind by a crash, is copied first.
     """
-    log = path.with_name(f"{path.name}-wal")
     with tempfile.TemporaryDirectory(prefix="tacit-doctor-") as folder:
         how = "mode=ro" if live else "mode=ro&immutable=1"
-        if not live and log.exists() and log.stat().st_size:
+        if not live and has_log(path):
+            log = _log_of(path)
             path = Path(shutil.copy(path, folder))
             shutil.copy(log, folder)
             how = "mode=rw"
         with closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?{how}", uri=True)) as file:
             yield file
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
