@@ -155,6 +155,8 @@ serve new good.toml --store nonsense
 serve new good.toml --reports-per-second nan
 serve new good.toml --question-seconds -1
 serve new good.toml --questions-per-minute 0
+serve new good.toml --deletions-per-minute 0
+serve new good.toml --deletions-per-minute nan
 demo --people 1
 demo --epsilon nothing
 """

@@ -234,7 +234,7 @@ def is_loopback(host: str) -> bool:
 
 def _check_options(options: argparse.Namespace) -> None:
     """Refuse rates that let nobody in, and certificates that cannot be used, before anything is made."""
-    for option in ("reports_per_second", "questions_per_minute", "question_seconds"):
+    for option in ("deletions_per_minute", "reports_per_second", "questions_per_minute", "question_seconds"):
         value = getattr(options, option)
         if not 0 < value < math.inf:
             message = f"--{option.replace('_', '-')} is {value:g}; it must be a number above 0."
