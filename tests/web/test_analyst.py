@@ -223,6 +223,10 @@ def test_answers_are_taken_away_as_files_and_code(page: Page, demo: str, tmp_pat
     printed: list[Any] = []
     exec(compile(page.inner_text("#code"), "copied", "exec"), {"print": printed.append})
     assert [row["area"] for row in printed] == ["north", "south", "islands"]
+    page.fill("#sql", 'SELECT COUNT(*) AS n FROM shop GROUP BY "area"')  # its last letter is a quotation mark
+    printed.clear()
+    exec(compile(page.inner_text("#code"), "copied", "exec"), {"print": printed.append})
+    assert len(printed) == 3
     page.get_by_label("Language").select_option("curl")
     body = page.inner_text("#code").split("\n", 1)[1].removesuffix("END\n").removesuffix("END")
     assert json.loads(body)["sql"] == page.input_value("#sql")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 import tacit as tc
 from support.collectors import served_here
@@ -54,3 +55,69 @@ def test_a_contract_that_cannot_be_fetched_is_said_and_comes_back(page: Page, ad
     page.unroute(path)
     page.click("text=Open")
     expect(page.locator("#encode")).to_be_visible()
+
+
+def begin(page: Page, address: str, visits: int) -> None:
+    page.goto(f"{address}/me")
+    page.fill("#person", "u-1")
+    page.click("text=Open")
+    page.fill("#club-0-visits", str(visits))
+
+
+def test_nothing_is_said_about_rows_of_an_earlier_visit(page: Page, address: str) -> None:
+    begin(page, address, 3)
+    page.click("#encode:enabled")
+    expect(page.locator("#raw")).to_have_text('{"visits":3}')
+    expect(page.locator("main")).to_contain_text("was drawn from these rows")
+    leaves = page.locator("#leaves").text_content()
+    page.reload()
+    expect(page.locator("#rows-gone")).to_contain_text("drawn on an earlier visit, or in another tab")
+    expect(page.locator("main")).not_to_contain_text("was drawn from these rows")
+    expect(page.locator("#raw")).to_contain_text("not kept")
+    expect(page.locator("#club-0-visits")).to_have_count(0)
+    assert page.locator("#leaves").text_content() == leaves
+    page.click("#submit:enabled")
+    expect(page.locator("#receipt")).to_contain_text("The collector has your report")
+
+
+def test_what_another_tab_encoded_is_not_said_to_be_of_these_rows(
+    page: Page, context: BrowserContext, address: str
+) -> None:
+    begin(page, address, 3)
+    other = context.new_page()
+    begin(other, address, 7)
+    page.click("#encode:enabled")
+    expect(page.locator("#submit")).to_be_visible()
+    other.click("#encode:enabled")
+    expect(other.locator("#rows-gone")).to_be_visible()
+    expect(other.locator("#raw")).not_to_contain_text("7")
+    assert other.locator("#leaves").text_content() == page.locator("#leaves").text_content()
+
+
+def test_a_file_changes_no_rows_that_a_report_was_drawn_from(page: Page, address: str, tmp_path: Path) -> None:
+    begin(page, address, 3)
+    page.click("#encode:enabled")
+    expect(page.locator("#submit")).to_be_visible()
+    (tmp_path / "mine.json").write_text(json.dumps({"club": {"visits": 9}}))
+    page.set_input_files("#file", tmp_path / "mine.json")
+    page.wait_for_timeout(300)
+    expect(page.locator("#raw")).to_have_text('{"visits":3}')
+
+
+def test_another_cap_keeps_her_rows(page: Page, address: str) -> None:
+    begin(page, address, 3)
+    page.fill("#cap", "3")
+    page.locator("#cap").blur()
+    expect(page.locator("#spent")).to_contain_text("0 of 3 spent")
+    expect(page.locator("#club-0-visits")).to_have_value("3")
+
+
+def test_another_cap_keeps_the_tier_that_she_chose(page: Page, demo: str) -> None:
+    page.goto(f"{demo}/me")
+    page.locator("#tier").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#tier")).to_have_attribute("aria-valuetext", re.compile("careful"))
+    page.fill("#cap", "3")
+    page.locator("#cap").blur()
+    expect(page.locator("#spent")).to_contain_text("of 3 spent")
+    expect(page.locator("#tier")).to_have_attribute("aria-valuetext", re.compile("careful"))

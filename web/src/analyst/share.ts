@@ -9,7 +9,7 @@ const LANGUAGES: Readonly<Record<string, (asked: Question) => string>> = {
   SQL: ({ sql }) => sql,
   Python: ({ sql, confidence }) => `import json, urllib.request
 
-question = """${sql.replaceAll("\\", "\\\\").replaceAll('"""', '\\"\\"\\"')}"""
+question = """${sql.replaceAll("\\", "\\\\").replaceAll('"""', '\\"\\"\\"').replace(/"$/, '\\"')}"""
 body = {"tacit": 1, "sql": question, "confidence": ${confidence}}  # and "key", if this collector needs one
 request = urllib.request.Request("${location.origin}/v1/query", json.dumps(body).encode())
 for row in json.load(urllib.request.urlopen(request))["rows"]:

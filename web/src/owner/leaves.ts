@@ -14,11 +14,13 @@ function requestText(leaves: readonly string[], { key, token }: Access): string 
   return `${access},"reports":[${leaves.join()}]}`;
 }
 
-export function leavesView(preview: Preview, rows: Rows, access: Access): Child[] {
+/** Show a report; `rows` is null where it was drawn on an earlier visit, whose rows nothing keeps. */
+export function leavesView(preview: Preview, rows: Rows | null, access: Access): Child[] {
   const bytes = new TextEncoder().encode(preview.leaves.join("")).length;
   return [
     h("div", { class: "grid" },
-      h("div", {}, h("h3", {}, "On this device"), h("pre", { id: "raw" }, rows.length ? rows.map((row) => JSON.stringify(row)).join("\n") : "no rows")),
+      h("div", {}, h("h3", {}, "On this device"), h("pre", { id: "raw" }, rows === null ? "not kept: drawn on an earlier visit, or in another tab"
+        : rows.length ? rows.map((row) => JSON.stringify(row)).join("\n") : "no rows")),
       h("div", {}, h("h3", {}, `What leaves: ${bytes} bytes`), h("pre", { id: "leaves" }, preview.leaves.join("\n")),
         h("p", { class: "row" },
           isSecureContext && h("button", { type: "button", onclick: () => void navigator.clipboard.writeText(preview.leaves.join("\n")) }, "Copy"),

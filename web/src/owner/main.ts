@@ -19,6 +19,8 @@ const WATCH_MILLISECONDS = 1_000;
 class Screen {
   readonly root = h("div", {});
   #rows: Record<string, Row[]> = {};
+  /** Services whose report was drawn from `#rows`, in this page; those of other visits and tabs were drawn from rows that nothing keeps. */
+  #encoded = new Set<string>();
   #service = "";
   #contracts: ReadonlyMap<string, Contract> = new Map();
   #preview: Preview | undefined;
@@ -48,10 +50,11 @@ class Screen {
     keepSettings(settings);
     await this.#try(async () => {
       const left = this.#session;
+      const stays = left?.settings.person === person && left.round === round; // only her settings change
       this.#session = undefined; // if opening fails, nobody else is shown
       this.#contracts = new Map();
       left?.close();
-      const session = this.#session = await Session.open(round, settings);
+      const session = this.#session = await Session.open(round, settings, stays ? left.tier : undefined);
       void (await session.client()).isKept().then((kept) => {
         session.kept = kept;
         if (kept === false && this.#session === session) this.#draw();
@@ -62,7 +65,10 @@ class Screen {
       if (!this.#changed) accept(round);
       if (!round.services.includes(this.#service)) this.#service = round.services[0]!; // rounds may ask for other things
       const sample = this.demo.people?.find((one) => one.person === person);
-      this.#rows = Object.fromEntries(this.#contract().services.map((service) => [service.name, rowsFor(service, sample)]));
+      if (!stays) {
+        this.#rows = Object.fromEntries(this.#contract().services.map((service) => [service.name, rowsFor(service, sample)]));
+        this.#encoded = new Set();
+      }
       await this.#look();
     });
   }
@@ -164,7 +170,8 @@ class Screen {
     const [name, access] = [h("input", { id: "person", value: person, autocomplete: "off" }), h("input", { id: "key", value: key, autocomplete: "off" })];
     const file = h("input", { id: "file", type: "file", accept: "application/json" });
     file.addEventListener("change", () => void this.#try(async () => {
-      if (file.files?.[0]) this.#rows = await rowsOfFile(file.files[0], this.#contract().services);
+      const open = this.#contract().services.filter((service) => this.#session?.state(service.name) === "raw");
+      if (file.files?.[0]) this.#rows = { ...this.#rows, ...await rowsOfFile(file.files[0], open) };
     }));
     return h("form", {
       class: "row",
@@ -204,7 +211,13 @@ class Screen {
 
   #data(service: Service): HTMLElement {
     const drawn = this.#preview !== undefined;
-    return h("section", { class: "card", "aria-label": "1 My data" }, h("h2", {}, "1  My data ", h("small", {}, "perturbed before it leaves")),
+    const title = h("h2", {}, "1  My data ", h("small", {}, "perturbed before it leaves"));
+    if (drawn && !this.#encoded.has(service.name)) {
+      return h("section", { class: "card", "aria-label": "1 My data" }, title,
+        h("p", { id: "rows-gone" }, "Your report of this round was drawn on an earlier visit, or in another tab. This page keeps no rows, " +
+          "so it cannot show which ones it was drawn from. If they have changed, the next round will tell."));
+    }
+    return h("section", { class: "card", "aria-label": "1 My data" }, title,
       ...rowsView({ service, rows: this.#rows[service.name]!, drawn, onvalue: () => this.#judge(service), onchange: () => this.#draw() }),
       drawn && h("p", {}, h("small", {}, "A report of this round was drawn from these rows. If they change, the next round will tell.")));
   }
@@ -236,7 +249,10 @@ class Screen {
       h("button", {
         type: "button", id: "encode", class: "main", disabled: over || this.#busy || !isComplete(rows),
         onclick: () => void this.#try(async () => {
+          await session.refresh(); // another tab may have encoded meanwhile, from other rows
+          const first = session.state(service.name) === "raw";
           this.#preview = await session.encode(service.name, rows);
+          if (first) this.#encoded.add(service.name);
           await this.#look();
         }, "submit"),
       }, "Encode"),
@@ -259,7 +275,7 @@ class Screen {
     const [service, preview] = [this.#service, this.#preview];
     const state = session.state(service);
     return h("section", { class: "card", "aria-label": "3 What leaves" }, h("h2", {}, "3  What leaves"),
-      ...(preview ? leavesView(preview, this.#rows[service]!, session.settings)
+      ...(preview ? leavesView(preview, this.#encoded.has(service) ? this.#rows[service]! : null, session.settings)
         : [h("p", { class: "soft" }, state === "taken" ? "Nothing leaves for this service: the collector has your report."
           : "Nothing has been encoded for this service. Encode, look, then decide.")]),
       preview && state === "held" && h("p", { class: "row" },

@@ -1,7 +1,7 @@
 /** The choice: how much anyone may learn at most, in one sentence, and what it costs. */
 import { guarantee } from "@tacit/client";
 import { type Child, h, show, svg } from "../shared/dom.js";
-import { certainty, number, percent } from "../shared/numbers.js";
+import { certainty, number } from "../shared/numbers.js";
 import { type Contract, serviceBudget } from "../shared/words.js";
 import type { Session } from "./session.js";
 
@@ -64,7 +64,7 @@ function gauge(own: number, all: number): SVGElement {
     svg("rect", { class: "all", x: x(0.5), y: 18, width: x(total) - x(0.5), height: 14 }),
     svg("rect", { class: "own", x: x(0.5), y: 18, width: x(most) - x(0.5), height: 14 }),
     svg("line", { class: "cap", x1: x(most), x2: x(most), y1: 14, y2: 36 }),
-    svg("text", { x: x(most), y: 10, "text-anchor": most > 0.85 ? "end" : "middle" }, percent(most)),
+    svg("text", { x: x(most), y: 10, "text-anchor": most > 0.85 ? "end" : "middle" }, certainty(own)),
     svg("text", { x: x(0.5), y: 50, "text-anchor": "start" }, "no idea, 50\u00a0%"),
     svg("text", { x: x(1), y: 50, "text-anchor": "end" }, "certain, 100\u00a0%"));
 }

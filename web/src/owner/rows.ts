@@ -95,11 +95,11 @@ function isNumber({ kind, values }: Attribute): boolean {
   return kind === "ordinal" || (kind === "categorical" && typeof values?.[0] === "number");
 }
 
-/** Read rows from a file of the person's: services by name, each with a row or a list of rows. */
+/** Read rows from a file of the person's: services by name, each with a row or a list of rows; others stay as they are. */
 export async function rowsOfFile(file: File, services: readonly Service[]): Promise<Record<string, Row[]>> {
   const data = JSON.parse(await file.text()) as Record<string, Row | Row[]>;
-  return Object.fromEntries(services.map((service) => {
-    const given = data[service.name] ?? [];
+  return Object.fromEntries(services.filter(({ name }) => data[name]).map((service) => {
+    const given = data[service.name]!;
     const known = (row: Row): Row =>
       Object.fromEntries(service.attributes.map(({ name }) => [name, row[name]]));
     return [service.name, (Array.isArray(given) ? given : [given]).map(known)];

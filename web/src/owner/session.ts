@@ -63,12 +63,13 @@ export class Session {
   kept: boolean | undefined;
   tier: Listed;
 
-  private constructor(readonly round: Round, readonly settings: Settings) {
-    this.tier = round.tiers[Math.floor(round.tiers.length / 2)]!;
+  private constructor(readonly round: Round, readonly settings: Settings, tier?: Listed) {
+    this.tier = tier ?? round.tiers[Math.floor(round.tiers.length / 2)]!;
   }
 
-  static async open(round: Round, settings: Settings): Promise<Session> {
-    const session = new Session(round, settings);
+  /** Open a round; a tier that was chosen and not used yet stays chosen. */
+  static async open(round: Round, settings: Settings, tier?: Listed): Promise<Session> {
+    const session = new Session(round, settings, tier);
     await session.refresh();
     return session;
   }
