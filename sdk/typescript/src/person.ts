@@ -11,13 +11,16 @@ export type Person = string | number | bigint;
 
 const MOST_LETTERS = 200;
 
+/** A letter that collectors refuse in a key: it cannot be printed, or it is a space other than the usual one. */
+const UNPRINTABLE = /(?! )[\p{C}\p{Z}]/u;
+
 /** Return a person's key as JSON; errors do not show it. */
 export function personText(person: Person): string {
-  const text = isText(person) && person.length > 0 && person.length <= MOST_LETTERS;
+  const text = isText(person) && person.length > 0 && person.length <= MOST_LETTERS && !UNPRINTABLE.test(person);
   const whole = Number.isSafeInteger(person) ||
     (typeof person === "bigint" && BigInt.asIntN(64, person) === person);
   if (!text && !whole) {
-    throw new UsageError(`person is neither text of 1 to ${MOST_LETTERS} letters nor a 64-bit whole number.`,
+    throw new UsageError(`person is neither text of 1 to ${MOST_LETTERS} printable letters nor a 64-bit whole number.`,
       "bad-person");
   }
   return text ? JSON.stringify(person) : String(person);

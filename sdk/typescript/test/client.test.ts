@@ -117,6 +117,7 @@ test("arguments that cannot be meant are refused, without showing them", async (
   const attempts: [object, string][] = [
     [{ collection: "latest" }, "bad-collection"], [{ person: "" }, "bad-person"], [{ person: "x".repeat(201) }, "bad-person"],
     [{ person: 1.5 }, "bad-person"], [{ person: 2n ** 63n }, "bad-person"], [{ person: "\udc00" }, "bad-person"],
+    [{ person: "u\t42" }, "bad-person"], [{ person: "u\u00a042" }, "bad-person"], [{ person: "u\u200d42" }, "bad-person"],
     [{ person: 2 ** 53 }, "bad-person"], [{ cap: "much" }, "not-a-number"], [{ cap: 1e-9 }, "not-a-number"], [{ every: -1 }, "bad-option"],
     [{ every: NaN }, "bad-option"], [{ store: undefined }, "no-store"],
   ];
