@@ -115,7 +115,44 @@ def test_the_proxy_of_the_documentation_hides_what_is_not_for_everybody() -> Non
         "/v1/collections/{id}/audit",
         "/v1/collections/{id}/reports",
         "/v1/forget",
+        "/v1/receipts",
     }
+
+
+def asked_by(*folders: str) -> set[str]:
+    """Return the paths that sources ask a collector for."""
+    sources = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".ts")]
+    return {path for one in sources for path in re.findall(r"[\"'`}](/(?:v1/\w+|demo))\b", one.read_text())}
+
+
+def test_the_proxy_of_the_documentation_lets_clients_and_owners_in() -> None:
+    page = (ROOT / "docs" / "deployment.md").read_text()
+    apps, owners = (re.compile(place) for place in re.findall(r"location ~ (\S+) \{", page))
+    clients = asked_by("src/tacit/client", "sdk/typescript/src")
+    assert clients == {"/v1/collections", "/v1/forget", "/v1/receipts"}
+    assert all(apps.search(path) for path in clients)
+    screen = (
+        clients | asked_by("web/src/owner", "web/src/shared") | {"/me", "/pages/owner.js", f"/collections/{'0' * 64}"}
+    )
+    assert "/demo" in screen
+    assert all(owners.search(path) for path in screen)
+    assert not any(
+        owners.search(path) for path in ("/metrics", "/query", "/demo2", "/v1/query", "/v1/log", "/v1/export")
+    )
+
+
+def test_the_unit_writes_the_log_that_is_rotated() -> None:
+    page = (ROOT / "docs" / "deployment.md").read_text()
+    [written] = re.findall(r"^ExecStart=.* --log (\S+)$", page, re.MULTILINE)
+    [rotated] = re.findall(r"^(/\S+) \{$", page, re.MULTILINE)
+    [folder] = re.findall(r"^LogsDirectory=(\S+)$", page, re.MULTILINE)
+    assert written == rotated == f"/var/log/{folder}/requests.log", "all else is read-only to the service"
+
+
+def test_the_collectors_page_lists_every_route() -> None:
+    page = (ROOT / "docs" / "collector.md").read_text()
+    told = {path for line in page.splitlines() if line.startswith("| `") for path in re.findall(r"/[\w./{}]+", line)}
+    assert {endpoint.path for endpoint in TABLE} <= told
 
 
 def test_no_block_escapes_the_tests() -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
 import pytest
 
 import tacit as tc
-from tacit.central import synthetic
+from tacit.central import adaptive, blue, synthetic
 from tacit.cli import demo
+from tacit.client import cap, record
 from tacit.contract import attributes, schema, wire
 from tacit.contract.budget import MAX_EPSILON
 from tacit.contract.layouts import base
-from tacit.sql import bind, limits, parse
+from tacit.server.store import validate
+from tacit.sql import bind, cases, limits, parse, predicates, totals
 
 PAGE = Path(__file__).parents[2] / "docs" / "limits.md"
 
@@ -83,7 +86,20 @@ def test_the_page_lists_every_limit_as_it_is() -> None:
         parse.MAX_LENGTH,
         parse.MAX_DEPTH,
         limits.MAX_CONDITIONS,
+        limits.MAX_TREE,
+        limits.MAX_AGGREGATES,
+        limits.MAX_CASES,
+        limits.MAX_JOINS,
+        limits.MAX_FACTORS,
+        cases.MAX_BUCKETS,
+        predicates.MAX_TERMS,
+        totals.MAX_PRODUCTS,
         bind.MAX_GROUPS,
+        validate.MOST_PUBLIC,
+        record.LONGEST_PERSON,
+        cap.MOST_DAYS,
+        blue.MAX_CELLS,
+        int(math.log2(adaptive.MOST)),
         synthetic.MAX_ROWS,
         demo.MOST_PEOPLE,
     ):
