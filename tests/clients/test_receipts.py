@@ -49,9 +49,9 @@ def collecting(store: Store) -> Iterator[str]:
                 store.asked.append(body)
                 answer = store.receipts_body or {"taken": store.taken(body["key"])}
                 return self._answer(store.receipts_status, json.dumps(answer).encode())
+            store.bodies.append(content)  # whatever it answers: it has seen them
             if store.reports_status != 200:
                 return self._answer(store.reports_status, b"{}")
-            store.bodies.append(content)
             statuses = []
             for report in body["reports"]:
                 identity = report["person"], report["service"], report["slot"]
@@ -172,9 +172,9 @@ def test_answers_about_unknown_services_are_ignored(tmp_path: Path) -> None:
         client.close()
 
 
-def test_a_token_that_is_refused_does_not_keep_reports_from_a_collector_that_needs_none(tmp_path: Path) -> None:
+def test_a_useless_token_does_not_keep_reports_from_a_collector_without_receipts(tmp_path: Path) -> None:
     store = Store()
-    store.receipts_status = 403
+    store.receipts_status = 404
     with collecting(store) as address:
         client = opened(address, tmp_path / "w.db")
         client.person("ada").record("users", ROW)
@@ -192,7 +192,8 @@ def test_a_token_that_was_over_is_asked_with_again_before_anything_leaves(tmp_pa
         store.receipts_status = store.reports_status = 403
         client = opened(address, tmp_path / "new.db")
         client.person("ada").record("users", {"age": 9, "os": "web"})
-        assert client.flush(seconds=0).pending == 1
+        delivered = client.flush(seconds=0)
+        assert (delivered.pending, delivered.problem) == (1, "no-answer")
         store.receipts_status = store.reports_status = 200
         delivered = client.flush()
         assert (delivered.sent, delivered.pending) == (0, 0)

@@ -100,6 +100,13 @@ def test_nobody_else_is_told(place: Place) -> None:
         assert place.asked("u-0", "t", collection).status_code == 400
 
 
+def test_where_nobody_signs_there_are_no_receipts(place: Place) -> None:
+    for key in place.keys.signers():
+        place.keys.revoke(key.digest)
+    answer = place.asked("u-0", sign(place.secret, collection=COLLECTION.id, person="u-0"))
+    assert (answer.status_code, answer.json()["code"]) == (404, "no-receipts")
+
+
 def test_a_service_is_told_of_its_own_slots_alone(place: Place) -> None:
     """A service signs tokens of anybody: it must not find out by them who uses another one."""
     place.client.post(PATH, json=body_of(reports_of(0, 1), key=place.ingest))

@@ -47,7 +47,7 @@ export interface Envelope {
 
 /** Send everything that waits, once. */
 export async function deliver(wallet: Wallet, address: Address, timeout: () => number, ask: Ask): Promise<Attempt> {
-  let [sent, rejected, unproven] = [0, 0, false];
+  let [sent, rejected] = [0, 0];
   const pages = await wallet.read();
   if (pages.deletions.includes(address.url)) {
     const { url, body } = deletion(address);
@@ -59,9 +59,7 @@ export async function deliver(wallet: Wallet, address: Address, timeout: () => n
   const { collection } = address;
   if (pages.unasked?.includes(collection)) {
     const outcome = await ask();
-    if (outcome?.kind === "later" || outcome?.kind === "done") return { sent, rejected, ...failure(outcome) };
-    unproven = outcome !== undefined; // it may still take reports without a token: it decides when they arrive
-    if (unproven) await wallet.noteTaken(collection, []);
+    if (outcome) return { sent, rejected, ...failure(outcome) }; // it may hold them: a second draw must not leave
   }
   const queue = batches(waiting(wallet.latest, address));
   for (let batch = queue.shift(); batch; batch = queue.shift()) {
@@ -71,7 +69,6 @@ export async function deliver(wallet: Wallet, address: Address, timeout: () => n
       queue.unshift(batch.slice(0, batch.length >> 1), batch.slice(batch.length >> 1));
       continue;
     }
-    if (unproven && outcome.kind === "denied") await wallet.noteUnasked(collection);
     const settled = settle(batch, outcome);
     if (settled.length) await wallet.settle(settled);
     sent += settled.filter(({ status }) => status === "stored").length;

@@ -149,10 +149,6 @@ export class Wallet {
     });
   }
 
-  async noteUnasked(collection: string): Promise<void> {
-    await this.#change((pages) => ({ ...pages, ...unask(pages, collection) }));
-  }
-
   async settle(settled: readonly Settled[]): Promise<void> {
     await this.#change((pages) => ({
       ...pages,

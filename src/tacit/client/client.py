@@ -223,7 +223,7 @@ class Client:
                 if answered.status != 200 and answered.code != "nothing-to-delete":
                     return answered
                 self._wallet.told(self.collection, person)
-            failed, unproven = self._ask_again()
+            failed = self._ask_again()
             if failed is not None and not failed.status:
                 return failed  # nobody answers
             most, after = BATCH, 0
@@ -235,28 +235,24 @@ class Client:
                     most = len(waiting) // 2  # one report that cannot be taken must not keep others waiting
                 elif answered.status == 500 or (self._token and answered.status == 403):
                     after, failed = waiting[0].number, answered  # nor one person whose token is over
-                    if waiting[0].person in unproven:
-                        self._wallet.note_unasked(self.collection, waiting[0].person)
                 elif not self._settled(waiting, answered):
                     return answered
             return failed
 
-    def _ask_again(self) -> tuple[Answered | None, set[Person]]:
-        """Ask about people whose reports were drawn unasked; return what failed, and whose tokens were refused.
+    def _ask_again(self) -> Answered | None:
+        """Ask about people whose reports were drawn unasked; return what failed.
 
-        A collector that refuses a token here may still take reports without one, so it decides when they arrive.
+        Reports of whom the collector says nothing stay here: it may hold others of hers, and a second draw must not
+        leave.
         """
-        failed, unproven = None, set()
+        failed = None
         for person in self._wallet.unasked(self.collection):
             answered = self._ask(person)
-            if answered is not None and answered.is_final:
-                self._wallet.note_taken([], self.collection, person)
-                unproven.add(person)
-            elif answered is not None:
+            if answered is not None:
                 failed = answered
                 if not answered.status:
                     break
-        return failed, unproven
+        return failed
 
     def _token_of(self, person: Person) -> str:
         return self._token(person) if callable(self._token) else self._token

@@ -244,11 +244,6 @@ class Wallet:
     def _add_unasked(self, collection: str, who: str) -> None:
         self._file.execute("INSERT OR IGNORE INTO unasked VALUES (?, ?)", (collection, who))
 
-    def note_unasked(self, collection: str, person: Person) -> None:
-        """Keep a person's reports until the collector has said which of them it holds."""
-        with self._transaction():
-            self._add_unasked(collection, _key(person))
-
     def note_taken(self, claims: Collection[Claim], collection: str, person: Person) -> None:
         """Note the services for which the collector holds reports: none of this wallet leaves, and none costs."""
         who = _key(person)

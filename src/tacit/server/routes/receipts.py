@@ -28,16 +28,21 @@ async def receipts(server: Server, call: Call) -> Response:
     if not isinstance(name, str):
         message = "collection must be the id of one."
         raise BodyError(message)
-    signer = _signer(server, checked(call.body.get("token")), name, person)
+    signer = _signer(server, call.body.get("token"), name, person)
     server.telling.take(signer, 1, person)
     found = await asyncio.to_thread(server.collector.taken, name, person, server.keys.services_of(signer.name))
     return JSONResponse({"taken": [{"service": service, "slot": slot} for service, slot in found]})
 
 
-def _signer(server: Server, token: str, collection: str, person: Person) -> Key:
+def _signer(server: Server, given: object, collection: str, person: Person) -> Key:
     """Return the key that signed a token, if reports may come with it."""
-    for key in server.keys.signers():
-        if is_signed(token, [key.secret], collection, person) and server.keys.services_of(key.name) is not None:
+    signers = [key for key in server.keys.signers() if server.keys.services_of(key.name) is not None]
+    if not signers:
+        message = "Nobody signs tokens here, so nobody can be told which reports there are."
+        raise AccessError(message, code="no-receipts")
+    token = checked(given)
+    for key in signers:
+        if is_signed(token, [key.secret], collection, person):
             return key
     message = "The token is about somebody else or about another collection, or its service sends no reports here."
     raise AccessError(message, code="bad-token")
