@@ -61,6 +61,7 @@ def test_whatever_is_not_well_has_one_command(tmp_path: Path, capsys: pytest.Cap
         assert not found[name]["ok"], name
         assert found[name]["fix"], name
     assert found["files"]["fix"] == f"chmod 700 {store}"
+    assert str(found["database"]["fix"]).startswith(f"tacit serve {store}"), "a collector rebuilds it"
     assert "line 1" in str(found["log"]["detail"])
     (store / "inbox.db").write_bytes(b"nonsense" * 4_000)
     assert not looked(capsys, str(store))[1]["inbox"]["ok"]

@@ -136,6 +136,8 @@ IN_USE = "in use by a collector that runs"
 
 def _database(folder: Path) -> Finding:
     path = folder / "reports.tacit"
+    rebuild, archive = f"tacit serve {folder}  # rebuilds it from the inbox", f"tacit import ARCHIVE {folder}.restored"
+    fix = rebuild if (folder / "inbox.db").is_file() else archive
     if not path.is_file():
         return Finding("database", ok=None, detail="there is none yet, or reports are in PostgreSQL")
     try:
@@ -143,9 +145,9 @@ def _database(folder: Path) -> Finding:
     except duckdb.IOException as cause:
         if "lock" in str(cause):
             return Finding("database", ok=None, detail=IN_USE)
-        return Finding("database", ok=False, detail="cannot be read", fix=f"tacit import ARCHIVE {folder}.restored")
+        return Finding("database", ok=False, detail="cannot be read", fix=fix)
     except duckdb.Error:
-        return Finding("database", ok=False, detail="cannot be read", fix=f"tacit import ARCHIVE {folder}.restored")
+        return Finding("database", ok=False, detail="cannot be read", fix=fix)
     return Finding("database", ok=True, detail=f"opens, {path.stat().st_size / 2**20:,.1f} MiB")
 
 
