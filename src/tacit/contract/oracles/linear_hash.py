@@ -31,6 +31,7 @@ import numpy.typing as npt
 
 from tacit.contract.oracles.base import Cells, Codes, Column, Oracle, Terms, remainder, whole
 from tacit.contract.oracles.grr import flip_count, respond
+from tacit.contract.oracles.sparse_tally import is_sparse, sparse_tally
 from tacit.contract.randomness import DRAW_BITS, Draws
 from tacit.errors import LayoutError
 
@@ -38,7 +39,6 @@ __all__ = ["LinearHash", "best_prime", "digits_for", "multiplier"]
 
 DOT_TABLE = 1024
 """Largest side of a table of inner products: a million bytes, which stay in a processor's second-level cache."""
-
 
 ROWS_AT_ONCE = 2**22
 """Seeds times g whose sums are computed at once: 64 MB of waves."""
@@ -369,14 +369,15 @@ class LinearHash(Oracle):
 
     def tally(self, codes: Codes, people: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return how many people support each cell: each seed's answers, as waves, and one Fourier transform back."""
+        if is_sparse(len(codes), self.domain, self.alphabet):
+            return sparse_tally(self.hash, self.sizes, self.g, codes, people)
         counts, places = np.bincount(codes, people, minlength=self.alphabet), sum(self.digits)
         waves = np.fft.fft(counts[1:].reshape(self.seeds, self.g), axis=1)[:, 1 : self.g // 2 + 1]
         spectrum = np.zeros(self.g**places, dtype=np.complex128)
         spectrum[_multiples(self.g, places, self._vector(np.arange(self.seeds)))[:, 1:]] = waves
         points = np.fft.ifftn(spectrum.reshape((self.g,) * places)).real * (1 if self.g == 2 else 2)
         cells = points.reshape([self.g**own for own in self.digits])[np.ix_(*self._points)]
-        share: npt.NDArray[np.float64] = cells.ravel() * self.g ** (places - 1) + counts[1:].sum() / self.g + counts[0]
-        return share
+        return np.asarray(cells.ravel() * self.g ** (places - 1) + counts[1:].sum() / self.g + counts[0])
 
     def columns(self) -> Iterator[Column]:
         """Code 0, then any seed that tells two cells apart: the one whose hash is the answer against the other.

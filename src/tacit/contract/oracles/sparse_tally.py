@@ -1,0 +1,57 @@
+"""Support of all cells by a few codes of a linear hash, without a table of its whole alphabet.
+
+Sizes that are no powers of g leave most of the alphabet without a cell: 16,416 cells may have 426 million codes, whose
+Fourier transform would take 20 GB. Hashes add up over attributes: a code's hashes of all cells are sums of short rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["is_sparse", "sparse_tally"]
+
+Codes = npt.NDArray[np.int64]
+
+LARGE, HUGE = 2**24, 2**27
+"""Codes of an alphabet from which it is transformed only if that is less work, and never."""
+
+WORK = 64
+"""Hashes of a cell that cost as much as transforming one code."""
+
+CELLS_AT_ONCE = 2**22
+
+
+def is_sparse(codes: int, domain: int, alphabet: int) -> bool:
+    """Tell whether so many codes are better looked at one by one."""
+    return alphabet > LARGE and (alphabet > HUGE or codes * domain <= WORK * alphabet)
+
+
+def sparse_tally(
+    hashed: Callable[[Codes, Sequence[Codes]], Codes],
+    sizes: Sequence[int],
+    g: int,
+    codes: Codes,
+    people: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    """Return how many people support each cell; ``hashed`` maps seed numbers and cells to hashes, code 0 fits all."""
+    telling = codes > 0
+    number, reply = np.divmod(codes[telling] - 1, g)
+    weights, domain = people[telling], int(np.prod(sizes))
+    total = np.full(domain, float(people[~telling].sum()))
+    step = max(1, CELLS_AT_ONCE // domain)
+    for start in range(0, len(number), step):
+        own = number[start : start + step]
+        nowhere = [np.zeros(len(own), dtype=np.int64) for _ in sizes]
+        first = hashed(own, nowhere)
+        sums = first[:, None]
+        for i, size in enumerate(sizes):
+            cells = [
+                np.tile(np.arange(size), len(own)) if i == j else np.repeat(z, size) for j, z in enumerate(nowhere)
+            ]
+            row = hashed(np.repeat(own, size), cells).reshape(-1, size) - first[:, None]
+            sums = (sums[:, :, None] + row[:, None, :]).reshape(len(own), -1)
+        total += weights[start : start + step] @ (np.mod(sums, g) == reply[start : start + step, None])
+    return total

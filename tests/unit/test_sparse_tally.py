@@ -1,0 +1,46 @@
+"""Large alphabets are counted without their Fourier transform: the same numbers, and no memory for absent codes."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import tacit as tc
+from tacit.contract.oracles import sparse_tally
+from tacit.contract.oracles.linear_hash import LinearHash
+
+
+def views(sizes: list[int], epsilon: float) -> list[LinearHash]:
+    """Return the hashes that a layout of all levels takes."""
+    attributes = [tc.Categorical(f"a{i}", list(range(size))) for i, size in enumerate(sizes)]
+    schema = tc.Schema([tc.Service("t", key="uid", attributes=attributes)])
+    compiled = tc.Collection(schema, epsilon, mechanism="hio").contract["t"]
+    return [view.oracle for view in compiled.channels[0].views if isinstance(view.oracle, LinearHash)]
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_both_ways_of_counting_agree(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = np.random.default_rng(1)
+    found = views([3, 6, 20, 7], epsilon)
+    assert found
+    for oracle in found:
+        codes = np.unique(np.append(source.integers(0, oracle.alphabet, 300), 0))
+        people = source.integers(1, 9, len(codes)).astype(np.float64)
+        monkeypatch.setattr(sparse_tally, "LARGE", 2**60)
+        dense = oracle.tally(codes, people)
+        monkeypatch.setattr(sparse_tally, "LARGE", 0)
+        monkeypatch.setattr(sparse_tally, "HUGE", 0)
+        assert np.allclose(oracle.tally(codes, people), dense, atol=1e-6)
+
+
+def test_a_census_table_of_few_cells_and_many_codes_takes_little_memory() -> None:
+    """16,416 cells with 426 million codes: their transform took 20 GB, and a whole machine."""
+    [oracle] = [one for one in views([3, 6, 8, 114], 4.0) if one.domain == 16_416]
+    assert oracle.alphabet > 400_000_000
+    codes = np.unique(np.random.default_rng(2).integers(0, oracle.alphabet, 2_000))
+    tracemalloc.start()
+    oracle.tally(codes, np.ones(len(codes)))
+    assert tracemalloc.get_traced_memory()[1] < 300e6
+    tracemalloc.stop()
