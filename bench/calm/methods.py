@@ -20,7 +20,7 @@ from tacit.contract.layouts.covering import covering, spread
 from tacit.contract.layouts.tables import together
 from tacit.contract.oracles import Grr
 from tacit.model.em import likeliest
-from tacit.model.model import Model
+from tacit.model.marginal_model import MarginalModel
 from tacit.model.nonnegative import norm_sub
 
 __all__ = ["METHODS", "calm_of", "held_by", "priview", "questions", "squared_errors"]
@@ -158,7 +158,7 @@ def calm_of(
 ) -> Tables:
     """Read given views as the paper does."""
     found = collect(people, sets, epsilon, runs, rng, paper=True)
-    return Model(found.shape, found.tables, found.reports, "calm").frequencies
+    return MarginalModel(found.shape, found.tables, found.reports, "calm").frequencies
 
 
 def calm(people: Population, epsilon: float, size: int, runs: int, rng: np.random.Generator) -> Tables:
@@ -173,7 +173,9 @@ def priview(people: Population, epsilon: float, runs: int, rng: np.random.Genera
     scale = len(sets) / epsilon
     tables = [held + rng.laplace(0, scale, (runs, *held.shape)) for held in (held_by(people, own) for own in sets)]
     shape = shape_for(people.sizes, [(own, 2 * scale**2 / n) for own in sets])
-    return Model(shape, [table / n for table in tables], [np.full(runs, float(n))] * len(sets), "calm").frequencies
+    return MarginalModel(
+        shape, [table / n for table in tables], [np.full(runs, float(n))] * len(sets), "calm"
+    ).frequencies
 
 
 def tacit(people: Population, epsilon: float, size: int, runs: int, rng: np.random.Generator) -> Tables:
@@ -181,7 +183,7 @@ def tacit(people: Population, epsilon: float, size: int, runs: int, rng: np.rand
     shown = together(people.sizes, len(people.rows), epsilon, size)
     sets = spread(len(people.sizes), shown, math.comb(len(people.sizes), shown))
     found = collect(people, sets, epsilon, runs, rng, paper=False)
-    return Model(found.shape, found.tables, found.reports, "shrink").frequencies
+    return MarginalModel(found.shape, found.tables, found.reports, "shrink").frequencies
 
 
 METHODS = {"tacit": tacit, "CALM": calm, "FT": ft, "AM": am, "FC": fc, "EM": em, "Uni": uniform}

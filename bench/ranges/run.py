@@ -30,7 +30,7 @@ from tacit.errors import UnanswerableError
 from tacit.estimate.decoder import Decoder
 from tacit.estimate.functional import Functional
 from tacit.estimate.reading import Factor
-from tacit.model.fit.model import Model
+from tacit.model.fit.fitted_model import FittedModel
 from tacit.model.views import Counts, view_tables
 
 HERE = Path(__file__).parent
@@ -154,7 +154,7 @@ def measure(campaign: Campaign, encoding: int, folder: Path) -> dict[str, dict[s
     """Return the errors of one encoding, by set of questions."""
     codes, times = np.unique(np.asarray(reports_of(campaign, encoding, folder)["t"]["code"]), return_counts=True)
     service, counts = collection_of(campaign).contract["t"], {0: (codes, times)}
-    model, found = Model(service, counts), {}
+    model, found = FittedModel(service, counts), {}
     for count, volume in campaign.sets():
         asked = asked_of(campaign, count, volume, folder)
         off = np.abs(np.array([model.means([one])[0] for one in asked.functionals]) - asked.truth)
@@ -218,7 +218,7 @@ def check(folder: Path) -> bool:
     for place, (attributes, bounds) in enumerate(questions):
         both = zip(attributes, bounds, strict=True)
         where = " AND ".join(f"a{i} BETWEEN {low} AND {high}" for i, (low, high) in both)
-        fitted = Model(service, counts).means([made[place]])[0]
+        fitted = FittedModel(service, counts).means([made[place]])[0]
         for expected, options in ((fitted, {"consistent": True}), (plain[place], {})):
             answer = db.sql(f"SELECT COUNT(*) AS n FROM t WHERE {where}", **options)["n"].value / campaign.people
             same &= bool(abs(answer - expected) < 1e-9)

@@ -30,7 +30,7 @@ from tacit.model.questions import Tables
 from tacit.sql.bind import Bound, bind
 from tacit.sql.lookup import Dimension
 from tacit.sql.parse import parse, without_explain
-from tacit.sql.plan import Rollup, Round, Stored
+from tacit.sql.plan import ReportSource, Rollup, Round
 from tacit.sql.scope import Scope
 from tacit.sql.tables import check_rounds, scope_of, tables_of
 
@@ -215,7 +215,7 @@ class Database:
         """
         options = Options(confidence, decoder, simultaneous=simultaneous, superpopulation=superpopulation)
         question, explain = without_explain(text)
-        asked = self._asked(question, parameters, options)
+        asked = self._question(question, parameters, options)
         if consistent:
             return run_consistent(asked.bound, asked.people, self._models, options, explain=explain)
         answer = run(asked.bound, asked.people, options)
@@ -289,24 +289,24 @@ class Database:
             ``order`` (``"size"``, the default, ``"value"`` or ``"person"``), ``measure`` (which total to sort by, from
             0), ``descending``, ``offset``, ``limit``, and ``part``, the round or tier to show (default the last).
         """
-        asked = self._asked(without_explain(text)[0], parameters, Options(decoder=decoder))
+        asked = self._question(without_explain(text)[0], parameters, Options(decoder=decoder))
         return contributions_to(asked.bound, asked.people, group or {}, Page(**page))
 
     def answering(self, text: str) -> tuple[Collection, int, str]:
         """Return what a forecast takes: a collection, people (of the largest public group), what is not public."""
-        asked = self._asked(without_explain(text)[0], (), Options())
+        asked = self._question(without_explain(text)[0], (), Options())
         people = asked.people.count(asked.bound.public, asked.bound.conditions)
         return asked.newest, people, asked.bound.sensitive_part()
 
     def asked_about(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Collection, ServiceContract]]:
         """Return the collections, with their services, whose reports a question is about."""
-        tables = self._asked(without_explain(text)[0], parameters, Options()).people.reports
+        tables = self._question(without_explain(text)[0], parameters, Options()).people.reports
         pairs = [(collection, one) for collection in self.collections for one in collection.contract.services]
         return [
             (collection, one) for collection, one in pairs if report_table(collection.id, one.service.name) in tables
         ]
 
-    def _asked(self, question: str, parameters: Sequence[Any], options: Options) -> _Asked:
+    def _question(self, question: str, parameters: Sequence[Any], options: Options) -> _Question:
         """Bind a question to the newest collection that can answer it, and to the rounds that it is about."""
         statement = parse(question, parameters)
         tables = tables_of(statement, question)
@@ -320,7 +320,7 @@ class Database:
         if len({one.contract.round for one in rounds}) > 1:
             check_rounds(statement, question, superpopulation=options.superpopulation)
         plain = statement.sql(dialect="duckdb") if parameters else question
-        return _Asked(plain, newest, bound, self._people_of(scope, rounds, options.decoder))
+        return _Question(plain, newest, bound, self._people_of(scope, rounds, options.decoder))
 
     def _people_of(self, scope: Scope, rounds: list[Collection], decoder: DecoderName) -> People:
         """Return the people of some services: the same object for the same reports, so that answers can be combined."""
@@ -335,11 +335,11 @@ class Database:
             self._people[key] = People(self._engine, scope, found)
         return self._people[key]
 
-    def _stored(self, collection: Collection, name: str, decoder: DecoderName) -> Stored:
+    def _stored(self, collection: Collection, name: str, decoder: DecoderName) -> ReportSource:
         table = report_table(collection.id, name)
         by = self._engine.rollups().get(table)
         rollup = None if by is None else Rollup(rollup_of(table), by)
-        return Stored(table, Decoder(collection.contract[name], decoder), rollup)
+        return ReportSource(table, Decoder(collection.contract[name], decoder), rollup)
 
     def services(self) -> list[Service]:
         """Return the services with reports, by name, each as the newest collection that has some defines it."""
@@ -359,7 +359,7 @@ class Database:
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _Question:
     """A question, bound, with the newest collection that answers it and its people."""
 
     question: str

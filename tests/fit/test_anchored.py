@@ -124,7 +124,7 @@ def test_tallies_are_the_sums_of_the_engine(mechanism: str, epsilon: float) -> N
         "SELECT COUNT(*) AS n FROM t WHERE weeks > 50 AND one IN (1, 2, 3, 4, 5, 6, 7, 8, 9)",
         "SELECT AVG(weeks) AS n, VAR_POP(weeks) AS v FROM t",
     ):
-        asked = db._asked(question, (), options)
+        asked = db._question(question, (), options)
         model = db._models.of(asked.people.rounds[0].stored[0])
         columns_of = [made for group in asked.bound.groups() for made in asked.bound.formulas(group) if made]
         found = unbiased_estimates(asked.bound, asked.people, options, columns_of, [Tallies(model.counts, model.seen)])
@@ -140,7 +140,7 @@ def test_no_engine_is_asked_where_tallies_are_enough(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("tacit.answers.run.fetch_sums", None)
     db = stored({"a": (np.arange(500) % 3, 3), "b": (np.arange(500) % 2, 2)}, "pairs", 2.0, 1)
     assert one_way(db, "a", consistent=True)
-    monkeypatch.setattr(tallies, "MOST_CELLS", 0)
+    monkeypatch.setattr(tallies, "MOST_VIEW_CELLS", 0)
     with pytest.raises(TypeError):
         one_way(db, "a", consistent=True)
 

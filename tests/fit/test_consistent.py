@@ -185,7 +185,7 @@ def test_hardly_any_reports_put_nobody_into_a_corner(mechanism: str) -> None:
 
 def fitted_model(db: tc.Database) -> model.Model:
     """Return the model of table t, whose own errors assume that the fit is right."""
-    asked = db._asked("SELECT COUNT(*) FROM t", (), Options())
+    asked = db._question("SELECT COUNT(*) FROM t", (), Options())
     return db._models.of(asked.people.rounds[0].stored[0])
 
 

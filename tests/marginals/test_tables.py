@@ -16,7 +16,7 @@ from tacit.model.basis import analysis, functions, synthesis
 from tacit.model.coefficients import Shape, Shown
 from tacit.model.em import likeliest, rows_of
 from tacit.model.entropy import maximum_entropy
-from tacit.model.model import Model
+from tacit.model.marginal_model import MarginalModel
 from tacit.model.nonnegative import norm_sub, ripple, top_down
 from tacit.model.shrink import fitted_means, posterior_means
 from tacit.model.synthesis import draw_rows
@@ -64,7 +64,7 @@ def test_exact_views_of_any_levels_give_the_exact_table() -> None:
 def test_coarse_views_spread_people_evenly_and_say_so() -> None:
     truth = joint(3, 14, 2)
     view = Shown((0, 1), (1, 2), 1.0)
-    table = Model(Shape(LEVELS, (view,)), [view_of(truth, LEVELS, view)], [100]).marginal((1, 0))
+    table = MarginalModel(Shape(LEVELS, (view,)), [view_of(truth, LEVELS, view)], [100]).marginal((1, 0))
     assert "coarser" in table.notes[0]
     assert np.isfinite(table.errors).all()
     cells = LEVELS[1][2].table()
@@ -174,7 +174,7 @@ def test_wide_faces_must_say_more_than_their_pairs(strength: float) -> None:
     levels, source = categories(2, 2, 2, 2), np.random.default_rng(5)
     views = tuple(Shown(own, (1, 1, 1), 1.0) for own in itertools.combinations(range(4), 3))
     noisy = [view_of(truth, levels, view) + source.normal(0, 0.01, (2, 2, 2)) for view in views]
-    model = Model(Shape(levels, views), [table / table.sum() for table in noisy], [10_000.0] * 4)
+    model = MarginalModel(Shape(levels, views), [table / table.sum() for table in noisy], [10_000.0] * 4)
     for face in itertools.combinations(range(4), 3):
         table = model._face(model.linear, model.means, face)
         product = float(np.einsum("abc,a,b,c->", table, [1, -1], [1, -1], [1, -1]))
@@ -229,9 +229,9 @@ def test_leading_axes_are_separate_collections(method: str) -> None:
     views = tuple(Shown(pair, (1, 1), 1.0) for pair in itertools.combinations(range(4), 2))
     shape = Shape(categories(*sizes), views)
     tables = [rng.normal(0.2, 0.1, (3, *(sizes[i] for i in view.attributes))) for view in views]
-    together = Model(shape, tables, [50.0] * 6, method)
+    together = MarginalModel(shape, tables, [50.0] * 6, method)
     for run in range(3):
-        alone = Model(shape, [table[run] for table in tables], [50.0] * 6, method)
+        alone = MarginalModel(shape, [table[run] for table in tables], [50.0] * 6, method)
         assert np.allclose(together.frequencies((1, 3))[run], alone.frequencies((1, 3)))
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tacit.answers.people import People
 from tacit.answers.run import equal_to, value_of
-from tacit.answers.sums import Asked, occurring_codes, readings
+from tacit.answers.sums import SumsRequest, occurring_codes, readings
 from tacit.errors import UnknownNameError, UsageError
 from tacit.estimate.functional import Vector
 from tacit.sql.bind import Bound, Key
@@ -108,7 +108,7 @@ def contributions_to(bound: Bound, people: People, group: Mapping[str, Any], pag
         for (name, output), made in zip(bound.outputs, bound.formulas(classes), strict=False)
         if made is not None and not isinstance(output, Key)
     }
-    asked = Asked(squares=False)
+    asked = SumsRequest(squares=False)
     columns = {name: [asked.place(total) for total in made.totals] for name, made in formulas.items()}
     if not 0 <= page.measure < len(asked.totals):
         message = f"measure is {page.measure}; the question has {len(asked.totals)} totals, counted from 0."
@@ -166,7 +166,7 @@ def _as_text(label: Any) -> str:
 
 
 def _names(
-    bound: Bound, asked: Asked, formulas: Mapping[str, Formula], columns: Mapping[str, Sequence[int]]
+    bound: Bound, asked: SumsRequest, formulas: Mapping[str, Formula], columns: Mapping[str, Sequence[int]]
 ) -> list[tuple[str, str]]:
     """Return what each total is called, by the first column that needs it, and what it is."""
     names: dict[int, str] = {}

@@ -26,12 +26,12 @@ from tacit.estimate.estimate import Estimate, t_quantile
 from tacit.estimate.functional import Functional, Term, Vector
 from tacit.estimate.truncated import Truncated, open_interval
 from tacit.model.fit.bounds import mean_bounds, ratio_bounds
-from tacit.model.fit.model import Model
+from tacit.model.fit.fitted_model import FittedModel
 from tacit.model.stored import code_counts
 from tacit.model.views import Counts
 from tacit.sql.bind import Bound
 from tacit.sql.formula import Formula
-from tacit.sql.plan import Stored
+from tacit.sql.plan import ReportSource
 
 __all__ = ["Models", "run_consistent"]
 
@@ -74,16 +74,16 @@ class Models:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._models: dict[str, Model] = {}
+        self._models: dict[str, FittedModel] = {}
         self._lock = threading.Lock()
 
-    def of(self, stored: Stored) -> Model:
+    def of(self, stored: ReportSource) -> FittedModel:
         """Return the model of a service's reports; it fits a table when a question first needs it."""
         counts = code_counts(self._engine, stored.table, rollup=stored.rollup is not None)
         with self._lock:  # two who ask at once wait for one model
             model = self._models.get(stored.table)
             if model is None or not _are_equal(model.counts, counts):
-                model = self._models[stored.table] = Model(stored.service, counts)
+                model = self._models[stored.table] = FittedModel(stored.service, counts)
             return model
 
 
@@ -149,7 +149,7 @@ def _functionals(columns: Sequence[Formula], sizes: tuple[int, ...]) -> list[Fun
 
 
 def _estimates(
-    columns: Sequence[Formula], sizes: tuple[int, ...], models: Sequence[Model], anchors: Sequence[Pending | None]
+    columns: Sequence[Formula], sizes: tuple[int, ...], models: Sequence[FittedModel], anchors: Sequence[Pending | None]
 ) -> list[_Fitted]:
     """Return the columns' fitted values, each with what bounds its error: the unbiased estimate, or the fit's error."""
     functionals = _functionals(columns, sizes)
@@ -202,7 +202,9 @@ def _bounds(
     return -math.inf, math.inf
 
 
-def _own_errors(slopes: Sequence[Functional | None], sizes: tuple[int, ...], models: Sequence[Model]) -> list[float]:
+def _own_errors(
+    slopes: Sequence[Functional | None], sizes: tuple[int, ...], models: Sequence[FittedModel]
+) -> list[float]:
     """Return the errors of the fit, by the delta method; models are independent of each other."""
     squares = [0.0] * len(slopes)
     for model in models if slopes else ():

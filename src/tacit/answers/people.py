@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.answers.sums import Asked, Sums, fetch_sums
+from tacit.answers.sums import Sums, SumsRequest, fetch_sums
 from tacit.engines.base import Engine
 from tacit.errors import UnanswerableError, UsageError
 from tacit.estimate.functional import Functional, Vector
@@ -19,7 +19,7 @@ from tacit.sql.plan import Round
 from tacit.sql.scope import Found, Scope
 from tacit.sql.totals import Piece, SqlPiece, Total
 
-__all__ = ["FEW_PEOPLE", "FEW_REPORTS", "Origin", "People", "Terms", "add_terms"]
+__all__ = ["FEW_PEOPLE", "FEW_REPORTS", "People", "ReportProvenance", "Terms", "add_terms"]
 
 FEW_REPORTS, FEW_PEOPLE = 30, 1_000
 """Effective reports below which an answer warns; below either number the planned error is a floor."""
@@ -56,13 +56,13 @@ class People:
 
     def count(self, keys: Sequence[Found] = (), conditions: Sequence[SqlPiece] = ()) -> int:
         """Return how many people there are: of those that satisfy public conditions, in the largest public group."""
-        sums, _ = fetch_sums(self.engine, self.scope, self.rounds, Asked(), keys, conditions)
+        sums, _ = fetch_sums(self.engine, self.scope, self.rounds, SumsRequest(), keys, conditions)
         return max((one.count for one in sums.values()), default=0)
 
     def error_of(self, terms: Terms, *, superpopulation: bool) -> tuple[float, float]:
         """Return the standard error of a combination of totals, and its degrees of freedom."""
         totals = [total for _, total in terms]
-        asked = Asked(self.squares(totals))
+        asked = SumsRequest(self.squares(totals))
         place = asked.places(totals)
         sums, _ = fetch_sums(self.engine, self.scope, self.rounds, asked, (), ())
         gradient = np.array([[weight for weight, _ in terms]])
@@ -103,18 +103,18 @@ class People:
 
 
 @dataclass(frozen=True, eq=False)
-class Origin:
+class ReportProvenance:
     """What an estimate was made of: weighted totals over people, so that sums of estimates know their errors."""
 
     parts: tuple[tuple[People, Terms], ...]
     superpopulation: bool
 
-    def scaled(self, by: float) -> Origin:
+    def scaled(self, by: float) -> ReportProvenance:
         """Return the origin of a multiple."""
         parts = tuple((people, tuple((by * w, total) for w, total in terms)) for people, terms in self.parts)
-        return Origin(parts, self.superpopulation)
+        return ReportProvenance(parts, self.superpopulation)
 
-    def plus(self, other: Origin) -> Origin:
+    def plus(self, other: ReportProvenance) -> ReportProvenance:
         """Return the origin of a sum; refuse what comes of the same reports in ways that cannot be combined."""
         parts = dict(self.parts)
         for people, terms in other.parts:
@@ -126,7 +126,7 @@ class Origin:
                 )
                 raise UsageError(message, code="unknown-covariance")
             parts[people] = add_terms(parts.get(people, ()), terms)
-        return Origin(tuple(parts.items()), self.superpopulation)
+        return ReportProvenance(tuple(parts.items()), self.superpopulation)
 
     def error(self) -> tuple[float, float]:
         """Return the standard error and its degrees of freedom; people of different collections are independent."""

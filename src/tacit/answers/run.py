@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from tacit.answers.intervals import uneven_error, uneven_interval
-from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, Origin, People, add_terms
+from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People, ReportProvenance, add_terms
 from tacit.answers.rows import Pending, Row, finished
-from tacit.answers.sums import Asked, Sums, fetch_sums, readings
+from tacit.answers.sums import Sums, SumsRequest, fetch_sums, readings
 from tacit.answers.tallies import Tallies
 from tacit.errors import TacitError, UnanswerableError
 from tacit.estimate.answer import Answer, Options
@@ -189,7 +189,7 @@ class _Question:
         """Run and estimate some groups of classes; public groups come with each."""
         bound = self.bound
         formulas = [bound.formulas(group) for group in groups]
-        asked = Asked(self.people.squares([total for made in formulas for f in made if f for total in f.totals]))
+        asked = SumsRequest(self.people.squares([total for made in formulas for f in made if f for total in f.totals]))
         places = [[asked.places(f.totals) if f else [] for f in made] for made in formulas]
         people = self.people
         found, plans = fetch_sums(people.engine, people.scope, people.rounds, asked, bound.public, bound.conditions)
@@ -211,7 +211,7 @@ class _Question:
     def over_everybody(self, columns: Sequence[Formula], tallies: Sequence[Tallies]) -> list[Pending]:
         """Return estimates of columns without public conditions and groups, from tallies where these are enough."""
         people = self.people
-        asked = Asked(people.squares([total for made in columns for total in made.totals]))
+        asked = SumsRequest(people.squares([total for made in columns for total in made.totals]))
         places = [asked.places(made.totals) for made in columns]
         parts: list[Sums | None] = [None]
         if tallies:
@@ -288,7 +288,7 @@ def value_of(people: People, made: Formula, totals: list[float], conditions: Seq
     """Return the value of a column, given its totals over the people that satisfy public conditions."""
     if not made.corrects:
         return made.evaluate(made.at(totals)).value
-    asked = Asked(people.squares(made.totals))
+    asked = SumsRequest(people.squares(made.totals))
     place = asked.places(made.totals)
     sums, _ = fetch_sums(people.engine, people.scope, people.rounds, asked, (), conditions)
     return made.evaluate(_given(made, sums[()], place)).value
@@ -329,9 +329,9 @@ def equal_to(bound: Bound, values: tuple[Any, ...]) -> list[SqlPiece]:
 
 def _origin(
     people: People, made: Formula, gradient: Vector, guards: tuple[SqlPiece, ...], *, superpopulation: bool
-) -> Origin:
+) -> ReportProvenance:
     terms = []
     for weight, total in zip(gradient, made.totals, strict=True):
         pieces = tuple(Piece(p.functional, (*p.guards, *guards), p.powers) for p in total.pieces)
         terms.append((float(weight), Total(pieces)))
-    return Origin(((people, add_terms((), tuple(terms))),), superpopulation)
+    return ReportProvenance(((people, add_terms((), tuple(terms))),), superpopulation)

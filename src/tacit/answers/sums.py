@@ -21,7 +21,7 @@ from tacit.sql.scope import LABELS, Found, Scope
 from tacit.sql.statement import histogram, statement
 from tacit.sql.totals import Piece, SqlPiece, Total
 
-__all__ = ["Asked", "Sums", "fetch_sums", "occurring_codes"]
+__all__ = ["Sums", "SumsRequest", "fetch_sums", "occurring_codes"]
 
 Values = tuple[Any, ...]
 
@@ -36,7 +36,7 @@ MANY_REPORTS = 30
 
 
 @dataclass
-class Asked:
+class SumsRequest:
     """Totals to be summed, each once, and the pairs of them whose products are needed.
 
     Without ``squares`` the product of two totals has no estimate of its own: it is not planned, and place -1 says so.
@@ -75,7 +75,7 @@ class Sums:
     products: dict[tuple[int, int], float]
     fourths: dict[int, float]
     noisy: tuple[bool, ...]
-    asked: Asked
+    asked: SumsRequest
     label: str = ""
     parts: tuple[Sums, ...] = ()
 
@@ -167,7 +167,7 @@ def fetch_sums(
     engine: Engine,
     scope: Scope,
     rounds: Sequence[Round],
-    asked: Asked,
+    asked: SumsRequest,
     keys: Sequence[Found],
     conditions: Sequence[SqlPiece],
 ) -> tuple[dict[Values, Sums], list[Plan]]:
@@ -204,7 +204,7 @@ def occurring_codes(engine: Engine, plan: Plan) -> dict[tuple[int, int], npt.NDA
     }
 
 
-def _joined(engine: Engine, plan: Plan, asked: Asked) -> dict[Values, Sums]:
+def _joined(engine: Engine, plan: Plan, asked: SumsRequest) -> dict[Values, Sums]:
     """Let the engine join reports with contributions and add up."""
     occurring = occurring_codes(engine, plan)
     uploads = {"contributions0": plan.summands(occurring.get((0, 0)))} if plan.is_added_up else plan.uploads(occurring)
@@ -229,7 +229,7 @@ def _joined(engine: Engine, plan: Plan, asked: Asked) -> dict[Values, Sums]:
     }
 
 
-def _counted(engine: Engine, plan: Plan, asked: Asked) -> dict[Values, Sums]:
+def _counted(engine: Engine, plan: Plan, asked: SumsRequest) -> dict[Values, Sums]:
     """Fetch how often each code occurs, and add up here: as many rows as there are codes, not people."""
     table = engine.fetch(*histogram(plan), {})
     group, first = _numbered(table, len(plan.keys))

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tacit.answers.sums import Asked, Sums
+from tacit.answers.sums import Sums, SumsRequest
 from tacit.contract.contract import Channel
 from tacit.estimate.functional import Vector
 from tacit.estimate.reading import Factor
-from tacit.model.views import MOST_CELLS, Counts, ViewTable
+from tacit.model.views import MOST_VIEW_CELLS, Counts, ViewTable
 from tacit.sql.plan import Plan
 
 __all__ = ["Tallies"]
@@ -40,13 +40,13 @@ class Tallies:
     counts: Counts
     seen: Sequence[ViewTable]
 
-    def sums(self, plan: Plan, asked: Asked) -> Sums | None:
+    def sums(self, plan: Plan, asked: SumsRequest) -> Sums | None:
         """Return the sums of a plan over everybody; None where the tables do not give them."""
         weighted = plan.weighted_factors()
         if weighted is None or not plan.round.stored[0].is_one_report:
             return None
         channel = plan.round.stored[0].service.channels[0]
-        if any(view.oracle.domain > MOST_CELLS for view in channel.views):
+        if any(view.oracle.domain > MOST_VIEW_CELLS for view in channel.views):
             return None
         codes, times = self.counts.get(0, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
         people = int(times.sum())

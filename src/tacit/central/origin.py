@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from tacit.estimate.estimate import Estimate, t_quantile
 from tacit.estimate.functional import Functional
 
-__all__ = ["Origin", "Owner", "freedom_for", "laplace_quantile", "single_estimate"]
+__all__ = ["Owner", "ReleaseProvenance", "freedom_for", "laplace_quantile", "single_estimate"]
 
 MANY = 200
 """Draws whose sum is normal for all practical purposes: the quantiles differ by less than 0.1 %."""
@@ -86,22 +86,24 @@ class Owner(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Origin:
+class ReleaseProvenance:
     """What an estimate was made of: functionals of independent sources of noise."""
 
     parts: tuple[tuple[Owner, Functional], ...]
     confidence: float
 
-    def scaled(self, by: float) -> Origin:
+    def scaled(self, by: float) -> ReleaseProvenance:
         """Return the origin of a multiple."""
-        return Origin(tuple((owner, functional.scaled(by)) for owner, functional in self.parts), self.confidence)
+        return ReleaseProvenance(
+            tuple((owner, functional.scaled(by)) for owner, functional in self.parts), self.confidence
+        )
 
-    def plus(self, other: Any) -> Origin:
+    def plus(self, other: Any) -> ReleaseProvenance:
         """Return the origin of a sum."""
         parts = dict(self.parts)
         for owner, functional in other.parts:
             parts[owner] = parts[owner] + functional if owner in parts else functional
-        return Origin(tuple(parts.items()), self.confidence)
+        return ReleaseProvenance(tuple(parts.items()), self.confidence)
 
     def error(self) -> tuple[float, float]:
         """Return the standard error, and the degrees of freedom that give it the right interval."""
@@ -126,6 +128,6 @@ class _Draw:
 
 def single_estimate(value: float, variance: float, confidence: float) -> Estimate:
     """Return an estimate with one draw of noise; nobody is told how many rows it is made of, so n is 0."""
-    origin = Origin(((_Draw(variance), Functional.constant(())),), confidence)
+    origin = ReleaseProvenance(((_Draw(variance), Functional.constant(())),), confidence)
     error, freedom = origin.error()
     return Estimate(value, error, 0, confidence, freedom, origin=origin)

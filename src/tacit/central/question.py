@@ -11,7 +11,7 @@ import numpy as np
 from tacit.answers.intervals import uneven_error, uneven_interval
 from tacit.answers.rows import Row, finished
 from tacit.central.body import Body
-from tacit.central.origin import Origin
+from tacit.central.origin import ReleaseProvenance
 from tacit.contract.schema import Schema, Service
 from tacit.errors import UnknownNameError, UnsupportedSqlError
 from tacit.estimate.answer import Answer, Options
@@ -87,7 +87,7 @@ class _Pending:
         combined = Functional(self.body.sizes, ())
         for weight, one in zip(result.gradient, asked, strict=True):
             combined = combined + one.scaled(float(weight))
-        origin = Origin(((self.body, combined),), level)
+        origin = ReleaseProvenance(((self.body, combined),), level)
         error, freedom = origin.error()
         error = math.hypot(error, result.beyond)
         interval = None

@@ -24,7 +24,7 @@ __all__ = ["configure", "run"]
 MOST_CATEGORIES = 64
 """Distinct texts up to which a column is taken for categories."""
 
-MOST_CELLS = 1_000
+MOST_EXACT_VALUES = 1_000
 """Distinct whole numbers above which a column is collected in 100 cells."""
 
 EXAMPLE = """\
@@ -131,7 +131,7 @@ def _attribute(column: pa.ChunkedArray) -> tuple[dict[str, Any], str]:
         low, high = _rounded(ends["min"], ends["max"])
         if not all(map(math.isfinite, (low, high))):
             return {}, "it holds numbers without end"
-        cells = {"cells": 100} if high - low >= MOST_CELLS or pa.types.is_floating(kind) else {}
+        cells = {"cells": 100} if high - low >= MOST_EXACT_VALUES or pa.types.is_floating(kind) else {}
         return {"low": low, "high": high} | cells | {"outside": "clamp"} | null, ""
     if pa.types.is_date(kind):
         ends = pc.min_max(column).as_py()

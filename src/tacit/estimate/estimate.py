@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self
 from tacit.errors import UsageError
 from tacit.estimate.student import beta_below
 
-__all__ = ["WEAK", "Estimate", "Origin", "fieller", "t_quantile"]
+__all__ = ["WEAK", "Estimate", "Provenance", "fieller", "t_quantile"]
 
 MANY = 500
 """Degrees of freedom from which three terms of the series give six digits."""
@@ -76,7 +76,7 @@ def fieller(
     return (b - math.sqrt(root)) / a, (b + math.sqrt(root)) / a
 
 
-class Origin(Protocol):
+class Provenance(Protocol):
     """What an estimate was made of: a linear combination of sums over people."""
 
     def scaled(self, by: float) -> Self:
@@ -122,7 +122,7 @@ class Estimate:
         freedom: float = math.inf,
         *,
         interval: tuple[float, float] | None = None,
-        origin: Origin | None = None,
+        origin: Provenance | None = None,
         shift: Callable[[], float] = lambda: math.nan,
     ) -> None:
         self.value, self.n, self.confidence = value, n, confidence

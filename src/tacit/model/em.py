@@ -28,7 +28,7 @@ ROUNDS = 1000
 STILL = 1e-5
 """Change of a frequency below which the search stops."""
 
-MOST_CELLS = 2**22
+MOST_EM_CELLS = 2**22
 """Combinations of codes that are counted."""
 
 
@@ -59,7 +59,7 @@ def likeliest(oracles: Sequence[Oracle], counts: npt.NDArray[np.int64]) -> Likel
 
     There is an axis for each attribute; leading ones are counts by themselves.
     """
-    if math.prod(one.alphabet for one in oracles) > MOST_CELLS:
+    if math.prod(one.alphabet for one in oracles) > MOST_EM_CELLS:
         message = "Expectation maximisation looks at all combinations of codes; these attributes have too many."
         raise UnanswerableError(message, code="table-too-large")
     axes = tuple(range(counts.ndim - len(oracles), counts.ndim))

@@ -15,7 +15,7 @@ from tacit.estimate.answer import Answer
 from tacit.estimate.estimate import Estimate, t_quantile
 from tacit.estimate.truncated import Truncated, open_interval
 from tacit.model.basis import Array
-from tacit.model.model import Table
+from tacit.model.marginal_model import Table
 from tacit.sql.vectors import shown_value
 
 __all__ = ["Marginal", "heat_map", "labelled"]

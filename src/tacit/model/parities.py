@@ -13,7 +13,7 @@ from tacit.errors import UnanswerableError
 from tacit.estimate.fourier import signs
 from tacit.model.basis import Array
 from tacit.model.coefficients import along
-from tacit.model.model import Table
+from tacit.model.marginal_model import Table
 from tacit.model.views import Counts
 
 __all__ = ["ParityTables"]

@@ -19,7 +19,7 @@ from tacit.model.basis import Array
 from tacit.model.coefficients import Shape
 from tacit.model.em import likeliest
 from tacit.model.labelled import Marginal, labelled
-from tacit.model.model import METHODS, Model, Table
+from tacit.model.marginal_model import METHODS, MarginalModel, Table
 from tacit.model.parities import ParityTables
 from tacit.model.stored import code_counts
 from tacit.model.synthesis import draw_rows
@@ -30,7 +30,7 @@ __all__ = ["Tables"]
 
 MOST_ROWS = 10**8
 
-Stored = tuple[ServiceContract, str]
+ServiceReports = tuple[ServiceContract, str]
 """A service's contract, and the table of its reports."""
 
 
@@ -40,7 +40,7 @@ class Catalog(Protocol):
     def services(self) -> list[Service]:
         """Return the services with reports."""
 
-    def newest_round(self, service: str) -> list[Stored]:
+    def newest_round(self, service: str) -> list[ServiceReports]:
         """Return the tiers of the newest round of a service."""
 
 
@@ -133,7 +133,7 @@ class Tables:
             raise UnanswerableError(message, code="not-reported-apart")
         return _Apart(self._engine, *stored[0])
 
-    def _of_parities(self, stored: Sequence[Stored], method: str | None) -> ParityTables:
+    def _of_parities(self, stored: Sequence[ServiceReports], method: str | None) -> ParityTables:
         if method not in (None, "linear") or len(stored) > 1:
             message = "Reports of parities, of one tier, are read by method 'linear' alone. Leave method out."
             raise UnanswerableError(message, code="no-tables")
@@ -144,7 +144,7 @@ class Tables:
 class _Together:
     """Tables from views, all tiers together."""
 
-    def __init__(self, engine: Engine, stored: Sequence[Stored], method: str) -> None:
+    def __init__(self, engine: Engine, stored: Sequence[ServiceReports], method: str) -> None:
         self.levels = stored[0][0].levels
         found, self.people = [], 0
         for service, table in stored:
@@ -155,7 +155,7 @@ class _Together:
             message = "Nobody has reported anything that tables could be made of."
             raise ReportError(message, code="no-reports")
         shape = Shape(self.levels, tuple(one.shown for one in found))
-        self.model = Model(shape, [one.table for one in found], [one.reports for one in found], method)
+        self.model = MarginalModel(shape, [one.table for one in found], [one.reports for one in found], method)
 
     def table(self, attributes: Sequence[int]) -> tuple[Table, int]:
         return self.model.marginal(attributes), self.people

@@ -21,7 +21,7 @@ __all__ = ["draw_rows", "mutual_information"]
 PARENTS = 3
 """Earlier attributes that one is drawn from."""
 
-MOST_CELLS = 2**18
+MOST_SYNTHESIS_CELLS = 2**18
 """Cells of a table that one is drawn from."""
 
 TableOf = Callable[[Sequence[int]], Array]
@@ -42,7 +42,7 @@ def draw_rows(levels: Sequence[Levels], table_of: TableOf, rows: int, rng: np.ra
     count = len(levels)
     told = np.zeros((count, count))
     for i, j in itertools.combinations(range(count), 2):
-        if levels[i].size * levels[j].size <= MOST_CELLS:
+        if levels[i].size * levels[j].size <= MOST_SYNTHESIS_CELLS:
             told[i, j] = told[j, i] = mutual_information(table_of((i, j)))
     drawn: dict[int, Ints] = {}
     while len(drawn) < count:
@@ -57,7 +57,7 @@ def _parents(own: int, earlier: list[int], told: Array, levels: Sequence[Levels]
     """Return the earlier attributes that say most, as far as their table together is small enough."""
     chosen: list[int] = []
     for i in sorted(earlier, key=lambda i: -told[own, i])[:PARENTS]:
-        if math.prod(levels[k].size for k in (own, i, *chosen)) <= MOST_CELLS and told[own, i] > 0:
+        if math.prod(levels[k].size for k in (own, i, *chosen)) <= MOST_SYNTHESIS_CELLS and told[own, i] > 0:
             chosen.append(i)
     return chosen
 

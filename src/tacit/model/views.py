@@ -19,7 +19,7 @@ __all__ = ["Counts", "ViewTable", "decoded", "shape_of", "view_tables"]
 Counts = Mapping[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
 """For each channel, the codes that occur, in order, and how often."""
 
-MOST_CELLS = 2**22
+MOST_VIEW_CELLS = 2**22
 """Cells of a view above which it is not decoded: they are so many that each would be noise alone."""
 
 
@@ -45,7 +45,7 @@ def view_tables(service: ServiceContract, counts: Counts) -> list[ViewTable]:
         codes, times = counts.get(number, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
         bounds = np.searchsorted(codes, [*(view.offset for view in channel.views), channel.alphabet])
         for view, start, stop in zip(channel.views, bounds, bounds[1:], strict=False):
-            if stop > start and any(view.levels) and view.oracle.domain <= MOST_CELLS:
+            if stop > start and any(view.levels) and view.oracle.domain <= MOST_VIEW_CELLS:
                 mine = decoded(view.oracle, codes[start:stop] - view.offset, times[start:stop])
                 found.append(ViewTable(_shown(view), mine, int(times[start:stop].sum())))
     return found

@@ -12,7 +12,7 @@ from tacit.sql.vectors import Sensitive, shown_value
 
 __all__ = ["Meaning", "meaning_of"]
 
-MOST_CELLS = 2**20
+MOST_DESCRIBED_CELLS = 2**20
 """Cells of a view up to which it is looked up which of them a code is consistent with."""
 
 MOST_EXAMPLES = 3
@@ -38,7 +38,7 @@ def meaning_of(service: ServiceContract, channel: int, code: int) -> Meaning:
     about = about or ("nothing" if service.service.one_to_one else "whether there are rows")
     sizes = [level.cells for _, level in levels]
     sizes[0] += service.extras
-    if view.oracle.domain > MOST_CELLS:
+    if view.oracle.domain > MOST_DESCRIBED_CELLS:
         return Meaning(about, float(view.oracle.lie), ())
     support = np.asarray(view.oracle.support(np.array([local])))[0].astype(bool)
     places = np.transpose(np.unravel_index(np.flatnonzero(support)[:MOST_EXAMPLES], sizes))

@@ -26,7 +26,7 @@ from tacit.sql.mixed import Reading
 from tacit.sql.scope import LABELS, Found, Scope
 from tacit.sql.totals import Piece, SqlPiece, Total
 
-__all__ = ["Plan", "Rollup", "Round", "Stored", "finite", "needs_codes_only"]
+__all__ = ["Plan", "ReportSource", "Rollup", "Round", "finite", "needs_codes_only"]
 
 SMALL_ALPHABET, TINY_ALPHABET = 200_000, 4_096
 """Codes up to which a histogram of codes is fetched instead of joining every report: of many totals, or of a few.
@@ -47,7 +47,7 @@ class Rollup:
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class ReportSource:
     """A service's reports in one round: the table, how its functionals are decoded, and a rollup if there is one."""
 
     table: str
@@ -70,7 +70,7 @@ class Round:
     """The stored services of one collection, in the order of the scope."""
 
     labels: dict[str, str]
-    stored: tuple[Stored, ...]
+    stored: tuple[ReportSource, ...]
 
     @property
     def name(self) -> str:

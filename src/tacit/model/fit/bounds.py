@@ -10,7 +10,7 @@ from tacit.estimate.functional import Functional, Vector
 
 __all__ = ["mean_bounds", "ratio_bounds"]
 
-MOST_CELLS = 2**16
+MOST_BOUNDED_CELLS = 2**16
 """Combinations of values that are all visited; above, terms are bounded one by one."""
 
 
@@ -51,7 +51,7 @@ def ratio_bounds(above: Functional, below: Functional) -> tuple[float, float]:
 def _cells(functional: Functional, attributes: tuple[int, ...]) -> Vector | None:
     """Return the value of every combination of some attributes' values; None if they are too many."""
     sizes = [functional.sizes[i] for i in attributes]
-    if math.prod(sizes) > MOST_CELLS:
+    if math.prod(sizes) > MOST_BOUNDED_CELLS:
         return None
     total = np.zeros(sizes)
     for term in functional.terms:

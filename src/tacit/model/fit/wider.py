@@ -13,7 +13,7 @@ from tacit.contract.layouts import Levels
 from tacit.estimate.functional import Vector
 from tacit.model.basis import analysis, synthesis
 from tacit.model.coefficients import Shape, along, subsets
-from tacit.model.model import Model
+from tacit.model.marginal_model import MarginalModel
 from tacit.model.shrink import kept_share
 from tacit.model.views import ViewTable
 
@@ -30,18 +30,18 @@ class Wider:
 
     def __init__(self, levels: Sequence[Levels], seen: Sequence[ViewTable]) -> None:
         self._levels, self._seen = tuple(levels), seen
-        self._made: list[Model | None] = []
+        self._made: list[MarginalModel | None] = []
         self._door = threading.Lock()
 
     @property
-    def _model(self) -> Model | None:
+    def _model(self) -> MarginalModel | None:
         """The means of all views; None if no view shows three attributes, or they are too many."""
         with self._door:
             if not self._made:
                 self._made.append(self._build())
             return self._made[0]
 
-    def _build(self) -> Model | None:
+    def _build(self) -> MarginalModel | None:
         shown = {view.shown.attributes for view in self._seen}
         cells = max((math.prod(self._levels[i].size for i in own) for own in shown), default=0)
         if max(map(len, shown), default=0) < 3 or cells > MOST_NUMBERS:
@@ -50,7 +50,7 @@ class Wider:
         if sum(math.prod(self._levels[i].size - 1 for i in one) for one in sets) > MOST_NUMBERS:
             return None
         shape = Shape(self._levels, tuple(view.shown for view in self._seen))
-        return Model(shape, [view.table for view in self._seen], [float(view.reports) for view in self._seen])
+        return MarginalModel(shape, [view.table for view in self._seen], [float(view.reports) for view in self._seen])
 
     def faces(self, attributes: Sequence[int]) -> list[tuple[int, ...]]:
         """Return the largest sets of three and more among these attributes that views show."""
@@ -65,7 +65,7 @@ class Wider:
         It is over groups of values, given as groups x values, with the share of each value. No cell is lower than what
         pairs predict by more than the share of what was seen that is not noise, so that noise empties none.
         """
-        model, levels = cast("Model", self._model), [self._levels[i] for i in face]
+        model, levels = cast("MarginalModel", self._model), [self._levels[i] for i in face]
         places = model.shape.keys(face, [own.size for own in levels])
         high = sum(index > 0 for index in np.indices(places.shape)) > 2
         share = np.where(high, kept_share(model.linear, model.means, places), 0.0)
@@ -81,7 +81,7 @@ class Wider:
 
     def error(self, face: tuple[int, ...], weights: Vector) -> float:
         """Return the error of a weighted sum of a face's cells, as far as it depends on three attributes and more."""
-        means = cast("Model", self._model).means
+        means = cast("MarginalModel", self._model).means
         weights = along(weights, [synthesis(self._levels[i]).T for i in face])
         variances = means.variances[means.shape.keys(face, weights.shape)]
         known = (sum(index > 0 for index in np.indices(weights.shape)) > 2) & np.isfinite(variances)

@@ -23,7 +23,7 @@ from tacit.contract.files import service_data
 from tacit.database import Database
 from tacit.errors import BodyError, OverloadedError, QueryError, TacitError, UnanswerableError, UnknownNameError
 from tacit.server.http.endpoints import Call, Endpoint, Server
-from tacit.sql.model import model_of, text_of
+from tacit.sql.builder import model_of, text_of
 from tacit.sql.parse import parse, span_of
 
 __all__ = ["ANALYST"]

@@ -43,7 +43,7 @@ class _Request:
     answer: Future[list[Status]]
 
 
-class _Asked(NamedTuple):
+class _Incoming(NamedTuple):
     """A report with what decides about it."""
 
     collection: str
@@ -153,7 +153,7 @@ class Inbox(Records):
 
     def _validate(self, group: Sequence[_Request], validated: _Validated) -> list[list[Status]]:
         """Return the status of each report; note the rows of those that are new."""
-        asked = [[self._asked(request.collection, report) for report in request.reports] for request in group]
+        asked = [[self._incoming(request.collection, report) for report in request.reports] for request in group]
         every = [one for some in asked for one in some]
         forgotten = self._forgotten(every)
         validated.known = self._store.known([one.identity for one in every])
@@ -161,7 +161,7 @@ class Inbox(Records):
 
         ledger = self._ledger({one.report.person for one in every})
 
-        def status(one: _Asked) -> Status:
+        def status(one: _Incoming) -> Status:
             identity, person = one.identity, one.report.person
             digest = digest_of(identity, one.report.content)
             if forgotten and not forgotten.isdisjoint(_scopes(one)):
@@ -200,11 +200,11 @@ class Inbox(Records):
                     charged[person].add(place)
         return Ledger(self._total, self._costs, charged)
 
-    def _asked(self, collection: str, report: Report) -> _Asked:
+    def _incoming(self, collection: str, report: Report) -> _Incoming:
         place, tiers = self._places[collection, report.service]
-        return _Asked(collection, report, Identity(place, report.person, report.slot), tiers)
+        return _Incoming(collection, report, Identity(place, report.person, report.slot), tiers)
 
-    def _forgotten(self, every: Sequence[_Asked]) -> set[tuple[str, Person, str]]:
+    def _forgotten(self, every: Sequence[_Incoming]) -> set[tuple[str, Person, str]]:
         """Return those who were deleted, with collections and services they were deleted from; "" is all services."""
         if not self._store.any_forgotten:
             return set()
@@ -220,6 +220,6 @@ class Inbox(Records):
         self._store.close()
 
 
-def _scopes(one: _Asked) -> tuple[tuple[str, Person, str], ...]:
+def _scopes(one: _Incoming) -> tuple[tuple[str, Person, str], ...]:
     """Return what a person may have been deleted from so that this report is refused."""
     return tuple((one.collection, one.report.person, service) for service in ("", one.report.service))

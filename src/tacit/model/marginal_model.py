@@ -24,7 +24,7 @@ from tacit.model.entropy import Fitted, maximum_entropy
 from tacit.model.nonnegative import norm_sub, ripple, top_down
 from tacit.model.shrink import shrunk, told_beyond_pairs
 
-__all__ = ["METHODS", "Model", "Table"]
+__all__ = ["METHODS", "MarginalModel", "Table"]
 
 METHODS = ("shrink", "calm", "linear", "uniform")
 
@@ -34,7 +34,7 @@ RIPPLES = 3
 REPLICAS = 24
 """Tables with noise drawn anew, from whose spread the error of a reconstructed table is told."""
 
-MOST_CELLS = 2**20
+MOST_MARGINAL_CELLS = 2**20
 """Cells of a table."""
 
 COARSE = "views show these attributes in coarser cells only: values within a cell are taken as equally likely"
@@ -53,7 +53,7 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class MarginalModel:
     """The views of a service, combined; leading axes of the tables are independent collections of the same shape."""
 
     shape: Shape
@@ -88,9 +88,9 @@ class Model:
         """Return the table of some attributes, with axes in the order in which they are given."""
         asked = tuple(sorted(attributes))
         sizes = [self.shape.levels[i].size for i in asked]
-        if math.prod(sizes) > MOST_CELLS:
+        if (cells := math.prod(sizes)) > MOST_MARGINAL_CELLS:
             message = (
-                f"The table would have {math.prod(sizes):,} cells; at most {MOST_CELLS:,}. Ask for fewer attributes."
+                f"The table would have {cells:,} cells; at most {MOST_MARGINAL_CELLS:,}. Ask for fewer attributes."
             )
             raise UnanswerableError(message, code="table-too-large")
         told = tuple(i for i in asked if self.shape.levels[i].size > 1)  # no view shows what is the same for everybody

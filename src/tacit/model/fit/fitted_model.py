@@ -29,7 +29,7 @@ from tacit.model.fit.views import see
 from tacit.model.fit.wider import Wider
 from tacit.model.views import Counts, view_tables
 
-__all__ = ["Model"]
+__all__ = ["FittedModel"]
 
 ONE_CELLS, PAIR_CELLS = 2048, 128
 """Most cells of an attribute in its own table, and in tables of pairs."""
@@ -47,7 +47,7 @@ AT_ONCE = 64
 """Directions whose errors are found side by side."""
 
 
-class Model:
+class FittedModel:
     """Fitted tables of one service, as shares of its people."""
 
     def __init__(self, service: ServiceContract, counts: Counts) -> None:

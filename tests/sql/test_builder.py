@@ -15,7 +15,7 @@ from sql.test_rows_and_joins import join_questions
 from support.adult import SCHEMA, adult_table
 from support.questions import Questions
 from tacit.errors import TacitError, UnsupportedSqlError, UsageError
-from tacit.sql.model import model_of, normalised, text_of
+from tacit.sql.builder import model_of, normalised, text_of
 from tacit.sql.parse import parse
 
 Model = dict[str, Any]
