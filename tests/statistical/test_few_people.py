@@ -195,3 +195,38 @@ def test_few_people_of_a_public_group_have_intervals_that_hold(column: str) -> N
     truth = {"AVG(x)": few.mean(), "SUM(x)": few.sum(), "SUM(x * x)": (few**2).sum()}[column]
     held = [estimate.low <= truth <= estimate.high for estimate in asked(db, f"{column} FILTER (WHERE g = 1)")]
     assert np.mean(held) >= 0.93
+
+
+def test_few_people_of_a_join_have_intervals_that_hold() -> None:
+    """600 batches of 60 people in three services at epsilon 16: without a planned error 91.6 % and 92.3 % held."""
+    batches, size, source = 600, 60, np.random.default_rng(5)
+    y = np.where(source.random(size) < 0.85, 0, source.integers(0, 8, size))
+    owner = np.repeat(np.arange(size), np.minimum(source.geometric(0.5, size) - 1, 3))
+    x, c = np.minimum(source.pareto(1.0, len(owner)) * 2, 15).astype(np.int64), source.integers(0, 4, len(owner))
+    h = np.minimum(source.pareto(1.5, size) * 3, 9).astype(np.int64)
+    orders = [tc.Ordinal("x", 0, 15), tc.Categorical("c", [0, 1, 2, 3])]
+    services = [
+        tc.Service("u", key="uid", attributes=[tc.Ordinal("y", 0, 7), tc.Public("batch")]),
+        tc.Service("o", key="uid", at_most=3, attributes=orders),
+        tc.Service("h", key="uid", attributes=[tc.Ordinal("h", 0, 9)]),
+    ]
+    collection = tc.Collection(tc.Schema(services), 16.0, mechanism="hio")
+    everybody = np.arange(batches * size)
+    of = (np.arange(batches)[:, None] * size + owner).ravel()
+    db = tc.connect()
+    db.create(collection)
+    db.load(
+        collection.encode(
+            u={"uid": everybody, "y": np.tile(y, batches), "batch": everybody // size},
+            h={"uid": everybody, "h": np.tile(h, batches)},
+            o={"uid": of, "x": np.tile(x, batches), "c": np.tile(c, batches)},
+            rng=tc.insecure_rng(2),
+        )
+    )
+    joined = "FROM o JOIN u USING (uid) JOIN h USING (uid)"
+    for condition, truth in {
+        "y = 0 AND x < 3": ((y[owner] == 0) & (x < 3)).sum(),
+        "y = 0 AND h < 3 AND c = 1": ((y[owner] == 0) & (h[owner] < 3) & (c == 1)).sum(),
+    }.items():
+        answer = db.sql(f"SELECT batch, COUNT(*) FILTER (WHERE {condition}) AS n {joined} GROUP BY batch")
+        assert np.mean([cell.low <= truth <= cell.high for cell in answer["n"]]) >= 0.95, condition

@@ -23,7 +23,7 @@ from tacit.estimate.decoder import Decoder
 from tacit.estimate.estimate import Estimate
 from tacit.estimate.functional import Functional, Vector
 from tacit.estimate.population import truth_of
-from tacit.estimate.variance import expected_variance, moments, rounding_variance
+from tacit.estimate.variance import joint_variance
 from tacit.sql.bind import Bound, bind
 from tacit.sql.formula import Formula
 from tacit.sql.parse import parse, without_explain
@@ -195,34 +195,7 @@ class _Expectation:
                 f"The question sums {len(separated)} products of services; at most {MOST_PRODUCTS} can be predicted."
             )
             raise UnsupportedSqlError(message, code="not-predictable", text=self._text)
-        if len(separated) == 1 and len(separated[0]) == 1:
-            [(number, local)] = separated[0].items()
-            variance = expected_variance(self._decoders[number], local, self._populations[number])
-            return variance + rounding_variance(local, self._populations[number])
-        numbers = sorted({number for parts in separated for number in parts})
-        sizes = [source.sizes for source in self.bound.scope.sources]
-        total = 0.0
-        for left, right in itertools.product(separated, repeat=2):
-            estimate, truth = 1.0, 1.0
-            for number in numbers:
-                one = Functional.constant(sizes[number])
-                product = self._product(number, left.get(number, one), right.get(number, one))
-                estimate, truth = estimate * product[0], truth * product[1]
-            total += estimate - truth
-        return total
-
-    def _product(self, number: int, left: Functional, right: Functional) -> tuple[float, float]:
-        """Return the mean products of two estimates and of two truths of a service; decoding is linear."""
-        decoder, population = self._decoders[number], self._populations[number]
-
-        def squares(functional: Functional) -> tuple[float, float]:
-            found = moments(decoder, functional, population)
-            return found.estimate + rounding_variance(functional, population), found.truth
-
-        if left is right:
-            return squares(left)
-        both, first, second = (squares(functional) for functional in (left + right, left, right))
-        return (both[0] - first[0] - second[0]) / 2, (both[1] - first[1] - second[1]) / 2
+        return joint_variance(separated, self._decoders, self._populations)
 
     def _functional(self, total: Total) -> Functional:
         if total.functional is None and total.pieces:

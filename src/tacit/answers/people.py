@@ -14,7 +14,7 @@ from tacit.engines.base import Engine
 from tacit.errors import UnanswerableError, UsageError
 from tacit.estimate.functional import Functional, Vector
 from tacit.estimate.population import Population
-from tacit.estimate.variance import expected_covariance
+from tacit.estimate.variance import expected_covariance, joint_variance
 from tacit.sql.plan import Round
 from tacit.sql.scope import Found, Scope
 from tacit.sql.totals import Piece, SqlPiece, Total
@@ -23,6 +23,9 @@ __all__ = ["FEW_PEOPLE", "FEW_REPORTS", "People", "ReportProvenance", "Terms", "
 
 FEW_REPORTS, FEW_PEOPLE = 30, 1_000
 """Effective reports below which an answer warns; below either number the planned error is a floor."""
+
+MOST_PRODUCTS = 8
+"""Products of services in one total whose error is planned: every two of them are looked at together."""
 
 Terms = tuple[tuple[float, Total], ...]
 """Totals with their weights."""
@@ -95,11 +98,21 @@ class People:
         key = tuple(functional.key for functional in functionals)
         if key not in self._known:
             self._known[key] = np.zeros((len(functionals), len(functionals)))
-            if len(self.scope.sources) == 1:
-                decoder = self.rounds[-1].stored[0].decoder
-                with suppress(UnanswerableError):
-                    self._known[key] = expected_covariance(decoder, functionals, Population.of(decoder.service))
+            with suppress(UnanswerableError):
+                self._known[key] = expected_covariance(self._planned_variance, functionals)
         return self._known[key]
+
+    def _planned_variance(self, functional: Functional) -> float:
+        """Return the planned variance of one person's contribution; 0 where that takes too long, or is not known."""
+        products = self.scope.separated(functional)
+        if (
+            not products
+            or len(products) > MOST_PRODUCTS
+            or any(source.twin is not None for source in self.scope.sources)
+        ):
+            return 0.0
+        decoders = [stored.decoder for stored in self.rounds[-1].stored]
+        return max(0.0, joint_variance(products, decoders, [Population.of(decoder.service) for decoder in decoders]))
 
 
 @dataclass(frozen=True, eq=False)

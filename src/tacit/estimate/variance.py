@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,14 @@ from tacit.estimate.functional import Functional, Vector
 from tacit.estimate.population import Population, Terms, mean_square, truth_of
 from tacit.estimate.reading import Factor, Product, Reading
 
-__all__ = ["Moments", "expected_covariance", "expected_variance", "moments", "rounding_variance"]
+__all__ = [
+    "Moments",
+    "expected_covariance",
+    "expected_variance",
+    "joint_variance",
+    "moments",
+    "rounding_variance",
+]
 
 
 class Moments(NamedTuple):
@@ -44,12 +51,8 @@ def expected_variance(decoder: Decoder, functional: Functional, population: Popu
     return max(0.0, found.estimate - found.truth)
 
 
-def expected_covariance(decoder: Decoder, functionals: Sequence[Functional], population: Population) -> Vector:
+def expected_covariance(variance: Callable[[Functional], float], functionals: Sequence[Functional]) -> Vector:
     """Return the mean covariance of one person's contributions to several functionals: decoding is linear."""
-
-    def variance(functional: Functional) -> float:
-        return expected_variance(decoder, functional, population) if functional.terms else 0.0
-
     found = np.diag([variance(functional) for functional in functionals])
     for i, j in itertools.combinations(range(len(functionals)), 2):
         both = variance(functionals[i] + functionals[j])
@@ -77,6 +80,38 @@ def moments(decoder: Decoder, functional: Functional, population: Population) ->
     one_report = coefficient**2 * math.prod(_factor_square(factor, population) for factor in factors)
     sends = population.service.service.sends
     return Moments(mean, square, sends * one_report + sends * (sends - 1) * truth.two_places())
+
+
+def joint_variance(
+    products: Sequence[Mapping[int, Functional]], decoders: Sequence[Decoder], populations: Sequence[Population]
+) -> float:
+    """Return the mean variance of one person's part of a sum of products over services, which are independent."""
+    if len(products) == 1 and len(products[0]) == 1:
+        [(number, local)] = products[0].items()
+        return expected_variance(decoders[number], local, populations[number]) + rounding_variance(
+            local, populations[number]
+        )
+    ones = {n: Functional.constant(local.sizes) for parts in products for n, local in parts.items()}
+
+    def squares(number: int, functional: Functional) -> tuple[float, float]:
+        found = moments(decoders[number], functional, populations[number])
+        return found.estimate + rounding_variance(functional, populations[number]), found.truth
+
+    def product(number: int, left: Functional, right: Functional) -> tuple[float, float]:
+        """Return the mean products of two estimates and of two truths of a service; decoding is linear."""
+        if left is right:
+            return squares(number, left)
+        both, first, second = (squares(number, functional) for functional in (left + right, left, right))
+        return (both[0] - first[0] - second[0]) / 2, (both[1] - first[1] - second[1]) / 2
+
+    total = 0.0
+    for left, right in itertools.product(products, repeat=2):
+        estimate, truth = 1.0, 1.0
+        for number, one in ones.items():
+            found = product(number, left.get(number, one), right.get(number, one))
+            estimate, truth = estimate * found[0], truth * found[1]
+        total += estimate - truth
+    return total
 
 
 def rounding_variance(functional: Functional, population: Population) -> float:
