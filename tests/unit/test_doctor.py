@@ -68,6 +68,15 @@ def test_whatever_is_not_well_has_one_command(tmp_path: Path, capsys: pytest.Cap
     assert isinstance(tc.__version__, str)
 
 
+def test_a_damaged_database_in_a_folder_called_clocks_is_not_in_use(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Messages of DuckDB name the path."""
+    (tmp_path / "clocks").mkdir(mode=0o700)
+    (tmp_path / "clocks" / "reports.tacit").write_bytes(b"nonsense" * 4_000)
+    assert looked(capsys, str(tmp_path / "clocks"))[1]["database"]["ok"] is False
+
+
 def snapshot(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     """Return every file with its mode, time and content."""
     found = {}

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -49,15 +50,19 @@ def test_sample_people_fit_the_contract_and_are_nobody_else(client: httpx.Client
         assert client.post("/demo/exact", json=known).json()["rows"] == [[0]]
 
 
-def test_on_a_terminal_it_serves_until_ctrl_c() -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGHUP])
+def test_on_a_terminal_it_serves_until_ctrl_c_or_until_it_is_closed(how: signal.Signals, tmp_path: Path) -> None:
     """Without a terminal it prints and ends: `test_cli` looks at that."""
     ours, theirs = pty.openpty()
     words = [sys.executable, "-m", "tacit.cli", "demo", "--people", "500", "--port", "0", "--no-open"]
-    process = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs)
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    process = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
     with os.fdopen(ours, "rb") as screen:
         address = next(line.split()[-1].decode() for line in screen if line.startswith(b"listening on "))
         with httpx.Client(transport=httpx.HTTPTransport(retries=5), trust_env=False) as client:
             assert client.get(f"{address}/me", timeout=60).status_code == 200
-        process.send_signal(signal.SIGINT)
+        assert list(tmp_path.iterdir())
+        process.send_signal(how)
         assert process.wait(60) == 0
+    assert not list(tmp_path.iterdir()), "it deletes everything"

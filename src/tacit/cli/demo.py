@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import secrets
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -144,6 +145,8 @@ def _serve(app: Starlette, port: int, *, opens: bool) -> None:
     print(f"  {address}/query  the other side: SQL, error bars and, here alone, the truth")
     if opens:
         print("Opening them in a browser." if open_browser(address) else "No browser is here: open them yourself.")
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))  # the terminal was closed
     print("Ctrl-C ends it and deletes everything.", flush=True)
     serve_app(app, listening)
 

@@ -22,6 +22,7 @@ from tacit.cli.tls import handshake
 from tacit.collection import Collection
 from tacit.contract.hash_chain import read_chain
 from tacit.engines.duckdb import DuckDB
+from tacit.engines.failures import failure_code
 from tacit.engines.java import found_java
 from tacit.errors import EngineError, TacitError
 from tacit.server.keys import Keys
@@ -143,7 +144,7 @@ def _database(folder: Path) -> Finding:
     try:
         duckdb.connect(str(path), read_only=True).close()
     except duckdb.IOException as cause:
-        if "lock" in str(cause):
+        if failure_code(cause) == "store-in-use":
             return Finding("database", ok=None, detail=IN_USE)
         return Finding("database", ok=False, detail="cannot be read", fix=fix)
     except duckdb.Error:
