@@ -79,16 +79,17 @@ class UsageError(TacitError, ValueError):
 
 
 class UnknownNameError(UsageError, LookupError):
-    """A name that does not exist; carries what does."""
+    """A name that does not exist; carries what does, or None where that is not told."""
 
     default_code = "unknown-name"
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, code: str | None = None) -> None:
-        self.kind, self.name, self.known = kind, name, tuple(known)
+    def __init__(self, kind: str, name: str, known: Iterable[str] | None, *, code: str | None = None) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(known or ())
         near = difflib.get_close_matches(name, self.known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         listed = ", ".join(self.known[:8]) + (", …" if len(self.known) > 8 else "")
-        super().__init__(f"There is no {kind} {name!r}.{hint} Known: {listed or 'none'}.", code=code)
+        told = "" if known is None else f" Known: {listed or 'none'}."
+        super().__init__(f"There is no {kind} {name!r}.{hint}{told}", code=code)
 
 
 class SchemaError(UsageError):

@@ -96,6 +96,7 @@ def test_nobody_else_is_told(place: Place) -> None:
         assert place.asked(person, "t").status_code == 400
     unknown = place.asked("u-0", sign(place.secret, collection="f" * 64, person="u-0"), "f" * 64)
     assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown-collection")
+    assert unknown.json()["detail"] == f"There is no collection '{'f' * 64}'.", "others are there, and are not told"
     for collection in (7, [], None):
         assert place.asked("u-0", "t", collection).status_code == 400
 

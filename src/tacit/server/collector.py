@@ -147,7 +147,7 @@ class Collector:
         """Return a published collection."""
         found = self.collections.get(name)
         if found is None:
-            raise UnknownNameError("collection", name[:64], (), code="unknown-collection")
+            raise UnknownNameError("collection", name[:64], None, code="unknown-collection")
         return found
 
     def accept(
