@@ -9,7 +9,7 @@ from pathlib import Path
 from docs import rooms
 from tacit.central import METHODS
 from tacit.cli.command import parser as command_parser
-from tacit.contract.layouts import LAYOUTS, NUMBERED, PLANNED
+from tacit.contract.layouts import LAYOUTS
 from tacit.contract.oracles import ORACLES
 
 HERE = Path(__file__).parent / "reference"
@@ -22,9 +22,9 @@ def mechanisms() -> str:
     for name, kind in ORACLES.items():
         parts.append(f"### {name}\n\n```text\n{inspect.getdoc(inspect.getmodule(kind))}\n```\n")
     parts.append("## Layouts\n")
-    layouts = LAYOUTS | NUMBERED | PLANNED
-    for module in {inspect.getmodule(layout): None for layout in layouts.values()}:
-        names = [name for name, layout in layouts.items() if inspect.getmodule(layout) is module]
+    homes = {name: inspect.getmodule(getattr(layout, "func", layout)) for name, layout in LAYOUTS.items()}
+    for module in dict.fromkeys(homes.values()):
+        names = [name for name, home in homes.items() if home is module]
         parts.append(f"### {', '.join(names)}\n\n```text\n{inspect.getdoc(module)}\n```\n")
     parts.append("## Releases by a trusted curator\n")
     for name, method in METHODS.items():

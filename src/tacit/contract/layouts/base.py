@@ -6,14 +6,14 @@ equal probability, and a share of the report's budget. The shares of a layout's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tacit.contract.layouts.levels import Levels
 from tacit.errors import LayoutError
 
-__all__ = ["MAX_VIEWS", "ChannelPlan", "Expected", "Layout", "NumberedLayout", "PlannedLayout", "View", "check_number"]
+__all__ = ["MAX_VIEWS", "ChannelPlan", "Expected", "Layout", "Planning", "View", "check_number"]
 
 MAX_VIEWS = 100_000
 """Views of one collection: beyond it nobody's view has enough people to say anything."""
@@ -57,11 +57,20 @@ def check_number(mechanism: str, number: int, attributes: int) -> None:
         raise LayoutError(message, code="mechanism-number")
 
 
-Layout = Callable[[Sequence[Levels]], list[ChannelPlan]]
-"""From the levels of each attribute to channels."""
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """What a layout is planned for."""
 
-NumberedLayout = Callable[[Sequence[Levels], int], list[ChannelPlan]]
-"""The same, with the number in the mechanism's name, as in ``am(2)``."""
+    levels: Sequence[Levels]
+    """Of each attribute."""
 
-PlannedLayout = Callable[[Sequence[Levels], int, Expected], list[ChannelPlan]]
-"""The same, for the people and the budget that are expected."""
+    expected: Expected
+    number: int = 0
+    """The number in the mechanism's name, as in ``am(2)``; 0 if it has none."""
+
+    derived: Mapping[int, Levels] = field(default_factory=dict)
+    """Levels of derived attributes, by the attribute they are made of."""
+
+
+Layout = Callable[[Planning], list[ChannelPlan]]
+"""From what is planned for to channels."""

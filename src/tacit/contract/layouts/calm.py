@@ -18,9 +18,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.contract.layouts.base import ChannelPlan, Expected, check_number
+from tacit.contract.layouts.base import ChannelPlan, Planning, check_number
 from tacit.contract.layouts.covering import Sets, covering, spread
-from tacit.contract.layouts.levels import Levels
 
 __all__ = ["THETA", "calm", "noise_error", "sampling_error", "view_sets", "view_shape"]
 
@@ -80,8 +79,9 @@ def _choose(sizes: Sequence[int], users: int, epsilon: float, asked: int, theta:
     return best[1], best[2]
 
 
-def calm(levels: Sequence[Levels], number: int, expected: Expected) -> list[ChannelPlan]:
-    """Return one channel over the sets of attributes that suit questions about ``number`` of them."""
+def calm(planning: Planning) -> list[ChannelPlan]:
+    """Return one channel over the sets of attributes that suit questions about so many of them."""
+    levels, number, expected = planning.levels, planning.number, planning.expected
     check_number("calm", number, len(levels))
     sizes = [attribute.size for attribute in levels]
     sets = view_sets(sizes, expected.people("calm"), float(expected.epsilon), number)

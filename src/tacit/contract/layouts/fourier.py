@@ -15,8 +15,7 @@ import itertools
 from collections.abc import Sequence
 from fractions import Fraction
 
-from tacit.contract.layouts.base import MAX_VIEWS, ChannelPlan, View, check_number
-from tacit.contract.layouts.levels import Levels
+from tacit.contract.layouts.base import MAX_VIEWS, ChannelPlan, Planning, View, check_number
 from tacit.errors import LayoutError
 
 __all__ = ["bits_of", "ft", "parity_count", "parity_views"]
@@ -48,8 +47,9 @@ def parity_views(sizes: Sequence[int], order: int) -> list[View]:
     return views
 
 
-def ft(levels: Sequence[Levels], number: int) -> list[ChannelPlan]:
-    """Return one channel over the parities of at most ``number`` attributes."""
+def ft(planning: Planning) -> list[ChannelPlan]:
+    """Return one channel over the parities of at most so many attributes."""
+    levels, number = planning.levels, planning.number
     check_number("ft", number, len(levels))
     sizes = [attribute.size for attribute in levels]
     count = parity_count(sizes, number)

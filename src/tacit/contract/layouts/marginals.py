@@ -10,23 +10,22 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 
-from tacit.contract.layouts.base import MAX_VIEWS, ChannelPlan, check_number
-from tacit.contract.layouts.levels import Levels
+from tacit.contract.layouts.base import MAX_VIEWS, ChannelPlan, Planning, check_number
 from tacit.errors import LayoutError
 
 __all__ = ["am", "fc", "mg", "mg_of"]
 
 
-def fc(levels: Sequence[Levels]) -> list[ChannelPlan]:
+def fc(planning: Planning) -> list[ChannelPlan]:
     """Return one channel with the single view of all values."""
-    return [ChannelPlan("fc", Fraction(1), (tuple(attribute.finest for attribute in levels),))]
+    return [ChannelPlan("fc", Fraction(1), (tuple(attribute.finest for attribute in planning.levels),))]
 
 
-def am(levels: Sequence[Levels], number: int) -> list[ChannelPlan]:
-    """Return one channel over all sets of ``number`` attributes."""
+def am(planning: Planning) -> list[ChannelPlan]:
+    """Return one channel over all sets of so many attributes."""
+    levels, number = planning.levels, planning.number
     check_number("am", number, len(levels))
     count = math.comb(len(levels), number)
     if count > MAX_VIEWS:
@@ -39,11 +38,11 @@ def am(levels: Sequence[Levels], number: int) -> list[ChannelPlan]:
     return [ChannelPlan(f"am({number})", Fraction(1), views)]
 
 
-def mg(levels: Sequence[Levels]) -> list[ChannelPlan]:
+def mg(planning: Planning) -> list[ChannelPlan]:
     """Return one channel with the marginal of all attributes."""
-    return [ChannelPlan("mg", Fraction(1), plan.views) for plan in fc(levels)]
+    return [ChannelPlan("mg", Fraction(1), plan.views) for plan in fc(planning)]
 
 
-def mg_of(levels: Sequence[Levels], number: int) -> list[ChannelPlan]:
-    """Return one channel over the marginals of every ``number`` attributes."""
-    return [ChannelPlan(f"mg({number})", Fraction(1), plan.views) for plan in am(levels, number)]
+def mg_of(planning: Planning) -> list[ChannelPlan]:
+    """Return one channel over the marginals of every so many attributes."""
+    return [ChannelPlan(f"mg({planning.number})", Fraction(1), plan.views) for plan in am(planning)]

@@ -10,18 +10,18 @@ many people are expected, those that balance noise and uneven cells for them; th
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from fractions import Fraction
 
-from tacit.contract.layouts.base import MAX_VIEWS, ChannelPlan, View
-from tacit.contract.layouts.levels import Levels
+from tacit.contract.layouts.base import MAX_VIEWS, ChannelPlan, Planning, View
+from tacit.contract.layouts.resolution import levels_for
 from tacit.errors import LayoutError
 
 __all__ = ["pairs"]
 
 
-def pairs(levels: Sequence[Levels], depths: Sequence[Sequence[int]] | None = None) -> list[ChannelPlan]:
-    """Return one channel over all views of one or two attributes, at the given levels of each (default: all)."""
+def pairs(planning: Planning) -> list[ChannelPlan]:
+    """Return one channel over all views of one or two attributes, at the levels that suit the people expected."""
+    levels, depths = planning.levels, levels_for(planning.levels, planning.expected)
     used = [range(1, len(own)) for own in levels] if depths is None else depths
     heights = [len(own) for own in used]
     count = sum(heights) + sum(a * b for a, b in itertools.combinations(heights, 2))

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from tacit.contract.layouts.base import MAX_VIEWS, ChannelPlan, View
+from tacit.contract.layouts.base import MAX_VIEWS, ChannelPlan, Planning, View
 from tacit.contract.layouts.levels import Levels
 from tacit.errors import LayoutError
 
@@ -34,12 +34,12 @@ def level_combinations(levels: Sequence[Levels]) -> tuple[View, ...]:
     return tuple(itertools.product(*(range(int(skip_root), len(attribute)) for attribute in levels)))
 
 
-def hio(levels: Sequence[Levels]) -> list[ChannelPlan]:
+def hio(planning: Planning) -> list[ChannelPlan]:
     """Return one channel over all combinations of levels."""
-    return [ChannelPlan("hio", Fraction(1), level_combinations(levels))]
+    return [ChannelPlan("hio", Fraction(1), level_combinations(planning.levels))]
 
 
-def hi(levels: Sequence[Levels]) -> list[ChannelPlan]:
+def hi(planning: Planning) -> list[ChannelPlan]:
     """Return one channel for each combination of levels."""
-    views = level_combinations(levels)
+    views = level_combinations(planning.levels)
     return [ChannelPlan("hi " + "-".join(map(str, view)), Fraction(1, len(views)), (view,)) for view in views]

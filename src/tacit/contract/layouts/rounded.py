@@ -26,7 +26,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Literal
 
-from tacit.contract.layouts.base import MAX_VIEWS, ChannelPlan, View
+from tacit.contract.layouts.base import MAX_VIEWS, ChannelPlan, Planning, View
 from tacit.contract.layouts.levels import Levels
 from tacit.contract.schema import Ordinal, Service
 from tacit.errors import LayoutError
@@ -109,13 +109,13 @@ def derive(layout: str, service: Service) -> tuple[Derived, ...]:
     return derived
 
 
-def plan_rounded(layout: str, levels: Sequence[Levels], derived: Sources) -> list[ChannelPlan]:
+def plan_rounded(layout: str, planning: Planning) -> list[ChannelPlan]:
     """Return the one channel of a rounding baseline."""
     _, views = ROUNDED[layout]
-    if math.prod(len(one) for one in levels) > MAX_VIEWS:
+    if math.prod(len(one) for one in planning.levels) > MAX_VIEWS:
         message = f"More than {MAX_VIEWS} combinations of levels. Use fewer attributes."
         raise LayoutError(message, code="too-many-views")
-    found = tuple(itertools.islice(views(levels, derived), MAX_VIEWS + 1))
+    found = tuple(itertools.islice(views(planning.levels, planning.derived), MAX_VIEWS + 1))
     if len(found) > MAX_VIEWS:
         message = f"More than {MAX_VIEWS} views. Use fewer attributes."
         raise LayoutError(message, code="too-many-views")

@@ -8,24 +8,23 @@ EM   one channel for each attribute, of its single values; joint tables start fr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 
-from tacit.contract.layouts.base import ChannelPlan
-from tacit.contract.layouts.levels import Levels
+from tacit.contract.layouts.base import ChannelPlan, Planning
 
 __all__ = ["em", "sc"]
 
 
-def sc(levels: Sequence[Levels]) -> list[ChannelPlan]:
+def sc(planning: Planning) -> list[ChannelPlan]:
     """Return one channel for each attribute and level."""
-    pairs = [(i, j) for i, attribute in enumerate(levels) for j in range(1, len(attribute))]
-    return _alone("sc", pairs, len(levels))
+    pairs = [(i, j) for i, attribute in enumerate(planning.levels) for j in range(1, len(attribute))]
+    return _alone("sc", pairs, len(planning.levels))
 
 
-def em(levels: Sequence[Levels]) -> list[ChannelPlan]:
+def em(planning: Planning) -> list[ChannelPlan]:
     """Return one channel for each attribute."""
-    return _alone("em", [(i, own.finest) for i, own in enumerate(levels) if own.finest], len(levels))
+    finest = [(i, own.finest) for i, own in enumerate(planning.levels) if own.finest]
+    return _alone("em", finest, len(planning.levels))
 
 
 def _alone(name: str, pairs: list[tuple[int, int]], attributes: int) -> list[ChannelPlan]:

@@ -16,8 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tacit.contract.layouts.base import MAX_VIEWS, ChannelPlan, Expected, check_number
-from tacit.contract.layouts.levels import Levels
+from tacit.contract.layouts.base import MAX_VIEWS, ChannelPlan, Planning, check_number
 from tacit.contract.layouts.marginals import am
 
 __all__ = ["predicted_error", "tables", "together"]
@@ -73,8 +72,9 @@ def together(sizes: Sequence[int], users: int, epsilon: float, asked: int) -> in
     return min(possible or [min(2, asked)], key=lambda shown: predicted_error(sizes, users, epsilon, asked, shown))
 
 
-def tables(levels: Sequence[Levels], number: int, expected: Expected) -> list[ChannelPlan]:
-    """Return one channel over all sets of the number of attributes that suits questions about ``number`` of them."""
+def tables(planning: Planning) -> list[ChannelPlan]:
+    """Return one channel over all sets of the number of attributes that suits questions about so many of them."""
+    levels, number, expected = planning.levels, planning.number, planning.expected
     check_number("tables", number, len(levels))
     shown = together([own.size for own in levels], expected.people("tables"), float(expected.epsilon), number)
-    return [replace(plan, name=f"tables({number})") for plan in am(levels, shown)]
+    return [replace(plan, name=f"tables({number})") for plan in am(replace(planning, number=shown))]
