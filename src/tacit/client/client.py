@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import threading
 import time
@@ -30,6 +31,7 @@ from tacit.errors import ContractError, EngineError, RandomnessError, RecordErro
 
 __all__ = ["Client", "Delivery", "PersonClient", "Preview", "connect"]
 
+LOG = logging.getLogger("tacit.client")
 VERSION = 1
 BATCH = 100
 """Reports in one request."""
@@ -270,7 +272,7 @@ class Client:
         """Note what became of a batch; tell whether anything was decided."""
         if answered.status in (410, 413):
             code = answered.code or "collection-closed"
-            self._wallet.settle([(report.number, "refused", code) for report in waiting])
+            self._wallet.settle(self.collection, [(report, "refused", code) for report in waiting])
             return True
         data = answered.data if answered.status == 200 else None
         statuses = data.get("statuses") if isinstance(data, dict) else None
@@ -280,17 +282,20 @@ class Client:
         for report, one in zip(waiting, statuses, strict=True):
             word = one.get("status") if isinstance(one, dict) else None
             if word in ("stored", "again"):
-                outcomes.append((report.number, "stored", ""))
+                outcomes.append((report, "stored", ""))
             elif word == "refused":
-                outcomes.append((report.number, "refused", str(one.get("code", ""))[:64]))
-        self._wallet.settle(outcomes)
+                outcomes.append((report, "refused", str(one.get("code", ""))[:64]))
+        self._wallet.settle(self.collection, outcomes)
         return bool(outcomes)
 
     def _tick(self, every: float) -> None:
         """Deliver now and then, at a phase that nothing depends on."""
         wait = every * _fraction()
         while not self._closed.wait(wait):
-            self._send()
+            try:
+                self._send()
+            except Exception as cause:  # the app's function for tokens, or the disk: what waits is tried again
+                LOG.error("reports wait in the wallet: %s", type(cause).__name__)
             wait = every
 
     def close(self) -> None:

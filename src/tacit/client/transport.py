@@ -30,7 +30,7 @@ class Answered:
         """The answer as JSON, or None."""
         try:
             return json.loads(self.content)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
     @property
@@ -84,7 +84,7 @@ class Transport:
             response = connection.getresponse()
             content = response.read(MOST_BYTES)
             after = response.getheader("Retry-After", "")
-            seconds = min(3600.0, float(after)) if after.isdigit() else 0.0
+            seconds = min(3600.0, float(after)) if after.isascii() and after.isdigit() else 0.0
             return Answered(response.status, content, seconds)
         except (OSError, http.client.HTTPException):
             return Answered(0)

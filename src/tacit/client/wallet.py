@@ -314,12 +314,16 @@ class Wallet:
             rows = self._file.execute(query, (collection, after, most))
             return [Waiting(number, body, json.loads(who)) for number, body, who in rows]
 
-    def settle(self, outcomes: Sequence[tuple[int, str, str]]) -> None:
-        """Note what became of reports: numbers, statuses and codes."""
+    def settle(self, collection: str, outcomes: Sequence[tuple[Waiting, str, str]]) -> None:
+        """Note what became of reports: statuses and codes.
+
+        A report may be gone by now, and its number be that of another one, of which the collector has said nothing.
+        """
+        same = "number = ? AND collection = ? AND body = ? AND status = 'waiting'"
         with self._transaction() as file:
             file.executemany(
-                "UPDATE reports SET status = ?, code = ? WHERE number = ?",
-                ((status, code, number) for number, status, code in outcomes),
+                f"UPDATE reports SET status = ?, code = ? WHERE {same}",  # noqa: S608
+                ((status, code, report.number, collection, report.body) for report, status, code in outcomes),
             )
 
     def counts(self, collection: str) -> dict[str, int]:

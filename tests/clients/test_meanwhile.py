@@ -1,0 +1,85 @@
+"""What an app does while a delivery is under way, and what becomes of deliveries that fail in unforeseen ways."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.collectors import COLLECTION
+from tacit.client.client import Client
+from tacit.client.transport import Answered, Transport
+from tacit.client.wallet import Wallet
+
+ROW = {"age": 3, "os": "ios"}
+
+
+class Collecting(Transport):
+    """Takes every report, after something has happened while it was on its way."""
+
+    def __init__(self, meanwhile: Callable[[], object] = lambda: None) -> None:
+        super().__init__("http://127.0.0.1:1")
+        self.meanwhile, self.taken = meanwhile, list[str]()
+
+    def post(self, path: str, body: str) -> Answered:
+        meanwhile, self.meanwhile = self.meanwhile, lambda: None
+        meanwhile()
+        if not path.endswith("/reports"):
+            return Answered(200, b"{}")
+        reports = json.loads(body)["reports"]
+        self.taken += [report["person"] for report in reports]
+        return Answered(200, json.dumps({"statuses": [{"status": "stored"}] * len(reports)}).encode())
+
+
+def client_of(folder: Path, transport: Transport, every: float = 0, **more: object) -> Client:
+    text = COLLECTION.to_json()
+    return Client(transport, Wallet(folder / "w.db"), COLLECTION.id, text, "", 6, every, **more)  # type: ignore[arg-type]
+
+
+def test_a_report_is_delivered_although_one_before_it_was_deleted_on_its_way(tmp_path: Path) -> None:
+    """SQLite gives the number of a deleted last row to the next one: the answer is about the former."""
+
+    def meanwhile() -> None:
+        client.person("ada").forget()
+        client.person("bo").record("users", ROW)
+
+    transport = Collecting(meanwhile)
+    client = client_of(tmp_path, transport)
+    client.person("ada").record("users", ROW)
+    client.flush(0)
+    client.flush(0)
+    assert client.person("bo").history()[0].statuses == ("stored",)
+    assert transport.taken == ["ada", "bo"]
+    client.close()
+
+
+def test_deliveries_go_on_after_one_has_failed(tmp_path: Path) -> None:
+    """A function for tokens may fail while somebody's server is away."""
+    failed, delivered = threading.Event(), threading.Event()
+
+    def token(_: object) -> str:
+        if not failed.is_set():
+            failed.set()
+            raise ConnectionError
+        return ""
+
+    transport = Collecting()
+    wallet = Wallet(tmp_path / "w.db")
+    wallet.close()
+    writer = client_of(tmp_path, transport)
+    writer.person("ada").record("users", ROW)
+    writer.close()
+    transport.meanwhile = delivered.set
+    client = client_of(tmp_path, transport, every=0.02, token=token)
+    assert failed.wait(10)
+    assert delivered.wait(10)
+    client.close()
+
+
+@pytest.mark.parametrize("content", [b"[" * 200_000, b"\xff", b"{", b""])
+def test_no_answer_is_too_strange(content: bytes) -> None:
+    answered = Answered(503, content)
+    assert (answered.data, answered.code) == (None, "")
