@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tacit.contract.hash_chain import Head
+from tacit.contract.hash_chain import Head, read_chain
 from tacit.database import connect
 from tacit.errors import EngineError, UsageError
 from tacit.server.collector import Collector
@@ -46,15 +46,21 @@ def export_store(collector: Collector, target: Path, *, asker: str = "") -> None
     collector.log.add("exported", key=asker)
     with tempfile.TemporaryDirectory(dir=target.parent) as name:
         work = Path(name)
-        with collector.still():  # nothing moves from the one file to the other while both are copied
+        with collector.still():  # nothing moves from one file to another, or is deleted, while they are copied
             _copy_sqlite(collector.folder / "inbox.db", work / "inbox.db")
             collector.database.copy_to(work / "reports.tacit")
-        _copy_sqlite(collector.folder / "log.db", work / "log.db")
+            _copy_sqlite(collector.folder / "log.db", work / "log.db")
         if (collector.folder / "keys.json").exists():
             shutil.copyfile(collector.folder / "keys.json", work / "keys.json")
-        head = collector.log.read().head
+        head = _head_of(work / "log.db")
         about = {"kind": "store", "log": {"entries": head.entries, "head": head.hash}}
         _pack(work, target, about | _checked(work / "inbox.db"))
+
+
+def _head_of(log: Path) -> Head:
+    """Return where the copy of a log ends; the collector's own may be longer by now."""
+    with contextlib.closing(sqlite3.connect(log)) as file:
+        return read_chain([line for (line,) in file.execute("SELECT line FROM log ORDER BY number")]).head
 
 
 def _checked(inbox: Path) -> dict[str, int]:

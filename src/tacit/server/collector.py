@@ -206,8 +206,8 @@ class Collector:
         """Delete a person's reports, of one collection or of all, and refuse later ones; return how many there were.
 
         With ``services``, only reports of those are deleted and refused. The log is told of it first: a deletion that
-        is not logged does not happen. If the analytical database cannot do it now, the next move does, and no question
-        is answered before.
+        is not logged does not happen. No move, question or copy comes between log, inbox and analytical database; if
+        the last one cannot do it now, the next move does, and no question is answered before.
         """
         names = list(self.collections) if collection is None else [self.collection(collection).id]
         scopes = {name: self._known_services(name, services) for name in names}
@@ -216,14 +216,14 @@ class Collector:
             for name, some in scopes.items()
             for service in some or (() if services else ("",))
         }
-        self.log.add("person-deleted", tombstones=traces, key=asker)
-        deleted = 0
-        with self.mover.still():  # nothing of this person may be on its way
-            for name, some in scopes.items():
-                if some or not services:
-                    deleted += self.inbox.forget(name, person, some)
-        self.mover.delete()
-        return deleted
+
+        def record() -> int:
+            self.log.add("person-deleted", tombstones=traces, key=asker)
+            return sum(
+                self.inbox.forget(name, person, some) for name, some in scopes.items() if some or not services
+            )
+
+        return self.mover.delete(record)
 
     def _known_services(self, collection: str, services: Sequence[str]) -> list[str]:
         """Return those services that a collection has."""

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -112,15 +112,20 @@ class Mover:
         fault = self._put_in_order()
         return (0, fault) if fault else self._move_all(end)
 
-    def delete(self) -> None:
-        """Do the deletions that the inbox has done; raise if the database cannot do them now."""
+    def delete(self, record: Callable[[], int]) -> int:
+        """Record a deletion, do it in the database, and return what recording returned; raise if it cannot now.
+
+        Nothing comes in between: nothing of the person may be on its way, and no answer or copy may hold half of it.
+        """
         with self._lock:
+            recorded = record()
             self.fault = self._put_in_order()
             if self.fault is not None and self.fault.code in PASSING:
                 self.fault = self._put_in_order()
             if self._inbox.deletions():
                 message = "The deletion is recorded, and done in the analytical database as soon as that is possible."
                 raise OverloadedError(message, code="deletion-pending", retry_after=5)
+            return recorded
 
     def _refuse_at_the_end(self) -> None:
         """Refuse to touch a store that is closed, or to answer about less than was acknowledged."""

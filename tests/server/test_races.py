@@ -1,0 +1,120 @@
+"""What happens between two steps: every test stops one thread there and lets another one run."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tacit as tc
+from support.collectors import COLLECTION, collector_here, reports_of
+from tacit.cli import main
+from tacit.server import archive
+from tacit.server.collector import Collector
+from tacit.server.store import mover
+
+COUNT = "SELECT COUNT(*) AS n FROM users"
+SAME_ROUND = tc.Collection(COLLECTION.schema, 5.0)
+PEOPLE = 20
+
+
+@pytest.fixture
+def collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
+    """A collector with some people, that moves nothing by itself."""
+    monkeypatch.setattr(mover, "IDLE_SECONDS", 3600)
+    with collector_here(tmp_path / "store") as lent:
+        lent.accept(COLLECTION.id, reports_of(0, PEOPLE)).result()
+        lent.move()
+        yield lent
+
+
+def counted(collector: Collector) -> tuple[float, tuple[int, int] | None, tuple[str, ...]]:
+    answer = collector.query(COUNT)
+    return answer["n"].value, answer.watermark, tuple(answer.notes)
+
+
+def started(work: Callable[[], Any]) -> threading.Thread:
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+class Slow:
+    """A lock that the main thread takes again only after others had their turn."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+        if threading.current_thread() is threading.main_thread():
+            time.sleep(0.5)
+
+
+def test_no_answer_comes_between_the_two_halves_of_a_deletion(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The inbox has deleted her; the analytical database has not yet."""
+    half, forget, found = threading.Event(), collector.inbox.forget, list[Any]()
+
+    def recorded(*given: Any) -> int:
+        deleted = forget(*given)
+        half.set()
+        return deleted
+
+    def ask() -> None:
+        half.wait(10)
+        found.extend(counted(collector))
+
+    monkeypatch.setattr(collector.inbox, "forget", recorded)
+    monkeypatch.setattr(collector._watermarks, "_settle", lambda: None)  # the question has been here before
+    monkeypatch.setattr(collector.mover, "_lock", Slow())
+    asking = started(ask)
+    collector.forget("u-3")
+    asking.join()
+    assert found == [PEOPLE - 1, (PEOPLE - 1, PEOPLE - 1), ()]
+
+
+def test_what_is_logged_during_an_export_does_not_spoil_it(
+    collector: Collector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A question is logged after the log was copied; the archive is about the copy."""
+    copy = archive._copy_sqlite
+
+    def copied(source: Path, target: Path) -> None:
+        copy(source, target)
+        collector.log.add("question", sql="")
+
+    monkeypatch.setattr(archive, "_copy_sqlite", copied)
+    archive.export_store(collector, tmp_path / "a.zip")
+    assert main(["import", str(tmp_path / "a.zip"), str(tmp_path / "again")]) == 0
+
+
+def test_an_archive_holds_nobody_who_was_deleted_by_its_log(
+    collector: Collector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A deletion that comes while an archive is made is in all of its files, or in none."""
+    copy, deleting = archive._copy_sqlite, list[threading.Thread]()
+
+    def copied(source: Path, target: Path) -> None:
+        copy(source, target)
+        if not deleting:
+            deleting.append(started(lambda: collector.forget("u-3")))
+            deleting[0].join(0.2)
+
+    monkeypatch.setattr(archive, "_copy_sqlite", copied)
+    archive.export_store(collector, tmp_path / "a.zip")
+    deleting[0].join()
+    archive.restore(tmp_path / "a.zip", tmp_path / "again")
+    restored = Collector(tmp_path / "again")
+    told = any(entry["event"] == "person-deleted" for entry in restored.log.read().entries)
+    statuses = restored.accept(COLLECTION.id, [r for r in reports_of(0, PEOPLE) if r["person"] == "u-3"]).result()
+    restored.close()
+    assert {one.get("code", one["status"]) for one in statuses} == ({"forgotten"} if told else {"again"})
