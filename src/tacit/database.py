@@ -73,6 +73,10 @@ class Database:
             self._engine.add_contract(collection.id, collection.to_json())
             self._catalog.add(collection)
 
+    def check_new(self, collection: Collection) -> None:
+        """Refuse a collection that `create` would refuse."""
+        self._catalog.check_new(collection)
+
     @property
     def collections(self) -> list[Collection]:
         """The collections, in the order of their creation."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,8 +15,10 @@ import pytest
 import tacit as tc
 from support.collectors import COLLECTION, collector_here, reports_of
 from tacit.cli import main
+from tacit.errors import UsageError
 from tacit.server import archive
 from tacit.server.collector import Collector
+from tacit.server.store import mover
 from tacit.server.store import mover
 
 COUNT = "SELECT COUNT(*) AS n FROM users"
@@ -118,3 +122,31 @@ def test_an_archive_holds_nobody_who_was_deleted_by_its_log(
     statuses = restored.accept(COLLECTION.id, [r for r in reports_of(0, PEOPLE) if r["person"] == "u-3"]).result()
     restored.close()
     assert {one.get("code", one["status"]) for one in statuses} == ({"forgotten"} if told else {"again"})
+
+
+def test_a_contract_that_is_refused_is_kept_nowhere(collector: Collector) -> None:
+    """Kept in the inbox alone, it would stop every move and question from the next start on."""
+    with pytest.raises(UsageError) as refused:
+        collector.publish(SAME_ROUND)
+    assert refused.value.code == "round-exists"
+    collector.close()
+    again = Collector(collector.folder)
+    assert again.mover.fault is None
+    assert counted(again)[0] == PEOPLE
+    events = [entry["event"] for entry in again.log.read().entries]
+    again.close()
+    assert events.count("contract-published") == 1
+
+
+def test_a_database_of_another_store_leaves_no_contracts_behind(collector: Collector, tmp_path: Path) -> None:
+    with collector_here(tmp_path / "other", SAME_ROUND) as other:
+        other.accept(SAME_ROUND.id, [r for r in reports_of(0, 5) if r["service"] == "users"]).result()
+        other.move()
+    collector.close()
+    shutil.copyfile(tmp_path / "other" / "reports.tacit", collector.folder / "reports.tacit")
+    again = Collector(collector.folder)
+    again.move()
+    assert list(again.collections) == [COLLECTION.id]
+    assert counted(again) == (PEOPLE, (PEOPLE, PEOPLE), ())
+    assert json.loads(again.query(COUNT).to_json())["watermark"] == {"acknowledged": PEOPLE, "counted": PEOPLE}
+    again.close()

@@ -51,14 +51,14 @@ class Catalog(Generic[C]):
 
     def add(self, collection: C) -> None:
         """Add a collection."""
-        self._collections[collection.id] = collection
+        self._collections = self._collections | {collection.id: collection}  # others may be going through them
 
     def check_new(self, collection: C) -> None:
         """Refuse a collection in which people would report a second time in one round."""
         mine = collection.contract
         for other in self._collections.values():
             same = (other.contract.round, other.contract.tier) == (mine.round, mine.tier)
-            if same and other.schema == collection.schema:
+            if same and other.schema == collection.schema and other.id != collection.id:
                 message = (
                     "A collection of this schema, round and tier exists, with another contract: people would "
                     "report twice in one round. Give the new one another round=, or another tier=."

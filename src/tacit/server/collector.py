@@ -112,6 +112,7 @@ class Collector:
         """Take reports of a collection from now on; publishing it again changes nothing."""
         collection.refuse_unsafe()
         if collection.id not in self.collections:
+            self.database.check_new(collection)  # before anything is kept: a store with two such would be unusable
             contract = collection.contract
             told = {"epsilon": decimal_text(contract.epsilon), "round": contract.round, "tier": contract.tier}
             self.log.add("contract-published", collection=collection.id, **told)

@@ -143,7 +143,6 @@ class Mover:
                 self._analytical.reopen()
                 self._suspect = False
             if not self._compared:
-                self._bring_contracts()
                 self._compare()
                 self._compared = True
             self._delete()
@@ -204,7 +203,10 @@ class Mover:
                 self._analytical.database.create(Collection.from_json(text))
 
     def _compare(self) -> None:
-        """Adopt the database if it is the one that the inbox knows; rebuild it if it is not."""
+        """Adopt the database if it is the one that the inbox knows; rebuild it if it is not.
+
+        Only then is anything of it kept: contracts of another store may contradict those of this one.
+        """
         identity, generation = self._inbox.remembered("identity") or "", self._inbox.remembered("generation")
         stamp = self._analytical.stamp
         if stamp is not None and stamp.identity != identity and generation is None:
@@ -221,6 +223,8 @@ class Mover:
             )
             raise OverloadedError(message, code="inbox-behind", retry_after=60)
         fits = generation is None if stamp is None else mine and stamp.generation >= int(generation or 0)
+        if fits:
+            self._bring_contracts()
         if fits and not self._lacking():
             self._mark(stamp.generation if stamp else 0)
         else:
