@@ -86,6 +86,29 @@ def test_no_answer_comes_between_the_two_halves_of_a_deletion(
     assert found == [PEOPLE - 1, (PEOPLE - 1, PEOPLE - 1), ()]
 
 
+def test_everything_is_deleted_while_the_database_is_rebuilt(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new database knows no collection yet; people are deleted from all of them nevertheless."""
+    empty, go_on, bring = threading.Event(), threading.Event(), collector.mover._bring_contracts
+
+    def slow() -> None:
+        empty.set()
+        assert go_on.wait(10)
+        bring()
+
+    (collector.folder / "reports.tacit").unlink()
+    monkeypatch.setattr(collector.mover, "_bring_contracts", slow)
+    moving = started(collector.move)
+    assert empty.wait(10)
+    assert list(collector.collections) == [COLLECTION.id]
+    assert collector.collection(COLLECTION.id).to_json() == COLLECTION.to_json()
+    threading.Timer(0.2, go_on.set).start()
+    assert collector.forget("u-3") == 3
+    moving.join()
+    assert counted(collector) == (PEOPLE - 1, (PEOPLE - 1, PEOPLE - 1), ())
+
+
 def test_what_is_logged_during_an_export_does_not_spoil_it(
     collector: Collector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

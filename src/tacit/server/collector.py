@@ -55,6 +55,7 @@ class Collector:
     def __init__(self, folder: Path, store: str = "", *, person_epsilon: Fraction | None = None) -> None:
         self.folder, self._elsewhere, self.person_epsilon = folder, bool(store), person_epsilon
         self._validators: dict[str, Validator] = {}
+        self._published: dict[str, Collection] = {}
         self._is_closed = False
         with ExitStack() as opened:  # closed again if anything cannot be opened
             self._open_files(folder, store, opened)
@@ -62,8 +63,7 @@ class Collector:
             with opening(folder / "log.db"):
                 self._go_on_with_log()
             self._watermarks = Watermarks(self.inbox, self.analytical, self.mover)
-            for collection in self.database.collections:
-                self._open(collection)
+            self._open_all()
             opened.pop_all()
         self.mover.start()
 
@@ -130,6 +130,14 @@ class Collector:
                 self.inbox.add_bulk(collection.id, name, loaded[name].stored // channels)
         return loaded
 
+    def _open_all(self) -> None:
+        """Open all collections of both stores: reports are taken, and people deleted, also while one lacks some."""
+        known = {collection.id: collection for collection in self.database.collections}
+        for name, text in self.inbox.contracts().items():
+            self._open(known.pop(name) if name in known else Collection.from_json(text))
+        for collection in known.values():
+            self._open(collection)
+
     def _open(self, collection: Collection) -> None:
         contract = collection.contract
         sends = {service.name: service.sends for service in collection.schema.services}
@@ -138,11 +146,12 @@ class Collector:
             costs = {(collection.id, one.service.name): cost_of(one) for one in contract.services}
             self.inbox.limit(self.person_epsilon, costs)
         self._validators[collection.id] = Validator(contract)
+        self._published = self._published | {collection.id: collection}
 
     @property
     def collections(self) -> dict[str, Collection]:
-        """Published collections by their ids."""
-        return {collection.id: collection for collection in self.database.collections}
+        """Published collections by their ids, whatever the analytical database knows of them just now."""
+        return self._published
 
     def collection(self, name: str) -> Collection:
         """Return a published collection."""
@@ -220,9 +229,7 @@ class Collector:
 
         def record() -> int:
             self.log.add("person-deleted", tombstones=traces, key=asker)
-            return sum(
-                self.inbox.forget(name, person, some) for name, some in scopes.items() if some or not services
-            )
+            return sum(self.inbox.forget(name, person, some) for name, some in scopes.items() if some or not services)
 
         return self.mover.delete(record)
 
