@@ -15,6 +15,7 @@ import pytest
 import tacit as tc
 from support.collectors import COLLECTION, collector_here, reports_of
 from tacit.cli import main
+from tacit.database import Database
 from tacit.errors import UsageError
 from tacit.server import archive
 from tacit.server.collector import Collector
@@ -45,6 +46,48 @@ def started(work: Callable[[], Any]) -> threading.Thread:
     thread = threading.Thread(target=work)
     thread.start()
     return thread
+
+
+def test_reports_that_are_moved_during_a_question_are_in_its_watermark(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is computed after a batch was loaded, and before the mover has done anything else about it."""
+    loaded, go_on, moving = threading.Event(), threading.Event(), list[threading.Thread]()
+    load = collector.database.load
+
+    def slow(*given: Any) -> Any:
+        found = load(*given)
+        loaded.set()
+        assert go_on.wait(10)
+        return found
+
+    def ask(database: Database) -> tc.Answer:
+        if not moving:
+            collector.accept(COLLECTION.id, reports_of(PEOPLE, 10)).result()
+            moving.append(started(collector.move))
+            assert loaded.wait(10)
+            threading.Timer(0.2, go_on.set).start()
+        return database.sql(COUNT)
+
+    monkeypatch.setattr(collector.database, "load", slow)
+    answer, measured = collector._watermarks.measured(COUNT, (), ask)
+    moving[0].join()
+    assert answer["n"].value == measured.watermark.counted == measured.watermark.acknowledged == PEOPLE + 10
+
+
+def test_bulk_loads_during_a_question_are_in_its_watermark(collector: Collector) -> None:
+    rows = {"uid": ["b-1", "b-2"], "age": [1, 2], "os": ["i", "a"]}
+    bulk = COLLECTION.encode(users=rows, orders={"uid": ["b-1"], "pay": [1]})
+    asked = []
+
+    def ask(database: Database) -> tc.Answer:
+        if not asked:
+            collector.load(bulk)
+        asked.append(database)
+        return database.sql(COUNT)
+
+    answer, measured = collector._watermarks.measured(COUNT, (), ask)
+    assert answer["n"].value == measured.watermark.counted == measured.watermark.acknowledged == PEOPLE + 2
 
 
 class Slow:

@@ -122,7 +122,7 @@ class Collector:
 
     def load(self, reports: Mapping[str, pa.Table]) -> dict[str, Loaded]:
         """Load encoded reports in bulk, past the inbox; the watermark counts them as acknowledged."""
-        with self.mover.still():
+        with self.mover.changing():
             loaded = self.database.load(reports)
             for name, table in reports.items():
                 collection = self.collection(table.schema.metadata[b"tacit.collection"].decode())

@@ -96,6 +96,12 @@ class Mover:
         with self._lock:
             yield
 
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Change the database past the inbox, while nothing moves."""
+        with self._lock, self._change():
+            yield
+
     def move(self, seconds: float = float("inf")) -> int:
         """Bring reports to the database, for some seconds at most; return how many. What goes wrong is a fault."""
         with self._lock:
@@ -236,8 +242,11 @@ class Mover:
         self._analytical.stamp = Stamp(identity, generation)
         self._inbox.remember(generation=str(generation))
 
-    def _changed(self) -> None:
+    @contextmanager
+    def _change(self) -> Iterator[None]:
+        """Count a change of the database before it is made, so that whoever reads it sees that there was one."""
         self.changes += 1
+        yield
         self._mark(int(self._inbox.remembered("generation") or 0) + 1)
 
     def _lacking(self, services: Sequence[Service] | None = None) -> list[str]:
@@ -255,12 +264,12 @@ class Mover:
         LOG.error("the analytical database is rebuilt from the inbox: rebuilding")
         resumed = self.is_rebuilding and self._analytical.stamp is not None and not keep
         self._inbox.remember(rebuilding="yes")
-        if not resumed:
-            kept_nowhere_else = any(size.bulk or size.lost for size in self._inbox.sizes().values())
-            self._analytical.begin_anew(keep=keep or kept_nowhere_else or self._inbox.lacks_contents())
-            self._bring_contracts()
-        self._inbox.refill()
-        self._changed()
+        with self._change():
+            if not resumed:
+                kept_nowhere_else = any(size.bulk or size.lost for size in self._inbox.sizes().values())
+                self._analytical.begin_anew(keep=keep or kept_nowhere_else or self._inbox.lacks_contents())
+                self._bring_contracts()
+            self._inbox.refill()
 
     def services(self) -> list[Service]:
         """Return all services with their collections."""
@@ -270,8 +279,8 @@ class Mover:
     def _delete(self) -> None:
         """Do the deletions that the inbox has done; one that is done twice changes nothing."""
         for collection, service, person in self._inbox.deletions():
-            self._analytical.database.forget(stored_key(person), [collection], [service] if service else ())
-            self._changed()
+            with self._change():
+                self._analytical.database.forget(stored_key(person), [collection], [service] if service else ())
             self._inbox.deleted(collection, service, person)
             self._fit_bulk(collection)
 
@@ -322,8 +331,8 @@ class Mover:
             if not waiting.numbers or waiting.numbers[0] > last:
                 break
             table = batch_of(collection, compiled, waiting, contents)
-            self._analytical.database.load({name: table})
-            self._changed()
+            with self._change():
+                self._analytical.database.load({name: table})
             self._inbox.moved(*place, waiting.numbers)
             yield len(waiting.numbers)
 

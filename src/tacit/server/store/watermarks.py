@@ -61,7 +61,14 @@ class Watermarks:
             with suppress(_ReopenedError):
                 with self._mover.still():
                     before, mark = self._mover.changes, self._mark(text, parameters)
-                answer = self.read(ask)
+                try:
+                    answer = self.read(ask)
+                except OverloadedError:
+                    raise
+                except TacitError:
+                    if self._mover.changes == before:
+                        raise
+                    continue  # it may be about a database that is being changed
                 if self._mover.changes == before:
                     return answer, mark
         self._settle()
