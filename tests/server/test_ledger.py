@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import tacit as tc
 from support.collectors import COLLECTION, collector_here, reports_of
 from tacit.cli import main
+from tacit.server.collector import Collector
 from tacit.server.store.inbox import Inbox
 from tacit.server.store.ledger import cost_of, declared_total
 from tacit.server.store.validate import Report
@@ -123,3 +127,58 @@ def test_the_total_is_a_number(tmp_path: Path, capsys: pytest.CaptureFixture[str
     for wrong in ("0", "-1", "x", "1/0", "nan"):
         assert main(["serve", str(tmp_path / "store"), f"--person-epsilon={wrong}"]) == 2
         assert "[bad-option]" in capsys.readouterr().err
+
+
+THREADS, ROUNDS = 8, 40
+
+
+def spent_by(collector: Collector, person: str) -> Fraction:
+    """Return what the stored reports of a person cost, each service once."""
+    found = collector.collections.values()
+    services = [(one, service) for one in found for service in one.contract.services]
+    return sum(
+        (
+            cost_of(service)
+            for one, service in services
+            if collector.inbox.slots(one.id, service.service.name, person, service.service.sends)
+        ),
+        Fraction(0),
+    )
+
+
+@pytest.mark.parametrize("deletes", [False, True])
+def test_threads_never_spend_more_than_the_total_together(tmp_path: Path, *, deletes: bool) -> None:
+    """Everybody sends for the same people to all collections at once, as several services and retries would."""
+    rounds = [COLLECTION, *(tc.Collection(COLLECTION.schema, 6.0, round=f"r{number}") for number in range(3))]
+    dearest = max(cost_of(service) for service in COLLECTION.contract.services)
+    total, people = Fraction(13), [report["person"] for report in reports_of(0, ROUNDS) if report["service"] == "users"]
+    collector = Collector(tmp_path / "store", person_epsilon=total)
+    for one in rounds:
+        collector.publish(one)
+    stored, gate = Counter[tuple[str, str, str, int]](), threading.Barrier(THREADS)
+
+    def send(number: int) -> list[tuple[str, str, str, int]]:
+        mine = list[tuple[str, str, str, int]]()
+        gate.wait(30)
+        for first in range(ROUNDS):
+            reports, one = reports_of(first, 1), rounds[(first + number) % len(rounds)]
+            if deletes and number == 0 and first % 10 == 3:
+                collector.forget(reports[0]["person"], one.id)
+                continue
+            told = collector.accept(one.id, reports).result(30)
+            mine += [
+                (one.id, report["person"], report["service"], report["slot"])
+                for report, status in zip(reports, told, strict=True)
+                if status["status"] == "stored"
+            ]
+        return mine
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for found in pool.map(send, range(THREADS)):
+            stored.update(found)
+    spent = {person: spent_by(collector, person) for person in people}
+    collector.close()
+    assert set(stored.values()) == {1}, "nothing is stored twice"
+    assert max(spent.values()) <= total
+    if not deletes:
+        assert min(spent.values()) > total - dearest, "and nobody is refused too early"
