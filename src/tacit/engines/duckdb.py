@@ -214,8 +214,9 @@ class DuckDB:
 
     def forget(self, tables: Sequence[tuple[str, str]], person: int | str) -> int:
         """Delete a person from tables, given with their keys, and from their rollups; return how many rows."""
-        deleted, rolled = 0, self.rollups()
+        deleted = 0
         with self._door, self._cursor() as connection:
+            rolled = self.rollups()
             connection.begin()
             for table, key in tables:
                 if table in rolled:

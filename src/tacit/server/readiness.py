@@ -10,12 +10,15 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
 from tacit.errors import OverloadedError, TacitError
 from tacit.server.collector import Collector
 from tacit.server.store.disk import has_room, is_scarce
 
 __all__ = ["Readiness"]
+
+T = TypeVar("T")
 
 PROBE_SECONDS = 3.0
 """How long a store may take to be written and read."""
@@ -29,7 +32,7 @@ class Readiness:
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
-        self._threads = ThreadPoolExecutor(3, thread_name_prefix="probe")
+        self._threads = ThreadPoolExecutor(4, thread_name_prefix="probe")
         self._running: dict[str, Future[None]] = {}
         self._lock, self._at = asyncio.Lock(), float("-inf")
         self._fault: TacitError | None = None
@@ -44,9 +47,14 @@ class Readiness:
                     "log": self._collector.log.probe,
                 }
                 found = await asyncio.gather(*(self._probed(name, probe) for name, probe in probes.items()))
-                self._fault = next((fault for fault in found if fault is not None), None) or self._standing()
+                fault = next((fault for fault in found if fault is not None), None)
+                self._fault = fault or await self.away(self._standing)
                 self._at = time.monotonic()
             return self._fault
+
+    async def away(self, work: Callable[[], T]) -> T:
+        """Return what something about the stores returns; a store that does not answer keeps no request waiting."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     async def _probed(self, name: str, probe: Callable[[], None]) -> TacitError | None:
         """Return what goes wrong with one part; one that does not answer is not asked again until it does."""

@@ -6,6 +6,7 @@ Nobody shares a bucket with anybody else, so nobody can empty another's.
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable
 
@@ -29,6 +30,7 @@ class Rate:
         self._what, self._per_second, self._at_once, self._clock = what, per_second, at_once, clock
         self._buckets: dict[tuple[str, Person | None], tuple[float, float]] = {}
         self._most = BUCKETS
+        self._lock = threading.Lock()  # deletions take from threads
 
     def take(self, key: Key | None, amount: float, person: Person | None = None) -> None:
         """Take from the bucket of a key, or of a person who has proven to be one of its people; or raise.
@@ -37,16 +39,23 @@ class Rate:
         """
         if key is None:
             return
-        now, who = self._clock(), (key.digest, person)
+        with self._lock:
+            missing = self._take((key.digest, person), amount, self._clock())
+        if missing > 0:
+            wait = math.ceil(missing / self._per_second)
+            message = f"Too many {self._what} at a time. Try again in {wait} s."
+            raise OverloadedError(message, code="slow-down", retry_after=max(1, wait))
+
+    def _take(self, who: tuple[str, Person | None], amount: float, now: float) -> float:
+        """Take from a bucket, and return 0; if it does not hold enough, return what is missing."""
         level = self._level(self._buckets.get(who, (self._at_once, now)), now)
         needed = min(amount, self._at_once)  # what is more than a full bucket needs a full bucket
         if level < needed:
-            wait = math.ceil((needed - level) / self._per_second)
-            message = f"Too many {self._what} at a time. Try again in {wait} s."
-            raise OverloadedError(message, code="slow-down", retry_after=max(1, wait))
+            return needed - level
         self._buckets[who] = (level - amount, now)
         if len(self._buckets) > self._most:
             self._drop_full(now)
+        return 0.0
 
     def _level(self, bucket: tuple[float, float], now: float) -> float:
         level, then = bucket

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from starlette.responses import JSONResponse, Response
 
@@ -12,6 +11,7 @@ from tacit.server.http.endpoints import Call, Endpoint, Server
 from tacit.server.http.problems import as_problem
 from tacit.server.http.request_log import lost_lines
 from tacit.server.metrics import Family, exposition, file_limit, open_files, single
+from tacit.server.store.base import Sizes
 from tacit.server.store.disk import free_bytes
 
 __all__ = ["HEALTH"]
@@ -28,7 +28,7 @@ async def ready(server: Server, call: Call) -> Response:
     fault = await server.readiness.fault()
     if fault is not None:
         return as_problem(call.request, fault, 503)
-    warnings = await asyncio.to_thread(server.readiness.warnings)
+    warnings = await server.readiness.away(server.readiness.warnings)
     return JSONResponse({"status": "ready", "warnings": warnings})
 
 
@@ -45,10 +45,12 @@ COUNTS = {
 async def metrics(server: Server, call: Call) -> Response:
     """Return metrics for Prometheus."""
     del call
-    return Response(exposition(_families(server)), media_type="text/plain; version=0.0.4; charset=utf-8")
+    sizes = await server.readiness.away(server.collector.inbox.sizes)
+    families = _families(server, list(sizes.values()))
+    return Response(exposition(families), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def _families(server: Server) -> Iterator[Family]:
+def _families(server: Server, sizes: Sequence[Sizes]) -> Iterator[Family]:
     kept = server.collector.inbox.counts()
     for name, value in server.counts.items():
         yield single(f"tacit_{name}_total", "counter", COUNTS.get(name, f"Counted as {name}."), value)
@@ -57,7 +59,6 @@ def _families(server: Server) -> Iterator[Family]:
     yield single("tacit_reports_pending", "gauge", pending, kept["pending"])
     behind = "Reports that came since the last complete move to the analytical database."
     yield single("tacit_reports_behind", "gauge", behind, server.collector.inbox.behind)
-    sizes = list(server.collector.inbox.sizes().values())
     damaged = "Reports whose digests show that the disk has altered them."
     yield single("tacit_reports_damaged", "gauge", damaged, sum(size.damaged for size in sizes))
     gone = "Reports that were lost with an earlier analytical database."

@@ -76,6 +76,7 @@ class Inbox(Records):
         super().__init__(path, store)
         self._requests: queue.Queue[_Request | None] = queue.Queue(maxsize=WAITING_REQUESTS)
         self._waiting, self._counting = 0, threading.Lock()
+        self._is_open, self._entering = True, threading.Lock()
         self._total: Fraction | None = None
         self._costs: dict[int, Fraction] = {}
         self._thread = threading.Thread(target=self._serve, name="inbox", daemon=True)
@@ -84,7 +85,8 @@ class Inbox(Records):
     def limit(self, total: Fraction, costs: Mapping[tuple[str, str], Fraction]) -> None:
         """Let nobody give away more than a total, by what the services of collections cost."""
         self._total = total
-        self._costs |= {self._places[place][0]: cost for place, cost in costs.items()}
+        new = {self._places[place][0]: cost for place, cost in costs.items()}
+        self._costs = self._costs | new  # the thread that stores reports may be going through them
 
     def check_room(self) -> None:
         """Turn somebody away if more waits than can be stored, or moved to the analytical database, soon."""
@@ -103,9 +105,13 @@ class Inbox(Records):
         """Store reports that a validator has passed; the statuses come once they are on disk."""
         self.check_room()
         answer: Future[list[Status]] = Future()
-        with self._counting:
-            self._waiting += len(reports)
-        self._requests.put(_Request(collection, reports, answer))
+        with self._entering:
+            if not self._is_open:  # nobody would ever answer
+                message = "The collector is ending. Send it again when it is back."
+                raise OverloadedError(message, code="ending")
+            with self._counting:
+                self._waiting += len(reports)
+            self._requests.put(_Request(collection, reports, answer))
         return answer
 
     def _serve(self) -> None:
@@ -185,7 +191,7 @@ class Inbox(Records):
         if self._total is None:
             return None
         charged: dict[Person, set[int]] = {person: set() for person in people}
-        for place, person in self._store.reported((place, one) for one in people for place in self._costs):
+        for place, person in self._store.reported((place, one) for one in people for place, _ in self._places.values()):
             charged[person].add(place)
         if self._store.any_forgotten:
             traces = [
@@ -215,7 +221,9 @@ class Inbox(Records):
 
     def close(self) -> None:
         """Store what waits, answer it, and close the store."""
-        self._requests.put(None)
+        with self._entering:
+            self._is_open = False
+            self._requests.put(None)
         self._thread.join()
         self._store.close()
 

@@ -58,7 +58,8 @@ class Records:
         self._places = self._read_places()
         sizes = self._store.sizes().values()
         self._known, self._pending = sum(one.known for one in sizes), sum(one.pending for one in sizes)
-        self._stored, self._seen = self._pending, 0
+        refilled = self._store.state("rebuilding") == "yes"  # reports are taken while the database is rebuilt
+        self._stored, self._seen = 0 if refilled else self._pending, 0
         self._store.reopened = False
 
     def add_collection(self, collection: str, services: Mapping[str, int], round_: str) -> None:
@@ -71,7 +72,8 @@ class Records:
             with self._lock, self._transaction():
                 for service in new:
                     self._store.add_place(collection, service, round_)
-            self._places = self._read_places()
+            with self._reading():
+                self._places = self._read_places()
 
     def _read_places(self) -> dict[tuple[str, str], tuple[int, tuple[int, ...]]]:
         """Return the number of each place, and those of its round in other tiers."""

@@ -299,7 +299,9 @@ class SqliteStore:
         if parts and has_room(self._path.parent, SORTING_BYTES):
             ordered = "SELECT number FROM reports WHERE number > ? AND number <= ? ORDER BY place, person, slot"
             collected = f"SELECT json_group_array(number) FROM ({ordered})"  # noqa: S608
-            [text] = self._keeper.execute(collected, [self._sorted_to, last]).fetchone()
+            done = "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM state WHERE name = 'sorted-to'"
+            [sorted_to] = self._keeper.execute(done).fetchone()  # the writer's connection may be in use
+            [text] = self._keeper.execute(collected, [sorted_to, last]).fetchone()
             numbers = json.loads(text)
             for start in range(0, len(numbers), SORTED_AT_ONCE):
                 yield partial(self._sort_in, numbers[start : start + SORTED_AT_ONCE])
