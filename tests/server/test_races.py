@@ -20,7 +20,6 @@ from tacit.errors import UsageError
 from tacit.server import archive
 from tacit.server.collector import Collector
 from tacit.server.store import mover
-from tacit.server.store import mover
 
 COUNT = "SELECT COUNT(*) AS n FROM users"
 SAME_ROUND = tc.Collection(COLLECTION.schema, 5.0)

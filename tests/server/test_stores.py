@@ -182,3 +182,20 @@ def test_what_a_killed_process_acknowledged_is_in_the_database(tmp_path: Path) -
                 assert {one["status"] for one in statuses} == {"again"}
             question = {"tacit": 1, "sql": "SELECT COUNT(*) AS n FROM users"}
             assert client.post("/v1/query", json=question).json()["rows"][0]["n"] == 200
+
+
+LOOK_ALIKE = ("1", 1, "01", "1 ", -1, "-1", "é", "e\u0301", "K", "\u212a", "i", "ı", "İ", "ß", "ss", "\\.", "", "NULL")
+"""People whose ids a store could take for one: numbers, normal forms, letters and marks of its own formats."""
+
+
+def test_people_whose_ids_look_alike_are_different_people(collector: Collector) -> None:
+    people = [person for person in LOOK_ALIKE if person != ""]
+    assert told(collector, [fee(person, 1) for person in people], ROUND) == ["stored"] * len(people)
+    assert told(collector, [fee(person, 2) for person in people], ROUND) == ["report-differs"] * len(people)
+    assert told(collector, [fee("", 1)], ROUND) == ["wrong-person"]
+    for left, person in reversed(list(enumerate(people))):
+        assert collector.query("SELECT COUNT(*) AS n FROM s")["n"].value == left + 1
+        assert collector.taken(ROUND.id, person) == [("s", 0)]
+        assert collector.forget(person, ROUND.id) == 1
+        assert told(collector, [fee(person, 1)], ROUND) == ["forgotten"]
+    assert collector.inbox.sizes()[ROUND.id, "s"].known == 0

@@ -93,7 +93,8 @@ class Records:
 
     def catch_up(self, stored: int, moved: int | None = None) -> None:
         """Note that the first so many reports are moved, as far as they can be, or so many more of them."""
-        self._seen = stored if moved is None else min(self._seen + moved, stored)
+        seen = stored if moved is None else min(self._seen + moved, stored)
+        self._seen = min(seen, self._stored)  # which begins anew when the store is opened anew
 
     @property
     def stored(self) -> int:
