@@ -21,7 +21,7 @@ from tacit.encode.bulk import Progress
 from tacit.encode.reports import Loaded, check_reports, report_table
 from tacit.encode.tables import as_arrow
 from tacit.engines import open_engine
-from tacit.engines.base import Batch, Engine, rollup_of
+from tacit.engines.base import ROWS_BEFORE, Batch, Engine, rollup_of
 from tacit.errors import ReportError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import Decoder, DecoderName
@@ -169,9 +169,10 @@ class Database:
 
     def _batch(self, name: str, table: pa.Table, collection: Collection) -> Batch:
         service = collection.contract[name].service
+        chosen = ROWS_BEFORE in (table.schema.metadata or {})  # by an inbox, which lets people into one tier each
         tiers = [
             (report_table(tier.id, one.name), one.key)
-            for tier in self._catalog.other_tiers(collection)
+            for tier in ([] if chosen else self._catalog.other_tiers(collection))
             for one in tier.schema.services
         ]
         return Batch(report_table(collection.id, service.name), service, table, tiers)

@@ -14,6 +14,7 @@ import pytest
 import tacit as tc
 from support.collectors import COLLECTION, body_of, collector_here, reports_of, serving
 from support.engines import postgres_address
+from tacit.encode.reports import report_table
 from tacit.errors import EngineError, OverloadedError
 from tacit.server.collector import Collector
 
@@ -199,3 +200,32 @@ def test_people_whose_ids_look_alike_are_different_people(collector: Collector) 
         assert collector.forget(person, ROUND.id) == 1
         assert told(collector, [fee(person, 1)], ROUND) == ["forgotten"]
     assert collector.inbox.sizes()[ROUND.id, "s"].known == 0
+
+
+def test_bulk_loads_survive_reports_of_the_same_people(collector: Collector) -> None:
+    """The inbox knows nothing of people who were loaded in bulk: no report of theirs makes the database look short."""
+    rows = {"uid": [f"p{number}" for number in range(50)], "a": [1] * 50, "fee": ["1"] * 50}
+    collector.load(ROUND.encode(s=rows))
+    assert told(collector, [fee("p7", 1)], HIGHER) == ["stored"]
+    assert told(collector, [fee("p8", 1), fee("new", 1)], ROUND) == ["stored", "stored"]
+    for _ in range(2):
+        answer = collector.query("SELECT COUNT(*) AS n FROM s")
+        assert (answer["n"].value, answer.watermark) == (52, (53, 52))
+        assert any("loaded in bulk" in note for note in answer.notes)
+    assert collector.mover.fault is None
+    assert not collector.mover.is_rebuilding
+
+
+def test_a_lost_tier_is_in_the_watermark(collector: Collector) -> None:
+    """Reports that were loaded in bulk are gone with the database; the other tier's answer tells of them."""
+    collector.load(ROUND.encode(s={"uid": ["p1", "p2"], "a": [1, 1], "fee": ["1", "1"]}))
+    assert told(collector, [fee("q", 1)], HIGHER) == ["stored"]
+    collector.move()
+    if collector.is_elsewhere:
+        collector.database._engine.clear(report_table(ROUND.id, "s"))
+    else:
+        (collector.folder / "reports.tacit").unlink()
+        collector.move()
+    answer = collector.query("SELECT COUNT(*) AS n FROM s")
+    assert (answer["n"].value, answer.watermark) == (1, (3, 1))
+    assert any("lost with an earlier" in note for note in answer.notes)

@@ -20,6 +20,7 @@ from tacit.estimate.answer import Watermark
 from tacit.server.store.analytical import Analytical
 from tacit.server.store.base import Sizes
 from tacit.server.store.inbox import Inbox
+from tacit.server.store.ledger import round_of
 from tacit.server.store.mover import Mover
 
 __all__ = ["Mark", "Watermarks", "notes_of"]
@@ -116,7 +117,10 @@ class Watermarks:
     def _asked_about(
         self, text: str, parameters: Sequence[Any], sizes: dict[tuple[str, str], Sizes]
     ) -> list[tuple[Collection, ServiceContract]]:
-        """Return the services that a question is about, also in newer collections of which nothing is moved yet."""
+        """Return the services that a question is about, also where the database holds none of their reports.
+
+        These are tiers of the same rounds and, if reports cannot be moved, newer collections.
+        """
         try:
             asked = self.read(lambda database: database.asked_about(text, parameters))
         except ReportError:
@@ -127,14 +131,22 @@ class Watermarks:
             message = "Reports were acknowledged, and none of them can be counted yet. Ask again later."
             raise OverloadedError(message, code="reports-behind", retry_after=5) from None
         names, ids = {one.service.name for _, one in asked}, [collection.id for collection, _ in asked]
+        rounds = {round_of(collection) for collection, _ in asked}
         every = self._mover.services()
+        absent = [
+            (collection, one)
+            for collection, one in every
+            if collection.id not in ids and round_of(collection) in rounds and one.service.name in names
+        ]
         newest = max((number for number, (collection, _) in enumerate(every) if collection.id in ids), default=0)
         unseen = [
             (collection, one)
             for collection, one in every[newest + 1 :]
-            if one.service.name in names and _is_unseen(sizes.get((collection.id, one.service.name), Sizes()))
+            if one.service.name in names
+            and round_of(collection) not in rounds
+            and _is_unseen(sizes.get((collection.id, one.service.name), Sizes()))
         ]
-        return [*asked, *unseen] if self._mover.fault else asked
+        return [*asked, *absent, *(unseen if self._mover.fault else ())]
 
 
 def _short() -> OverloadedError:
@@ -155,6 +167,7 @@ def notes_of(watermark: Watermark, sizes: Sequence[Sizes]) -> list[str]:
         return [f"{counted:,} reports are counted, and only {acknowledged:,} of them came through this collector"]
     pending, damaged = sum(size.pending for size in sizes), sum(size.damaged for size in sizes)
     reasons = {"wait to be moved or for the rest of their person's reports": pending, "are damaged": damaged}
-    reasons["were lost with an earlier analytical database"] = acknowledged - counted - pending - damaged
+    again = "are of people whose reports were loaded in bulk, or " if any(size.bulk for size in sizes) else ""
+    reasons[f"{again}were lost with an earlier analytical database"] = acknowledged - counted - pending - damaged
     why = ", ".join(f"{number:,} {reason}" for reason, number in reasons.items() if number > 0)
     return [f"{acknowledged:,} reports were acknowledged and {counted:,} are counted: {why}"]
