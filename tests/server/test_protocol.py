@@ -178,9 +178,9 @@ def test_forgotten_people_are_gone_and_stay_away(collector: Serving, client: htt
 def test_a_collector_beyond_this_machine_needs_tls_and_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from tacit.cli import main
 
-    assert main(["serve", str(tmp_path), "--host", "0.0.0.0"]) == 2
+    assert main(["serve", str(tmp_path), "--host", "0.0.0.0", "--port", "0"]) == 2
     assert "no-tls" in capsys.readouterr().err
-    assert main(["serve", str(tmp_path), "--host", "0.0.0.0", "--behind-proxy"]) == 2
+    assert main(["serve", str(tmp_path), "--host", "0.0.0.0", "--behind-proxy", "--port", "0"]) == 2
     assert "no-keys" in capsys.readouterr().err
 
 
