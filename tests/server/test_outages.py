@@ -16,9 +16,16 @@ from tacit.errors import EngineError, OverloadedError, UsageError
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
+from tacit.server.store import mover
 from tacit.server.store.base import content_digest
 
 COUNT = {"tacit": 1, "sql": "SELECT COUNT(*) AS n FROM users"}
+TERMINATE = (
+    "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+"""Ends the connection that holds a collector's lock."""
+
 SECONDS = 5.0
 """In which readiness must have noticed."""
 
@@ -120,10 +127,7 @@ def test_a_collector_that_has_lost_its_lock_stops_accepting_and_answering(addres
         assert first.query(COUNT["sql"])["n"].value == 20
         with first.still():  # its mover would take the lock again at once
             with psycopg.connect(address, autocommit=True) as connection:
-                connection.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' "
-                    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-                )
+                connection.execute(TERMINATE)
             second = Collector(tmp_path / "two", address)
         with served_here(make_app(first, Keys(tmp_path / "keys.json"))) as client:
             for _ in range(2):
@@ -141,6 +145,34 @@ def test_a_collector_that_has_lost_its_lock_stops_accepting_and_answering(addres
             assert told(first, hers) == {"forgotten"}, "it has read again what the other one did"
             assert told(first, reports_of(20, 5)) == {"again"}
             assert first.query(COUNT["sql"]).watermark == (24, 24)
+
+
+def test_what_was_read_before_the_lock_was_lost_is_not_loaded(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another collector has deleted one of the people since: she must not come back."""
+    import psycopg
+
+    monkeypatch.setattr(mover, "IDLE_SECONDS", 3600)
+    made, others = mover.batch_of, list[Collector]()
+
+    def slow(*given: Any) -> Any:
+        table = made(*given)
+        if not others:
+            with psycopg.connect(address, autocommit=True) as connection:
+                connection.execute(TERMINATE)
+            others.append(Collector(tmp_path / "two", address))
+            others[0].forget("u-1")
+        return table
+
+    with collector_here(tmp_path / "one", store=address) as first:
+        told(first, reports_of(0, 5))
+        monkeypatch.setattr(mover, "batch_of", slow)
+        first.move()
+        assert first.mover.fault is not None
+        answer = others[0].query(COUNT["sql"])
+        others[0].close()
+        assert (answer["n"].value, answer.watermark) == (4, (4, 4))
 
 
 def test_deleted_people_stay_away_from_a_fresh_folder(address: str, tmp_path: Path) -> None:

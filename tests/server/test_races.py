@@ -16,7 +16,7 @@ import tacit as tc
 from support.collectors import COLLECTION, collector_here, reports_of
 from tacit.cli import main
 from tacit.database import Database
-from tacit.errors import UsageError
+from tacit.errors import OverloadedError, UsageError
 from tacit.server import archive
 from tacit.server.collector import Collector
 from tacit.server.store import mover
@@ -215,3 +215,22 @@ def test_a_database_of_another_store_leaves_no_contracts_behind(collector: Colle
     assert counted(again) == (PEOPLE, (PEOPLE, PEOPLE), ())
     assert json.loads(again.query(COUNT).to_json())["watermark"] == {"acknowledged": PEOPLE, "counted": PEOPLE}
     again.close()
+
+
+def test_nothing_is_loaded_in_bulk_into_a_database_that_is_not_in_order(collector: Collector, tmp_path: Path) -> None:
+    """Loading marks the database as this store's: one that is newer than the inbox must not be taken for it."""
+    collector.close()
+    old = (collector.folder / "inbox.db").read_bytes()
+    again = Collector(collector.folder)
+    for first in (100, 200, 300):
+        again.accept(COLLECTION.id, reports_of(first, 3)).result()
+        again.move()
+    again.close()
+    (collector.folder / "inbox.db").write_bytes(old)
+    behind = Collector(collector.folder)
+    rows = {"uid": ["b-1"], "age": [1], "os": ["i"]}
+    for _ in range(2):
+        with pytest.raises(OverloadedError) as refused:
+            behind.load(COLLECTION.encode(users=rows, orders={"uid": ["b-1"], "pay": [1]}))
+        assert refused.value.code == "inbox-behind"
+    behind.close()

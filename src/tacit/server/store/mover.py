@@ -98,9 +98,13 @@ class Mover:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Change the database past the inbox, while nothing moves."""
-        with self._lock, self._change():
-            yield
+        """Change the database past the inbox, while nothing moves; raise if it is not in order."""
+        with self._lock:
+            self.fault = self._put_in_order()
+            if self.fault is not None:
+                raise self.fault
+            with self._change():
+                yield
 
     def move(self, seconds: float = float("inf")) -> int:
         """Bring reports to the database, for some seconds at most; return how many. What goes wrong is a fault."""
@@ -268,7 +272,7 @@ class Mover:
             if not resumed:
                 kept_nowhere_else = any(size.bulk or size.lost for size in self._inbox.sizes().values())
                 self._analytical.begin_anew(keep=keep or kept_nowhere_else or self._inbox.lacks_contents())
-                self._bring_contracts()
+            self._bring_contracts()
             self._inbox.refill()
 
     def services(self) -> list[Service]:
@@ -331,6 +335,7 @@ class Mover:
             if not waiting.numbers or waiting.numbers[0] > last:
                 break
             table = batch_of(collection, compiled, waiting, contents)
+            self._inbox.check()  # somebody else's by now, it may have deleted some of them
             with self._change():
                 self._analytical.database.load({name: table})
             self._inbox.moved(*place, waiting.numbers)
