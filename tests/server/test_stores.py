@@ -229,3 +229,14 @@ def test_a_lost_tier_is_in_the_watermark(collector: Collector) -> None:
     answer = collector.query("SELECT COUNT(*) AS n FROM s")
     assert (answer["n"].value, answer.watermark) == (1, (3, 1))
     assert any("lost with an earlier" in note for note in answer.notes)
+
+
+def test_numbers_that_were_loaded_in_bulk_are_the_people_of_reports(collector: Collector) -> None:
+    """Text comes beside them, each of them reports once, and they are deleted as numbers."""
+    collector.load(ROUND.encode(s={"uid": range(20), "a": [1] * 20, "fee": ["1"] * 20}))
+    assert told(collector, [fee("7", 1), fee(8, 1), fee(21, 1)], ROUND) == ["stored"] * 3
+    assert collector.query("SELECT COUNT(*) AS n FROM s")["n"].value == 22, "8 was there"
+    assert collector.mover.fault is None
+    collector.forget(9, ROUND.id)
+    collector.forget("10", ROUND.id)
+    assert collector.query("SELECT COUNT(*) AS n FROM s")["n"].value == 21, "nobody is called 10"

@@ -24,6 +24,7 @@ from tacit.engines.failures import opening
 from tacit.errors import TacitError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer
 from tacit.server.store.analytical import Analytical
+from tacit.server.store.batches import with_stored_keys
 from tacit.server.store.folder import FolderLock
 from tacit.server.store.inbox import Inbox, Status
 from tacit.server.store.ledger import cost_of, round_of
@@ -122,12 +123,16 @@ class Collector:
 
     def load(self, reports: Mapping[str, pa.Table]) -> dict[str, Loaded]:
         """Load encoded reports in bulk, past the inbox; the watermark counts them as acknowledged."""
+        owners = {
+            name: self.collection(table.schema.metadata[b"tacit.collection"].decode()).contract[name]
+            for name, table in reports.items()
+        }
+        keyed = {name: with_stored_keys(table, owners[name].service.key) for name, table in reports.items()}
         with self.mover.changing():
-            loaded = self.database.load(reports)
+            loaded = self.database.load(keyed)
             for name, table in reports.items():
-                collection = self.collection(table.schema.metadata[b"tacit.collection"].decode())
-                channels = len(collection.contract[name].channels)
-                self.inbox.add_bulk(collection.id, name, loaded[name].stored // channels)
+                place = (table.schema.metadata[b"tacit.collection"].decode(), name)
+                self.inbox.add_bulk(*place, loaded[name].stored // len(owners[name].channels))
         return loaded
 
     def _open_all(self) -> None:

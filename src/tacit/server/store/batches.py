@@ -17,7 +17,7 @@ from tacit.server.store.records import Content
 from tacit.server.store.validate import stored_key
 from tacit.sql.mixed import stored_text
 
-__all__ = ["batch_of"]
+__all__ = ["batch_of", "with_stored_keys"]
 
 TYPES = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 
@@ -48,6 +48,16 @@ def batch_of(
     metadata = {"tacit.collection": collection.id, "tacit.service": service.name}
     metadata |= {ROWS_BEFORE.decode(): str(channels * reports.settled)}
     return pa.table(columns).replace_schema_metadata(metadata)
+
+
+def with_stored_keys(reports: pa.Table, key: str) -> pa.Table:
+    """Return encoded reports with people as a collector's database knows them: whole numbers as marked text."""
+    column = reports[key]
+    if not pa.types.is_integer(column.type):
+        return reports
+    marked = pa.array([stored_key(person) for person in column.to_pylist()], pa.string())
+    renamed = reports.set_column(reports.column_names.index(key), key, marked)
+    return renamed.replace_schema_metadata(reports.schema.metadata)
 
 
 def _public(attribute: Public, values: list[Any]) -> pa.Array:

@@ -225,7 +225,8 @@ class Inbox(Records):
             self._is_open = False
             self._requests.put(None)
         self._thread.join()
-        self._store.close()
+        with self._lock:
+            self._store.close()
 
 
 def _scopes(one: _Incoming) -> tuple[tuple[str, Person, str], ...]:

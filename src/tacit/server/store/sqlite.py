@@ -369,7 +369,8 @@ class SqliteStore:
     def close(self) -> None:
         """Close the file."""
         self._keeper.close()
-        self._reader.close()
+        with self._reading:  # SQLite would crash if somebody were in the middle of a statement
+            self._reader.close()
         self._writer.close()
 
 
