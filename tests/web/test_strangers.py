@@ -168,6 +168,7 @@ def test_a_collector_with_keys_takes_the_key_of_its_page(page: Page, own: tuple[
     page.click("#encode:enabled")
     page.click("#submit:enabled")
     expect(page.locator("#outbox")).to_contain_text("1 report waits")
+    expect(page.locator("[role=alert]")).to_contain_text("This needs a key")  # it would not leave by itself
     page.fill("#key", closed)
     page.click("text=Open")
     page.click("text=Send now")

@@ -83,7 +83,7 @@ export function receiptView(receipt: Receipt, state: State, { spent, cap, days }
     raw: "", held: "", taken: "The collector has your report to this service already, from another device or from a wallet that is gone. " +
       "Nothing was drawn or sent from this one, and nothing was charged to it.",
     forgotten: "Your report was deleted. What was spent stays spent; the next round is open.",
-    waiting: "Your report waits on this device, and leaves by itself as soon as the collector takes it.",
+    waiting: "Your report waits on this device, and leaves as soon as the collector takes it.",
     stored: `The collector has your report: ${receipt.service}, collection ${receipt.collection.slice(0, 12)}…, ${receipt.day}. It cost ` +
       `ε ${number(receipt.epsilon)}; over all services ${number(spent)} of your ${number(cap)}${days ? ` per ${days} days` : ""} is spent. Sending it again would change nothing.`,
     refused: `The collector refused your report: ${codes.map((code) => REFUSALS[code] ?? code).join(", ")}. It is not sent again. [${codes.join(", ")}]`,

@@ -282,8 +282,9 @@ class Screen {
         h("button", {
           type: "button", id: "submit", class: "main", disabled: this.#busy,
           onclick: () => void this.#try(async () => {
-            await session.submit(service, this.#rows[service]!);
+            const problem = await session.submit(service, this.#rows[service]!);
             await this.#look();
+            if (problem) throw new Error(problem);
           }, "receipt"),
         }, "Submit"), h("small", {}, "Until you submit, it stays here.")),
       preview && state !== "held" && receiptView(session.receipt(service)!, state, session.budget));
