@@ -174,6 +174,21 @@ def test_ctrl_c_leaves_one_line_and_nothing_half_written(
         WHOLE[path.name](path)
 
 
+LATE = """
+import atexit, os, signal
+atexit.register(os.kill, os.getpid(), signal.SIGINT)  # called last: these are called in reverse order
+from tacit.cli import main
+raise SystemExit(main())
+"""
+
+
+def test_ctrl_c_after_the_work_is_done_changes_nothing(folder: Path) -> None:
+    words = [sys.executable, "-c", LATE, "query", "d.tacit", QUESTION]
+    result = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.count("±") == 6
+
+
 def _has_every_service(path: Path) -> None:
     assert {file.name for file in path.iterdir()} == {"contract.json", "users.parquet"}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import signal
 from types import FrameType
@@ -27,3 +28,11 @@ def has_happened() -> bool:
 def _note(number: int, frame: FrameType | None) -> None:
     _seen.append(number)
     signal.default_int_handler(number, frame)
+
+
+@atexit.register
+def _end_undisturbed() -> None:
+    """Ignore Ctrl-C while Python ends: the work is done, and unloading libraries takes a moment."""
+    if signal.getsignal(signal.SIGINT) is _note:
+        with contextlib.suppress(ValueError):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
