@@ -76,7 +76,8 @@ def columns_of(campaign: Campaign, folder: Path) -> list[Column]:
 def collected(campaign: Campaign, columns: list[Column]) -> tc.Database:
     """Collect one service."""
     schema = tc.Schema([tc.Service("t", key="uid", attributes=[own.attribute() for own in columns])])
-    collection = tc.Collection(schema, campaign.epsilon, mechanism=campaign.mechanism, users=campaign.people)
+    mechanism = "am(1)" if campaign.mechanism == "am(2)" and len(columns) == 1 else campaign.mechanism
+    collection = tc.Collection(schema, campaign.epsilon, mechanism=mechanism, users=campaign.people)
     people = np.arange(len(columns[0].codes))
     rng = tc.insecure_rng(seed_of(campaign.name, columns[0].name))
     db = tc.connect()

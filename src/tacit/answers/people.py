@@ -53,6 +53,14 @@ class People:
         )
 
     @property
+    def is_exact(self) -> bool:
+        """Whether reports have no noise and show all rows, as in tests alone."""
+        services = [stored.service for one in self.rounds for stored in one.stored]
+        return all(one.service.sends == one.service.rows_at_most for one in services) and not any(
+            view.oracle.noise for one in services for channel in one.channels for view in channel.views
+        )
+
+    @property
     def reports(self) -> set[str]:
         """Tables of the reports that are read."""
         return {stored.table for one in self.rounds for stored in one.stored}

@@ -237,7 +237,7 @@ class _Question:
         shift: Callable[[], float],
     ) -> Estimate:
         """Return the estimate of a column, with an interval at a level."""
-        given = _given(made, sums, place)
+        given = _given(self.people, made, sums, place)
         result = made.evaluate(given)
         options = self.options
         if not place:
@@ -276,10 +276,10 @@ class _Question:
         return lambda rows: sums.covariance(rows, place, superpopulation=superpopulation)
 
 
-def _given(made: Formula, sums: Sums, place: list[int]) -> list[Dual]:
+def _given(people: People, made: Formula, sums: Sums, place: list[int]) -> list[Dual]:
     """Return the totals of a formula, with their noise where the value depends on it."""
     totals = [float(sums.totals[index]) for index in place]
-    if not made.corrects or sums.count < 2:
+    if not made.corrects or sums.count < 2 or people.is_exact:
         return made.at(totals)
     return made.at(totals, *sums.noise(place))
 
@@ -291,7 +291,7 @@ def value_of(people: People, made: Formula, totals: list[float], conditions: Seq
     asked = SumsRequest(people.squares(made.totals))
     place = asked.places(made.totals)
     sums, _ = fetch_sums(people.engine, people.scope, people.rounds, asked, (), conditions)
-    return made.evaluate(_given(made, sums[()], place)).value
+    return made.evaluate(_given(people, made, sums[()], place)).value
 
 
 @dataclass(frozen=True, eq=False)
