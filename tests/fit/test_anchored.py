@@ -195,3 +195,20 @@ def test_answers_that_assume_independence_say_so() -> None:
     for mechanism, assumed in (("pairs", True), ("am(2)", True), ("am(1)", True), ("fc", False), ("hio", False)):
         notes = stored(columns, mechanism, 2.0, 1).sql(question, consistent=True).notes
         assert any("assumed independent given the rest" in note for note in notes) == assumed
+
+
+def test_attributes_that_no_view_shows_together_have_no_error() -> None:
+    """Assumed independent though they are equal: of 0 or 25 % the interval says nothing but what is possible."""
+    attributes = [tc.Categorical("a", [0, 1]), tc.Categorical("b", [0, 1])]
+    collection = tc.Collection(tc.Schema([tc.Service("t", key="uid", attributes=attributes)]), 4.0, mechanism="am(1)")
+    x = np.arange(20_000) % 2
+    db = tc.connect()
+    db.create(collection)
+    db.load(collection.encode(t={"uid": np.arange(20_000), "a": x, "b": x}, rng=tc.insecure_rng(1)))
+    answer = db.sql("SELECT a, b, COUNT(*) AS n FROM t GROUP BY a, b", consistent=True)
+    for a, b, cell in answer:
+        assert math.isnan(cell.error)
+        assert cell.low <= (10_000 if a == b else 0) <= cell.high
+    assert any("no error covers that" in note for note in answer.notes)
+    single = db.sql("SELECT a, COUNT(*) AS n FROM t GROUP BY a", consistent=True)
+    assert all(0 < cell.error < 2_000 for _, cell in single)

@@ -171,10 +171,17 @@ def _estimates(
         bounds.append(_bounds(made, totals[own], functionals[own], slope, people))
     unanchored = [place for place, anchor in enumerate(anchors) if anchor is None]
     errors = dict(zip(unanchored, _own_errors([slopes[place] for place in unanchored], sizes, models), strict=True))
+    errors |= {place: math.nan for place in unanchored if _is_assumed(columns[place], sizes, models)}
     return [
         _Fitted(value, errors.get(place, math.nan), people, anchors[place], bounds[place], linear=made.is_linear)
         for place, (made, value) in enumerate(zip(columns, values, strict=True))
     ]
+
+
+def _is_assumed(made: Formula, sizes: tuple[int, ...], models: Sequence[Model]) -> bool:
+    """Tell whether a column looks at two attributes that some model's views do not show together: nothing bounds it."""
+    pairs = {pair for one in _functionals([made], sizes) for term in one.terms for pair in _tables(term)}
+    return any(not model.together(pair) for model in models for pair in pairs)
 
 
 def _slope(gradient: Vector, functionals: Sequence[Functional], sizes: tuple[int, ...]) -> Functional | None:
@@ -231,6 +238,8 @@ class _Fitted:
     def at(self, level: float) -> Estimate:
         """Return the estimate."""
         if self.anchor is None:
+            if math.isnan(self.error):
+                return Estimate(self.value, math.nan, self.people, level, interval=self.bounds)
             quantile = t_quantile(0.5 + level / 2, math.inf)
             ends = (self._inside(self.value - quantile * self.error), self._inside(self.value + quantile * self.error))
             return Estimate(self.value, self.error, self.people, level, interval=ends)
