@@ -115,7 +115,8 @@ def run_consistent(bound: Bound, people: People, known: Models, options: Options
     names = [attribute.name for attribute in bound.scope.sources[0].service.sensitive]
     alone = sorted({t for model in models for t in used if not model.together(t)})
     lines += [
-        f"no view shows {' and '.join(names[i] for i in t)} together: assumed independent; no error covers that"
+        f"no view shows {' and '.join(names[i] for i in t)} together: assumed independent; no error covers that, so "
+        "none is stated, and the interval is everything that is possible"
         for t in alone
     ]
     weak = sorted({t for model in models for t in used if model.is_weak(t)})
@@ -178,7 +179,7 @@ def _estimates(
     ]
 
 
-def _is_assumed(made: Formula, sizes: tuple[int, ...], models: Sequence[Model]) -> bool:
+def _is_assumed(made: Formula, sizes: tuple[int, ...], models: Sequence[FittedModel]) -> bool:
     """Tell whether a column looks at two attributes that some model's views do not show together: nothing bounds it."""
     pairs = {pair for one in _functionals([made], sizes) for term in one.terms for pair in _tables(term)}
     return any(not model.together(pair) for model in models for pair in pairs)
