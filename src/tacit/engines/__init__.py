@@ -2,38 +2,65 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tacit.engines.base import Engine
-from tacit.engines.duckdb import DuckDB
 from tacit.errors import UsageError
 
-__all__ = ["open_engine"]
+__all__ = ["ENGINES", "EngineKind", "open_engine"]
 
 
-def open_engine(path: Any, engine: Any, *, read_only: bool = False) -> Engine:
-    """Return the engine that a path or an engine names; heavy ones are imported only then.
+@dataclass(frozen=True)
+class EngineKind:
+    """One kind of engine: whether a path and an ``engine=`` mean it, and what opens it."""
 
-    ``read_only`` opens a file so that other processes can read it, too; the other engines look after that themselves.
-    """
-    if _is_session(path):
-        path, engine = None, path
-    address = next((x for x in (path, engine) if isinstance(x, str) and x.startswith(("postgresql:", "postgres:"))), "")
-    if address:
-        from tacit.engines.postgres import Postgres
+    is_meant: Callable[[Any, Any], bool]
+    opener: str
+    """A function of path, engine and ``read_only``, as ``module:name``; the module is imported only then."""
 
-        return Postgres(address)
-    if engine == "spark" or _is_session(engine):
-        from tacit.engines.spark import Spark, local_session
+    def open(self, path: Any, engine: Any, *, read_only: bool) -> Engine:
+        """Open it."""
+        module, _, name = self.opener.partition(":")
+        opened: Engine = getattr(importlib.import_module(module), name)(path, engine, read_only=read_only)
+        return opened
 
-        return Spark(local_session() if engine == "spark" else engine, path)
-    if engine != "duckdb" or not isinstance(path, str | Path | None):
-        message = "Name a file, or engine='duckdb', 'postgresql://…', 'spark' or a SparkSession."
-        raise UsageError(message, code="bad-option")
-    return DuckDB(path, read_only=read_only)
+
+def _is_address(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith(("postgresql:", "postgres:"))
 
 
 def _is_session(value: Any) -> bool:
     """Tell a SparkSession, classic or Connect, without importing pyspark."""
     return type(value).__module__.startswith("pyspark.") and hasattr(value, "createDataFrame")
+
+
+ENGINES: dict[str, EngineKind] = {
+    "postgres": EngineKind(
+        lambda path, engine: _is_address(path) or _is_address(engine), "tacit.engines.postgres:open_postgres"
+    ),
+    "spark": EngineKind(
+        lambda path, engine: engine == "spark" or _is_session(engine) or _is_session(path),
+        "tacit.engines.spark:open_spark",
+    ),
+    "duckdb": EngineKind(
+        lambda path, engine: engine == "duckdb" and isinstance(path, str | Path | None),
+        "tacit.engines.duckdb:open_duckdb",
+    ),
+}
+"""All engines; the first that is meant is opened."""
+
+
+def open_engine(path: Any, engine: Any, *, read_only: bool = False) -> Engine:
+    """Return the engine that a path or an engine names.
+
+    ``read_only`` opens a file so that other processes can read it, too; the other engines look after that themselves.
+    """
+    for kind in ENGINES.values():
+        if kind.is_meant(path, engine):
+            return kind.open(path, engine, read_only=read_only)
+    message = "Name a file, or engine='duckdb', 'postgresql://…', 'spark' or a SparkSession."
+    raise UsageError(message, code="bad-option")

@@ -25,7 +25,7 @@ from tacit.engines.deadline import interruptible
 from tacit.engines.failures import REMEDIES, failure_code
 from tacit.errors import EngineError
 
-__all__ = ["SHUT", "DuckDB"]
+__all__ = ["SHUT", "DuckDB", "open_duckdb"]
 
 SHUT: dict[str, Any] = {"enable_external_access": "false", "lock_configuration": "true"}
 """How every database is opened: it reads and writes its own file, and nothing else."""
@@ -334,6 +334,12 @@ class DuckDB:
                     cursor.interrupt()
                 self._idle.wait(0.05)  # and again: one that has not begun yet is not stopped by it
             self._connection.close()
+
+
+def open_duckdb(path: str | Path | None, engine: object, *, read_only: bool) -> DuckDB:
+    """Open a file, or a database in memory."""
+    del engine
+    return DuckDB(path, read_only=read_only)
 
 
 def _open(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:

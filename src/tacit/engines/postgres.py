@@ -28,7 +28,7 @@ except ImportError:
     message = "PostgreSQL needs psycopg. Install tacit with its extra: pip install '.[postgres]'."
     raise EngineError(message, code="missing-extra") from None
 
-__all__ = ["Postgres"]
+__all__ = ["Postgres", "open_postgres"]
 
 COPY_ROWS = 1 << 16
 """Rows that are copied at a time."""
@@ -258,6 +258,12 @@ class Postgres:
             for connection in self._idle:
                 connection.close()
             self._idle.clear()
+
+
+def open_postgres(path: Any, engine: Any, *, read_only: bool) -> Postgres:
+    """Open the database at an address, which stands in either place."""
+    del read_only
+    return Postgres(next(one for one in (path, engine) if str(one).startswith(("postgresql:", "postgres:"))))
 
 
 def _quoted(name: str) -> str:

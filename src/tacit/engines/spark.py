@@ -35,7 +35,7 @@ except ImportError:
     message = "Spark needs pyspark. Install tacit with its extra: pip install '.[spark]'."
     raise EngineError(message, code="missing-extra") from None
 
-__all__ = ["Spark", "local_session"]
+__all__ = ["Spark", "local_session", "open_spark"]
 
 FAILURES = (PySparkException, Py4JError)
 
@@ -65,6 +65,14 @@ def local_session(cores: int | None = None) -> SparkSession:
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def open_spark(path: Any, engine: Any, *, read_only: bool) -> Spark:
+    """Open a folder in a session, which may stand in either place, or in one on this machine."""
+    del read_only
+    if not isinstance(path, str | Path | None):
+        path, engine = None, path
+    return Spark(local_session() if engine == "spark" else engine, path)
 
 
 class Spark:
