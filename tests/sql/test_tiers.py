@@ -36,7 +36,7 @@ def test_tiers_are_asked_together_and_say_what_they_cost() -> None:
     answer = database.sql("SELECT SUM(age) AS s, COUNT(*) AS n FROM users")
     assert answer["n"].value == 8_000
     assert abs(answer["s"].value - 4.5 * 8_000) < 6.11 * answer["s"].error
-    [note] = [note for note in answer.notes if "of tier low" in note]
+    [note] = [note for note in answer.notes if "from tier low" in note]
     share = int(note.partition("%")[0].rpartition(" ")[2])
     assert share > 80, "the tier with the small budget brings nearly all of the variance"
     by_tier = database.sql("SELECT tier, SUM(age) AS s FROM users GROUP BY tier")
