@@ -54,6 +54,7 @@ def test_a_plain_database_has_ways_out(tmp_path: Path) -> None:
     (tmp_path / "secret.csv").write_text("a\n1\n", encoding="utf-8")
     for name in ("read_csv", "COPY", "ATTACH", "SET"):
         connection.execute(ESCAPES[name].format(folder=tmp_path, file=tmp_path / "secret.csv"))
+    assert len({path.name for path in tmp_path.iterdir()} - {"secret.csv"}) >= 2, "COPY and ATTACH have written"
 
 
 def test_the_collector_database_has_none(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
 import time
@@ -14,8 +13,7 @@ import duckdb
 import pytest
 
 import tacit as tc
-from support.collectors import COLLECTION, body_of, collector_here, reports_of, serving
-from tacit.cli import main
+from support.collectors import COLLECTION, collector_here, reports_of
 from tacit.encode.reports import report_table
 from tacit.engines.duckdb import DuckDB
 from tacit.errors import EngineError, OverloadedError
@@ -395,25 +393,3 @@ def test_a_rebuild_that_is_killed_goes_on(store: Path, monkeypatch: pytest.Monke
     with collector_here(store) as again:
         assert_complete(again)
         assert not again.mover.is_rebuilding
-
-
-def test_the_file_of_a_stopped_collector_says_what_its_inbox_still_holds(
-    store: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with collector_here(store) as made:
-        made.mover.stop()
-        made.accept(COLLECTION.id, reports_of(800, 10)).result()
-    assert main(["query", str(store / "reports.tacit"), COUNT, "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["watermark"] == {"acknowledged": 520, "counted": 510}
-    assert "10 wait" in answer["notes"][-1]
-    assert main(["query", str(store / "reports.tacit"), COUNT]) == 0
-    assert "note: 520 reports were acknowledged and 510 are counted" in capsys.readouterr().out
-
-
-def test_the_file_of_a_running_collector_is_not_opened_beside_it(tmp_path: Path) -> None:
-    with serving(tmp_path) as running, running.client() as client:
-        client.post(running.path, json=body_of(reports_of(0, 10)))
-        with pytest.raises(EngineError) as refused:
-            tc.connect(tmp_path / "store" / "reports.tacit")
-        assert refused.value.code == "store-in-use"

@@ -69,6 +69,7 @@ def test_full_buckets_are_dropped_while_others_are_taken_from() -> None:
 
     with hasty_threads(), ThreadPoolExecutor(4) as pool:
         list(pool.map(take, range(4)))
+    assert len(rate._buckets) <= BUCKETS + 1, "of 4 * BUCKETS people, most have a full bucket again"
 
 
 def test_collections_are_added_while_reports_come(tmp_path: Path) -> None:

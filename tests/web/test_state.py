@@ -11,86 +11,32 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 import tacit as tc
+from support.analyst_page import (
+    AREAS,
+    FAILURES,
+    SMOKERS,
+    Held,
+    export,
+    nothing_is_left,
+    opened,
+    panel,
+    settled,
+    table,
+)
 from support.collectors import served_here
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
 
-AREAS = "SELECT area, COUNT(*) AS people FROM shop WHERE age >= 30 GROUP BY area"
-SMOKERS = "SELECT smoker, COUNT(*) AS people FROM clinic GROUP BY smoker"
 WRONG = "SELECT COUNT(*) AS people FROM shop WHERE agee > 3"
 
 PANELS = ("Answer", "What would make it sharper", "Tuples")
 
 LAST_PAGE = re.compile("1,976–2,000 of 2,000|2,001–(2,0..) of \\1")
 """The demo has 2,000 people, and those whom other tests have added."""
-
-
-def panel(page: Page, name: str) -> Locator:
-    return page.locator(f"section[aria-label^='{name}']")
-
-
-def table(page: Page) -> Locator:
-    return page.locator("[aria-label='Answer as a table'] tbody")
-
-
-def export(page: Page, name: str = "CSV") -> Locator:
-    return page.get_by_role("button", name=name, exact=True)
-
-
-def settled(page: Page) -> None:
-    """Wait until everything of the answer is there, and nothing is grey."""
-    expect(page.locator("[data-adds-up=true]").first).to_be_visible()
-    expect(page.locator("figure svg")).to_have_count(2)
-    expect(page.locator(".stale")).to_have_count(0)
-
-
-def opened(page: Page, address: str, sql: str = AREAS, more: str = "") -> None:
-    page.goto(f"{address}/query#q={quote(sql)}{more}")
-    settled(page)
-
-
-def nothing_is_left(page: Page) -> None:
-    """Require that no answer, chart, verdict, file, curve, tuple or tick is on the screen, not even in grey."""
-    for gone in ("#chart", ".advice", "[data-adds-up]", "figure", ".tuples", "[aria-label='Answer as a table']"):
-        expect(page.locator(gone)).to_have_count(0)
-    expect(export(page)).to_have_count(0)
-
-
-class Held:
-    """Replies of a path that wait until they are let go."""
-
-    def __init__(self, page: Page, path: str, only: str = "") -> None:
-        self.waiting: list[Route] = []
-
-        def hold(route: Route) -> None:
-            if only in (route.request.post_data or ""):
-                self.waiting.append(route)
-            else:
-                route.continue_()
-
-        page.route(f"**{path}", hold)
-        self._page = page
-
-    def wait(self, many: int = 1) -> None:
-        for _ in range(600):
-            if len(self.waiting) >= many:
-                return
-            self._page.wait_for_timeout(50)
-        raise AssertionError(self.waiting)
-
-    def let_go(self, **reply: Any) -> None:
-        for route in self.waiting:
-            route.fulfill(**reply) if reply else route.continue_()
-        self.waiting.clear()
-
-
-def refusal(status: int, code: str, detail: str) -> dict[str, Any]:
-    body = json.dumps({"code": code, "detail": detail, "status": status})
-    return {"status": status, "body": body, "content_type": "application/problem+json"}
 
 
 def test_another_question_in_the_box_makes_all_of_the_answer_grey(page: Page, demo: str) -> None:
@@ -156,15 +102,6 @@ def test_a_wrong_question_leaves_nothing_of_the_answer_before(page: Page, demo: 
     expect(panel(page, "Answer")).to_have_class(re.compile("stale"))
     page.click("#run")
     settled(page)
-
-
-FAILURES: dict[str, dict[str, Any]] = {
-    "slow down": refusal(429, "slow-down", "This key sends more questions than it may. Try again in 2 s."),
-    "no store": refusal(503, "no-store", "The store cannot be reached."),
-    "internal": refusal(500, "internal", "The collector made a mistake."),
-    "proxy": {"status": 502, "body": "<html><h1>Bad gateway</h1></html>", "content_type": "text/html"},
-    "not json": {"status": 200, "body": '{"rows": [NaN]}', "content_type": "application/json"},
-}
 
 
 @pytest.mark.parametrize("failure", FAILURES)
@@ -321,59 +258,6 @@ def test_confidence_of_a_question_that_was_not_run_does_not_run_it(page: Page, d
     expect(panel(page, "Answer")).to_have_class(re.compile("stale"))
 
 
-def test_while_the_text_is_read_the_builder_waits(page: Page, demo: str) -> None:
-    """A click in menus of the text before would undo what was typed."""
-    opened(page, demo)
-    held = Held(page, "/v1/draft")
-    page.fill("#sql", SMOKERS)
-    held.wait()
-    expect(panel(page, "Builder")).to_have_class(re.compile("stale"))
-    expect(page.get_by_label("Group by a column")).to_be_disabled()
-    expect(page.locator(".forecast")).to_have_text("Reading the question…")
-    held.let_go(**FAILURES["no store"])
-    expect(page.locator(".forecast")).to_contain_text("The store cannot be reached.")
-    expect(page.locator(".builder")).to_contain_text("cannot follow")
-    page.unroute("**/v1/draft")
-    page.click("text=Try again")
-    expect(page.locator(".builder")).to_contain_text("smoker")
-    expect(page.get_by_label("Group by a column")).to_be_enabled()
-
-
-def test_changes_of_the_builder_while_an_earlier_one_is_read_are_kept(page: Page, demo: str) -> None:
-    opened(page, demo)
-    held = Held(page, "/v1/draft")
-    page.get_by_label("where: value").fill("40")
-    held.wait()
-    page.get_by_label("where: value").fill("41")
-    held.wait(2)
-    held.let_go()
-    expect(page.locator("#sql")).to_have_value(re.compile("age >= 41"))
-    page.wait_for_timeout(400)
-    expect(page.locator("#sql")).to_have_value(re.compile("age >= 41"))
-    expect(page.get_by_label("where: value")).to_have_value("41")
-
-
-def test_the_text_says_when_it_does_not_follow_the_builder(page: Page, demo: str) -> None:
-    opened(page, demo)
-    held = Held(page, "/v1/draft")
-    page.get_by_role("button", name="Remove this group area").click()
-    held.wait()
-    expect(panel(page, "SQL")).to_have_class(re.compile("stale"))
-    expect(panel(page, "Answer")).to_have_class(re.compile("stale"))
-    expect(page.get_by_role("button", name="Copy link")).to_be_disabled()
-    held.let_go(**FAILURES["slow down"])
-    expect(page.locator(".forecast")).to_contain_text("does not follow the builder")
-    page.click("#run")
-    held.wait()
-    held.let_go(**FAILURES["slow down"])
-    expect(panel(page, "Answer").get_by_role("alert")).to_contain_text("Try again in 2 s")
-    nothing_is_left(page)
-    page.unroute("**/v1/draft")
-    page.click("#run")
-    expect(page.locator("#sql")).not_to_have_value(re.compile("GROUP BY"))
-    settled(page)
-
-
 @pytest.fixture
 def keyed(tmp_path: Path) -> Iterator[tuple[str, Keys]]:
     """Lend a collector with keys, and reports of 300 people."""
@@ -439,16 +323,6 @@ def test_curves_that_could_not_be_fetched_are_missed_aloud(page: Page, demo: str
     page.goto(f"{demo}/query#q={quote(AREAS)}")
     expect(panel(page, "What would make it sharper")).to_contain_text("Try again in 2 s")
     expect(page.locator("figure")).to_have_count(0)
-
-
-def test_what_is_no_limit_does_not_stay_in_the_builder(page: Page, demo: str) -> None:
-    opened(page, demo)
-    page.get_by_label("Most rows").fill("2")
-    expect(page.locator("#sql")).to_have_value(re.compile("LIMIT 2$"))
-    page.get_by_label("Most rows").fill("2x")
-    expect(page.locator("#sql")).not_to_have_value(re.compile("LIMIT"))
-    page.locator("#sql").focus()
-    expect(page.get_by_label("Most rows")).to_have_value("")
 
 
 def test_the_focus_goes_where_the_next_step_is(page: Page, demo: str) -> None:

@@ -62,15 +62,7 @@ class _Validated:
 
 
 class Inbox(Records):
-    """One store, one writer.
-
-    Parameters
-    ----------
-    path : Path
-        A file of SQLite.
-    store : str
-        The address of a PostgreSQL database to use instead of that file.
-    """
+    """One store, one writer thread; parameters are those of `Records`."""
 
     def __init__(self, path: Path, store: str = "") -> None:
         super().__init__(path, store)
