@@ -18,7 +18,6 @@ import numpy as np
 from tacit.answers.people import People
 from tacit.answers.rows import Pending, Row, finished
 from tacit.answers.run import unbiased_estimates
-from tacit.answers.tallies import Tallies
 from tacit.engines.base import Engine
 from tacit.errors import UnsupportedSqlError, UsageError
 from tacit.estimate.answer import Answer, Options
@@ -99,8 +98,7 @@ def run_consistent(bound: Bound, people: People, known: Models, options: Options
     models = [known.of(one.stored[0]) for one in people.rounds]
     asked = [(group, bound.formulas(group)) for group in bound.groups()]
     columns = [made for _, formulas in asked for made in formulas if made]
-    tallies = [Tallies(model.counts, model.seen) for model in models]
-    anchors = unbiased_estimates(bound, people, options, columns, tallies)
+    anchors = unbiased_estimates(bound, people, options, columns)
     pending = iter(_estimates(columns, bound.scope.sizes, models, anchors))
     rows: list[Row] = [
         (group, bound.row(group, (), [next(pending) if f else None for f in formulas])) for group, formulas in asked
@@ -222,7 +220,7 @@ def _own_errors(
 
 
 @dataclass(frozen=True)
-class _Fitted:
+class _Fitted(Pending):
     """A column's fitted value, at a level that is not known yet, and what bounds its error.
 
     Where the reports have an unbiased estimate, the stated error is what that leaves open about the truth within its

@@ -26,7 +26,7 @@ WEAK = 0.05
 
 @lru_cache(maxsize=4096)
 def t_quantile(probability: float, freedom: float) -> float:
-    """Return a quantile of Student's t: by Cornish and Fisher's series for many degrees of freedom, else by bisection.
+    """Return a quantile of Student's t: by Cornish and Fisher's series for many degrees of freedom, else by Newton.
 
     Examples
     --------
@@ -44,10 +44,16 @@ def t_quantile(probability: float, freedom: float) -> float:
     low, high = 0.0, 2.0
     while _upper_tail(high, freedom) > tail:
         low, high = high, 2 * high
+    scale = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - math.log(freedom * math.pi) / 2
+    t = (low + high) / 2
     for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _upper_tail(middle, freedom) > tail else (low, middle)
-    return math.copysign((low + high) / 2, z)
+        above = _upper_tail(t, freedom) - tail
+        low, high = (t, high) if above > 0 else (low, t)
+        step = above / math.exp(scale - (freedom + 1) / 2 * math.log1p(t * t / freedom))
+        if abs(step) <= 1e-14 * t:
+            break
+        t = t + step if low < t + step < high else (low + high) / 2
+    return math.copysign(t, z)
 
 
 def _upper_tail(t: float, freedom: float) -> float:

@@ -81,16 +81,22 @@ class Bound:
         if math.prod(sizes) > MAX_GROUPS:
             message = f"{math.prod(sizes)} groups; at most {MAX_GROUPS}. Group by fewer or coarser attributes."
             raise UnsupportedSqlError(message, code="too-many-groups", text=self.scope.text)
-        found = itertools.product(*map(range, sizes))
-        return [group for group in found if self.held(group).pieces] if sizes else list(found)
+        classes = [key.classes for key in self.keys if key.public is None]
+        possible = [[i for i, (_, holds) in enumerate(known) if (self.where * holds).pieces] for known in classes]
+        return [group for group in itertools.product(*possible) if not group or self.held(group).pieces]
 
     def held(self, group: tuple[int, ...]) -> Total:
         """Return the total that counts who is in a group and satisfies WHERE."""
-        total = self.where
-        classes = [key.classes for key in self.keys if key.public is None]
-        for known, index in zip(classes, group, strict=True):
-            total = total * known[index][1]
-        return total
+        if group not in self._held:
+            classes = [key.classes for key in self.keys if key.public is None]
+            before = self.held(group[:-1]) if group else self.where
+            self._held[group] = before * classes[len(group) - 1][group[-1]][1] if group else before
+        return self._held[group]
+
+    @cached_property
+    def _held(self) -> dict[tuple[int, ...], Total]:
+        """Who is in a group; one of several keys starts from the group of all but the last."""
+        return {}
 
     def formulas(self, group: tuple[int, ...]) -> list[Formula | None]:
         """Return the formula of each column within a group; None for a column of GROUP BY."""

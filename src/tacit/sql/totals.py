@@ -127,6 +127,8 @@ class Total:
 
 def _gathered(pieces: tuple[Piece, ...]) -> Total:
     """Add up the functionals of pieces that have guards and powers in common."""
+    if len(pieces) == 1:
+        return Total(pieces if pieces[0].functional.terms else ())
     found: dict[Hashable, Piece] = {}
     for piece in pieces:
         known = found.get(piece.place)

@@ -64,6 +64,7 @@ def null_vector(attribute: Sensitive) -> Vector:
     return vector
 
 
+@lru_cache(maxsize=64)
 def measure_vector(attribute: Sensitive) -> Vector:
     """Return the number that each value index stands for; NULL counts as 0."""
     if isinstance(attribute, Categorical):
@@ -76,7 +77,9 @@ def measure_vector(attribute: Sensitive) -> Vector:
         raise BindError(message, code="not-a-number")
     else:
         numbers = [float(value) for value in exact_values(attribute)]
-    return np.array(numbers + [0.0] * attribute.null)
+    vector = np.array(numbers + [0.0] * attribute.null)
+    vector.setflags(write=False)
+    return vector
 
 
 def exact_values(attribute: Ordinal) -> list[Fraction]:

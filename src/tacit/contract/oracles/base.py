@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = ["Cells", "Codes", "Column", "Oracle", "Terms", "flat_index", "flat_va
 Cells = npt.NDArray[np.int64]
 Terms = Sequence[Sequence[npt.NDArray[np.float64]]]
 Codes = npt.NDArray[np.int64]
+Vectors = npt.NDArray[np.float64]
 
 SUPPORTS_AT_ONCE = 2**22
 """Codes times cells whose supports are marked at once: 32 MiB as numbers."""
@@ -123,6 +125,30 @@ class Oracle(ABC):
         The function is a sum of products: each term has a vector over the cells of each attribute.
         """
 
+    def products(self, axes: Sequence[Vectors], picks: Cells, codes: Codes) -> npt.NDArray[np.float64]:
+        """Return for each code, and each row of ``picks``, the sum of a product over the cells the code supports.
+
+        ``axes`` has some vectors for each attribute, as rows; a row of ``picks`` names one vector of each.
+        """
+        chosen = np.ravel_multi_index(tuple(picks.T), [len(own) for own in axes])
+        sums = np.empty((len(codes), len(picks)))
+        step = max(1, SUPPORTS_AT_ONCE // self.domain)
+        for start in range(0, len(codes), step):
+            some = codes[start : start + step]
+            table = self.support(some).astype(np.float64).reshape(len(some), *self.sizes)
+            for own in axes:  # the attribute in front goes, its vectors come last
+                table = np.tensordot(table, own, axes=(1, 1))
+            sums[start : start + step] = table.reshape(len(some), -1)[:, chosen]
+        return sums
+
+    def cluster(self, codes: Codes) -> Codes:
+        """Return for each code a number that it shares with codes which should be sampled together."""
+        return codes
+
+    def tally_work(self, codes: int) -> int:
+        """Return about how many cells are visited to tally so many codes."""
+        return codes * self.domain
+
     def tally(self, codes: Codes, people: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return how many people support each cell, given how many reported each code."""
         total = np.zeros(self.domain)
@@ -139,6 +165,11 @@ class Oracle(ABC):
     def domain(self) -> int:
         """Number of cells."""
         return math.prod(self.sizes)
+
+    @cached_property
+    def support_rates(self) -> tuple[float, float]:
+        """``keep`` and ``lie`` as numbers to decode with; of a single cell nothing is false."""
+        return float(self.keep), float(self.lie) if self.domain > 1 else 0.0
 
     @property
     def answers(self) -> int:

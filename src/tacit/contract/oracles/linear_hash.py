@@ -358,14 +358,40 @@ class LinearHash(Oracle):
             vector = vector // self.g**places
         return blocks[::-1]
 
-    def _transform(self, attribute: int, vector: npt.NDArray[np.float64]) -> Waves:
-        """Return the Fourier transform of an attribute's vector over Z_g**digits."""
+    def _transform(self, attribute: int, vectors: npt.NDArray[np.float64]) -> Waves:
+        """Return the Fourier transform over Z_g**digits of an attribute's vector, or of each row of several."""
         places = self.digits[attribute]
-        points = np.zeros(self.g**places)
-        points[self._points[attribute]] = vector
+        points = np.zeros((*vectors.shape[:-1], self.g**places))
+        points[..., self._points[attribute]] = vectors
         if not places:
             return points.astype(np.complex128)
-        return np.fft.fftn(points.reshape((self.g,) * places)).ravel()
+        cube = points.reshape(*vectors.shape[:-1], *(self.g,) * places)
+        return np.fft.fftn(cube, axes=range(-places, 0)).reshape(points.shape)
+
+    def products(self, axes: Sequence[npt.NDArray[np.float64]], picks: Cells, codes: Codes) -> npt.NDArray[np.float64]:
+        """Return sums of products over the cells whose hash is the answer: products of waves, as in `sums`."""
+        number, reply = np.divmod(np.maximum(codes, 1) - 1, self.g)
+        seeds, place = np.unique(number, return_inverse=True)
+        blocks = self._blocks(self._vector(seeds))
+        product = np.ones((len(seeds), self.g // 2 + 1, len(picks)), dtype=np.complex128)
+        totals = np.ones(len(picks))
+        for i, own in enumerate(axes):
+            look_up = self._waves_at(i, blocks[i])
+            waves = look_up(np.ascontiguousarray(self._transform(i, own).T))
+            product *= waves[:, :, picks[:, i]]
+            totals *= own.sum(axis=1)[picks[:, i]]
+        rows = np.tensordot(np.concatenate([product.real, product.imag], axis=1), _waves(self.g), axes=(1, 0))
+        sums: npt.NDArray[np.float64] = rows[place, :, reply]
+        sums[codes == 0] = totals
+        return sums
+
+    def cluster(self, codes: Codes) -> Codes:
+        """Return the number of each code's seed: together, its answers show every cell once."""
+        return (np.maximum(codes, 1) - 1) // self.g
+
+    def tally_work(self, codes: int) -> int:
+        """Return about how many cells are visited: those of all codes, or the points of the Fourier transform."""
+        return codes * self.domain if is_sparse(codes, self.domain, self.alphabet) else 8 * self.alphabet
 
     def tally(self, codes: Codes, people: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return how many people support each cell: each seed's answers, as waves, and one Fourier transform back."""
