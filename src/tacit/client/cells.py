@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tacit.client.answers import LIFT
 from tacit.client.record import BIAS
+from tacit.client.steps import LIFT
 
 __all__ = ["LevelCells", "ParityCells", "cell_reader"]
 

@@ -14,6 +14,7 @@ from typing import Any, Never
 
 from tacit.client.declarations import check_declarations, check_labels
 from tacit.client.refusal import fail, need
+from tacit.client.steps import STEPS
 from tacit.client.views import Limits, check_compiled
 
 __all__ = ["read_contract"]
@@ -204,13 +205,12 @@ def _shape(version: int) -> Check:
             "public": typed if version == 2 else {},
         },
     )
-    oracles = {
-        "grr": {"flip": WHOLE},
-        "ss": {"w": WHOLE, "inside": WHOLE, "outside": WHOLE},
-        "olh": {"g": WHOLE, "flip": WHOLE},
-        "oue": {"one": WHOLE, "zero": WHOLE},
+    steps = {
+        name: dict.fromkeys(step.numbers, WHOLE) | dict.fromkeys(step.tables, _entries(WHOLE))
+        for name, step in STEPS.items()
     }
-    hashed = _kinds(version, "oracle", {"lh": {"g": WHOLE, "flip": WHOLE, "multipliers": _entries(WHOLE)}})
+    by_domain = _kinds(version, "oracle", {name: own for name, own in steps.items() if not STEPS[name].tables})
+    otherwise = _kinds(version, "oracle", {name: own for name, own in steps.items() if STEPS[name].tables})
     views = {
         "product?": _list(_list(WHOLE)),
         "list?": _list(_list(WHOLE, least=0)),
@@ -222,8 +222,8 @@ def _shape(version: int) -> Check:
         "draws": WHOLE,
         "codes": WHOLE,
         "views": _object(version, views),
-        "by_domain": _entries(_kinds(version, "oracle", oracles)),
-        "otherwise": lambda value: None if value is None else hashed(value),
+        "by_domain": _entries(by_domain),
+        "otherwise": lambda value: None if value is None else otherwise(value),
     }
     service = {
         "name": TEXT,
