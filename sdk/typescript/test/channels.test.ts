@@ -24,7 +24,7 @@ function exhaust(contract: string, row: Row, codes: number): number[] {
 
 for (const [name, { contract, rows, counts }] of Object.entries(channels)) {
   test(`all ${BITS}-bit draws together are the channel ${name}`, () => {
-    audit(new Interpreter(contract, BITS), BITS);
+    audit(new Interpreter(contract, BITS));
     rows.forEach((row, i) => assert.deepEqual(exhaust(contract, row, counts[i]!.length), counts[i]));
   });
 }
