@@ -41,7 +41,7 @@ class Collected:
 def oracle_for(cells: int, epsilon: float) -> Oracle:
     """Return what tacit takes for a view of so many cells."""
     bound = exp_below(parse_epsilon(str(epsilon)))
-    return choose(cells, bound).build((cells,), bound)
+    return choose(cells, bound)((cells,), bound)
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class Collection:
         ``"auto"`` (by predicted error), ``"hio"``, ``"hi"``, ``"sc"``, ``"em"``, ``"fc"``, ``"pairs"``, ``"am(k)"``,
         ``"calm(k)"``, ``"tables(k)"``; the last two need ``users``.
     oracle : str
-        ``"auto"`` (least noise for each view) or one of ``"grr"``, ``"ss"``, ``"lh"``, ``"olh"``, ``"oue"``.
+        ``"auto"`` (least noise for each view) or one of ``tacit.contract.oracles.ORACLES``, such as ``"lh"``.
     round : str
         Name of the round; part of the id, so a new round is a new collection with a budget of its own.
     tier : str

@@ -216,8 +216,8 @@ def _oracle_builder(name: str, epsilon: Fraction, bits: int) -> BuildOracle:
         key = tuple(sizes)
         if key not in made:
             domain = math.prod(key)
-            kind = Grr if domain == 1 else fixed or choose(domain, bound, bits)  # one cell: nothing to perturb
-            made[key] = kind.build(key, bound, bits)
+            own = Grr.build if domain == 1 else fixed or choose(domain, bound, bits)  # one cell: nothing to perturb
+            made[key] = own(key, bound, bits)
         return made[key]
 
     return build

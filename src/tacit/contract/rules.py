@@ -9,9 +9,10 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Never
 
+from tacit.contract.oracles import STEPS, Oracle
 from tacit.errors import ContractError
 
 __all__ = ["MAX_BYTES", "RESERVED", "RULES", "canonical_text", "is_label", "parse", "reformat", "refuse"]
@@ -188,6 +189,12 @@ def is_label(text: str) -> bool:
     return LABEL.match(text) is not None
 
 
+def _entry(step: type[Oracle]) -> str:
+    """Return the members of a step's entry."""
+    names = step.parameter_names()
+    return " ".join(["oracle:text", *(f"{name}:{'factors' if name in step.tables else 'int'}" for name in names)])
+
+
 OPTIONS = "cells?:int dither?:bool outside?:clamp null?:true"
 
 TABLE = {
@@ -202,11 +209,7 @@ TABLE = {
     "level": "ticks?:int count:int widths:int*",
     "channel": "name:text epsilon:text draws:int codes:int views:views by_domain:domains otherwise:hash",
     "views": "product?:levels+ list?:view+ parities?:int",
-    "grr": "oracle:text flip:int",
-    "ss": "oracle:text w:int inside:int outside:int",
-    "olh": "oracle:text g:int flip:int",
-    "oue": "oracle:text one:int zero:int",
-    "lh": "oracle:text g:int flip:int multipliers:factors",
+    **{name: _entry(step) for name, step in STEPS.items()},
 }
 """The members of every object, in order: ``?`` may be absent, ``*`` is a list, ``+`` a list that is not empty."""
 
@@ -295,7 +298,7 @@ class Members:
             self._check_kind(value, "kind", ("ordinal", "date", "categorical", "public"))
         elif kind == "hash":
             if value is not None:
-                self._check_kind(value, "oracle", ("lh",))
+                self._check_kind(value, "oracle", [name for name, step in STEPS.items() if step.tables])
         elif kind in ("domains", "factors"):
             self._check_entries(value, kind)
         else:
@@ -308,9 +311,9 @@ class Members:
             if kind == "factors":
                 self.check(item, "int")
             else:
-                self._check_kind(item, "oracle", ("grr", "ss", "olh", "oue"))
+                self._check_kind(item, "oracle", [name for name, step in STEPS.items() if not step.tables])
 
-    def _check_kind(self, value: Any, word: str, known: tuple[str, ...]) -> None:
+    def _check_kind(self, value: Any, word: str, known: Sequence[str]) -> None:
         """Check an object whose table a member names."""
         if not isinstance(value, dict):
             refuse("wrong-type")

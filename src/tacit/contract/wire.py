@@ -29,8 +29,7 @@ from tacit.contract.contract import (
 )
 from tacit.contract.files import attribute_data, read_attribute, service_data
 from tacit.contract.layouts import MAX_VIEWS, Derived, Kind, Levels, View, parity_count, parity_views
-from tacit.contract.oracles import LinearHash, Oracle, oracle_named
-from tacit.contract.oracles.linear_hash import digits_for
+from tacit.contract.oracles import STEPS, Oracle
 from tacit.contract.randomness import DRAW_BITS
 from tacit.contract.rules import MAX_BYTES, canonical_text, is_label, parse, refuse
 from tacit.contract.schema import Categorical, Ordinal, Schema, Service
@@ -98,26 +97,28 @@ def _levels(attribute: Ordinal | Categorical, levels: Levels) -> dict[str, Any]:
 
 def _channel(channel: Channel, levels: Sequence[Levels]) -> dict[str, Any]:
     by_domain: dict[str, Any] = {}
-    hashed: dict[str, Any] | None = None
-    for view in channel.views:
-        oracle = view.oracle
-        if isinstance(oracle, LinearHash):
-            hashed = hashed or {"oracle": oracle.name, "g": oracle.g, "flip": oracle.flip, "multipliers": {}}
-            by_digits = zip(oracle.digits, oracle.multipliers, strict=True)
-            hashed["multipliers"] |= {str(digits): factor for digits, factor in by_digits}
+    otherwise: dict[str, Any] | None = None
+    for oracle in dict.fromkeys(view.oracle for view in channel.views):
+        entry = {"oracle": oracle.name, **oracle.parameters}
+        if oracle.tables:
+            known = otherwise or {}
+            otherwise = entry | {table: known.get(table, {}) | entry[table] for table in oracle.tables}
         else:
-            by_domain[str(oracle.domain)] = {"oracle": oracle.name, **oracle.parameters}
-    if hashed:
-        hashed["multipliers"] = dict(sorted(hashed["multipliers"].items(), key=lambda item: int(item[0])))
+            by_domain[str(oracle.domain)] = entry
     return {
         "name": channel.name,
         "epsilon": decimal_text(channel.epsilon),
         "draws": channel.draws,
         "codes": channel.alphabet,
         "views": _views([view.levels for view in channel.views], len(levels), parities=channel.parities),
-        "by_domain": dict(sorted(by_domain.items(), key=lambda item: int(item[0]))),
-        "otherwise": hashed,
+        "by_domain": _ascending(by_domain),
+        "otherwise": otherwise and {word: _ascending(own) for word, own in otherwise.items()},
     }
+
+
+def _ascending(entries: Any) -> Any:
+    """Return an object whose members are named by numbers, in their order; anything else as it is."""
+    return dict(sorted(entries.items(), key=lambda item: int(item[0]))) if isinstance(entries, dict) else entries
 
 
 def _views(views: Sequence[View], attributes: int, *, parities: bool) -> dict[str, Any]:
@@ -265,13 +266,8 @@ class _Oracles:
         found = self._by_domain.get(str(math.prod(sizes)), self._otherwise)
         if found is None:
             refuse("no-oracle")
-        entry = dict(found)
-        kind = oracle_named(entry.pop("oracle"))
-        if kind is LinearHash:
-            factors, g = entry.pop("multipliers"), entry["g"]
-            digits = [str(digits_for(size, g)) for size in sizes] if g > 1 else []
-            entry["multipliers"] = tuple(factors.get(number, 0) for number in digits)  # 0 is no multiplier
-        oracle = kind(sizes, DRAW_BITS, **entry)
+        parameters = {word: number for word, number in found.items() if word != "oracle"}
+        oracle = STEPS[found["oracle"]].read(sizes, DRAW_BITS, parameters)
         _require(not oracle.flaw(), oracle.flaw())
         return oracle
 

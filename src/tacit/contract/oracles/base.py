@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from tacit.contract.randomness import DRAW_BITS, Draws
 from tacit.errors import LayoutError
 
-__all__ = ["Cells", "Codes", "Column", "Oracle", "Terms", "flat_index", "flat_values", "remainder", "whole"]
+__all__ = ["Build", "Cells", "Codes", "Column", "Oracle", "Terms", "flat_index", "flat_values", "remainder", "whole"]
 
 Cells = npt.NDArray[np.int64]
 Terms = Sequence[Sequence[npt.NDArray[np.float64]]]
@@ -62,6 +62,10 @@ class Oracle(ABC):
     bits: int
 
     name: ClassVar[str]
+    """How reports are drawn, as wire version 1 names it."""
+
+    tables: ClassVar[tuple[str, ...]] = ()
+    """Parameters with an integer for each of several sizes; then one entry of a contract serves many views."""
 
     fixed_support: ClassVar[bool] = False
     """Whether every code supports the same number of cells (up to a code that supports all): then a function that is
@@ -97,10 +101,20 @@ class Oracle(ABC):
     def pair_split(self) -> tuple[Fraction, Fraction]:
         """Probability that exactly one of two cells is supported: if one of them is true, and if neither is."""
 
+    @classmethod
+    def parameter_names(cls) -> list[str]:
+        """Return the names of the integers that make a channel, in the contract's order."""
+        return [field.name for field in fields(cls) if field.name not in ("sizes", "bits")]
+
     @property
-    @abstractmethod
     def parameters(self) -> dict[str, Any]:
         """The integers a client needs, as they stand in the contract."""
+        return {name: getattr(self, name) for name in self.parameter_names()}
+
+    @classmethod
+    def read(cls, sizes: Sequence[int], bits: int, parameters: Mapping[str, Any]) -> Self:
+        """Return the channel of integers in a contract; ``flaw`` tells whether they are one."""
+        return cls(tuple(sizes), bits, **parameters)
 
     @abstractmethod
     def flaw(self) -> str:
@@ -203,13 +217,20 @@ class Oracle(ABC):
         split = (2 * one + (self.domain - 2) * neither) / self.domain
         return split / (2 * (self.keep - self.lie) ** 2) - Fraction(1, self.domain)
 
-    def too_coarse(self) -> LayoutError:
-        """Return the error for draws too short to hold the probabilities."""
+    def too_coarse(self, name: str = "") -> LayoutError:
+        """Return the error for draws too short to hold the probabilities of an oracle (default: the drawing's name)."""
         message = (
-            f"{self.name}: {self.domain} cells at this epsilon need finer probabilities than {self.bits}-bit "
+            f"{name or self.name}: {self.domain} cells at this epsilon need finer probabilities than {self.bits}-bit "
             "draws hold. Use a larger epsilon or fewer cells."
         )
         return LayoutError(message, code="draws-too-coarse")
+
+
+class Build(Protocol):
+    """How a view's cells and the largest allowed ratio of weights become a channel for draws of some bits."""
+
+    def __call__(self, sizes: Sequence[int], bound: Fraction, bits: int = DRAW_BITS) -> Oracle:
+        """Return the least noisy channel of its kind; LayoutError outside its range."""
 
 
 def whole(*numbers: object, low: int = 0, high: int) -> bool:
