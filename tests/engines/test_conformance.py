@@ -23,7 +23,7 @@ from sql.test_rows_and_joins import PRODUCTS, join_questions, raw_tables
 from sql.test_rows_and_joins import SCHEMA as SHOP
 from support.adult import SCHEMA as ADULT
 from support.adult import adult_table
-from support.engines import engine_named
+from support.engines import ENGINES, engine_named
 from support.questions import Questions
 from tacit.errors import QueryError
 from tacit.estimate.estimate import Estimate
@@ -148,7 +148,7 @@ def agreed(name: str, judge: tc.Database, folder: Path, asked: list[Case]) -> st
     return f"{name}: {len(asked)} cases agree with duckdb, {accepted} of them answered; no holes"
 
 
-@pytest.mark.parametrize("name", ["postgres", "spark"])
+@pytest.mark.parametrize("name", [name for name in ENGINES if name != "duckdb"])
 def test_engines_agree(name: str, judge: tc.Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = agreed(name, judge, tmp_path, asked := cases())
     assert said.startswith(f"{name}: {len(asked)} cases agree")
