@@ -91,7 +91,7 @@ def follow(title: str, folder: Path, *, without: str = "nothing") -> None:
     for block in blocks(recipe(title)):
         if without in block.sentence:
             continue
-        if block.language == "sh":
+        if block.language == "bash":
             for command in block.text.splitlines():
                 run(folder, "bash", "-c", command)
         elif "In a new file" in block.sentence:
