@@ -27,6 +27,7 @@ from tacit.contract.schema import Schema
 from tacit.contract.wire import contract_id, contract_text, read_contract
 from tacit.encode.bulk import Progress, encode_rows, validate_rows
 from tacit.encode.keys import check_people, key_column, key_order, owners, people_column
+from tacit.encode.reports import ReportTable
 from tacit.encode.slots import choose_rows
 from tacit.encode.tables import as_table
 from tacit.errors import ContractError, PrivacyError, RecordError, SchemaError, TacitError, UnknownNameError, UsageError
@@ -334,21 +335,9 @@ class Collection:
         extra: npt.NDArray[np.int64] | None = None,
     ) -> pa.Table:
         compiled = self._contract[name]
-        service, rows = compiled.service, table.num_rows
         codes = encode_rows(compiled, table, rng, progress, extra=extra)
-        keys = people if service.sends == 1 else people.take(pa.array(np.repeat(np.arange(len(people)), service.sends)))
-        slot = np.tile(np.arange(service.sends, dtype=np.int16), rows // service.sends)
-        parts = []
-        for index, channel_codes in enumerate(codes):
-            columns = {
-                service.key: keys,
-                "slot": pa.array(slot),
-                "channel": pa.array(np.full(rows, index, dtype=np.int32)),
-                "code": pa.array(channel_codes),
-            }
-            parts.append(pa.table(columns | {a.name: table.column(a.name) for a in service.public}))
-        metadata = {"tacit.collection": self.id, "tacit.service": name, "tacit.randomness": _label(rng)}
-        return pa.concat_tables(parts).replace_schema_metadata(metadata)
+        about = {"tacit.randomness": _label(rng)}
+        return ReportTable.from_codes(self.id, compiled, people, codes, table, **about).arrow
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Collection) and self._text == other._text

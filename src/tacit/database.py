@@ -18,10 +18,10 @@ from tacit.contract.attributes import check_name
 from tacit.contract.contract import ServiceContract
 from tacit.contract.schema import Service
 from tacit.encode.bulk import Progress
-from tacit.encode.reports import Loaded, check_reports, report_table
+from tacit.encode.reports import Loaded, ReportTable, report_table
 from tacit.encode.tables import as_arrow
 from tacit.engines import open_engine
-from tacit.engines.base import ROWS_BEFORE, Batch, Engine, rollup_of
+from tacit.engines.base import Batch, Engine, rollup_of
 from tacit.errors import ReportError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import Decoder, DecoderName
@@ -149,7 +149,9 @@ class Database:
         """Close the database."""
         self._engine.close()
 
-    def load(self, reports: Mapping[str, pa.Table], *, progress: Progress | None = None) -> dict[str, Loaded]:
+    def load(
+        self, reports: Mapping[str, pa.Table | ReportTable], *, progress: Progress | None = None
+    ) -> dict[str, Loaded]:
         """Store encoded reports, as `Collection.encode` returns them; a person's second report is refused.
 
         All tables are stored together or, if one is refused or the machine fails, none. ``progress`` is called with
@@ -158,34 +160,31 @@ class Database:
         if not isinstance(reports, Mapping):
             message = "Reports are a dict of Arrow tables, one for each service, as Collection.encode returns them."
             raise ReportError(message, code="wrong-columns")
-        checked = [self._check(name, table) for name, table in reports.items()]
-        batches = [self._batch(name, table, collection) for name, table, collection in checked]
+        batches = [self._batch(name, table) for name, table in reports.items()]
         refused = self._engine.append(batches)
         if progress is not None:
-            rows = sum(table.num_rows for _, table, _ in checked)
+            rows = sum(batch.rows for batch in batches)
             progress(rows, rows)
-        counts = zip(checked, refused, strict=True)
-        return {name: Loaded(table.num_rows - count, count) for (name, table, _), count in counts}
+        counts = zip(reports, batches, refused, strict=True)
+        return {name: Loaded(batch.rows - count, count) for name, batch, count in counts}
 
-    def _batch(self, name: str, table: pa.Table, collection: Collection) -> Batch:
-        service = collection.contract[name].service
-        chosen = ROWS_BEFORE in (table.schema.metadata or {})  # by an inbox, which lets people into one tier each
-        tiers = [
-            (report_table(tier.id, one.name), one.key)
-            for tier in ([] if chosen else self._catalog.other_tiers(collection))
-            for one in tier.schema.services
-        ]
-        return Batch(report_table(collection.id, service.name), service, table, tiers)
-
-    def _check(self, name: str, table: pa.Table) -> tuple[str, pa.Table, Collection]:
-        metadata = (table.schema.metadata or {}) if isinstance(table, pa.Table) else {}
-        owner = metadata.get(b"tacit.collection", b"").decode(errors="replace")
+    def _batch(self, name: str, table: pa.Table | ReportTable) -> Batch:
+        """Return reports that may be stored; refuse those of no collection here, and those that break its rules."""
+        owner = table.collection if isinstance(table, ReportTable) else ReportTable.owner(table)
         collection = self._catalog.get(owner)
         if collection is None or not isinstance(name, str):
             message = f"The reports of {str(name)[:60]!r} belong to no collection of this database. Create it first."
             raise ReportError(message, code="unknown-collection")
-        check_reports(collection.contract[name], table)
-        return name, table, collection
+        compiled = collection.contract[name]
+        made = table.checked() if isinstance(table, ReportTable) else ReportTable.from_arrow(owner, compiled, table)
+        is_admitted = made.rows_before is not None  # by an inbox, which lets people into one tier each
+        tiers = [
+            (report_table(tier.id, one.name), one.key)
+            for tier in ([] if is_admitted else self._catalog.other_tiers(collection))
+            for one in tier.schema.services
+        ]
+        service = compiled.service
+        return Batch(report_table(collection.id, service.name), service, made.arrow, tiers, made.rows_before)
 
     def sql(
         self,

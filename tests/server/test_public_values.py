@@ -15,8 +15,8 @@ import pytest
 import tacit as tc
 from support.collectors import COLLECTION, collector_here, reports_of
 from support.engines import ENGINES, engine_named, postgres_address
+from tacit.encode.public import stored_text
 from tacit.server.collector import Collector
-from tacit.sql.mixed import stored_text
 
 HOSTILE = [1, 1.5, -7, 2**62, True, False, None, "", "i", "1", "nan", "inf", "-inf", "1e999", "1e400", "1e-400", "٣"]
 HOSTILE += ["9" * 400, "1.", ".5", "0x10", "1_000", " 1", "1 ", "true", "NULL", "'; DROP TABLE x; --", 1e300, 1e-300]

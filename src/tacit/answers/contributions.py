@@ -17,6 +17,7 @@ import pyarrow as pa
 from tacit.answers.people import People
 from tacit.answers.run import equal_to, value_of
 from tacit.answers.sums import SumsRequest, occurring_codes, readings
+from tacit.encode.reports import column_names
 from tacit.errors import UnknownNameError, UsageError
 from tacit.estimate.functional import Vector
 from tacit.sql.bind import Bound, Key
@@ -221,8 +222,7 @@ class _Reader:
             if source.twin is not None:
                 continue
             service = stored.service.service
-            names = [service.key, "slot", "channel", "code", *(column.name for column in service.public)]
-            listed, places = ", ".join(f'"{name}"' for name in names), ", ".join("?" * len(people))
+            listed, places = ", ".join(f'"{name}"' for name in column_names(service)), ", ".join("?" * len(people))
             query = (
                 f'SELECT {listed} FROM "{stored.table}" WHERE "{service.key}" IN ({places}) '  # noqa: S608
                 "ORDER BY slot, channel"

@@ -20,7 +20,6 @@ from tacit.engines.failures import outage
 from tacit.errors import EngineError, ReportError, TacitError
 
 __all__ = [
-    "ROWS_BEFORE",
     "Batch",
     "Engine",
     "Stamp",
@@ -35,10 +34,6 @@ __all__ = [
 ]
 
 
-ROWS_BEFORE = b"tacit.rows_before"
-"""Metadata of a batch: see `Batch.rows_before`."""
-
-
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Reports for one table; people who are in a table of ``elsewhere``, with its key, are refused."""
@@ -47,6 +42,8 @@ class Batch:
     service: Service
     reports: pa.Table
     elsewhere: Sequence[tuple[str, str]] = ()
+    rows_before: int | None = None
+    """Rows that the table must have if none of these people is in it; None if the sender does not know."""
 
     @property
     def rows(self) -> int:
@@ -57,12 +54,6 @@ class Batch:
     def is_collected(self) -> bool:
         """Whether a collector brings it: columns without a declared type are text then, whatever they were before."""
         return self.rows_before is not None
-
-    @property
-    def rows_before(self) -> int | None:
-        """Rows that the table must have if none of these people is in it; None if the sender does not know."""
-        told = (self.reports.schema.metadata or {}).get(ROWS_BEFORE)
-        return None if told is None else int(told)
 
 
 Upload = Mapping[str, pa.Table]

@@ -20,6 +20,7 @@ from tacit.answers.contributions import Contributions
 from tacit.collection import Collection
 from tacit.contract.budget import decimal_text
 from tacit.database import Database, Loaded
+from tacit.encode.reports import ReportTable
 from tacit.engines.failures import opening
 from tacit.errors import TacitError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer
@@ -123,16 +124,13 @@ class Collector:
 
     def load(self, reports: Mapping[str, pa.Table]) -> dict[str, Loaded]:
         """Load encoded reports in bulk, past the inbox; the watermark counts them as acknowledged."""
-        owners = {
-            name: self.collection(table.schema.metadata[b"tacit.collection"].decode()).contract[name]
-            for name, table in reports.items()
-        }
+        owners = {name: self.collection(ReportTable.owner(table)).contract[name] for name, table in reports.items()}
         keyed = {name: with_stored_keys(table, owners[name].service.key) for name, table in reports.items()}
         with self.mover.changing():
             loaded = self.database.load(keyed)
             for name, table in reports.items():
-                place = (table.schema.metadata[b"tacit.collection"].decode(), name)
-                self.inbox.add_bulk(*place, loaded[name].stored // len(owners[name].channels))
+                people = loaded[name].stored // len(owners[name].channels)
+                self.inbox.add_bulk(ReportTable.owner(table), name, people)
         return loaded
 
     def _open_all(self) -> None:

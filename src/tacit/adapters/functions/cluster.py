@@ -10,8 +10,12 @@ import pyarrow as pa
 
 from tacit.adapters.functions.sharing import Sharing, sharing_rows
 from tacit.collection import Collection
+from tacit.encode.reports import NUMBERS, column_names, report_columns
 
 __all__ = ["encode_in_spark"]
+
+SPARK_TYPES = {pa.int16(): "SMALLINT", pa.int32(): "INT", pa.int64(): "BIGINT"}
+"""Names of the types of a report's numbers."""
 
 
 def encode_in_spark(collection: Collection, service: str, frame: Any, *, people: Any = None) -> Any:
@@ -37,8 +41,8 @@ def encode_in_spark(collection: Collection, service: str, frame: Any, *, people:
     gathered = sharing_rows(collection, service, frame, people)
     public = [attribute.name for attribute in own.public]
     types = {field.name: field.dataType.simpleString() for field in gathered.schema}
-    columns = [f"`{own.key}` {types[own.key]}", "slot SMALLINT", "channel INT", "code BIGINT"]
-    columns += [f"`{name}` {types[name]}" for name in public]
+    types |= {name: SPARK_TYPES[kind] for name, kind in NUMBERS.items()}
+    columns = [f"`{name}` {types[name]}" for name in column_names(own)]
     given = [attribute.name for attribute in own.sensitive] if own.one_to_one else ["rows_"]
 
     def encoded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -49,12 +53,8 @@ def encode_in_spark(collection: Collection, service: str, frame: Any, *, people:
             width = len(lists.flatten()) // batch.num_rows
             place = np.tile(np.arange(width), batch.num_rows)
             row = pa.array(np.repeat(np.arange(batch.num_rows), width))
-            made = {
-                own.key: batch.column(own.key).take(row),
-                "slot": pa.array((place // channels).astype(np.int16)),
-                "channel": pa.array((place % channels).astype(np.int32)),
-                "code": lists.flatten(),
-            }
-            yield pa.RecordBatch.from_pydict(made | {name: batch.column(name).take(row) for name in public})
+            shown = [batch.column(name).take(row) for name in public]
+            keys, slots, channel = batch.column(own.key).take(row), place // channels, place % channels
+            yield pa.RecordBatch.from_pydict(report_columns(own, keys, slots, channel, lists.flatten(), shown))
 
     return gathered.mapInArrow(encoded, ", ".join(columns))

@@ -11,8 +11,8 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+from tacit.encode.reports import Content
 from tacit.engines.failures import REMEDIES
 from tacit.errors import OverloadedError
 from tacit.server.store.base import Identity, Pending, ReportStore, Sizes, digest_of
@@ -20,7 +20,7 @@ from tacit.server.store.sqlite import SqliteStore
 from tacit.server.store.tombstones import Tombstones
 from tacit.server.store.validate import Person
 
-__all__ = ["Content", "Records"]
+__all__ = ["Records"]
 
 DROPPED_AT_ONCE = 5_000
 """Pending reports that one transaction drops, so that no request waits for long."""
@@ -32,8 +32,6 @@ PAUSE = 0.001
 """Seconds between chores, in which others get the store: whoever asks for a lock first need not get it."""
 
 LOG = logging.getLogger("tacit.server")
-Content = tuple[list[int], list[Any]]
-"""Codes and public values of a report."""
 
 
 class Records:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from functools import cached_property
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 from tacit.client.record import is_person
-from tacit.contract.contract import Contract, ServiceContract
+from tacit.contract.contract import Contract
+from tacit.encode.reports import ReportRules
 
 __all__ = ["Person", "Refused", "Report", "Validator", "person_of", "stored_key"]
 
@@ -45,7 +44,7 @@ class Validator:
     """Validates reports of one collection."""
 
     def __init__(self, contract: Contract) -> None:
-        self._services = {one.service.name: _Rules(one) for one in contract.services}
+        self._services = {one.service.name: ReportRules(one) for one in contract.services}
 
     def __call__(self, data: Any) -> Report | Refused:
         """Return the report, or why it is refused."""
@@ -59,13 +58,13 @@ class Validator:
         if rules is None:
             return Refused("unknown-service")
         slot = data.get("slot")
-        if type(slot) is not int or not 0 <= slot < rules.sends:
+        if not rules.knows_slot(slot):
             return Refused("unknown-slot")
         codes = data.get("codes")
-        if not rules.knows(codes):
+        if not rules.knows_codes(codes):
             return Refused("unknown-code")
         public = data.get("public")
-        if not rules.fits(public):
+        if not rules.fits_public(public):
             return Refused("wrong-public")
         if not public:
             return Report(person, rules.name, slot, b"[[%b],[]]" % ",".join(map(str, codes)).encode())
@@ -74,39 +73,6 @@ class Validator:
         if len(content) > MOST_PUBLIC:
             return Refused("too-large")
         return Report(person, rules.name, slot, content)
-
-
-class _Rules:
-    """What one service allows."""
-
-    def __init__(self, compiled: ServiceContract) -> None:
-        self.name, self.sends = compiled.service.name, compiled.service.sends
-        self.public = {attribute.name: attribute for attribute in compiled.service.public}
-        self._compiled = compiled
-
-    @cached_property
-    def _alphabets(self) -> list[int]:
-        return [channel.alphabet for channel in self._compiled.channels]
-
-    def knows(self, codes: Any) -> TypeGuard[list[int]]:
-        """Tell whether there is a code of its alphabet for each channel."""
-        if not isinstance(codes, list) or len(codes) != len(self._alphabets):
-            return False
-        for code, most in zip(codes, self._alphabets, strict=True):  # a loop: `all` takes three times as long for one
-            if type(code) is not int or not 0 <= code < most:
-                return False
-        return True
-
-    def fits(self, public: Any) -> bool:
-        """Tell whether there is a value for each public column that its declaration allows, and nothing else.
-
-        What others have sent plays no part in it.
-        """
-        if public is None:
-            return not self.public
-        if not isinstance(public, Mapping) or public.keys() != self.public.keys():
-            return False
-        return all(attribute.accepts(public[name]) for name, attribute in self.public.items())
 
 
 def stored_key(person: Person) -> str:
