@@ -155,15 +155,17 @@ class LinearHash(Respond):
     def values(self) -> int:
         return int(self.entry["g"])
 
-    @property
+    @cached_property
     def digits(self) -> list[int]:
         """How many digits of base g number the cells of each attribute."""
-        return [_digit_count(size, self.values) for size in self.sizes]
+        g = self.values
+        return [_digit_count(size, g) for size in self.sizes]
 
     @cached_property
     def seeds(self) -> int:
         """Number of linear forms, up to multiples."""
-        return max(1, (int(self.values ** sum(self.digits)) - 1) // (self.values - 1))
+        g = self.values
+        return max(1, (int(g ** sum(self.digits)) - 1) // (g - 1))
 
     @property
     def codes(self) -> int:

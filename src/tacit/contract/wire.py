@@ -98,13 +98,15 @@ def _levels(attribute: Ordinal | Categorical, levels: Levels) -> dict[str, Any]:
 def _channel(channel: Channel, levels: Sequence[Levels]) -> dict[str, Any]:
     by_domain: dict[str, Any] = {}
     otherwise: dict[str, Any] | None = None
-    for oracle in dict.fromkeys(view.oracle for view in channel.views):
+    for oracle in {id(view.oracle): view.oracle for view in channel.views}.values():  # views share them
         entry = {"oracle": oracle.name, **oracle.parameters}
-        if oracle.tables:
-            known = otherwise or {}
-            otherwise = entry | {table: known.get(table, {}) | entry[table] for table in oracle.tables}
-        else:
+        if not oracle.tables:
             by_domain[str(oracle.domain)] = entry
+        elif otherwise is None:
+            otherwise = entry
+        else:
+            for table in oracle.tables:
+                otherwise[table] |= entry[table]
     return {
         "name": channel.name,
         "epsilon": decimal_text(channel.epsilon),

@@ -179,7 +179,7 @@ class LinearHash(Oracle):
     def parameters(self) -> dict[str, Any]:
         """The prime, the flip weight and the multiplier of each number of digits."""
         factors = {str(places): factor for places, factor in zip(self.digits, self.multipliers, strict=True)}
-        return super().parameters | {"multipliers": factors}
+        return {"g": self.g, "flip": self.flip, "multipliers": factors}
 
     @classmethod
     def read(cls, sizes: Sequence[int], bits: int, parameters: Mapping[str, Any]) -> Self:
