@@ -195,7 +195,7 @@ class Estimate:
                 value, error, self.n, self.confidence, self.freedom, interval=interval, origin=origin, shift=shift
             )
         if self.origin is None or (other is not None and other.origin is None):
-            message = "An estimate that was made by hand cannot be combined with others: their covariance is not known."
+            message = "An estimate built by hand cannot be combined with others: their covariance is unknown."
             raise UsageError(message, code="unknown-covariance")
         origin = self.origin.scaled(mine)
         if other is not None:
@@ -327,5 +327,5 @@ def _shrunk(shift: Callable[[], float], denominator: Estimate) -> Callable[[], f
 
 
 def _bare() -> UsageError:
-    message = "An estimate is not a plain number. Use .value, and keep .error beside it."
+    message = "An estimate is not a plain number. Use .value, together with .error."
     return UsageError(message, code="bare-number")

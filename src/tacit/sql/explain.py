@@ -80,5 +80,9 @@ def explain_plan(plan: Plan, totals: Sequence[Total]) -> str:
     if len(totals) > 12:
         lines.append(f"and {len(totals) - 12} more totals")
     text, parameters = histogram(plan) if plan.is_histogram else statement(plan)
-    way = "codes are counted by the engine and weighted here" if plan.is_histogram else "the engine joins and adds up"
+    way = (
+        "the engine counts codes, and tacit weights them"
+        if plan.is_histogram
+        else "the engine joins and sums contributions"
+    )
     return "\n".join([*lines, f"{way}; parameters: {len(parameters)}", text])
