@@ -96,7 +96,7 @@ def test_the_demo_tells_its_story(capsys: pytest.CaptureFixture[str]) -> None:
         "ok: a person's total loss",
         "98.3 %",
         "truth",
-        "intervals hold the truth",
+        "intervals contain the truth",
     ):
         assert part in printed
     assert "listening" not in printed

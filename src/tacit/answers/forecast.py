@@ -193,7 +193,9 @@ class _Expectation:
         """Return the variance of one person's part: of a join, from the moments of all its products of services."""
         separated = self.bound.scope.separated(functional)
         if len(separated) > MOST_PRODUCTS:
-            message = f"The question sums {len(separated)} products of services; at most {MOST_PRODUCTS} can be predicted."
+            message = (
+                f"The question sums {len(separated)} products of services; at most {MOST_PRODUCTS} are predictable."
+            )
             raise UnsupportedSqlError(message, code="not-predictable", text=self._text)
         return joint_variance(separated, self._decoders, self._populations)
 

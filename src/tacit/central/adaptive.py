@@ -74,7 +74,7 @@ class Adaptive:
         columns = sum(attribute.size > 1 for attribute in service.sensitive)
         if 2**columns > MOST:
             message = (
-                f"{service.name}: {columns} columns; adaptive cuts each of them, and takes at most "
+                f"{service.name}: {columns} columns; adaptive splits each of them, and takes at most "
                 f"{int(math.log2(MOST))}. Leave some out, or make several releases of a part of epsilon each."
             )
             raise LayoutError(message, code="domain-too-large")

@@ -96,12 +96,14 @@ def advise(service: Service | Schema, epsilon: BudgetLike, rows: int, *, like: A
     if like is not None:
         trials = tuple(try_methods(like, declared, budget))
         best = min(trials, key=lambda trial: trial.error)
-        return Advice(best.method, "it had the least error on the table that was given", expected, trials)
+        return Advice(best.method, "it had the smallest error on the given table", expected, trials)
     check_cells(declared)
     per_cell = rows * float(budget) / cells
     if prefers_blue(declared, float(budget), rows):
-        return Advice("blue", f"{per_cell:,.3g} people times epsilon per cell tell every cell apart", expected)
-    why = f"{per_cell:,.3g} people times epsilon per cell are too few to tell {cells:,} cells apart"
+        return Advice(
+            "blue", f"{per_cell:,.3g} people times epsilon per cell are enough to estimate every cell", expected
+        )
+    why = f"{per_cell:,.3g} people times epsilon per cell are too few to estimate all {cells:,} cells"
     return Advice("adaptive", why, expected)
 
 

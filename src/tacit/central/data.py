@@ -129,7 +129,7 @@ class Data:
             counts = np.bincount(present, minlength=len(values)).tolist()
             return sum(v * n for v, n in zip(values, counts, strict=True)), max(map(abs, values)), Fraction(1)
         if not isinstance(attribute, Ordinal) or attribute.is_date:
-            message = f"{column} holds no numbers, which have a sum. Count it, or partition by it."
+            message = f"{column} does not hold numbers, so it has no sum. Count it, or partition by it."
             raise UsageError(message, code="not-a-number")
         unit = Fraction(1, math.lcm(attribute.start.denominator, attribute.unit.denominator))
         start, step = attribute.start / unit, attribute.unit / unit
@@ -137,7 +137,7 @@ class Data:
         total = start * len(present) + step * int(present.sum())
         largest = max(abs(start), abs(last))
         if any(number.denominator != 1 for number in (total, largest)) or abs(total) + largest >= 2**62:
-            message = f"The sum of {column} does not fit 64 bits in its units."
+            message = f"The sum of {column}, in its units, does not fit in 64 bits."
             raise InternalError(message)
         return int(total), int(largest), unit
 

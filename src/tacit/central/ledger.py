@@ -120,7 +120,7 @@ class Ledger:
         return kept
 
     def _damaged(self) -> PrivacyError:
-        message = f"The ledger {self._name!r} is damaged or of another version. Nothing was spent or released."
+        message = f"The ledger {self._name!r} is damaged or has an unsupported version. Nothing was spent or released."
         return PrivacyError(message, code="ledger-damaged")
 
     def _number(self, text: Any) -> Fraction:
@@ -182,7 +182,7 @@ class Ledger:
 
     def _too_much(self, asked: Fraction, left: Fraction) -> BudgetError:
         message = (
-            f"This would spend {decimal_text(asked)}, and {decimal_text(left)} of {decimal_text(self.epsilon)} is left "
+            f"This would spend {decimal_text(asked)}, but {decimal_text(left)} of {decimal_text(self.epsilon)} is left "
             f"in {self._name!r}. Nothing was spent. Ask for less."
         )
         return BudgetError(message, code="budget-spent")

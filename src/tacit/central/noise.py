@@ -147,7 +147,7 @@ def _measurement(scale: float) -> Measure:
     made: Any = measurements.make_laplace(*space, scale=scale)
     stated = made.map(1)
     if not Fraction(stated) <= (1 / Fraction(scale)) * (1 + Fraction(1, 2**50)):  # it rounds its statement up
-        message = "The noise library states another loss than the scale has. Nothing was released."
+        message = "The noise library states a different loss than the scale implies. Nothing was released."
         raise PrivacyError(message, code="noise-failed")
     measure: Measure = made
     return measure

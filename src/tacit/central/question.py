@@ -52,7 +52,7 @@ def ask(body: Body, service: Service, dimensions: Mapping[str, Dimension], text:
 
 
 def _no_labels(text: str) -> UnsupportedSqlError:
-    message = "A release has no rounds, tiers or public columns: ask about its attributes."
+    message = "A release has no rounds, tiers or public columns. Ask about its attributes."
     return UnsupportedSqlError(message, code="unsupported-condition", text=text)
 
 
@@ -105,11 +105,13 @@ def _notes(body: Body, bound: Bound, options: Options) -> list[str]:
     notes = bound.notes()
     threshold = getattr(body, "threshold", 0)
     if threshold:
-        notes.append(f"cells with noisy counts below {threshold} were left out; people in them are missed")
+        notes.append(f"cells with noisy counts below {threshold} were dropped; the people in them are not counted")
     elif not body.unbiased:
-        notes.append("people are taken to be spread evenly inside boxes; errors hold an estimate of what that misses")
+        notes.append(
+            "people are assumed to be spread evenly within boxes; errors include an estimate of what that misses"
+        )
     if options.simultaneous:
-        notes.append(f"all intervals hold together at {options.confidence:.4g} (Bonferroni)")
+        notes.append(f"all intervals hold simultaneously at {options.confidence:.4g} (Bonferroni)")
     return notes
 
 

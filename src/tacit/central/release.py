@@ -124,8 +124,8 @@ class Release:
     def guarantee(self) -> str:
         """What is promised to the people in the table."""
         return (
-            f"{decimal_text(self.epsilon)}-differential privacy for one record per person, of whom one more or one "
-            f"less changes the probability of anything in this file by a factor of at most "
+            f"{decimal_text(self.epsilon)}-differential privacy for one record per person: adding or removing one "
+            f"person changes the probability of any content of this file by a factor of at most "
             f"{math.exp(float(self.epsilon)):.4g}."
         )
 
@@ -210,14 +210,14 @@ class Release:
             table = pa.parquet.read_table(path)
             found = json.loads((table.schema.metadata or {}).get(KEY, b"null"))
         except (OSError, ValueError, pa.ArrowException) as cause:
-            message = f"{name} cannot be read ({type(cause).__name__}). Name a file that a release was saved to."
+            message = f"{name} cannot be read ({type(cause).__name__}). Name a saved release."
             raise ContractError(message, code="unreadable-file") from None
         if not isinstance(found, dict) or found.get("tacit") != VERSION:
-            message = f"{name} is no release, or of another version."
+            message = f"{name} is not a release, or has an unsupported version."
             raise ContractError(message, code="release-version")
         kept = found.pop("id", None)
         if kept != _hash(found, table):
-            message = f"{name} was changed after it was saved. Get it again from whoever published it."
+            message = f"{name} was changed after it was saved. Get it again from its publisher."
             raise ContractError(message, code="release-damaged")
         try:
             service = read_service(found["service"])
@@ -225,7 +225,7 @@ class Release:
             body = BODIES[found["shape"]].of_file(sizes, found["reading"], table)
             made = cls(service, parse_epsilon(found["epsilon"]), found["method"], body, found["options"])
         except (KeyError, ValueError, TypeError, TacitError):
-            message = f"{name} is inconsistent. Get it again from whoever published it."
+            message = f"{name} is inconsistent. Get it again from its publisher."
             raise ContractError(message, code="release-damaged") from None
         object.__setattr__(made, "_metadata", found)  # as it was written, by whichever version of the noise library
         return made

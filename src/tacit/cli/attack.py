@@ -65,11 +65,11 @@ def print_attack(result: dict[str, Any]) -> None:
     """Tell the story."""
     shares = {name: f"{result[name]:.0%}" for name in result if name.startswith("guessed")}
     [count] = result["reports_of_each_person_ours"]
-    print(f"{result['people']:,} invented people with 0 to {AT_MOST} orders each; every report is 1-LDP.\n")
-    print("One report per order, as if each were a person of its own:")
+    print(f"{result['people']:,} synthetic people with 0 to {AT_MOST} orders each; every report is 1-LDP.\n")
+    print("One report per order, as if each order were a separate person:")
     print(f"  the collector counts reports and knows {shares['guessed_from_reports_per_row']} of the numbers exactly;")
-    print("  whoever ordered nothing sends nothing, and that is known, too.\n")
-    print(f"Ours: everybody sends {count} report, of an order, of none, or of a place skipped:")
+    print("  people who ordered nothing send nothing, so the collector knows that too.\n")
+    print(f"tacit: everybody sends {count} report, of an order, of none, or of a skipped slot:")
     print(f"  the best guess is right for {shares['guessed_from_ours']} of the people;")
-    print(f"  without looking at any report it is for {shares['guessed_without_any_report']}.")
-    print(f"  A person's total loss is at most {result['worst_loss']:.6g} nats, whatever she ordered.")
+    print(f"  without any report, for {shares['guessed_without_any_report']}.")
+    print(f"  A person's total loss is at most {result['worst_loss']:.6g} nats, whatever they ordered.")

@@ -23,13 +23,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("files", nargs="*", metavar="file", help="contracts (.json) or collection files (.toml)")
     parser.add_argument(
-        "--trials", type=float, metavar="N", help="also encode N people of each kind, and look at what came out"
+        "--trials", type=float, metavar="N", help="also encode N people of each kind, and test the output"
     )
     parser.add_argument(
-        "--report", type=Path, metavar="DIR", help="write evidence: one page, JSON, contracts and the log"
+        "--report", type=Path, metavar="DIR", help="write an evidence folder: a page, JSON, the contracts and the log"
     )
-    parser.add_argument("--store", type=Path, metavar="FOLDER", help="the folder of `tacit serve`, for its log")
-    parser.add_argument("--verify", type=Path, metavar="DIR", help="check all claims of such a folder again")
+    parser.add_argument("--store", type=Path, metavar="FOLDER", help="the folder of `tacit serve` whose log to include")
+    parser.add_argument("--verify", type=Path, metavar="DIR", help="verify every claim of an evidence folder")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     if options.verify:
         return _verify(options.verify, log, as_json=options.json)
     if not options.files:
-        message = "Name a collection file or a contract, or give --verify DIR."
+        message = "Pass a collection file or a contract, or --verify DIR."
         raise UsageError(message, code="bad-option")
     if options.trials is not None and not 1 <= options.trials <= MAX_TRIALS:
         message = f"--trials is {options.trials:g}; it must be a number from 1 to {MAX_TRIALS:,}."
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         write(options.report, gather(collections, made=made, log=log, trials=trials), collections, log)
         if not options.json:
-            print(f"evidence is in {options.report}; check it with tacit audit --verify {options.report}")
+            print(f"evidence written to {options.report}; verify it with tacit audit --verify {options.report}")
     fine = all(one.audit().ok for one in collections) and all(found.ok for found in trials.values())
     return 0 if fine else 1
 
@@ -73,14 +73,14 @@ def _data(collection: Collection, trials: Mapping[str, Trials]) -> dict[str, obj
 
 def _print_trials(trials: Trials) -> None:
     for where, bound in trials.lower_bound.items():
-        print(f"{where}: by what was encoded, epsilon is at least {bound:.6f}")
+        print(f"{where}: the encoded reports show that epsilon is at least {bound:.6f}")
     for problem in trials.problems:
         print(f"FAILED: {problem}")
 
 
 def _log(folder: Path) -> list[str]:
     if not (folder / "log.db").is_file():
-        message = f"{folder.name!r} is no folder of tacit serve: it has no log."
+        message = f"{folder.name!r} is not a folder of tacit serve: it has no log."
         raise UsageError(message, code="no-store")
     log = Log(folder / "log.db")
     try:

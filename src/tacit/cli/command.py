@@ -46,7 +46,7 @@ TRACEBACK = "TACIT_TRACEBACK"
 
 def parser(verbs: Iterable[str] = VERBS) -> argparse.ArgumentParser:
     """Return the parser of the command and some of its verbs (default: all)."""
-    epilog = "Exit codes: 0 done, 1 a failed audit or a mistake of ours, 2 a mistake of the user's, 130 interrupted."
+    epilog = "Exit codes: 0 success, 1 a failed audit or a bug in tacit, 2 a usage error, 130 interrupted."
     command = argparse.ArgumentParser(prog="tacit", description="Analytics on data you never see.", epilog=epilog)
     command.add_argument("--version", action="version", version=f"tacit {tacit.__version__}")
     subparsers = command.add_subparsers(dest="verb", required=True, metavar="verb")
@@ -112,7 +112,7 @@ def _reported(error: Exception) -> TacitError:
         file = f"{Path(str(error.filename)).name}: " if error.filename is not None else ""
         return UsageError(f"{file}{error.strerror}.", code="unusable-file")
     if isinstance(error, MemoryError):
-        message = "There is not enough memory for this. Use fewer rows or coarser attributes."
+        message = "Not enough memory. Use fewer rows or coarser attributes."
         return UsageError(message, code="out-of-memory")
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:

@@ -52,12 +52,12 @@ class Finding:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("folder", type=Path, help="the folder of `tacit serve`; nothing in it is changed")
-    parser.add_argument("files", nargs="*", help="collection files or contracts that are to be published")
-    parser.add_argument("--host", default="127.0.0.1", help="the address that it is to listen on (default 127.0.0.1)")
+    parser.add_argument("files", nargs="*", help="collection files or contracts to check before publishing")
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default 127.0.0.1)")
     parser.add_argument("--certificate", help="PEM file with the certificate")
     parser.add_argument("--private-key", help="PEM file with its key")
-    parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front of it does TLS")
-    parser.add_argument("--verify", action="store_true", help="read all reports and compare them with their digests")
+    parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front terminates TLS")
+    parser.add_argument("--verify", action="store_true", help="read all reports and check their digests")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -80,7 +80,7 @@ def _findings(options: argparse.Namespace) -> Iterator[Finding]:
         yield Finding("folder", ok=False, detail=detail, fix=f"tacit serve {folder}")
         return
     if not os.access(folder, os.R_OK | os.X_OK):
-        yield Finding("folder", ok=False, detail="this user may not look into it", fix=f"sudo tacit doctor {folder}")
+        yield Finding("folder", ok=False, detail="this user cannot read it", fix=f"sudo tacit doctor {folder}")
         return
     yield _disk(folder)
     yield _clock()
@@ -98,7 +98,7 @@ def _findings(options: argparse.Namespace) -> Iterator[Finding]:
 
 
 def _disk(folder: Path) -> Finding:
-    return Finding("disk", not is_scarce(folder), f"{free_bytes(folder) / 2**30:,.1f} GiB are free", f"df -h {folder}")
+    return Finding("disk", not is_scarce(folder), f"{free_bytes(folder) / 2**30:,.1f} GiB free", f"df -h {folder}")
 
 
 def _clock() -> Finding:
@@ -110,10 +110,10 @@ def _clock() -> Finding:
 def _modes(folder: Path) -> Finding:
     """Nobody else may read what people's keys are in; its owner must be able to write."""
     if folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        return Finding("files", ok=False, detail="others may look into the folder", fix=f"chmod 700 {folder}")
+        return Finding("files", ok=False, detail="other users can read the folder", fix=f"chmod 700 {folder}")
     if not os.access(folder, os.W_OK):
-        return Finding("files", ok=False, detail="this user may not write to it", fix=f"chmod 700 {folder}")
-    return Finding("files", ok=True, detail="nobody else may look into the folder")
+        return Finding("files", ok=False, detail="this user cannot write to it", fix=f"chmod 700 {folder}")
+    return Finding("files", ok=True, detail="only this user can read the folder")
 
 
 def _inbox(folder: Path, *, live: bool) -> Finding:
@@ -127,12 +127,12 @@ def _inbox(folder: Path, *, live: bool) -> Finding:
     except (sqlite3.Error, OSError) as cause:
         return Finding("inbox", ok=False, detail=f"cannot be read ({type(cause).__name__})", fix=fix)
     if version > VERSION:
-        detail = f"version {version} is newer than this program"
+        detail = f"version {version} is newer than this program supports"
         return Finding("inbox", ok=False, detail=detail, fix="pip install --upgrade .")
     return Finding("inbox", health == "ok", f"version {version} of {VERSION}, {health}", fix)
 
 
-IN_USE = "in use by a collector that runs"
+IN_USE = "in use by a running collector"
 
 
 def _database(folder: Path) -> Finding:
@@ -157,7 +157,7 @@ def _verified(folder: Path, *, live: bool) -> Iterator[Finding]:
     rebuild = f"mv {folder / 'reports.tacit'} {folder}.damaged && tacit serve {folder}  # which rebuilds it"
     archive = f"tacit import ARCHIVE {folder}.restored"
     if not (folder / "inbox.db").is_file():
-        yield Finding("reports", ok=None, detail="there is no inbox here: nothing to compare with digests")
+        yield Finding("reports", ok=None, detail="there is no inbox here, so there are no digests to check")
         return
     try:
         with open_read_only(folder / "inbox.db", live=live) as inbox:
@@ -183,7 +183,7 @@ def _verified(folder: Path, *, live: bool) -> Iterator[Finding]:
         else:
             yield Finding("analytical", ok=False, detail=f"cannot be read ({cause.code})", fix=rebuild)
     for path in sorted(folder.glob("reports.tacit.aside-*")):
-        detail = "was set aside, and holds reports of people, also of those who were deleted since"
+        detail = "was set aside, and still has reports, also of people deleted since"
         yield Finding(path.name, ok=False, detail=detail, fix=f"rm {path}")
 
 
@@ -217,7 +217,7 @@ def _keys(folder: Path, options: argparse.Namespace) -> Finding:
         count = len(Keys(folder / "keys.json").listed())
     except (TacitError, OSError, ValueError, LookupError, TypeError):
         return Finding("keys", ok=False, detail="keys.json cannot be read", fix=f"ls -l {folder / 'keys.json'}")
-    detail = f"{count} keys" if count else "none: this machine alone is served"
+    detail = f"{count} keys" if count else "none: only this machine is served"
     return Finding("keys", bool(count) or not beyond, detail, f"tacit keys {folder} create NAME --scope ingest")
 
 
@@ -229,7 +229,9 @@ def _address(folder: Path, options: argparse.Namespace) -> Finding:
         with socket.socket(family) as tried:
             tried.bind((options.host, 0))
     except OSError as cause:
-        return Finding("address", ok=False, detail=f"{options.host} is not of this machine ({cause.strerror})", fix=fix)
+        return Finding(
+            "address", ok=False, detail=f"{options.host} is not an address of this machine ({cause.strerror})", fix=fix
+        )
     if options.certificate:
         try:
             seen = handshake(options.certificate, options.private_key)
@@ -239,7 +241,7 @@ def _address(folder: Path, options: argparse.Namespace) -> Finding:
         detail = f"{options.host}, TLS until {seen.get('notAfter', '?')} for {names}"
         return Finding("address", ok=True, detail=detail)
     if options.behind_proxy:
-        detail = f"{options.host}, behind a proxy, whose TLS is not checked here"
+        detail = f"{options.host}, behind a proxy whose TLS is not checked here"
         return Finding("address", ok=None, detail=detail)
     safe = is_loopback(options.host)
     return Finding("address", safe, f"{options.host}{'' if safe else ' would be served without TLS'}", fix)
@@ -247,6 +249,6 @@ def _address(folder: Path, options: argparse.Namespace) -> Finding:
 
 def _java() -> Finding:
     if find_spec("pyspark") is None:
-        return Finding("Java", ok=None, detail="Spark is not installed, and nothing else needs it")
+        return Finding("Java", ok=None, detail="Spark is not installed, and only Spark needs Java")
     found = found_java()
     return Finding("Java", bool(found), f"by {found}" if found else "Spark needs Java 17", "pip install '.[spark]'")

@@ -40,8 +40,8 @@ attributes = [
 """
 
 HEAD = """\
-# Everybody who takes part holds this file, so nothing in it may be secret: check the bounds and lists of values.
-# Say what a question would cost with `tacit plan`, what anyone can learn with `tacit audit`.
+# Everybody who takes part can read this file, so it must not contain secrets: check the bounds and lists of values.
+# `tacit plan` predicts the error of a question; `tacit audit` proves how much anyone can learn.
 epsilon = {epsilon}              # per person and round, over all services
 mechanism = "auto"
 
@@ -51,8 +51,10 @@ mechanism = "auto"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("file", help="the collection file to write (.toml); must not exist yet")
-    parser.add_argument("tables", nargs="*", metavar="service=table", help="Parquet or CSV files to look at")
-    parser.add_argument("--epsilon", default="2", help="budget of a person over all services (default 2)")
+    parser.add_argument(
+        "tables", nargs="*", metavar="service=table", help="Parquet or CSV files to propose columns from"
+    )
+    parser.add_argument("--epsilon", default="2", help="budget per person over all services (default 2)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -80,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"file": path.name, "collection": collection.id, "left_out": notes}))
     else:
-        print(f"{path.name} is written; review it before anybody collects with it.")
+        print(f"{path.name} written. Review it before you collect with it.")
         for note in notes:
             print(f"  left out: {note}")
     return 0
@@ -94,7 +96,7 @@ def _service(name: str, table: pa.Table) -> tuple[str, list[tuple[str, str]]]:
         raise SchemaError(message, code="empty-table")
     key = next((c for c in table.column_names if _is_key(table.column(c), table.num_rows)), None)
     if key is None:
-        message = f"{name}: no column tells the rows apart, so there is no key. One-to-many tables are written by hand."
+        message = f"{name}: no column is unique, so there is no key. Declare one-to-many tables by hand."
         raise SchemaError(message, code="no-key")
     attributes, left_out = [], []
     for column in table.column_names:
@@ -124,13 +126,13 @@ def _attribute(column: pa.ChunkedArray) -> tuple[dict[str, Any], str]:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         values = sorted(value for value in pc.unique(column).to_pylist() if value is not None)
         if len(values) > MOST_CATEGORIES:
-            return {}, f"{len(values)} different texts are too many for categories"
+            return {}, f"it has {len(values)} different texts, too many for categories"
         return {"kind": "categorical", "values": values} | null, ""
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         ends = pc.min_max(column).as_py()
         low, high = _rounded(ends["min"], ends["max"])
         if not all(map(math.isfinite, (low, high))):
-            return {}, "it holds numbers without end"
+            return {}, "it has infinite numbers"
         cells = {"cells": 100} if high - low >= MOST_EXACT_VALUES or pa.types.is_floating(kind) else {}
         return {"low": low, "high": high} | cells | {"outside": "clamp"} | null, ""
     if pa.types.is_date(kind):
@@ -139,7 +141,7 @@ def _attribute(column: pa.ChunkedArray) -> tuple[dict[str, Any], str]:
         return {"kind": "date", "low": first, "high": last, "outside": "clamp"} | null, ""
     if pa.types.is_boolean(kind):
         return {}, "make it a text or a number"
-    return {}, f"columns of type {kind} are written by hand"
+    return {}, f"declare columns of type {kind} by hand"
 
 
 def _rounded(low: float, high: float) -> tuple[int, int]:

@@ -24,15 +24,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("folder", help="the folder of `tacit serve`")
     parser.add_argument("action", choices=["create", "list", "revoke"])
-    parser.add_argument("name", nargs="?", default="", help="whose key to create, or the digest of the one to revoke")
+    parser.add_argument("name", nargs="?", default="", help="name of the key to create, or digest of the key to revoke")
     parser.add_argument(
         "--scope",
         action="append",
         default=[],
-        help="ingest, query, admin, audit or watch, may be repeated; or sign, for tokens of people",
+        help="ingest, query, admin, audit or watch (may be repeated); or sign, for tokens",
     )
-    parser.add_argument("--origin", default="", help="the page a browser's key is bound to, as https://shop.example")
-    parser.add_argument("--service", action="append", default=[], help="a service it may report to; may be repeated")
+    parser.add_argument(
+        "--origin", default="", help="origin that a browser key is bound to, such as https://shop.example"
+    )
+    parser.add_argument(
+        "--service", action="append", default=[], help="a service the key may report to (may be repeated)"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -48,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "create":
         made = keys.create(options.name, options.scope or ["ingest"], options.origin, options.service)
         log.add("key-created", **keys.listed(made)[0])
-        print(json.dumps({"key": made}) if options.json else f"{made}\nThis is shown once. Keep it where it is used.")
+        print(json.dumps({"key": made}) if options.json else f"{made}\nThis key is shown only once. Store it now.")
         if options.origin and not options.json:
             print(
                 "Reports with it need a token of the person, signed on your server with the secret of "
@@ -78,7 +82,7 @@ def _check(options: argparse.Namespace, keys: Keys) -> None:
     elif options.origin and (
         origin.scheme not in ("http", "https") or not origin.hostname or origin.path.strip("/") or origin.query
     ):
-        message = "--origin is a scheme, a host and perhaps a port, such as https://shop.example, without a path."
+        message = "--origin takes a scheme, a host and optionally a port, such as https://shop.example, without a path."
         raise UsageError(message, code="bad-option")
 
 

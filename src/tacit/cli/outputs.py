@@ -44,7 +44,7 @@ def _workplace(path: Path) -> Iterator[Path]:
     try:
         folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     except OSError as cause:
-        message = f"{path.name} cannot be written ({cause.strerror}). Choose a folder that exists and is yours."
+        message = f"{path.name} cannot be written ({cause.strerror}). Choose an existing folder that you can write to."
         raise UsageError(message, code="unwritable-file") from None
     try:
         yield folder

@@ -22,12 +22,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("question", help="SELECT … FROM service …")
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--users", type=int, default=100_000, help="people expected to report (default 100000)")
-    asked.add_argument("--error", type=float, help="instead: say how many people give this standard error")
-    asked.add_argument("--relative", type=float, help="the same, with the error as a share of the value")
-    parser.add_argument("--like", help="a sample table of the service, for the frequencies of values")
+    asked.add_argument("--error", type=float, help="instead: predict how many people give this standard error")
+    asked.add_argument("--relative", type=float, help="the same, for an error relative to the value")
+    parser.add_argument("--like", help="a sample table of the service, to estimate frequencies from")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
     parser.add_argument(
-        "--sql", action="store_true", help="instead: print the SQL that shares the tables and estimates the question"
+        "--sql", action="store_true", help="instead: print SQL that encodes the tables and estimates the answer"
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 

@@ -47,60 +47,61 @@ OBJECTS = 50_000
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("folder", help="where everything is kept; it is made if it does not exist")
+    parser.add_argument("folder", help="folder of the store; created if it does not exist")
     parser.add_argument("collections", nargs="*", help="collection files or contracts to publish")
-    parser.add_argument("--store", default="", help="postgresql://… to keep reports there instead of in the folder")
+    parser.add_argument("--store", default="", help="postgresql://… to store reports there instead of in the folder")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8765, help="port (default 8765); 0 for any that is free")
+    parser.add_argument("--port", type=int, default=8765, help="port (default 8765); 0 for any free port")
     parser.add_argument("--certificate", help="PEM file with the certificate, for TLS")
     parser.add_argument("--private-key", help="PEM file with its key")
-    parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front of this does TLS")
-    parser.add_argument("--log", type=Path, metavar="FILE", help="also write a JSON line for each request to a file")
+    parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front terminates TLS")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="also write a JSON line for each request to this file")
     chosen = Settings()
     parser.add_argument(
         "--require-token",
         action="append",
         default=[],
         metavar="NAME",
-        help=f"keys of this name send and delete only with tokens of people; {EVERYBODY} for all keys; may be repeated",
+        help=f"require a person's token for reports and deletions with keys of this name; {EVERYBODY} for all keys "
+        "(may be repeated)",
     )
     parser.add_argument(
         "--allow-without-token",
         action="append",
         default=[],
         metavar="NAME",
-        help=f"browsers' keys of this name send without tokens of people: whoever reads the page can then report under "
-        f"any id; {EVERYBODY} for all; may be repeated; the log is told",
+        help=f"let browser keys of this name send without tokens: anyone who reads the page can then report under "
+        f"any id; {EVERYBODY} for all keys (may be repeated); recorded in the log",
     )
     parser.add_argument(
         "--person-epsilon",
         metavar="EPSILON",
-        help="what a person may give away over all collections: reports that would exceed it are refused "
+        help="limit on a person's total epsilon over all collections; reports beyond it are refused "
         "(default: what the contracts declare)",
     )
     parser.add_argument(
         "--deletions-per-minute",
         type=float,
         default=chosen.deletions_per_minute,
-        help="of one key, or of one person with a token, on average (default %(default)g)",
+        help="average limit per key, or per person with a token (default %(default)g)",
     )
     parser.add_argument(
         "--reports-per-second",
         type=float,
         default=chosen.reports_per_second,
-        help="of one key, on average (default %(default)g)",
+        help="average limit per key (default %(default)g)",
     )
     parser.add_argument(
         "--questions-per-minute",
         type=float,
         default=chosen.questions_per_minute,
-        help="of one key, on average (default %(default)g)",
+        help="average limit per key (default %(default)g)",
     )
     parser.add_argument(
         "--question-seconds",
         type=float,
         default=chosen.question_seconds,
-        help="after which a question is interrupted (default %(default)g)",
+        help="time limit of a question (default %(default)g)",
     )
 
 
@@ -139,7 +140,7 @@ def _publish_and_serve(
         question_seconds=options.question_seconds,
     )
     if (options.behind_proxy or not is_loopback(options.host)) and not keys.required:
-        message = "Beyond this machine a collector needs keys. Make some first: tacit keys create."
+        message = "A collector that others can reach needs keys. Create some first: tacit keys create."
         raise UsageError(message, code="no-keys")
     collector.check_keys(has_keys=keys.required)
     with opening(collector.folder / "reports.tacit"):
@@ -153,8 +154,8 @@ def _publish_and_serve(
     for name in collector.collections:
         say(f"collecting {name}")
     declared = float(declared_total(collector.collections.values()))
-    limit = f"; beyond {options.person_epsilon} reports are refused" if options.person_epsilon else ""
-    say(f"a person who reports to everything gives away at most epsilon {declared:g}{limit}")
+    limit = f"; reports beyond {options.person_epsilon} are refused" if options.person_epsilon else ""
+    say(f"a person who reports to every collection spends at most epsilon {declared:g}{limit}")
     app = make_app(collector, keys, settings=settings)
     serve_app(app, listening, options.certificate, options.private_key)
 
@@ -179,16 +180,16 @@ def _reopen_on_hangup(file: LogFile | None) -> None:
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; a port that is taken or an address that is not of this machine is a usage error."""
     if not 0 <= port <= MAX_PORT:
-        message = f"The port is {port}; ports are from 0 (any that is free) to {MAX_PORT}."
+        message = f"The port is {port}; it must be from 0 (any free port) to {MAX_PORT}."
         raise UsageError(message, code="bad-option")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
     except OSError as cause:
         if cause.errno == errno.EADDRINUSE:
-            message = f"Port {port} is in use by another program. Choose another one, or 0 for any that is free."
+            message = f"Port {port} is in use by another program. Choose another one, or 0 for any free port."
             raise UsageError(message, code="port-taken") from None
-        message = f"Nothing can listen on {host}, port {port}: {cause.strerror}. Check --host and --port."
+        message = f"Cannot listen on {host}, port {port}: {cause.strerror}. Check --host and --port."
         raise UsageError(message, code="bad-address") from None
 
 
@@ -256,7 +257,7 @@ def _total(text: str | None) -> Fraction | None:
     except (ValueError, ZeroDivisionError):
         total = Fraction(0)
     if total <= 0:
-        message = "--person-epsilon is a number above 0, such as 4 or 2.5."
+        message = "--person-epsilon must be a number above 0, such as 4 or 2.5."
         raise UsageError(message, code="bad-option")
     return total
 
@@ -264,7 +265,7 @@ def _total(text: str | None) -> Fraction | None:
 def _check_exposure(options: argparse.Namespace) -> None:
     """Refuse to send keys and reports over a network in the clear."""
     if not is_loopback(options.host) and not options.certificate and not options.behind_proxy:
-        message = "Beyond this machine give --certificate and --private-key, or --behind-proxy if a proxy does TLS."
+        message = "Other machines need TLS. Pass --certificate and --private-key, or --behind-proxy."
         raise UsageError(message, code="no-tls")
     if options.certificate:
         _check_certificate(options.certificate, options.private_key)
@@ -277,6 +278,6 @@ def _check_certificate(certificate: str, private_key: str | None) -> None:
     except OSError as cause:
         message = (
             f"The certificate {certificate!r} and its key cannot be used ({type(cause).__name__}). "
-            "Both are PEM files that belong together, and the key has no password."
+            "Pass a matching pair of PEM files; the key must not have a password."
         )
         raise UsageError(message, code="bad-certificate") from None

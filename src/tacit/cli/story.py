@@ -17,7 +17,7 @@ QUESTIONS: tuple[dict[str, str], ...] = (
         "sql": "SELECT COUNT(*) AS people FROM shop WHERE age BETWEEN 20 AND 39",
     },
     {
-        "title": "What do people from 30 on earn? Nobody ever sent an income.",
+        "title": "What do people aged 30 and over earn? Nobody ever sent an income.",
         "sql": "SELECT AVG(income) AS income FROM shop WHERE age >= 30",
     },
     {

@@ -22,9 +22,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("database", help="a database file that `tacit load` wrote")
     parser.add_argument("out", help="a new file, .parquet or .csv")
-    parser.add_argument("--rows", type=int, default=10_000, help="how many (default 10,000)")
-    parser.add_argument("--seed", type=int, help="for the same rows again")
-    parser.add_argument("--service", help="where reports of several services are loaded")
+    parser.add_argument("--rows", type=int, default=10_000, help="number of rows (default 10,000)")
+    parser.add_argument("--seed", type=int, help="seed, to get the same rows again")
+    parser.add_argument("--service", help="needed if several services have reports")
     parser.add_argument("--method", help="shrink (default), calm, em or uniform")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -43,5 +43,5 @@ def run(options: argparse.Namespace) -> int:
     finally:
         database.close()
     words = {"file": out.name, "rows": rows.num_rows, "columns": rows.column_names}
-    print(json.dumps(words) if options.json else f"{rows.num_rows:,} made-up rows in {out.name}")
+    print(json.dumps(words) if options.json else f"{rows.num_rows:,} synthetic rows written to {out.name}")
     return 0

@@ -55,7 +55,7 @@ def check_distinct(kind: str, names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name.lower() in seen:
-            message = f"Two {kind}s are named {name!r} (names ignore case). Rename one."
+            message = f"Two {kind}s are named {name!r} (case is ignored). Rename one."
             raise SchemaError(message, code="duplicate-name")
         seen.add(name.lower())
 
@@ -151,7 +151,9 @@ class Ordinal:
         set_once(self, "unit", unit)
         set_once(self, "ticks", int(count))
         if self.ticks > MAX_TICKS:
-            message = f"{self.name}: {self.ticks} steps between low and high; at most {MAX_TICKS}. Use a larger step."
+            message = (
+                f"{self.name}: {self.ticks} steps from low to high; at most {MAX_TICKS} are allowed. Use a larger step."
+            )
             raise SchemaError(message, code="domain-too-large")
         self._check_cells()
 
@@ -275,7 +277,7 @@ class Categorical:
 def check_dictionary(name: str, values: tuple[object, ...]) -> None:
     """Refuse a list of values that is empty, holds one twice, mixes kinds or cannot be stored."""
     if not values:
-        message = f"{name}: the list of values is empty. Name at least one."
+        message = f"{name}: the list of values is empty. List at least one."
         raise SchemaError(message, code="empty-domain")
     kinds = {type(value) for value in values}
     if kinds not in ({str}, {int}):

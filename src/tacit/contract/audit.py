@@ -54,9 +54,9 @@ class ChannelAudit:
         if self.defect == "lie-likelier":
             return "the truth is no more likely than a lie"
         if self.defect:
-            return f"it is no channel ({self.defect})"
+            return f"it is not a valid channel ({self.defect})"
         if self.ratio is None:
-            return "a code gives a record away"
+            return "a code identifies a record"
         return "exceeds its budget" if self.rule else ""
 
     @property

@@ -58,7 +58,7 @@ class Chain:
             problem = f"{recorded.entries - len(self.entries)} of {recorded.entries} recorded entries are missing"
             return Chain(self.entries, len(self.entries) + 1, problem)
         if recorded.entries and self.entries[recorded.entries - 1]["hash"] != recorded.hash:
-            return Chain(self.entries, recorded.entries, "entries up to here are not the recorded ones")
+            return Chain(self.entries, recorded.entries, "entries up to here differ from the recorded ones")
         return self
 
 
@@ -93,12 +93,12 @@ def _parsed(line: str) -> dict[str, Any] | None:
 
 def _problem(entry: dict[str, Any] | None, line: str, position: int, before: str) -> str:
     if entry is None:
-        return "this is no entry"
+        return "this is not a log entry"
     rest = {name: value for name, value in entry.items() if name != "hash"}
     if entry.get("hash") != _hash(rest) or line != _canonical(entry):
         return "the entry was changed after it was written"
     if entry.get("number") != position or entry.get("before") != before:
-        return "this entry does not follow the one before: something was deleted, inserted or moved"
+        return "this entry does not follow the previous one: an entry was deleted, inserted or moved"
     return ""
 
 

@@ -106,10 +106,10 @@ class Service:
                 message = f"{self.name}: {option} is {value!r}; it must be a whole number from 1 to {MAX_ROWS}."
                 raise SchemaError(message, code="bad-option")
         if self.sends > (self.at_most or 1):
-            message = f"{self.name}: sends={self.sends} reports but at_most={self.at_most or 1} rows. Lower sends."
+            message = f"{self.name}: sends={self.sends} exceeds at_most={self.at_most or 1}. Lower sends."
             raise SchemaError(message, code="bad-option")
         if self.at_most is not None and self.optional:
-            message = f"{self.name}: a one-to-many service already hides who has rows. Drop optional=True."
+            message = f"{self.name}: a one-to-many service already hides who has rows. Remove optional=True."
             raise SchemaError(message, code="bad-option")
         if self.public and (self.at_most is not None or self.optional):
             message = (

@@ -71,7 +71,7 @@ class _Encoder:
         positions = self.positions(start)
         rows, draws = len(positions[0][0]), take_draws()
         if len(draws) and int(draws.max()) >= self.span:  # above the span no flip would ever happen
-            message = "The random source gave draws beyond their declared bits. Nothing was encoded."
+            message = "The random source returned draws larger than declared. Nothing was encoded."
             raise RandomnessError(message)
         columns = np.ascontiguousarray(draws.reshape(rows, -1).T)  # (draws per record, rows)
         dithered = {attribute: columns[i] for i, attribute in enumerate(self.compiled.dithered)}

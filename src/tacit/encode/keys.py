@@ -42,7 +42,7 @@ def _checked(column: pa.ChunkedArray, *, service: str | None, name: str, distinc
 
     if column.null_count:
         first = pc.index(pc.is_null(column), True).as_py()
-        raise refuse("a key is missing. Every row names its person.", "missing-key", column.null_count, first)
+        raise refuse("a key is missing. Every row needs a person's key.", "missing-key", column.null_count, first)
     if pa.types.is_integer(column.type):
         if pa.types.is_uint64(column.type) and pc.any(pc.greater(column, pa.scalar(2**63 - 1, pa.uint64()))).as_py():
             raise refuse("a key is beyond 63 bits. Keys are 64-bit integers or text.", "wrong-type")
@@ -119,7 +119,7 @@ def owners(keys: pa.ChunkedArray, people: pa.ChunkedArray, service: Service) -> 
     if not len(keys):
         return np.zeros(0, dtype=np.int64)
     if keys.type != people.type:
-        problem = "keys are of another type than those of the people. Use one type for the person's key."
+        problem = "keys have another type than those in people=. Use one type for the person's key."
         raise RecordError(problem, code="wrong-type", service=service.name)
     if pa.types.is_integer(people.type):
         known, wanted = _as_integers(people), _as_integers(keys)
@@ -132,7 +132,7 @@ def owners(keys: pa.ChunkedArray, people: pa.ChunkedArray, service: Service) -> 
         strange = np.asarray(pc.is_null(index))
         found = np.asarray(pc.fill_null(index, 0), dtype=np.int64)
     if strange.any():
-        problem = "rows belong to people who do not take part. Name everybody in people=, or drop these rows."
+        problem = "rows belong to people who do not take part. List everybody in people=, or remove these rows."
         rows = np.flatnonzero(strange)
         raise RecordError(problem, code="people-differ", service=service.name, rows=len(rows), first_row=int(rows[0]))
     return found
@@ -143,7 +143,7 @@ def people_column(keys: Mapping[str, pa.ChunkedArray], people: Iterable[int] | I
     if people is not None:
         return _people(people)
     if not keys:
-        problem = "no service has one row for everybody, so nobody knows who takes part. Name them in people=."
+        problem = "no service has one row for everybody, so it is unknown who takes part. List them in people=."
         raise RecordError(problem, code="people-unknown")
     return next(iter(keys.values()))
 
@@ -159,7 +159,7 @@ def check_people(keys: Mapping[str, pa.ChunkedArray], people: Iterable[int] | It
     wanted = None
     for name in others:
         if keys[name].type != expected.type:
-            problem = f"keys are of another type than those of {reference}. Use one type for the person's key."
+            problem = f"keys have another type than those of {reference}. Use one type for the person's key."
             raise RecordError(problem, code="wrong-type", service=name)
         if pa.types.is_integer(expected.type):
             wanted = np.sort(_as_integers(expected)) if wanted is None else wanted

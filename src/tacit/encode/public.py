@@ -32,7 +32,7 @@ def refuse_undeclared(service: str, attribute: Public, column: pa.ChunkedArray) 
         wrong = wrong | np.asarray(missing)
     rows = np.flatnonzero(wrong)
     if len(rows):
-        problem = f"values are not what the public column declares: {attribute.allowed}."
+        problem = f"values do not match the public column's declaration: {attribute.allowed}."
         raise RecordError(
             problem,
             code="wrong-public",

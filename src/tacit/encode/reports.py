@@ -32,7 +32,7 @@ def check_reports(compiled: ServiceContract, table: pa.Table) -> None:
     name = service.name
     expected = [service.key, "slot", "channel", "code", *(attribute.name for attribute in service.public)]
     if not isinstance(table, pa.Table) or table.column_names != expected:
-        message = f"Reports of {name!r} are an Arrow table with the columns {', '.join(expected)}."
+        message = f"Reports of {name!r} must be an Arrow table with the columns {', '.join(expected)}."
         raise ReportError(message, code="wrong-columns")
     whole = all(pa.types.is_integer(table.schema.field(word).type) for word in ("slot", "channel", "code"))
     if not whole or any(table[word].null_count for word in expected[:4]):
@@ -42,11 +42,11 @@ def check_reports(compiled: ServiceContract, table: pa.Table) -> None:
     channel, code, slot = (np.asarray(table[word]).astype(np.int64) for word in ("channel", "code", "slot"))
     known = (channel >= 0) & (channel < len(alphabets)) & (slot >= 0) & (slot < service.sends)
     if not known.all() or not ((code >= 0) & (code < alphabets[channel])).all():
-        message = f"A report of {name!r} has a slot, channel or code that the collection does not know."
+        message = f"A report of {name!r} has a slot, channel or code outside the collection's range."
         raise ReportError(message, code="unknown-code")
     kind = table.schema.field(service.key).type
     if not (pa.types.is_int64(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        message = f"Keys of {name!r} are 64-bit integers or text."
+        message = f"Keys of {name!r} must be 64-bit integers or text."
         raise ReportError(message, code="wrong-columns")
     if len(alphabets) * service.sends > 1:
         _check_complete(compiled, table)

@@ -63,7 +63,7 @@ def as_table(service: Service, source: Any) -> pa.Table:
         if found.count(name) != 1:
             near = difflib.get_close_matches(name.lower(), [other.lower() for other in found], n=1)
             problem = "the column occurs twice" if name in found else "the column is missing"
-            hint = " A column of a similar name is there: check its spelling." if near and name not in found else ""
+            hint = " A column has a similar name: check the spelling." if near and name not in found else ""
             advice = f"{problem}.{hint} Expected columns: {', '.join(expected)}."
             raise RecordError(advice, code="missing-column", service=service.name, column=name)
     for name in found:
@@ -128,7 +128,7 @@ def read_file(name: str, source: str | Path) -> pa.Table:
     if path.suffix.lower() not in readers:
         problem = "the path does not end in .parquet or .csv."
     elif not path.is_file():
-        problem = "the path leads to no file."
+        problem = "the file does not exist."
     if problem:
         raise RecordError(problem, code="unreadable-table", service=name)
     return readers[path.suffix.lower()](path)

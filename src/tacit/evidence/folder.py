@@ -46,14 +46,14 @@ def verify(folder: Path, *, log: Sequence[str] | None = None) -> list[Verdict]:
     try:
         claims = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))
         if claims["evidence"] != 1:
-            message = "This evidence is of another version. Use the tacit that made it."
+            message = "This evidence has an unsupported version. Use the version of tacit that wrote it."
             raise UsageError(message, code="evidence-version")
         return list(_verdicts(folder, claims, log))
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as cause:
         if isinstance(cause, TacitError):
             raise
         message = (
-            f"{folder.name} holds no evidence that can be read ({type(cause).__name__}). Name a folder of --report."
+            f"{folder.name} has no readable evidence ({type(cause).__name__}). Name a folder written with --report."
         )
         raise UsageError(message, code="no-evidence") from None
 

@@ -55,7 +55,7 @@ class Shape:
             found[one] = slice(start, start + size)
             start += size
             if start > MOST_COEFFICIENTS:
-                message = f"The views hold more than {MOST_COEFFICIENTS} numbers; tables of so many cells are not made."
+                message = f"The views have more than {MOST_COEFFICIENTS} coefficients, too many for tables. Use SQL."
                 raise LayoutError(message, code="table-too-large")
         return found
 

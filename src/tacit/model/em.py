@@ -60,7 +60,7 @@ def likeliest(oracles: Sequence[Oracle], counts: npt.NDArray[np.int64]) -> Likel
     There is an axis for each attribute; leading ones are counts by themselves.
     """
     if math.prod(one.alphabet for one in oracles) > MOST_EM_CELLS:
-        message = "Expectation maximisation looks at all combinations of codes; these attributes have too many."
+        message = "Expectation maximisation enumerates all combinations of codes; these attributes have too many."
         raise UnanswerableError(message, code="table-too-large")
     axes = tuple(range(counts.ndim - len(oracles), counts.ndim))
     seen = counts / counts.sum(axis=axes, keepdims=True)

@@ -37,7 +37,10 @@ REPLICAS = 24
 MOST_MARGINAL_CELLS = 2**20
 """Cells of a table."""
 
-COARSE = "views show these attributes in coarser cells only: values within a cell are taken as equally likely"
+COARSE = (
+    "views report these attributes in coarser cells only: values within a cell are assumed equally likely "
+    "(docs/glossary.md#cell)"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +92,7 @@ class MarginalModel:
         asked = tuple(sorted(attributes))
         sizes = [self.shape.levels[i].size for i in asked]
         if (cells := math.prod(sizes)) > MOST_MARGINAL_CELLS:
-            message = (
-                f"The table would have {cells:,} cells; at most {MOST_MARGINAL_CELLS:,}. Ask for fewer attributes."
-            )
+            message = f"The table would have {cells:,} cells; at most {MOST_MARGINAL_CELLS:,} are allowed. Name fewer."
             raise UnanswerableError(message, code="table-too-large")
         told = tuple(i for i in asked if self.shape.levels[i].size > 1)  # no view shows what is the same for everybody
         frequencies, errors, notes = self._table(told, [size for size in sizes if size > 1])
@@ -116,11 +117,20 @@ class MarginalModel:
             if not self.linear.shows(asked):
                 return self._positive(self.means, asked), errors, (COARSE,)
             if self.method == "linear":
-                return self.linear.table(asked), errors, ("unbiased; the views that hold these attributes agree",)
-            note = "consistent and not negative, so not unbiased; errors are what the unbiased table leaves open"
+                return (
+                    self.linear.table(asked),
+                    errors,
+                    ("unbiased: averaged over the views that report these attributes",),
+                )
+            note = (
+                "post-processed: consistent and never negative, so biased; errors come from the unbiased table "
+                "(docs/glossary.md#consistent)"
+            )
             return self._positive(self.means, asked), errors, (note,)
         if self.method == "linear":
-            message = "No view holds these attributes together, so their table has no unbiased estimate. Use 'shrink'."
+            message = (
+                "No view reports these attributes together, so their table has no unbiased estimate. Use 'shrink'."
+            )
             raise UnanswerableError(message)
         return self._reconstructed(asked, sizes)
 
@@ -152,14 +162,12 @@ class MarginalModel:
         faces = means.faces(asked)
         missing = [i for i in asked if not any(i in face for face in faces)]
         if missing:
-            message = (
-                "An attribute of the table is in no view that anybody reported. Load more reports, or leave it out."
-            )
+            message = "Nobody has reported a view with one of these attributes. Load more reports, or leave it out."
             raise UnanswerableError(message, code="no-reports")
         fit = self._widest(asked, faces, [self._face(linear, means, face) for face in faces])
         held = "alone" if max(map(len, faces)) == 1 else f"at most {max(map(len, faces))} at a time"
         how = f"{fit.sweeps} sweeps, largest difference left {fit.gap:.1g}"
-        return fit.table, (f"by maximum entropy: views hold these attributes {held}; {how}",)
+        return fit.table, (f"by maximum entropy: views report these attributes {held}; {how}",)
 
     def _widest(self, asked: tuple[int, ...], faces: Sequence[tuple[int, ...]], given: Sequence[Array]) -> Fitted:
         """Return the table of maximum entropy that has the given tables of its faces."""

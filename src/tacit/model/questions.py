@@ -96,7 +96,7 @@ class Tables:
             message = "attributes must be a list of names, such as ['age', 'state']."
             raise UsageError(message, code="bad-option")
         if len(set(attributes)) != len(attributes):
-            message = "An attribute is named twice. Name each once."
+            message = "An attribute is listed twice. List each once."
             raise UsageError(message, code="duplicate-name")
         having = self._catalog.services()
         if service is not None:
@@ -112,10 +112,12 @@ class Tables:
             if name not in known:
                 raise UnknownNameError("sensitive attribute", name, known, code="unknown-column")
         if not fitting:
-            message = f"{' and '.join(attributes)} are of different services. A table is of one; join them with SQL."
+            message = f"{' and '.join(attributes)} belong to different services. Join them with SQL."
             raise UnanswerableError(message, code="several-services")
         if len(fitting) > 1:
-            message = f"Several services could be meant: {', '.join(one.name for one in fitting)}. Say service=."
+            message = (
+                f"Several services have these attributes: {', '.join(one.name for one in fitting)}. Pass service=."
+            )
             raise UsageError(message, code="which-service")
         return fitting[0]
 
@@ -129,13 +131,13 @@ class Tables:
         if (method or ("em" if apart else "shrink")) != "em":
             return _Together(self._engine, stored, method or "shrink")
         if not apart or len(stored) > 1:
-            message = "em reads reports of separate attributes, of one tier: the layouts em and sc. Use 'shrink' here."
+            message = "Method em needs reports of separate attributes (mechanisms em and sc) of one tier. Use 'shrink'."
             raise UnanswerableError(message, code="not-reported-apart")
         return _Apart(self._engine, *stored[0])
 
     def _of_parities(self, stored: Sequence[ServiceReports], method: str | None) -> ParityTables:
         if method not in (None, "linear") or len(stored) > 1:
-            message = "Reports of parities, of one tier, are read by method 'linear' alone. Leave method out."
+            message = "Reports of parities support only method 'linear', in one tier. Leave method out."
             raise UnanswerableError(message, code="no-tables")
         service, table = stored[0]
         return ParityTables(service, code_counts(self._engine, table))
@@ -152,7 +154,7 @@ class _Together:
             found += view_tables(service, counts)
             self.people += int(counts[0][1].sum()) if 0 in counts else 0
         if not found:
-            message = "Nobody has reported anything that tables could be made of."
+            message = "There are no reports to build tables from. Load some first."
             raise ReportError(message, code="no-reports")
         shape = Shape(self.levels, tuple(one.shown for one in found))
         self.model = MarginalModel(shape, [one.table for one in found], [one.reports for one in found], method)
@@ -177,8 +179,8 @@ class _Apart:
         counts = self._joint(channels, [one.alphabet for one in oracles])
         fit = likeliest(oracles, counts)
         sizes = [self.levels[i].size for i in attributes]
-        how = f"likeliest frequencies, {fit.rounds} rounds of expectation maximisation"
-        note = "their errors are not known; those of the products of separate estimates are: ask with SQL"
+        how = f"maximum-likelihood frequencies after {fit.rounds} iterations of expectation maximisation"
+        note = "their errors are unknown; SQL gives the unbiased estimates with errors"
         return Table(tuple(attributes), fit.table, np.full(sizes, np.nan), (how, note)), int(counts.sum())
 
     def frequencies(self, attributes: Sequence[int]) -> Array:
@@ -190,7 +192,7 @@ class _Apart:
         for number, channel in enumerate(self._service.channels):
             if channel.views[0].levels[attribute] == finest and (finest or len(self._service.channels) == 1):
                 return number
-        message = "An attribute of a single value has no report of its own. Leave it out."
+        message = "An attribute with a single value is not reported. Leave it out."
         raise UnanswerableError(message, code="no-reports")
 
     def _joint(self, channels: Sequence[int], alphabets: Sequence[int]) -> npt.NDArray[np.int64]:

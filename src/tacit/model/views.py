@@ -36,8 +36,8 @@ def view_tables(service: ServiceContract, counts: Counts) -> list[ViewTable]:
     """Return the table of every view that somebody reported; views that show nothing are left out."""
     if service.extras or service.derived or service.channels[0].parities:
         message = (
-            f"{service.service.name}: tables are made of services with one row per person, not of those whose people "
-            f"may have none or several, nor of layouts that round values ({service.layout}). Ask with SQL."
+            f"{service.service.name}: tables need a service with exactly one row per person, and a mechanism that does "
+            f"not round values (this one is {service.layout}). Ask with SQL."
         )
         raise UnanswerableError(message, code="no-tables")
     found = []

@@ -41,7 +41,7 @@ LOG = logging.getLogger("tacit.server")
 def export_store(collector: Collector, target: Path, *, asker: str = "") -> None:
     """Write an archive of a store that is open; the log is told."""
     if collector.is_elsewhere:
-        message = "Reports are kept in PostgreSQL: copy them with pg_dump, and the folder as it is."
+        message = "Reports are stored in PostgreSQL. Copy them with pg_dump, and copy the folder."
         raise EngineError(message, code="kept-elsewhere")
     collector.log.add("exported", key=asker)
     with tempfile.TemporaryDirectory(dir=target.parent) as name:
@@ -116,7 +116,7 @@ def _sync(path: Path) -> None:
 def restore(archive: Path, target: Path) -> dict[str, Any]:
     """Make a store, or a database file, of an archive; return its manifest. Nothing is overwritten."""
     if target.exists() and (target.is_file() or any(target.iterdir())):
-        message = f"{target.name!r} exists. Name a place where nothing is; an archive is never mixed with anything."
+        message = f"{target.name!r} exists. Choose a new path; an archive is never merged into an existing store."
         raise UsageError(message, code="already-there")
     with _workplace(target) as name:
         work = Path(name) / "whole"
@@ -144,7 +144,7 @@ def _workplace(target: Path) -> tempfile.TemporaryDirectory[str]:
         target.parent.mkdir(parents=True, exist_ok=True)
         return tempfile.TemporaryDirectory(dir=target.parent)
     except OSError as cause:
-        message = f"{target.name!r} cannot be written: {cause.strerror}. Name a place in a folder that is yours."
+        message = f"{target.name!r} cannot be written: {cause.strerror}. Choose a folder that you can write to."
         raise UsageError(message, code="unwritable-file") from None
 
 
@@ -154,16 +154,16 @@ def _unpack(archive: Path, work: Path) -> dict[str, Any]:
         with zipfile.ZipFile(archive) as file:
             manifest: dict[str, Any] = json.loads(file.read("manifest.json"))
             if manifest.get("tacit-archive") != FORMAT:
-                raise _damaged("it is of another version")
+                raise _damaged("its version is not supported")
             for name, expected in manifest["files"].items():
                 if name not in MEMBERS:
-                    raise _damaged("it lists a file that no store has")
+                    raise _damaged("it lists an unexpected file")
                 with file.open(name) as source, (work / name).open("wb") as copy:
                     shutil.copyfileobj(source, copy, PIECE)
                 (work / name).chmod(0o600)
                 _sync(work / name)
                 if _hash(work / name) != expected:
-                    raise _damaged("a file of it has another hash")
+                    raise _damaged("the hash of a file does not match")
     except (OSError, KeyError, TypeError, AttributeError, ValueError, zipfile.BadZipFile, zlib.error) as cause:
         if isinstance(cause, UsageError):
             raise
@@ -172,5 +172,5 @@ def _unpack(archive: Path, work: Path) -> dict[str, Any]:
 
 
 def _damaged(why: str) -> UsageError:
-    message = f"The archive cannot be used ({why}). Nothing was written; take another copy."
+    message = f"The archive cannot be used ({why}). Nothing was written. Use another copy."
     return UsageError(message, code="damaged-archive")

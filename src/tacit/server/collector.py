@@ -100,7 +100,7 @@ class Collector:
             self.inbox.remember(keys="required")
         elif self.inbox.remembered("keys") == "required":
             message = (
-                "This store had keys, and the folder has none. Copy keys.json from the former folder, or make keys."
+                "This store had keys, but the folder has none. Copy keys.json from the previous folder, or create keys."
             )
             raise UsageError(message, code="no-keys")
 

@@ -51,7 +51,9 @@ class Demo:
             answer = self._engine.cursor().execute(text)
             return {"columns": [column[0] for column in answer.description], "rows": answer.fetchall()}
         except duckdb.Error as cause:
-            message = "The demo's raw tables cannot answer this question: it uses words that only estimates have."
+            message = (
+                "The demo's raw tables cannot answer this question: it uses functions that exist for estimates only."
+            )
             raise EngineError(message, code="not-exact") from cause
 
     def shown(self) -> dict[str, Any]:

@@ -91,19 +91,19 @@ class Keys:
     def create(self, name: str, scopes: Sequence[str], origin: str = "", services: Sequence[str] = ()) -> str:
         """Make a key and return it, this once; keys with an origin are for browsers, and may only send."""
         if not scopes or any(scope not in get_args(Scope) for scope in scopes):
-            message = f"Scopes are {', '.join(get_args(Scope))}."
+            message = f"Scopes must be among {', '.join(get_args(Scope))}."
             raise UsageError(message, code="bad-option")
         if origin and tuple(scopes) != ("ingest",):
-            message = "A key that is bound to an origin is in every browser: it may only ingest."
+            message = "A key bound to an origin is visible in every browser, so its only scope can be ingest."
             raise UsageError(message, code="bad-option")
         if "sign" in scopes and (len(scopes) > 1 or services):
-            message = "A key that signs tokens of people is kept as it is: it may do nothing else."
+            message = "A key that signs tokens is stored in plain text, so it can have no other scope."
             raise UsageError(message, code="bad-option")
         wanted = tuple(sorted(set(scopes)))
         with self._changing() as keys:
             same = [key for key in keys if key.name == name and key.scopes == wanted]
             if len(same) >= LIVE_KEYS:
-                message = f"{name} has {LIVE_KEYS} such keys. Revoke the old one first."
+                message = f"{name} already has {LIVE_KEYS} such keys. Revoke the old one first."
                 raise UsageError(message, code="too-many-keys")
             made = f"tacit_{'sign' if 'sign' in wanted else 'live'}_{secrets.token_urlsafe(32)}"
             kept = made if "sign" in wanted else ""
@@ -114,7 +114,7 @@ class Keys:
     def revoke(self, start: str) -> int:
         """Revoke keys by the first letters of their digests, as `listed` shows them; return how many."""
         if len(start) < SHORTEST_DIGEST:
-            message = f"Give at least {SHORTEST_DIGEST} letters of the digest, as `tacit keys list` shows it."
+            message = f"Pass at least {SHORTEST_DIGEST} characters of the digest, as `tacit keys list` shows it."
             raise UsageError(message, code="bad-option")
         with self._changing() as keys:
             kept = [key for key in keys if not key.digest.startswith(start)]
@@ -136,7 +136,7 @@ class Keys:
         digest = _digest(given)
         found = [key for key in self._keys if hmac.compare_digest(key.digest, digest)]
         if not found:
-            message = "This key is not known here."
+            message = "This key is unknown."
             raise AccessError(message, code="unknown-key")
         if not set(scopes) & set(found[0].scopes):
             message = f"This key may not {' or '.join(scopes)}."

@@ -69,7 +69,7 @@ class Readiness:
         except OverloadedError as fault:
             return fault
         except Exception as cause:
-            message = f"The {name} cannot be written and read ({type(cause).__name__})."
+            message = f"The {name} cannot be written or read ({type(cause).__name__})."
             return OverloadedError(message, code="no-store")
         return None
 
@@ -77,15 +77,15 @@ class Readiness:
         """Return a fault that no probe shows: of the last move, of a thread, or a disk that takes no reports."""
         collector = self._collector
         if not collector.is_running():
-            message = "A thread of the collector has ended. Restart it."
+            message = "A thread of the collector has died. Restart the collector."
             return OverloadedError(message, code="thread-ended")
         if collector.mover.fault is not None:
             return collector.mover.fault
         if collector.mover.is_rebuilding:
-            message = "The analytical database is being rebuilt from the inbox. Reports are taken meanwhile."
+            message = "The analytical database is being rebuilt from the inbox. Reports are still accepted."
             return OverloadedError(message, code="rebuilding", retry_after=5)
         if not collector.is_elsewhere and not has_room(collector.folder):
-            message = "The disk is nearly full, so no reports are taken. Make room."
+            message = "The disk is nearly full, so no reports are accepted. Free some space."
             return OverloadedError(message, code="disk-full", retry_after=5)
         return None
 

@@ -34,7 +34,7 @@ export function privacyView(view: PrivacyView): Child[] {
     tiers.length > 1 && h("label", { for: "tier" }, "How much may anyone learn about you in this round?"),
     tiers.length > 1 && slider,
     below,
-    locked && h("p", {}, h("small", {}, `You report as ${label()} in this round. A second choice would spend both, so it waits for the next round.`)),
+    locked && h("p", {}, h("small", {}, `You report as ${label()} in this round. A second choice would spend both budgets, so you can choose again in the next round.`)),
   ];
 }
 

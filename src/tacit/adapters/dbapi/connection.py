@@ -49,7 +49,7 @@ def _check_exists(path: Any, engine: Any) -> None:
     """Refuse files that do not exist: a question must not make one."""
     is_file = isinstance(path, Path) or (isinstance(path, str) and not path.startswith(("postgresql:", "postgres:")))
     if engine == "duckdb" and is_file and not Path(path).is_file():
-        message = f"There is no database {Path(path).name!r}. Make one with tacit load."
+        message = f"There is no database {Path(path).name!r}. Create one with tacit load."
         raise EngineError(message, code="no-database")
 
 
@@ -86,7 +86,7 @@ class Connection:
     def ask(self, question: str, parameters: Sequence[Any]) -> Answer:
         """Answer a question with the connection's options."""
         if not isinstance(question, str):
-            message = f"A question is text, not a {type(question).__name__}."
+            message = f"A question must be text, not a {type(question).__name__}."
             raise UsageError(message, code="bad-option")
         options = self._options
         return self.database.sql(question, parameters, confidence=options.confidence, decoder=options.decoder)

@@ -102,7 +102,7 @@ class Cursor:
     def _taken(self, count: int | None) -> list[Row]:
         self._check_open()
         if self._rows is None:
-            message = "There is no answer to fetch rows of. Call execute first."
+            message = "There is no answer to fetch rows from. Call execute first."
             raise ProgrammingError(message, code="no-answer")
         end = len(self._rows) if count is None else self._next + max(0, count)
         rows = self._rows[self._next : end]

@@ -57,7 +57,7 @@ class Contribution:
         """Return what each of the codes adds."""
         given = np.asarray(codes, dtype=np.int64)
         if len(given) and not 0 <= int(given.min()) <= int(given.max()) < self.alphabet:
-            message = "A code is not of this collection."
+            message = "A code does not belong to this collection."
             raise UsageError(message, code="unknown-code")
         if self.alphabet > WHOLE_ALPHABET:
             return self._values(given)

@@ -127,4 +127,6 @@ def _bare(node: exp.Expr) -> exp.Expr:
 
 
 def _refusal(scope: Scope, node: exp.Expr, takes: str) -> UnsupportedSqlError:
-    return scope.unsupported(f"This form takes {takes}. EXPLAIN shows the SQL of any question.", node, "not-rewritable")
+    return scope.unsupported(
+        f"This form supports {takes}. EXPLAIN shows the SQL of any question.", node, "not-rewritable"
+    )

@@ -72,7 +72,7 @@ def _table(compiled: ServiceContract, columns: tuple[pa.Array, ...]) -> pa.Table
 def _rows(compiled: ServiceContract, columns: tuple[pa.Array, ...]) -> tuple[pa.Table, np.ndarray[Any, Any]]:
     """Return all rows, and the number of each one's person."""
     if len(columns) != 1 or not pa.types.is_list(columns[0].type) or not pa.types.is_struct(columns[0].type.value_type):
-        problem = "people may have any number of rows: give ldp_encode one list of them, as structs."
+        problem = "people may have any number of rows: pass them to ldp_encode as one list of structs."
         raise RecordError(problem, code="missing-column", service=compiled.service.name)
     lists = _plain(columns[0])
     structs = lists.flatten()
@@ -165,5 +165,5 @@ def sharing_rows(collection: Collection, service: str, frame: Any, people: Any) 
 
 
 def _nobody(service: Service) -> UsageError:
-    message = f"{service.name}: people may have no row, and send reports all the same. Name the table of people."
+    message = f"{service.name}: people without a row must report too. Name the table of people."
     return UsageError(message, code="missing-people")

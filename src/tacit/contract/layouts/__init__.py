@@ -77,6 +77,6 @@ def plan_channels(
         return layout(Planning(levels, expected, int(number or 0), derived or {}))
     if name in LAYOUTS or f"{name}(k)" in LAYOUTS:
         example = name if name in LAYOUTS else f"{name}(2)"
-        message = f"{mechanism!r} has a number where none belongs, or lacks one. Write mechanism={example!r}."
+        message = f"{mechanism!r} has a number it does not take, or lacks one. Write mechanism={example!r}."
         raise LayoutError(message, code="mechanism-number")
     raise UnknownNameError("mechanism", name, ["auto", *(one.replace("(k)", "(2)") for one in LAYOUTS)])

@@ -43,9 +43,7 @@ class Expected:
     def people(self, mechanism: str) -> int:
         """Return the people expected, for a mechanism that cannot be planned without."""
         if self.users is None:
-            message = (
-                f"{mechanism} chooses its views for a number of people. Say how many you expect, as users=100_000."
-            )
+            message = f"{mechanism} chooses its views for a number of people. Pass it, such as users=100_000."
             raise LayoutError(message, code="users-needed")
         return self.users
 

@@ -101,10 +101,10 @@ def derive(layout: str, service: Service) -> tuple[Derived, ...]:
         kind = "pair"
     derived = tuple(Derived(i, kind) for i, attribute in enumerate(attributes) if isinstance(attribute, Ordinal))
     if not derived or any(attribute.null for attribute in attributes):
-        message = f"{layout} rounds ordinal attributes, of which there must be one, and knows no NULL. Use hio."
+        message = f"{layout} needs an ordinal attribute to round, and does not support NULL. Use hio."
         raise LayoutError(message, code="layout-out-of-range")
     if any(attributes[one.source].size < 2 for one in derived):
-        message = f"{layout}: an attribute of a single value cannot be rounded. Leave it out."
+        message = f"{layout}: an attribute with a single value cannot be rounded. Remove it."
         raise LayoutError(message, code="layout-out-of-range")
     return derived
 

@@ -130,7 +130,11 @@ class FittedModel:
 
     def how(self, attributes: tuple[int, ...]) -> str:
         """Return how the table of one or two attributes was fitted."""
-        return self._fit(attributes).how if self.together(attributes) else "no view shows them together: independent"
+        return (
+            self._fit(attributes).how
+            if self.together(attributes)
+            else "no view reports them together: assumed independent"
+        )
 
     def is_weak(self, attributes: tuple[int, ...]) -> bool:
         """Tell whether reports say so little about one or two attributes that their table is what was assumed."""
@@ -247,7 +251,7 @@ class FittedModel:
             vectors = [term.factors[attribute] for term in terms if attribute in term.factors]
             held.append(classes(np.unique(vectors, axis=0), self._values(attribute), most))
         if math.prod(len(own) for own in held) > JOINT_CELLS:
-            message = f"{len(attributes)} attributes at once are too many for maximum entropy. Ask for fewer of them."
+            message = f"{len(attributes)} attributes are too many for maximum entropy. Ask for fewer."
             raise UnanswerableError(message)
         return held
 

@@ -20,7 +20,7 @@ __all__ = ["admit"]
 async def admit(server: Server, endpoint: Endpoint, request: Request) -> Call:
     """Return a request with its body and key, or raise what is wrong with it."""
     if sum(len(name) + len(value) for name, value in request.headers.raw) > HEAD_BYTES:
-        message = f"The head of a request has at most {HEAD_BYTES >> 10} KiB."
+        message = f"Request headers may have at most {HEAD_BYTES >> 10} KiB."
         raise BodyError(message, code="head-too-large")
     body = {}
     if endpoint.method == "POST":
@@ -31,7 +31,7 @@ async def admit(server: Server, endpoint: Endpoint, request: Request) -> Call:
         given, origin = body.get("key", _bearer(request)), request.headers.get("origin")
         return Call(request, body, server.keys.check(given, (endpoint.scope, *endpoint.also), origin))
     if not _is_local(request):
-        message = "Without keys this collector serves this machine alone. Make some: tacit keys create."
+        message = "Without keys this collector serves only this machine. Create some: tacit keys create."
         raise AccessError(message, code="wrong-origin")
     return Call(request, body, None)
 

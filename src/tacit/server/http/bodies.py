@@ -45,7 +45,7 @@ async def read_body(request: Request, seconds: float, *, versioned: bool = True)
         raise BodyError(message)
     version = body.get("tacit", None if versioned else VERSION)
     if type(version) is not int or version != VERSION:
-        message = f"This collector speaks version {VERSION}: send it as the member tacit."
+        message = f"This collector supports protocol version {VERSION}. Send it as the member tacit."
         raise BodyError(message, code="protocol-version")
     return body
 
@@ -54,7 +54,7 @@ async def _received(request: Request) -> bytes:
     """Return the bytes of a body, decompressed; stop as soon as they are too many."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip"):
-        message = "Bodies are sent as they are, or with gzip."
+        message = "Send the body uncompressed or with gzip."
         raise BodyError(message, code="unknown-encoding")
     gzip = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS) if encoding == "gzip" else None
     received, sent = bytearray(), 0
@@ -69,10 +69,10 @@ async def _received(request: Request) -> bytes:
             message = f"The body is larger than {MOST_BYTES >> 20} MiB. Send smaller batches."
             raise BodyError(message, code="too-large")
         if len(received) > UNCOUNTED_BYTES + MOST_TIMES * sent:
-            message = f"The body grows more than {MOST_TIMES} times. Send it less compressed."
+            message = f"The body expands more than {MOST_TIMES} times. Compress it less."
             raise BodyError(message, code="too-large")
     if gzip and (not gzip.eof or gzip.unused_data):
-        message = "The body is not one whole gzip stream."
+        message = "The body is not one complete gzip stream."
         raise BodyError(message)
     return bytes(received)
 

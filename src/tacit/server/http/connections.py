@@ -50,7 +50,7 @@ class Connection(HttpToolsProtocol):
         super().connection_made(transport)
         self._wait()
         if self.most is not None and len(self.connections) > self.most:
-            self._refuse("too-many-connections", f"There are {self.most} connections already. Try again in a moment.")
+            self._refuse("too-many-connections", f"All {self.most} connections are in use. Try again in a moment.")
 
     def data_received(self, data: bytes) -> None:
         """Read on; time and size of a head count until it is whole."""
@@ -62,7 +62,7 @@ class Connection(HttpToolsProtocol):
         try:
             super().data_received(data)
         except MemoryError:
-            self._refuse("out-of-memory", "There is no memory for this request. Try again in a moment.")
+            self._refuse("out-of-memory", "Not enough memory for this request. Try again in a moment.")
         if self.transport.is_closing():
             self._stop_waiting()
         elif self._place == "head":
@@ -73,7 +73,7 @@ class Connection(HttpToolsProtocol):
         else:
             self._stop_waiting()
         if self._bytes > (HEAD_BYTES if self._place == "head" else MOST_BYTES):
-            self.send_400_response("This is not a request.")
+            self.send_400_response("This is not a valid HTTP request.")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep a field of the head; those after a body are nobody's."""
@@ -116,7 +116,7 @@ class Connection(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP, or whose head is too long."""
-        detail = f"{msg} The head of a request has at most {HEAD_BYTES >> 10} KiB."
+        detail = f"{msg} Request headers may have at most {HEAD_BYTES >> 10} KiB."
         problem = {"type": "urn:tacit:bad-request", "title": "BadRequest", "status": 400, "detail": detail}
         self.refused["bad-request"] += 1
         about_this = self._place == "body" and not self.pipeline and not self.cycle.response_started

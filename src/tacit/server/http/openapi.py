@@ -35,7 +35,7 @@ def described(table: Sequence[Endpoint]) -> dict[str, Any]:
         "info": {
             "title": "tacit collector",
             "version": str(VERSION),
-            "description": "Takes perturbed reports, answers SQL with error bars. Errors are problem+json.",
+            "description": "Stores perturbed reports, and answers SQL with error bars. Errors are problem+json.",
         },
         "paths": paths,
         "components": {"schemas": {"Problem": PROBLEM}},

@@ -86,9 +86,9 @@ def _of_routing(request: Request, failure: HTTPException) -> Response:
     """Return a problem of the path or the method."""
     headers = dict(failure.headers or {})
     if failure.status_code == 405:
-        detail = f"This path takes {headers.get('Allow', 'other methods')}."
+        detail = f"This path allows {headers.get('Allow', 'other methods')}."
         return _problem(request, 405, "WrongMethod", "wrong-method", detail, headers)
-    detail = "There is nothing at this path. GET /openapi.json lists what there is."
+    detail = "There is nothing at this path. GET /openapi.json lists all paths."
     return _problem(request, 404, "NotFound", "not-found", detail, headers)
 
 
@@ -97,7 +97,7 @@ def _ours(failure: Exception) -> InternalError:
     frames = traceback.extract_tb(failure.__traceback__)
     place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
     LOG.error("%s at %s", type(failure).__name__, place)
-    return InternalError(f"The collector made a mistake ({type(failure).__name__}). Nothing was answered.")
+    return InternalError(f"Internal error in the collector ({type(failure).__name__}). This is a bug in tacit.")
 
 
 def _problem(

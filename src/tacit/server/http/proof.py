@@ -58,11 +58,11 @@ def needs_token(server: Server, key: Key | None) -> bool:
 def checked(token: object) -> str:
     """Return a token that has the form of one and is not over; whom it is about remains to be seen."""
     if token is None:
-        message = "This needs a token by the service's own server, which says who the person is."
+        message = "This needs a token signed by the service's server that names the person."
         raise AccessError(message, code="token-needed")
     until = expiry(token)
     if not isinstance(token, str) or until is None or until <= time.time():
-        message = "The token is over." if until else "The token has not the form of one."
+        message = "The token has expired." if until else "The token is malformed."
         raise AccessError(message, code="bad-token")
     return token
 
@@ -83,5 +83,5 @@ def _given(server: Server, call: Call, *, needed: bool) -> tuple[str | None, lis
 
 
 def _about_others() -> AccessError:
-    message = "The token is about somebody else, about another collection, or of another service."
+    message = "The token is for another person, collection or service."
     return AccessError(message, code="bad-token")

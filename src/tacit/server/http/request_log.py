@@ -56,7 +56,7 @@ class LogFile(logging.Handler):
         except OSError as cause:
             code = failure_code(cause) or "io-error"
             remedy = (
-                REMEDIES[code] if code in ("disk-full", "too-many-files") else "Name a file in a folder that exists."
+                REMEDIES[code] if code in ("disk-full", "too-many-files") else "Choose a file in an existing folder."
             )
             message = f"The log file {str(path)!r} cannot be written ({os.strerror(cause.errno or 0)}). {remedy}"
             raise UsageError(message, code="unwritable-file") from None

@@ -58,7 +58,7 @@ COLLECTION = {
 
 PERSON = {
     "type": "object",
-    "description": "What a person gives away at most: as the contracts declare, and as the operator allows.",
+    "description": "A person's maximum total epsilon: as the contracts declare, and as the operator allows.",
     "required": ["declared", "total"],
     "properties": {"declared": {"type": "number"}, "total": {"type": ["number", "null"]}},
 }
@@ -68,7 +68,7 @@ CONTRACTS = (
         "GET",
         "/v1/collections",
         collections,
-        "What is collected.",
+        "The published collections.",
         returns={
             "type": "object",
             "required": ["collections"],
@@ -79,14 +79,14 @@ CONTRACTS = (
         "GET",
         "/v1/collections/{id}",
         contract,
-        "A contract: the bytes that its id is the SHA-256 of.",
+        "A contract's exact bytes, whose SHA-256 is its id.",
         returns={"type": "object", "required": ["services"]},
     ),
     Endpoint(
         "GET",
         "/v1/collections/{id}/audit",
         audit,
-        "The exact audit: a person's worst loss, and that of every channel.",
+        "The exact audit: the worst-case loss of a person and of every channel.",
         returns={
             "type": "object",
             "required": ["ok", "epsilon", "worst_loss", "channels"],

@@ -35,7 +35,7 @@ DEMO = (
         "GET",
         "/demo",
         demonstration,
-        "Whether this is a demo of invented people, and what may be played there.",
+        "Whether this is a demo with synthetic people; if so, its people and questions.",
         returns={"type": "object", "required": ["demo"], "properties": {"demo": {"type": "boolean"}}},
     ),
 )

@@ -62,7 +62,7 @@ OPERATIONS = (
         "GET",
         "/v1/log",
         log,
-        "The log of keys, contracts, questions and deletions: lines that each hold the hash of the one before.",
+        "The log of keys, contracts, questions and deletions; each line has the hash of the previous one.",
         "audit",
         returns="application/x-ndjson",
     ),

@@ -26,7 +26,7 @@ async def receipts(server: Server, call: Call) -> Response:
         message = "key must be a person: text or a whole number."
         raise BodyError(message)
     if not isinstance(name, str):
-        message = "collection must be the id of one."
+        message = "collection must be a collection's id."
         raise BodyError(message)
     signer = _signer(server, call.body.get("token"), name, person)
     server.telling.take(signer, 1, person)
@@ -38,13 +38,13 @@ def _signer(server: Server, given: object, collection: str, person: Person) -> K
     """Return the key that signed a token, if reports may come with it."""
     signers = [key for key in server.keys.signers() if server.keys.services_of(key.name) is not None]
     if not signers:
-        message = "Nobody signs tokens here, so nobody can be told which reports there are."
+        message = "This collector has no signing keys, so receipts are not available."
         raise AccessError(message, code="no-receipts")
     token = checked(given)
     for key in signers:
         if is_signed(token, [key.secret], collection, person):
             return key
-    message = "The token is about somebody else or about another collection, or its service sends no reports here."
+    message = "The token is for another person or collection, or its service sends no reports here."
     raise AccessError(message, code="bad-token")
 
 
@@ -53,7 +53,7 @@ RECEIPTS = (
         "POST",
         "/v1/receipts",
         receipts,
-        "The slots of a person that are taken, for whoever holds a token of that person; the token is the only key.",
+        "The slots of a person that are already reported. The person's token is the only credential.",
         takes={"collection": {"type": "string"}, "key": PERSON, "token": {"type": "string"}},
         required=("collection", "key", "token"),
         versioned=False,

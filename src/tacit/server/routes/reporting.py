@@ -25,7 +25,7 @@ async def reports(server: Server, call: Call) -> Response:
         message = "reports must be a list."
         raise BodyError(message)
     if len(given) > MOST_REPORTS:
-        message = f"{len(given)} reports in one request; at most {MOST_REPORTS}."
+        message = f"{len(given)} reports in one request; at most {MOST_REPORTS} are allowed."
         raise BodyError(message, code="too-large")
     server.ingest.take(call.key, max(1, len(given)))
     name, services = call.request.path_params["id"], call.key.services if call.key else ()
@@ -52,7 +52,7 @@ async def forget(server: Server, call: Call) -> Response:
         raise BodyError(message)
     collection = call.body.get("collection")
     if collection is not None and not isinstance(collection, str):
-        message = "collection must be the id of one; without it, a person is forgotten in all of them."
+        message = "collection must be a collection's id; without it, the person is deleted from all collections."
         raise BodyError(message)
     names = [server.collector.collection(collection).id] if collection else list(server.collector.collections)
     deleted = await asyncio.to_thread(_delete, server, call, names, person)
@@ -75,7 +75,7 @@ def _delete(server: Server, call: Call, names: list[str], person: Person) -> int
     if about is None:
         about = [name for name in names if server.collector.taken(name, person, key.services)]
     if not about:
-        message = "Nobody of this id has reported to this key's services. Ask with the person's token, or as an admin."
+        message = "This person has no reports in the services of this key. Use the person's token, or an admin key."
         raise AccessError(message, code="nothing-to-delete")
     return sum(server.collector.forget(person, name, key.services, asker=key.name) for name in about)
 
@@ -103,7 +103,7 @@ REPORTING = (
         "POST",
         "/v1/collections/{id}/reports",
         reports,
-        "Store reports of any number of people; a status for each.",
+        "Store reports of any number of people; returns a status for each report.",
         "ingest",
         takes={"token": TOKEN, "reports": {"type": "array", "maxItems": MOST_REPORTS, "items": REPORT}},
         required=("reports",),
@@ -117,7 +117,7 @@ REPORTING = (
         "POST",
         "/v1/forget",
         forget,
-        "Delete a person from the collections and services of key and token; later reports are refused there.",
+        "Delete a person from the collections and services of the key or token; later reports are refused there.",
         "ingest",
         also=("admin",),
         takes={"token": TOKEN, "person": PERSON, "collection": {"type": "string"}},

@@ -151,7 +151,7 @@ class Analytical:
     def probe(self) -> None:
         """Write something and read it back."""
         if not self.is_in_place():
-            message = "The analytical database was deleted or replaced. It is rebuilt from the inbox."
+            message = "The analytical database was deleted or replaced. It will be rebuilt from the inbox."
             raise OverloadedError(message, code="store-replaced", retry_after=5)
         if not self._engine.probe():
             message = "The analytical database does not keep what is written to it."

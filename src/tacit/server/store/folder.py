@@ -34,7 +34,7 @@ class FolderLock:
             holder = os.pread(self._handle, 20, 0).decode(errors="replace").strip()
             message = (
                 f"Another process ({holder if holder.isdigit() else 'unknown'}) uses the folder {str(folder)!r}. "
-                "End it first, or choose another folder."
+                "Stop it first, or choose another folder."
             )
             raise EngineError(message, code="store-in-use")
         os.ftruncate(self._handle, 0)

@@ -86,7 +86,7 @@ class Inbox(Records):
             message = "Too many reports are waiting. Try again in a moment."
             raise OverloadedError(message)
         if self.behind >= MOST_BEHIND:
-            message = "The analytical database is too far behind. Try again in some seconds."
+            message = "The analytical database is too far behind. Try again in a few seconds."
             raise OverloadedError(message, retry_after=5)
 
     def is_alive(self) -> bool:
@@ -99,7 +99,7 @@ class Inbox(Records):
         answer: Future[list[Status]] = Future()
         with self._entering:
             if not self._is_open:  # nobody would ever answer
-                message = "The collector is ending. Send it again when it is back."
+                message = "The collector is shutting down. Send it again when it is back."
                 raise OverloadedError(message, code="ending")
             with self._counting:
                 self._waiting += len(reports)

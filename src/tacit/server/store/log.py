@@ -51,7 +51,7 @@ class Log:
                 self._check_place()
                 self._add(event, time, details)
         except (sqlite3.Error, OSError, MemoryError) as cause:
-            problem = outage("The log cannot be written, so nothing was done", cause)
+            problem = outage("The log cannot be written, so nothing was changed", cause)
             if problem is None:
                 raise
             raise problem from None

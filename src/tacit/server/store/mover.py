@@ -133,14 +133,16 @@ class Mover:
             if self.fault is not None and self.fault.code in PASSING:
                 self.fault = self._put_in_order()
             if self._inbox.deletions():
-                message = "The deletion is recorded, and done in the analytical database as soon as that is possible."
+                message = (
+                    "The deletion is recorded, and will be applied to the analytical database as soon as possible."
+                )
                 raise OverloadedError(message, code="deletion-pending", retry_after=5)
             return recorded
 
     def _refuse_at_the_end(self) -> None:
         """Refuse to touch a store that is closed, or to answer about less than was acknowledged."""
         if self._stopped.is_set():
-            message = "The collector is ending. Ask it again when it is back."
+            message = "The collector is shutting down. Try again when it is back."
             raise OverloadedError(message, code="ending")
 
     def _put_in_order(self) -> TacitError | None:
@@ -300,7 +302,7 @@ class Mover:
     def _move_all(self, end: float) -> tuple[int, TacitError | None]:
         """Move what was there at the beginning; what cannot be moved keeps no other service waiting."""
         if not self._is_elsewhere and not has_room(self._folder):
-            message = "The disk is nearly full, so reports stay in the inbox. Make room; nothing was lost."
+            message = "The disk is nearly full, so reports stay in the inbox. Free some space; nothing was lost."
             return 0, OverloadedError(message, code="disk-full", retry_after=5)
         moved, fault, stored = 0, None, self._inbox.stored
         sizes = self._inbox.sizes()

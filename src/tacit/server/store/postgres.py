@@ -106,7 +106,7 @@ class PostgresStore:
                 self.remember("tombstone-key", adopt_key(key, needed=self._has_tombstones()).hex())
                 self.remember("identity", secrets.token_hex(16))
         if version > VERSION:
-            problem = f"The store is of version {version}; this program knows {VERSION}. Update tacit."
+            problem = f"The store has version {version}; this program supports up to {VERSION}. Update tacit."
             raise EngineError(problem, code="store-too-new")
         key.unlink(missing_ok=True)
 

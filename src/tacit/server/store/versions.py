@@ -121,6 +121,6 @@ def migrate(file: sqlite3.Connection, key: Path) -> None:
                 STEPS[found - 1](file, key)
                 file.execute(f"PRAGMA user_version = {found + 1}")
     if found > VERSION:
-        message = f"The store is of version {found}; this program knows {VERSION}. Update tacit."
+        message = f"The store has version {found}; this program supports up to {VERSION}. Update tacit."
         raise EngineError(message, code="store-too-new")
     key.unlink(missing_ok=True)

@@ -100,7 +100,7 @@ class Watermarks:
                 raise  # it is about the question
             if self._analytical.database is database and not self._mover.has_failed(cause):
                 raise
-            message = f"The analytical database cannot be read ({type(cause).__name__}). It is opened anew."
+            message = f"The analytical database cannot be read ({type(cause).__name__}). It will be reopened."
             raise _ReopenedError(message, code="no-store") from None
 
     def _mark(self, text: str, parameters: Sequence[Any]) -> Mark:
@@ -128,7 +128,7 @@ class Watermarks:
                 raise _short() from None
             if self._mover.fault is None:
                 raise
-            message = "Reports were acknowledged, and none of them can be counted yet. Ask again later."
+            message = "Reports were acknowledged, but none can be counted yet. Ask again later."
             raise OverloadedError(message, code="reports-behind", retry_after=5) from None
         names, ids = {one.service.name for _, one in asked}, [collection.id for collection, _ in asked]
         rounds = {round_of(collection) for collection, _ in asked}
@@ -150,7 +150,7 @@ class Watermarks:
 
 
 def _short() -> OverloadedError:
-    message = "The analytical database lacks reports, and is being rebuilt from the inbox. Ask again later."
+    message = "The analytical database lacks reports and is being rebuilt from the inbox. Ask again later."
     return OverloadedError(message, code="rebuilding", retry_after=5)
 
 
@@ -164,10 +164,10 @@ def notes_of(watermark: Watermark, sizes: Sequence[Sizes]) -> list[str]:
     if acknowledged == counted:
         return []
     if counted > acknowledged:
-        return [f"{counted:,} reports are counted, and only {acknowledged:,} of them came through this collector"]
+        return [f"{counted:,} reports are counted, but only {acknowledged:,} of them came through this collector"]
     pending, damaged = sum(size.pending for size in sizes), sum(size.damaged for size in sizes)
     reasons = {"wait to be moved or for the rest of their person's reports": pending, "are damaged": damaged}
     again = "are of people whose reports were loaded in bulk, or " if any(size.bulk for size in sizes) else ""
     reasons[f"{again}were lost with an earlier analytical database"] = acknowledged - counted - pending - damaged
     why = ", ".join(f"{number:,} {reason}" for reason, number in reasons.items() if number > 0)
-    return [f"{acknowledged:,} reports were acknowledged and {counted:,} are counted: {why}"]
+    return [f"{acknowledged:,} reports were acknowledged, but {counted:,} are counted: {why}"]
