@@ -321,7 +321,10 @@ class Collection:
     def refuse_unsafe(self) -> None:
         """Raise if the audit fails: nothing is encoded then."""
         if not self._audit.ok:
-            message = "The audit of this contract fails, so nothing is encoded with it. Run audit() to see where."
+            message = (
+                "The audit of this contract fails, so nothing is encoded with it. Run audit() to see where "
+                "(docs/glossary.md#audit)."
+            )
             raise PrivacyError(message, code="audit-failed", rule=self._audit.rule)
 
     def _encode(

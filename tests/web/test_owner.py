@@ -51,7 +51,7 @@ def test_she_encodes_sees_submits_and_is_counted(page: Page, demo: str) -> None:
     }
     assert sent == [], "nothing leaves before she submits"
     expect(page.locator("text=Encode again")).to_be_disabled()
-    expect(page.locator("#why")).to_contain_text("drawn once a round")
+    expect(page.locator("#why")).to_contain_text("drawn once per round")
     shown = page.locator("#request").text_content()
     page.click("#submit")
     expect(page.locator("#receipt")).to_contain_text("The collector has your report")
@@ -100,7 +100,7 @@ def test_what_leaves_as_it_is_is_named_before_what_is_hidden(page: Page, demo: s
 def test_the_cap_renews_if_she_says_so_and_the_page_says_when(page: Page, demo: str) -> None:
     play(page, demo, 0)
     expect(page.locator("main")).to_contain_text("Your cap never renews")
-    expect(page.locator("#lost")).to_contain_text("reports are drawn again")
+    expect(page.locator("#lost")).to_contain_text("draws reports again")
     expect(page.locator("#not-kept")).to_contain_text("does not guarantee to keep")  # a fresh profile has no reason to
     page.select_option("#per", "year")
     expect(page.locator("main")).to_contain_text("In any 365 days in a row you spend at most your cap")

@@ -48,7 +48,7 @@ def predict(contract: Contract, text: str, *, users: int, like: Any, options: Op
     selection = expected.bound.selection
     shown = [row[: len(expected.bound.names)] for row in (selection.apply(rows) if selection.selects else rows)]
     known = "uniform attributes" if like is None else "the given frequencies"
-    notes = [f"expected from {users:,} people, assuming {known}, independent of each other"]
+    notes = [f"expected from {users:,} people, assuming {known}, independent of each other (docs/glossary.md#forecast)"]
     several = [source.service for source in expected.bound.scope.sources if source.service.rows_at_most > 1]
     if several and like is None:
         most = ", ".join(f"0 to {one.rows_at_most} rows in {one.name}" for one in several)

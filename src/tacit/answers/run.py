@@ -123,7 +123,7 @@ def _shares(tiers: dict[str, float]) -> list[str]:
     if not tiers:
         return []
     shares = ", ".join(f"{share:.0%} from tier {name}" for name, share in tiers.items())
-    return [f"the variance of the first estimate comes {shares}"]
+    return [f"the variance of the first estimate comes {shares} (docs/glossary.md#tier)"]
 
 
 def _meaning(bound: Bound, people: People, options: Options) -> list[str]:
@@ -135,7 +135,7 @@ def _meaning(bound: Bound, people: People, options: Options) -> list[str]:
     if options.simultaneous:
         notes.append(f"all intervals hold simultaneously at {options.confidence:.4g} (Bonferroni)")
     if options.superpopulation:
-        notes.append("errors treat the people as a sample from a larger population")
+        notes.append("errors treat the people as a sample from a larger population (docs/glossary.md#interval)")
     return notes
 
 

@@ -43,8 +43,8 @@ def page(claims: Claims) -> str:
         f"<p>Made {_(claims['made'])}</p>",
         f"<p class=big>{word}: whatever a person's records are, everything they send in the rounds below changes the "
         f"odds between any two possibilities by a factor of at most e<sup>{most:.9g}</sup>, for any observer with "
-        f"any other knowledge. The declared budget is {_(total['epsilon'])}. Someone who is 50 % sure of a fact about the person "
-        f"can become at most {_percent(most)} sure.</p>",
+        f"any other knowledge. The declared budget is {_(total['epsilon'])}. Someone who is 50 % sure of a fact "
+        f"about the person can become at most {_percent(most)} sure.</p>",
         "<p>Verify every claim on this page with <code>tacit audit --verify</code> and the folder it is in.</p>",
         *(_collection(one) for one in claims["collections"]),
         _total(total),

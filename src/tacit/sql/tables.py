@@ -113,7 +113,7 @@ def _joined(scope: Scope, table: Named, dimension: Dimension, text: str) -> Join
     on = table.join.args.get("on") if table.join else None
     message = (
         f"{dimension.name} must be joined on a sensitive attribute that holds its key. Write "
-        f"JOIN {dimension.name} ON service.attribute = {table.alias}.{dimension.key}."
+        f"JOIN {dimension.name} ON service.attribute = {table.alias}.{dimension.key} (docs/glossary.md#dimension)."
     )
     refusal = UnsupportedSqlError(message, code="unsupported-join", text=text)
     column: exp.Column | None = None

@@ -170,4 +170,4 @@ def notes_of(watermark: Watermark, sizes: Sequence[Sizes]) -> list[str]:
     again = "are of people whose reports were loaded in bulk, or " if any(size.bulk for size in sizes) else ""
     reasons[f"{again}were lost with an earlier analytical database"] = acknowledged - counted - pending - damaged
     why = ", ".join(f"{number:,} {reason}" for reason, number in reasons.items() if number > 0)
-    return [f"{acknowledged:,} reports were acknowledged, but {counted:,} are counted: {why}"]
+    return [f"{acknowledged:,} reports were acknowledged, but {counted:,} counted: {why} (docs/glossary.md#watermark)"]
