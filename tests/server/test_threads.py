@@ -120,7 +120,7 @@ def test_a_store_that_does_not_answer_keeps_no_other_request_waiting(
 ) -> None:
     asked, go_on = threading.Event(), threading.Event()
     with collector_here(tmp_path / "store") as collector:
-        sizes, standing = collector.inbox.sizes, collector.inbox.remembered
+        sizes, standing = collector.inbox.sizes, collector.inbox.recall
 
         def slow_sizes() -> object:
             asked.set()

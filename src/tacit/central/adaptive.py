@@ -23,7 +23,7 @@ from tacit.central.boxes import Boxes, Parents
 from tacit.central.charges import Charge
 from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
-from tacit.central.sparse import unravelled
+from tacit.central.sparse import unravel
 from tacit.contract.schema import Service
 from tacit.errors import LayoutError
 
@@ -93,7 +93,7 @@ class Adaptive:
         """Return the noisy parts, given the noisy number of people."""
         law = Laplace((1 - TOTAL_SHARE) * epsilon / 2)
         cells, counts = records.occupied
-        places = unravelled(cells, records.sizes)
+        places = unravel(cells, records.sizes)
         wanted = min(MOST, max(FEWEST, people * float(epsilon) / COARSE))
         coarse = _Cuts.of(np.array([records.sizes], dtype=np.int64), np.array([wanted]))
         box = coarse.number(np.zeros(len(places), dtype=np.int64), places)
@@ -159,11 +159,11 @@ def _unevenness(body: Boxes, parents: Parents) -> float:
     Boxes with few people are more uneven, boxes with many matter more: the larger of both means is taken.
     """
     counts, cells = body.counts, body.cells
-    total, error = parents.summed(counts), np.sqrt(parents.variance(body.law.variance))
+    total, error = parents.sum_by_parent(counts), np.sqrt(parents.variance(body.law.variance))
     known = (parents.children > 1) & (total > SURE * error)
     if not known.any():
         return 1.0
-    share = cells / parents.summed(cells)[parents.of]
-    off = parents.summed((counts - share * total[parents.of]) ** 2) - (parents.children - 1) * body.law.variance
-    found = (off / (total**2 * parents.summed(share * (1 - share)) + ~known))[known]
+    share = cells / parents.sum_by_parent(cells)[parents.of]
+    off = parents.sum_by_parent((counts - share * total[parents.of]) ** 2) - (parents.children - 1) * body.law.variance
+    found = (off / (total**2 * parents.sum_by_parent(share * (1 - share)) + ~known))[known]
     return float(min(1.0, max(0.0, found.mean(), np.average(found, weights=total[known]))))

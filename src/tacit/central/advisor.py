@@ -92,7 +92,7 @@ def advise(service: Service | Schema, epsilon: BudgetLike, rows: int, *, like: A
         message = f"rows is {rows!r}; it must be a whole number above 0."
         raise UsageError(message, code="bad-option")
     cells = math.prod(attribute.size for attribute in declared.sensitive)
-    expected = _expected(declared, Laplace(budget).variance, cells)
+    expected = _expected_errors(declared, Laplace(budget).variance, cells)
     if like is not None:
         trials = tuple(try_methods(like, declared, budget))
         best = min(trials, key=lambda trial: trial.error)
@@ -107,7 +107,7 @@ def advise(service: Service | Schema, epsilon: BudgetLike, rows: int, *, like: A
     return Advice("adaptive", why, expected)
 
 
-def _expected(service: Service, variance: float, cells: int) -> dict[str, float]:
+def _expected_errors(service: Service, variance: float, cells: int) -> dict[str, float]:
     """Return the standard error of random ranges on all attributes where no data are needed to predict it."""
     found = {}
     if cells <= DENSE:
@@ -134,10 +134,10 @@ def try_methods(table: Any, service: Service, epsilon: BudgetLike) -> list[Trial
     """Try every method on a table, which must not be private: the result has no noise of its own."""
     records = Records.read(table, service)
     asked = random_ranges(records.sizes, RANGES, np.random.default_rng(0))
-    truth = np.array([records.evaluated(functional).sum() for functional in asked])
+    truth = np.array([records.evaluate(functional).sum() for functional in asked])
     floor = 0.001 * len(records)
 
-    def tried(name: str, releases: int) -> Trial:
+    def run_trial(name: str, releases: int) -> Trial:
         method, budget = method_of(name, {}), parse_epsilon(epsilon)
         method.charges(service, budget)  # refuses services that it cannot release
         bodies = [method.run(records, budget, OpenDp()) for _ in range(releases)]
@@ -151,7 +151,7 @@ def try_methods(table: Any, service: Service, epsilon: BudgetLike) -> list[Trial
         if name == "auto" or (name == "hierarchical" and math.prod(records.sizes) > HIERARCHICAL_CELLS):
             continue
         with suppress(LayoutError):  # too many cells for this method
-            found[name] = tried(name, RELEASES)
+            found[name] = run_trial(name, RELEASES)
     least = min(trial.error for trial in found.values())
     close = [name for name, trial in found.items() if trial.error <= CLOSE * least]
-    return list((found | {name: tried(name, RUNOFF) for name in close if len(close) > 1}).values())
+    return list((found | {name: run_trial(name, RUNOFF) for name in close if len(close) > 1}).values())

@@ -68,11 +68,11 @@ class Blue:
         views = Views(records.sizes, epsilon, [(one.levels, one.shares) for one in shares])
         table = records.table()
         for depths, law in views.laws.items():
-            views.counts[depths] = source.noisy(aggregated(table, views.levels_of(depths)), law)
+            views.counts[depths] = source.noisy(aggregate(table, views.levels_of(depths)), law)
         return views
 
 
-def aggregated(table: Ints, levels: list[Level]) -> Ints:
+def aggregate(table: Ints, levels: list[Level]) -> Ints:
     """Return a table's sums over the cells of one level of each attribute."""
     for axis, level in enumerate(levels):
         if level.cells == table.shape[axis]:
@@ -170,7 +170,7 @@ class Views:
             draws.append(second**2 / fourth if fourth else 1.0)
         return math.sqrt(max(0.0, self.covariance(functional, functional))), min(draws, default=1.0)
 
-    def fitted(self) -> Vector:
+    def cell_estimates(self) -> Vector:
         """Return an estimate for every cell: least squares on all views."""
         table = np.zeros(self.sizes)
         for depths, counts in self.counts.items():

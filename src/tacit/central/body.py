@@ -12,7 +12,7 @@ import pyarrow as pa
 from tacit.central.noise import Ints
 from tacit.estimate.functional import Functional, Vector
 
-__all__ = ["Body", "Table", "dot", "summed"]
+__all__ = ["Body", "Table", "dot", "sum_over_cells"]
 
 
 class Body(Protocol):
@@ -39,7 +39,7 @@ class Body(Protocol):
         """Return the standard error of an estimate, and how many equal draws its noise is like."""
         ...
 
-    def fitted(self) -> Vector:
+    def cell_estimates(self) -> Vector:
         """Return an estimate for every cell, with an axis for each attribute."""
         ...
 
@@ -80,7 +80,7 @@ class Table:
         return coefficient * float(left)
 
 
-def summed(functional: Functional, sizes: tuple[int, ...]) -> float:
+def sum_over_cells(functional: Functional, sizes: tuple[int, ...]) -> float:
     """Return the sum of a functional over all cells."""
     total = 0.0
     for term in functional.terms:

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.central.body import dot, summed
+from tacit.central.body import dot, sum_over_cells
 from tacit.central.noise import Ints, Laplace
 from tacit.central.sparse import Background
 from tacit.estimate.functional import Functional, Vector
@@ -42,7 +42,7 @@ class Parents:
         self.of, self.counts, self.law = of, counts, law
         self.children = np.bincount(of, minlength=len(counts)).astype(np.float64)
 
-    def summed(self, weights: Vector) -> Vector:
+    def sum_by_parent(self, weights: Vector) -> Vector:
         """Add up numbers of boxes by parent."""
         return np.asarray(np.bincount(self.of, weights=weights, minlength=len(self.counts)), dtype=np.float64)
 
@@ -79,7 +79,7 @@ class Boxes:
         found = self.noisy.astype(np.float64)
         if self.parents is None:
             return found
-        sums, box = self.parents.summed(found), self.law.variance
+        sums, box = self.parents.sum_by_parent(found), self.law.variance
         total = self.parents.variance(box) * (
             self.parents.counts / self.parents.law.variance + sums / (self.parents.children * box)
         )
@@ -121,7 +121,7 @@ class Boxes:
 
     def _left_out(self, functional: Functional, weights: Vector) -> float:
         """Return the sum of a functional over cells that are in no box."""
-        return summed(functional, self.sizes) - dot(weights, self.cells)
+        return sum_over_cells(functional, self.sizes) - dot(weights, self.cells)
 
     def value(self, functional: Functional) -> float:
         """Return the estimate of a functional's total."""
@@ -133,7 +133,7 @@ class Boxes:
         box = self.law.variance
         if self.parents is None:
             return box * dot(left, right)
-        first, second, k = self.parents.summed(left), self.parents.summed(right), self.parents.children
+        first, second, k = self.parents.sum_by_parent(left), self.parents.sum_by_parent(right), self.parents.children
         shared = first * second / k
         return box * (dot(left, right) - float(shared.sum())) + float((shared / k * self.parents.variance(box)).sum())
 
@@ -162,7 +162,7 @@ class Boxes:
         variance = max(0.0, self.covariance(functional, functional))
         return math.sqrt(variance), second**2 / fourth if fourth else 1.0
 
-    def fitted(self) -> Vector:
+    def cell_estimates(self) -> Vector:
         """Return an estimate for every cell."""
         table, each = np.zeros(self.sizes), self.counts / self.cells
         for low, high, value in zip(self.low.tolist(), self.high.tolist(), each.tolist(), strict=True):

@@ -19,12 +19,12 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from tacit.central.body import Body, Table, summed
+from tacit.central.body import Body, Table, sum_over_cells
 from tacit.central.boxes import Boxes
 from tacit.central.charges import Charge
 from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
-from tacit.central.sparse import unravelled, visible_cells
+from tacit.central.sparse import unravel, visible_cells
 from tacit.contract.schema import Service
 from tacit.estimate.functional import Functional, Vector
 
@@ -48,7 +48,7 @@ class Cells:
         if math.prod(records.sizes) <= DENSE:
             return Grid(source.noisy(records.table(), law), law)
         visible = visible_cells(records, law, source)
-        places = unravelled(visible.cells, records.sizes)
+        places = unravel(visible.cells, records.sizes)
         return Boxes(records.sizes, places, places, visible.counts, law, threshold=visible.threshold)
 
 
@@ -67,16 +67,16 @@ class Grid:
 
     def covariance(self, left: Functional, right: Functional) -> float:
         """Return the variance of a cell times the sum of the functionals' product."""
-        return self.law.variance * summed(left * right, self.sizes)
+        return self.law.variance * sum_over_cells(left * right, self.sizes)
 
     def deviation(self, functional: Functional) -> tuple[float, float]:
         """Return the standard error of an estimate, and how many equal draws its noise is like."""
         square = functional * functional
-        second = summed(square, self.sizes)
-        fourth = summed(square * square, self.sizes) if len(square.terms) <= 20 else second**2
+        second = sum_over_cells(square, self.sizes)
+        fourth = sum_over_cells(square * square, self.sizes) if len(square.terms) <= 20 else second**2
         return math.sqrt(self.law.variance * second), second**2 / fourth if fourth else 1.0
 
-    def fitted(self) -> Vector:
+    def cell_estimates(self) -> Vector:
         """Return an estimate for every cell."""
         return self.counts.astype(np.float64)
 

@@ -75,8 +75,8 @@ class Data:
             raise UnsupportedSqlError(message, code="unsupported-condition")
         marks = np.zeros(len(self.records), dtype=np.bool_)
         for piece in total.pieces:
-            marks |= self.records.evaluated(piece.functional) > 0.5  # a condition is 0 or 1
-        return Data(self.records.chosen(marks), self.spend, self.source, self.place)
+            marks |= self.records.evaluate(piece.functional) > 0.5  # a condition is 0 or 1
+        return Data(self.records.take(marks), self.spend, self.source, self.place)
 
     def partition(self, *columns: str) -> Partition:
         """Return the rows by the declared values of some columns; costs nothing by itself."""
@@ -183,7 +183,7 @@ class Partition:
             raise IndexError(message)
         whole = self.whole
         rows = np.flatnonzero(self._numbers == part)
-        return Data(whole.records.chosen(rows), whole.spend, whole.source, (*whole.place, (self.name, part)))
+        return Data(whole.records.take(rows), whole.spend, whole.source, (*whole.place, (self.name, part)))
 
     def __iter__(self) -> Iterator[Data]:
         return (self[part] for part in range(len(self)))

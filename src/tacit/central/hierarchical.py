@@ -19,7 +19,7 @@ from tacit.central.charges import Charge
 from tacit.central.kdtree import median_cut
 from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
-from tacit.central.sparse import unravelled
+from tacit.central.sparse import unravel
 from tacit.central.tree import Tree
 from tacit.contract.schema import Service
 from tacit.errors import LayoutError, UsageError
@@ -61,14 +61,14 @@ class HierarchicalKdTree:
         law = Laplace(epsilon / (self.height + 1))
         tree, waiting, unevenness = Tree(records.sizes), [0], 1.0
         cells, counts = records.occupied
-        places = unravelled(cells, records.sizes)
+        places = unravel(cells, records.sizes)
         for _ in range(self.height):
             level = _Level(tree, [node for node in waiting if tree.cells(node) > 1])
             noisy = source.noisy(level.histograms(places, counts), law)
             unevenness = level.unevenness(noisy, law.variance)
             waiting = level.cut(np.maximum(noisy, 0))
         tree.finish()
-        found = source.noisy(tree.counted(records), law)
+        found = source.noisy(tree.count_leaves(records), law)
         return Boxes(records.sizes, tree.low, tree.high, found, law, unevenness=unevenness)
 
 

@@ -23,7 +23,7 @@ from tacit.central.cells import DENSE
 from tacit.central.charges import Charge
 from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
-from tacit.central.sparse import unravelled, visible_cells
+from tacit.central.sparse import unravel, visible_cells
 from tacit.central.tree import Tree
 from tacit.contract.schema import Service
 from tacit.errors import UsageError
@@ -67,7 +67,7 @@ class KdTree:
         counts = COUNT * first.scale if self.count_threshold is None else self.count_threshold
         uneven = UNEVEN * first.scale if self.uneven_threshold is None else self.uneven_threshold
         tree = grown(records.sizes, places, np.maximum(noisy, 0), count_threshold=counts, uneven_threshold=uneven)
-        leaves = tree.counted(records)
+        leaves = tree.count_leaves(records)
         found = source.noisy(leaves, second)
         spread = _unevenness(tree, places, noisy, first.variance)
         return Boxes(records.sizes, tree.low, tree.high, found, second, unevenness=spread)
@@ -77,9 +77,9 @@ def _cells(records: Records, law: Laplace, source: Source) -> tuple[Ints, Ints]:
     """Return cells, a row of value indices each, and their noisy counts; of many cells, those above a threshold."""
     size = math.prod(records.sizes)
     if size <= DENSE:
-        return unravelled(np.arange(size), records.sizes), source.noisy(records.table(), law).ravel()
+        return unravel(np.arange(size), records.sizes), source.noisy(records.table(), law).ravel()
     visible = visible_cells(records, law, source)
-    return unravelled(visible.cells, records.sizes), visible.counts
+    return unravel(visible.cells, records.sizes), visible.counts
 
 
 def grown(

@@ -74,7 +74,7 @@ class Ledger:
             raise UsageError(message, code="no-ledger")
         self._clock, self._lock = clock, threading.RLock()
         self._root, self._seen = Spending(), 0
-        with self._guarded():
+        with self._guard():
             self._file = sqlite3.connect(
                 ":memory:" if path is None else path, timeout=WAIT, isolation_level=None, check_same_thread=False
             )
@@ -83,7 +83,7 @@ class Ledger:
             self._read()
 
     @contextmanager
-    def _guarded(self) -> Iterator[None]:
+    def _guard(self) -> Iterator[None]:
         """Turn the file's errors into one of ours, and let one thread at a time in."""
         with self._lock:
             try:
@@ -109,7 +109,7 @@ class Ledger:
                 self._file.execute("INSERT INTO ledger VALUES (?, ?)", (VERSION, decimal_text(wanted)))
             found = self._file.execute("SELECT version, epsilon FROM ledger").fetchall()
         if len(found) != 1 or found[0][0] != VERSION:
-            raise self._damaged()
+            raise self._damaged_error()
         kept = self._number(found[0][1])
         if wanted is not None and kept != wanted:
             message = (
@@ -119,7 +119,7 @@ class Ledger:
             raise UsageError(message, code="ledger-budget")
         return kept
 
-    def _damaged(self) -> PrivacyError:
+    def _damaged_error(self) -> PrivacyError:
         message = f"The ledger {self._name!r} is damaged or has an unsupported version. Nothing was spent or released."
         return PrivacyError(message, code="ledger-damaged")
 
@@ -127,7 +127,7 @@ class Ledger:
         try:
             return parse_epsilon(text)
         except UsageError:
-            raise self._damaged() from None
+            raise self._damaged_error() from None
 
     def _events(self, after: int) -> list[Event]:
         rows = self._file.execute(
@@ -136,11 +136,11 @@ class Ledger:
         found: list[Event] = []
         for number, time, place, epsilon, what in rows:
             if number != after + len(found) + 1:
-                raise self._damaged()  # an event is missing
+                raise self._damaged_error()  # an event is missing
             try:
                 inside = tuple((str(name), int(part)) for name, part in json.loads(place))
             except (ValueError, TypeError):
-                raise self._damaged() from None
+                raise self._damaged_error() from None
             found.append(Event(number, time, Charge(self._number(epsilon), what, inside)))
         return found
 
@@ -163,7 +163,7 @@ class Ledger:
                 message = "A charge has more digits than a ledger keeps. Round it."
                 raise UsageError(message, code="epsilon-out-of-range")
         stamp = self._clock().isoformat(timespec="seconds")
-        with self._guarded():
+        with self._guard():
             try:
                 with transaction(self._file):
                     self._read()
@@ -190,7 +190,7 @@ class Ledger:
     @property
     def spent(self) -> Fraction:
         """What has been spent, exactly."""
-        with self._guarded():
+        with self._guard():
             self._read()
             return self._root.cost
 
@@ -202,7 +202,7 @@ class Ledger:
     @property
     def events(self) -> list[Event]:
         """Everything that was ever charged, oldest first."""
-        with self._guarded():
+        with self._guard():
             return self._events(0)
 
     def open(self, table: Any, service: Service | Schema, *, source: Source | None = None) -> Data:

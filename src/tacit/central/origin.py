@@ -69,7 +69,7 @@ def freedom_for(confidence: float, draws: float) -> float:
     return math.exp((low + high) / 2)
 
 
-def rounded(draws: float) -> float:
+def round_down(draws: float) -> float:
     """Return a number of draws to two digits, downwards: few different ones, so that quantiles are computed once."""
     if draws >= MANY or draws <= 1:
         return max(1.0, min(draws, float(MANY)))
@@ -112,7 +112,7 @@ class ReleaseProvenance:
         if not error > 0:
             return error, math.inf
         draws = 1 / sum((one / error) ** 4 / count for one, count in found if one)
-        return error, freedom_for(self.confidence, rounded(draws))
+        return error, freedom_for(self.confidence, round_down(draws))
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,13 +42,13 @@ def ask(body: Body, service: Service, dimensions: Mapping[str, Dimension], text:
     if bound.public or bound.conditions:
         raise _no_labels(text)
     if explain:
-        return Answer(["explain"], [[line] for line in _explained(body, bound).splitlines()])
+        return Answer(["explain"], [[line] for line in _explain(body, bound).splitlines()])
     rows: list[Row] = []
     for group in bound.groups():
         cells = [None if made is None else _Pending(body, made, text, options) for made in bound.formulas(group)]
         rows.append((group, bound.row(group, (), list(cells))))
     shown = finished(bound, rows, options)
-    return Answer(bound.names, shown, notes=_notes(body, bound, options), plan=lambda: _explained(body, bound))
+    return Answer(bound.names, shown, notes=_notes(body, bound, options), plan=lambda: _explain(body, bound))
 
 
 def _no_labels(text: str) -> UnsupportedSqlError:
@@ -115,7 +115,7 @@ def _notes(body: Body, bound: Bound, options: Options) -> list[str]:
     return notes
 
 
-def _explained(body: Body, bound: Bound) -> str:
+def _explain(body: Body, bound: Bound) -> str:
     lines = [f"release: {body.kind}, {'unbiased' if body.unbiased else 'people spread evenly inside boxes'}"]
     totals = [total for group in bound.groups()[:12] for made in bound.formulas(group) if made for total in made.totals]
     return "\n".join([*lines, *(f"total {i}: {describe(bound.scope, total)}" for i, total in enumerate(totals[:12]))])

@@ -91,12 +91,12 @@ class Records:
         """Number of value indices of each attribute."""
         return tuple(attribute.size for attribute in self.service.sensitive)
 
-    def chosen(self, rows: npt.NDArray[Any]) -> Records:
+    def take(self, rows: npt.NDArray[Any]) -> Records:
         """Return some of the rows."""
         ticks = tuple((tick[rows], None if missing is None else missing[rows]) for tick, missing in self.ticks)
         return Records(self.service, tuple(column[rows] for column in self.values), ticks)
 
-    def evaluated(self, functional: Functional) -> Vector:
+    def evaluate(self, functional: Functional) -> Vector:
         """Return the value of a functional for each row."""
         total = np.zeros(len(self))
         for term in functional.terms:

@@ -21,7 +21,7 @@ import numpy as np
 from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
 
-__all__ = ["Background", "Visible", "gap_scale", "unravelled", "visible_cells"]
+__all__ = ["Background", "Visible", "gap_scale", "unravel", "visible_cells"]
 
 FALSE_CELLS = 25_000
 """Empty cells that appear, about: the threshold is the lowest that keeps to it."""
@@ -123,7 +123,7 @@ def _appearing(empty: int, scale: float, source: Source) -> Ints:
             ranks.append(last)
 
 
-def unravelled(cells: Ints, sizes: tuple[int, ...]) -> Ints:
+def unravel(cells: Ints, sizes: tuple[int, ...]) -> Ints:
     """Return the value index of each attribute for flat cells: a row for each cell."""
     places = np.empty((len(cells), len(sizes)), dtype=np.int64)
     for i in range(len(sizes) - 1, -1, -1):

@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit.central.noise import Ints
 from tacit.central.records import Records
-from tacit.central.sparse import unravelled
+from tacit.central.sparse import unravel
 
 __all__ = ["Tree"]
 
@@ -83,8 +83,8 @@ class Tree:
         number[self.leaves] = np.arange(len(self.leaves))
         return number[self.node_of(places)]
 
-    def counted(self, records: Records) -> Ints:
+    def count_leaves(self, records: Records) -> Ints:
         """Return how many rows each leaf holds."""
         cells, counts = records.occupied
-        leaf = self.leaf_of(unravelled(cells, self.sizes))
+        leaf = self.leaf_of(unravel(cells, self.sizes))
         return np.bincount(leaf, weights=counts, minlength=len(self.leaves)).astype(np.int64)

@@ -77,7 +77,7 @@ def run(words: Sequence[str]) -> int:
             raise KeyboardInterrupt from None
         if os.environ.get(TRACEBACK) and not isinstance(error, TacitError):
             raise
-        reported = _reported(error)
+        reported = _error_to_print(error)
         print(f"tacit {verb or ''}".strip() + f": {type(reported).__name__} {reported}", file=sys.stderr)
         return 1 if _is_ours(reported) else 2
     return code
@@ -104,7 +104,7 @@ def _is_ours(error: TacitError) -> bool:
     return isinstance(error, PrivacyError | InternalError)
 
 
-def _reported(error: Exception) -> TacitError:
+def _error_to_print(error: Exception) -> TacitError:
     """Return the error to print. Messages of other libraries may quote data, so only their kind and place are told."""
     if isinstance(error, TacitError):
         return error

@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 from tacit.cli.attack import attack, print_attack
 from tacit.cli.browser import open_browser
 from tacit.cli.serve import listen, serve_app
-from tacit.cli.story import QUESTIONS, compared, printed
+from tacit.cli.story import QUESTIONS, answer_text, compare
 from tacit.collection import Collection
 from tacit.contract.budget import parse_epsilon
 from tacit.contract.contract import ServiceContract
@@ -115,7 +115,7 @@ def _show(options: argparse.Namespace, collector: Collector, collection: Collect
     demo = Demo(raw, QUESTIONS, people)
     examples = _examples(collection, raw, reports)
     audit = collection.audit()
-    asked = [compared(collector.query(question["sql"]), demo, question) for question in QUESTIONS]
+    asked = [compare(collector.query(question["sql"]), demo, question) for question in QUESTIONS]
     covered = [cell["covered"] for one in asked for row in one["rows"] for cell in row.values() if _is_cell(cell)]
     if options.json:
         summary = {"collection": collection.id, "people": options.people, "examples": examples}
@@ -124,7 +124,7 @@ def _show(options: argparse.Namespace, collector: Collector, collection: Collect
     else:
         _print_reports(collection, options.people, examples)
         print("\nFive questions: estimates from the codes alone, beside the truth, which only a demo knows.\n")
-        print("\n\n".join(printed(i, one) for i, one in enumerate(asked, 1)))
+        print("\n\n".join(answer_text(i, one) for i, one in enumerate(asked, 1)))
         print(f"\n{sum(covered)} of {len(covered)} intervals contain the truth; 95 % should.")
     return demo, audit.ok
 

@@ -91,7 +91,7 @@ def _findings(options: argparse.Namespace) -> Iterator[Finding]:
     yield _log(folder, live=database.detail == IN_USE)
     yield from (_contract(path) for path in options.files)
     if options.verify:
-        yield from _verified(folder, live=database.detail == IN_USE)
+        yield from _verify(folder, live=database.detail == IN_USE)
     yield _keys(folder, options)
     yield _address(folder, options)
     yield _java()
@@ -152,7 +152,7 @@ def _database(folder: Path) -> Finding:
     return Finding("database", ok=True, detail=f"opens, {path.stat().st_size / 2**20:,.1f} MiB")
 
 
-def _verified(folder: Path, *, live: bool) -> Iterator[Finding]:
+def _verify(folder: Path, *, live: bool) -> Iterator[Finding]:
     """Read everything in the folder: what was stored must be what is there."""
     rebuild = f"mv {folder / 'reports.tacit'} {folder}.damaged && tacit serve {folder}  # which rebuilds it"
     archive = f"tacit import ARCHIVE {folder}.restored"
@@ -214,7 +214,7 @@ def _contract(path: str) -> Finding:
 def _keys(folder: Path, options: argparse.Namespace) -> Finding:
     beyond = options.behind_proxy or not is_loopback(options.host)
     try:
-        count = len(Keys(folder / "keys.json").listed())
+        count = len(Keys(folder / "keys.json").list_keys())
     except (TacitError, OSError, ValueError, LookupError, TypeError):
         return Finding("keys", ok=False, detail="keys.json cannot be read", fix=f"ls -l {folder / 'keys.json'}")
     detail = f"{count} keys" if count else "none: only this machine is served"

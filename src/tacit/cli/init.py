@@ -130,7 +130,7 @@ def _attribute(column: pa.ChunkedArray) -> tuple[dict[str, Any], str]:
         return {"kind": "categorical", "values": values} | null, ""
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         ends = pc.min_max(column).as_py()
-        low, high = _rounded(ends["min"], ends["max"])
+        low, high = _round_bounds(ends["min"], ends["max"])
         if not all(map(math.isfinite, (low, high))):
             return {}, "it has infinite numbers"
         cells = {"cells": 100} if high - low >= MOST_EXACT_VALUES or pa.types.is_floating(kind) else {}
@@ -144,7 +144,7 @@ def _attribute(column: pa.ChunkedArray) -> tuple[dict[str, Any], str]:
     return {}, f"declare columns of type {kind} by hand"
 
 
-def _rounded(low: float, high: float) -> tuple[int, int]:
+def _round_bounds(low: float, high: float) -> tuple[int, int]:
     """Return round bounds around the data, so that the file does not give the extremes of anybody away."""
     step = 10 ** max(0, math.floor(math.log10(max(1.0, abs(low), abs(high)))))
     below, above = math.floor(low / step) * step, math.ceil((high + 1) / step) * step

@@ -44,14 +44,14 @@ def run(options: argparse.Namespace) -> int:
     """Do it; a running collector sees it at its next request."""
     folder = Path(options.folder)
     if options.action == "list":
-        _list(Keys(folder / "keys.json").listed(), as_json=options.json)
+        _list(Keys(folder / "keys.json").list_keys(), as_json=options.json)
         return 0
     _check(options, Keys(folder / "keys.json"))
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     keys, log = Keys(folder / "keys.json"), Log(folder / "log.db")
     if options.action == "create":
         made = keys.create(options.name, options.scope or ["ingest"], options.origin, options.service)
-        log.add("key-created", **keys.listed(made)[0])
+        log.add("key-created", **keys.list_keys(made)[0])
         print(json.dumps({"key": made}) if options.json else f"{made}\nThis key is shown only once. Store it now.")
         if options.origin and not options.json:
             print(
@@ -71,7 +71,7 @@ def _check(options: argparse.Namespace, keys: Keys) -> None:
     """Refuse names, origins and digests that no key can have, before anything is written."""
     name, origin = options.name, urlsplit(options.origin)
     if options.action == "revoke":
-        if not any(str(key["digest"]).startswith(name[:SHOWN_DIGEST]) for key in keys.listed()):
+        if not any(str(key["digest"]).startswith(name[:SHOWN_DIGEST]) for key in keys.list_keys()):
             message = "No key has this digest. `tacit keys FOLDER list` shows them."
             raise UsageError(message, code="unknown-key")
     elif not name or not name.isprintable() or len(name) > LONGEST_NAME:

@@ -42,17 +42,17 @@ class Cap:
             message = "cap is a number, such as 4 or 0.5."
             raise UsageError(message, code="bad-option") from None
 
-    def counted(self, spent: Iterable[Spent], today: str) -> list[Spent]:
+    def still_counting(self, spent: Iterable[Spent], today: str) -> list[Spent]:
         """Return the charges that still count today, oldest first: a charge counts for ``days`` days."""
         return sorted(charge for charge in spent if self.days is None or self._ends(charge[0]) > today)
 
     def total(self, spent: Iterable[Spent], today: str) -> Fraction:
         """Return what counts today."""
-        return sum((epsilon for _, epsilon in self.counted(spent, today)), Fraction(0))
+        return sum((epsilon for _, epsilon in self.still_counting(spent, today)), Fraction(0))
 
     def free_on(self, spent: Iterable[Spent], today: str, epsilon: Fraction) -> str | None:
         """Return the day from which so much can be spent, or None if that day never comes."""
-        charges = self.counted(spent, today)
+        charges = self.still_counting(spent, today)
         if epsilon > self.limit:
             return None
         day, used = today, sum((cost for _, cost in charges), Fraction(0))
@@ -66,7 +66,7 @@ class Cap:
 
     def renews_on(self, spent: Iterable[Spent], today: str) -> str | None:
         """Return the day on which the oldest charge that counts stops counting, if there is one."""
-        charges = [charge for charge in self.counted(spent, today) if charge[1]]
+        charges = [charge for charge in self.still_counting(spent, today) if charge[1]]
         return self._ends(charges[0][0]) if charges and self.days is not None else None
 
     def _ends(self, day: str) -> str:

@@ -22,7 +22,7 @@ from tacit.client.audit import refuse_unsafe
 from tacit.client.cap import Cap, day_of
 from tacit.client.interpreter import Interpreter, draw_of_words
 from tacit.client.preview import NOTHING_LEAVES, Preview, guarantee, service_cost
-from tacit.client.public import allowed, takes
+from tacit.client.public import allowed_text, takes
 from tacit.client.receipts import ask_receipts, taken_services
 from tacit.client.scalars import plain_rows, plain_scalar
 from tacit.client.transport import Answered, Transport
@@ -94,7 +94,7 @@ def connect(
     transport, wallet = Transport(url), Wallet(store)
     text = wallet.contract(collection)
     if text is None or hashlib.sha256(text.encode()).hexdigest() != collection:
-        text = _fetched(transport, collection)
+        text = _fetch(transport, collection)
         wallet.keep_contract(collection, text)
     return Client(transport, wallet, collection, text, key, limit, every, token)
 
@@ -106,7 +106,7 @@ def _read(text: str) -> tuple[Interpreter, dict[str, Any]]:
     return interpreter, interpreter.data
 
 
-def _fetched(transport: Transport, collection: str) -> str:
+def _fetch(transport: Transport, collection: str) -> str:
     answered = transport.get(f"/v1/collections/{collection}")
     if answered.status != 200:
         message = f"The contract cannot be fetched ({answered.status or 'no answer'}). Try again when you are online."
@@ -224,7 +224,7 @@ class Client:
                 answered = self._transport.post("/v1/forget", self._request(person, person=person))
                 if answered.status != 200 and answered.code != "nothing-to-delete":
                     return answered
-                self._wallet.told(self.collection, person)
+                self._wallet.mark_forgotten(self.collection, person)
             failed = self._ask_again()
             if failed is not None and not failed.status:
                 return failed  # nobody answers
@@ -237,7 +237,7 @@ class Client:
                     most = len(waiting) // 2  # one report that cannot be taken must not keep others waiting
                 elif answered.status == 500 or (self._token and answered.status == 403):
                     after, failed = waiting[0].number, answered  # nor one person whose token is over
-                elif not self._settled(waiting, answered):
+                elif not self._settle(waiting, answered):
                     return answered
             return failed
 
@@ -248,7 +248,7 @@ class Client:
         leave.
         """
         failed = None
-        for person in self._wallet.unasked(self.collection):
+        for person in self._wallet.people_to_ask(self.collection):
             answered = self._ask(person)
             if answered is not None:
                 failed = answered
@@ -268,7 +268,7 @@ class Client:
         reports = ",".join(report.body for report in waiting)
         return f'{self._request(waiting[0].person)[:-1]},"reports":[{reports}]}}'
 
-    def _settled(self, waiting: Sequence[Waiting], answered: Answered) -> bool:
+    def _settle(self, waiting: Sequence[Waiting], answered: Answered) -> bool:
         """Note what became of a batch; tell whether anything was decided."""
         if answered.status in (410, 413):
             code = answered.code or "collection-closed"
@@ -379,7 +379,7 @@ def _public(rules: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict
         raise RecordError(problem, code="missing-column", service=rules["name"], column=missing[0])
     for name in names:
         if not takes(columns[name], rows[0][name]):
-            problem = f"the public column takes {allowed(columns[name])}."
+            problem = f"the public column takes {allowed_text(columns[name])}."
             raise RecordError(problem, code="wrong-public", service=rules["name"], column=name)
     return {name: rows[0][name] for name in names}
 

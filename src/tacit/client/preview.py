@@ -63,7 +63,7 @@ def guarantee(contract: Data, service: Data) -> list[str]:
     elif service.get("optional"):
         about = "anything else in the row, and whether there is one,"
     sentences = [
-        f"Sent unchanged: {_listed([service['key'], *public])}, and that you report to {service['name']}{label}.",
+        f"Sent unchanged: {_join_names([service['key'], *public])}, and that you report to {service['name']}{label}.",
         f"Someone who knows that and sees {reports} can raise a certainty of 50 % about {about} "
         f"to at most {certainty(cost)} %.",
     ]
@@ -72,5 +72,5 @@ def guarantee(contract: Data, service: Data) -> list[str]:
     return [*sentences, "Reports of other rounds add to this."]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

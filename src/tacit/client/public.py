@@ -6,7 +6,7 @@ from typing import Any
 
 from tacit.client.record import is_plain
 
-__all__ = ["allowed", "takes"]
+__all__ = ["allowed_text", "takes"]
 
 TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,), "bool": (bool,)}
 
@@ -27,7 +27,7 @@ def takes(column: Data, value: object) -> bool:
     return not typed or type(value) in TYPES[column["type"]]
 
 
-def allowed(column: Data) -> str:
+def allowed_text(column: Data) -> str:
     """Return what a public column takes, in words."""
     if "values" in column:
         more = ", …" if len(column["values"]) > 8 else ""

@@ -28,13 +28,13 @@ def plain_scalar(value: Any) -> Any:
     if type(value).__name__ in MISSING:  # of pandas
         return None
     if type(value).__module__.partition(".")[0] in ("numpy", "pyarrow"):
-        value = _unwrapped(value)
+        value = _unwrap(value)
     if isinstance(value, bool | float | datetime.datetime) or not isinstance(value, str | int):
         return float(value) if isinstance(value, float) else value
     return str.__str__(value) if isinstance(value, str) else int(value)
 
 
-def _unwrapped(value: Any) -> Any:
+def _unwrap(value: Any) -> Any:
     """Return what a scalar of numpy or Arrow holds; arrays are no scalars."""
     if hasattr(value, "as_py"):
         return value.as_py()

@@ -235,7 +235,7 @@ class Wallet:
             )
         return known is not None and unasked is None
 
-    def unasked(self, collection: str) -> list[Person]:
+    def people_to_ask(self, collection: str) -> list[Person]:
         """Return people whose reports wait until the collector has said which of them it holds."""
         query = "SELECT person FROM unasked WHERE collection = ?"
         with self._lock:
@@ -345,7 +345,7 @@ class Wallet:
         with self._lock:
             return [json.loads(who) for (who,) in self._file.execute(query, (collection,))]
 
-    def told(self, collection: str, person: Person) -> None:
+    def mark_forgotten(self, collection: str, person: Person) -> None:
         """Note that the collector has forgotten a person."""
         with self._transaction() as file:
             where = (collection, _key(person))

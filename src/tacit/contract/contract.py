@@ -14,7 +14,17 @@ from fractions import Fraction
 from functools import cached_property
 
 from tacit.contract.budget import exp_below
-from tacit.contract.layouts import MAX_VIEWS, ROUNDED, Derived, Expected, Levels, View, derive, plan_channels, told
+from tacit.contract.layouts import (
+    MAX_VIEWS,
+    ROUNDED,
+    Derived,
+    Expected,
+    Levels,
+    View,
+    derive,
+    explain_levels,
+    plan_channels,
+)
 from tacit.contract.oracles import Grr, Oracle, choose, oracle_named
 from tacit.contract.randomness import DRAW_BITS
 from tacit.contract.schema import Ordinal, Schema, Service
@@ -281,7 +291,7 @@ def compile_service(
     except LayoutError as refusal:
         hint = _what_fits(plain, expected, layout, oracle, bits, service.extras)
         raise LayoutError(f"{service.name}: {refusal.message}{hint}", code=refusal.code) from None
-    why = told(levels, expected) if layout == "pairs" else ""
+    why = explain_levels(levels, expected) if layout == "pairs" else ""
     return ServiceContract(service, layout, levels, channels, why, derived)
 
 

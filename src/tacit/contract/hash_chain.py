@@ -74,7 +74,7 @@ def read_chain(lines: Sequence[str]) -> Chain:
     entries: list[Mapping[str, Any]] = []
     before = NO_HASH
     for position, line in enumerate(lines, start=1):
-        entry = _parsed(line)
+        entry = _parse(line)
         problem = _problem(entry, line, position, before)
         if entry is None or problem:
             return Chain(tuple(entries), position, problem)
@@ -83,7 +83,7 @@ def read_chain(lines: Sequence[str]) -> Chain:
     return Chain(tuple(entries))
 
 
-def _parsed(line: str) -> dict[str, Any] | None:
+def _parse(line: str) -> dict[str, Any] | None:
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):

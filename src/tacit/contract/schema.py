@@ -25,7 +25,7 @@ MAX_ATTRIBUTES = 500
 """Attributes of a service: more do not fit a contract."""
 
 
-def _listed(what: str, items: Any) -> tuple[Any, ...]:
+def _tuple_of(what: str, items: Any) -> tuple[Any, ...]:
     if isinstance(items, str) or not isinstance(items, Iterable):
         message = f"{what} is a {type(items).__name__}; pass a list."
         raise SchemaError(message, code="bad-option")
@@ -72,7 +72,7 @@ class Service:
         fields = {
             "name": name,
             "key": key,
-            "attributes": _listed(f"{name}: attributes", attributes),
+            "attributes": _tuple_of(f"{name}: attributes", attributes),
             "at_most": plain_scalar(at_most),
             "sends": plain_scalar(sends),
             "optional": plain_scalar(optional),
@@ -158,7 +158,7 @@ class Schema:
     services: tuple[Service, ...]
 
     def __init__(self, services: Sequence[Service]) -> None:
-        object.__setattr__(self, "services", _listed("services", services))
+        object.__setattr__(self, "services", _tuple_of("services", services))
         if not self.services:
             message = "The schema has no service. Add at least one."
             raise SchemaError(message, code="empty-domain")

@@ -186,13 +186,13 @@ def _read(data: Mapping[str, Any]) -> Contract:
     round_name, tier = _label(data["round"]), _label(data.get("tier", "-"), empty=False)
     mechanism, oracle = _label(data["mechanism"]), _label(data["oracle"])
     epsilon, limits = _budget(data["epsilon"]), _Limits()
-    schema = Schema([_declared(item) for item in data["services"]])
+    schema = Schema([_read_declaration(item) for item in data["services"]])
     pairs = zip(data["services"], schema.services, strict=True)
     services = tuple(_read_service(item, service, limits) for item, service in pairs)
     return Contract(schema, epsilon, mechanism, oracle, round_name, DRAW_BITS, services, tier if "tier" in data else "")
 
 
-def _declared(data: Mapping[str, Any]) -> Service:
+def _read_declaration(data: Mapping[str, Any]) -> Service:
     """Return what a service declares, written in the one way there is."""
     attributes = []
     for item in data["attributes"]:
@@ -207,7 +207,7 @@ def _read_service(data: Mapping[str, Any], service: Service, limits: _Limits) ->
     layout, why = _label(data["layout"]), _label(data.get("why", "-"), empty=False)
     plain = [Levels.of(attribute) for attribute in service.sensitive]
     _require(data["levels"] == [_levels(*pair) for pair in zip(service.sensitive, plain, strict=True)], "bad-levels")
-    derived = tuple(_derived(item, service) for item in data.get("derived", ()))
+    derived = tuple(_read_derived(item, service) for item in data.get("derived", ()))
     _require(len({one.kind for one in derived}) <= 1, "bad-derived")
     _require(len({one.source for one in derived}) == len(derived), "bad-derived")
     _require(len(data["channels"]) <= MAX_CHANNELS, "too-many-channels")
@@ -218,7 +218,7 @@ def _read_service(data: Mapping[str, Any], service: Service, limits: _Limits) ->
     return compiled
 
 
-def _derived(item: tuple[int, Any], service: Service) -> Derived:
+def _read_derived(item: tuple[int, Any], service: Service) -> Derived:
     source, kind = item
     _require(0 <= source < len(service.sensitive) and kind in get_args(Kind), "bad-derived")
     _require((kind == "pair") != service.one_to_one, "bad-derived")

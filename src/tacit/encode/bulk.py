@@ -85,7 +85,7 @@ class _Encoder:
             taken += self._replace(values, extra, columns[taken:])
         for derived in self.compiled.derived:
             size = self.compiled.levels[derived.source].size
-            made = _derived(values[derived.source], size, derived, columns[taken])
+            made = _derive(values[derived.source], size, derived, columns[taken])
             values.append(made + 2 * (extra == FULL) if derived.kind == "pair" else made)
             taken += 1
         for channel, codes in zip(self.compiled.channels, out, strict=True):
@@ -142,7 +142,7 @@ class _Encoder:
         return np.concatenate([level.table(), behind])
 
 
-def _derived(value: Codes, size: int, derived: Derived, draws: Draws) -> Codes:
+def _derive(value: Codes, size: int, derived: Derived, draws: Draws) -> Codes:
     """Round each value to an end of its domain, with the value as mean; or put it into a half of a doubled domain."""
     up = remainder(draws, size - 1) < value
     return np.where(up, size + value, size - 1 - value) if derived.kind == "embed" else up.astype(np.int64)

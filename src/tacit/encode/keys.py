@@ -31,10 +31,10 @@ def key_column(service: Service, table: pa.Table) -> pa.ChunkedArray:
     column = with_plain_text(table, service.key).column(service.key)
     if not len(column):
         return column
-    return _checked(column, service=service.name, name=service.key, distinct=service.at_most is None)
+    return _check_keys(column, service=service.name, name=service.key, distinct=service.at_most is None)
 
 
-def _checked(column: pa.ChunkedArray, *, service: str | None, name: str, distinct: bool) -> pa.ChunkedArray:
+def _check_keys(column: pa.ChunkedArray, *, service: str | None, name: str, distinct: bool) -> pa.ChunkedArray:
     """Return keys in one of their two types; refuse missing and repeated ones, and never show one."""
 
     def refuse(problem: str, code: str, rows: int = 0, first_row: int | None = None) -> RecordError:
@@ -182,4 +182,4 @@ def _people(people: Iterable[int] | Iterable[str]) -> pa.ChunkedArray:
     if column is None or len(column) == 0:
         problem = "people= must be a list of keys, all whole numbers or all text, and not empty."
         raise RecordError(problem, code="wrong-type")
-    return _checked(column, service=None, name="people=", distinct=True)
+    return _check_keys(column, service=None, name="people=", distinct=True)

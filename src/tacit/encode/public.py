@@ -27,7 +27,7 @@ def refuse_undeclared(service: str, attribute: Public, column: pa.ChunkedArray) 
     elif not any(holds(column.type) for holds in TYPES[declared]):
         wrong = np.ones(len(column), dtype=np.bool_)
     else:
-        wrong = ~np.asarray(_allowed(attribute, declared, column)) & ~np.asarray(missing)
+        wrong = ~np.asarray(_allowed_rows(attribute, declared, column)) & ~np.asarray(missing)
     if not attribute.null:
         wrong = wrong | np.asarray(missing)
     rows = np.flatnonzero(wrong)
@@ -43,7 +43,7 @@ def refuse_undeclared(service: str, attribute: Public, column: pa.ChunkedArray) 
         )
 
 
-def _allowed(attribute: Public, declared: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _allowed_rows(attribute: Public, declared: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Tell for each row whether its value is allowed; rows that are NULL do not count."""
     if attribute.values is not None:
         allowed = pc.is_in(column, value_set=pa.array(attribute.values, type=_comparable(column.type, attribute)))

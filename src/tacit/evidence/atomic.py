@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tacit.errors import UsageError
 
-__all__ = ["adopt", "locked", "write_atomically"]
+__all__ = ["adopt", "lock_file", "write_atomically"]
 
 
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
@@ -52,7 +52,7 @@ def adopt(path: Path, *, mode: int = 0o600) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
+def lock_file(path: Path) -> Iterator[None]:
     """Keep other processes and threads out of what is done to a file; they wait."""
     import fcntl  # not on every platform, and needed by no client
 

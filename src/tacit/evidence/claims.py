@@ -20,7 +20,7 @@ from tacit.contract.files import schema_hash
 from tacit.contract.hash_chain import read_chain
 from tacit.evidence.trials import Trial, Trials
 
-__all__ = ["audited", "code_hash", "gather", "read_trials", "summed"]
+__all__ = ["audited", "code_hash", "gather", "read_trials", "total_claims"]
 
 Claims = dict[str, Any]
 
@@ -51,8 +51,8 @@ def gather(
         "evidence": 1,
         "made": made,
         "program": _program(),
-        "collections": [_described(collection) for collection in collections],
-        "total": summed(collections),
+        "collections": [_describe(collection) for collection in collections],
+        "total": total_claims(collections),
     }
     if trials:
         claims["trials"] = {name: [_trial(one) for one in found.found] for name, found in trials.items()}
@@ -70,7 +70,7 @@ def audited(collection: Collection) -> Claims:
     return {"collection": collection.id} | data | {"ratio": str(result.ratio)}
 
 
-def _described(collection: Collection) -> Claims:
+def _describe(collection: Collection) -> Claims:
     contract = collection.contract
     services = [
         {
@@ -86,7 +86,7 @@ def _described(collection: Collection) -> Claims:
     return {"round": contract.round, "tier": contract.tier, "services": services} | audited(collection)
 
 
-def summed(collections: Iterable[Collection]) -> Claims:
+def total_claims(collections: Iterable[Collection]) -> Claims:
     """Return a person's total: in a round she is in one tier of a schema; over rounds and schemas losses add up."""
     worst: dict[tuple[str, str], Fraction] = {}
     budget: dict[tuple[str, str], Fraction] = {}

@@ -12,8 +12,8 @@ from tacit.collection import Collection
 from tacit.contract.hash_chain import Head, read_chain
 from tacit.errors import TacitError, UsageError
 from tacit.evidence.atomic import write_atomically
-from tacit.evidence.claims import audited, code_hash, gather, read_trials, summed
-from tacit.evidence.page import page, shown_loss, written
+from tacit.evidence.claims import audited, code_hash, gather, read_trials, total_claims
+from tacit.evidence.page import page, shown_loss, to_text
 from tacit.evidence.trials import Trials, expectations
 
 __all__ = ["Verdict", "verify", "write"]
@@ -38,7 +38,7 @@ def write(folder: Path, claims: Claims, collections: Sequence[Collection], log: 
     if log is not None:
         write_atomically(folder / "log.jsonl", "".join(f"{line}\n" for line in log).encode())
     write_atomically(folder / "index.html", page(claims).encode())
-    write_atomically(folder / "evidence.json", written(claims).encode())  # last: it speaks for the other files
+    write_atomically(folder / "evidence.json", to_text(claims).encode())  # last: it speaks for the other files
 
 
 def verify(folder: Path, *, log: Sequence[str] | None = None) -> list[Verdict]:
@@ -78,7 +78,7 @@ def _verdicts(folder: Path, claims: Claims, log: Sequence[str] | None) -> Iterat
         yield Verdict(f"total of {name[:16]}", same and found["ok"], f"at most {shown_loss(found['worst_loss'])}")
     described = gather(collections, made=claims["made"])["collections"]
     yield Verdict("services, what is public, rounds and tiers", described == claims["collections"])
-    yield Verdict("a person's total over all of it", summed(collections) == claims["total"])
+    yield Verdict("a person's total over all of it", total_claims(collections) == claims["total"])
     yield _code(claims["program"])
     for name, data in claims.get("trials", {}).items():
         trials = read_trials(data)

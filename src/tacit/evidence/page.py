@@ -11,7 +11,7 @@ from typing import Any
 
 from tacit.evidence.claims import read_trials
 
-__all__ = ["page", "shown_loss", "written"]
+__all__ = ["page", "shown_loss", "to_text"]
 
 Claims = dict[str, Any]
 
@@ -58,10 +58,10 @@ def page(claims: Claims) -> str:
 
 def _digest(claims: Claims) -> str:
     """Return the hash of the claims as they are written."""
-    return hashlib.sha256(written(claims).encode()).hexdigest()
+    return hashlib.sha256(to_text(claims).encode()).hexdigest()
 
 
-def written(claims: Claims) -> str:
+def to_text(claims: Claims) -> str:
     """Return the text of the claims."""
     return json.dumps(claims, indent=1)
 

@@ -18,7 +18,7 @@ from tacit.model.basis import Array
 from tacit.model.marginal_model import Table
 from tacit.sql.vectors import shown_value
 
-__all__ = ["Marginal", "heat_map", "labelled"]
+__all__ = ["Marginal", "heat_map", "label_table"]
 
 CELL, LEFT, TOP, MOST = 26, 130, 64, 60
 INK = "#1f2933"
@@ -42,7 +42,7 @@ class Marginal(Answer):
         return drawn
 
 
-def labelled(attributes: Sequence[Ordinal | Categorical], table: Table, people: int, confidence: float) -> Marginal:
+def label_table(attributes: Sequence[Ordinal | Categorical], table: Table, people: int, confidence: float) -> Marginal:
     """Return the table of counts with values as people know them."""
     labels = [[shown_value(own, i) for i in range(own.size)] for own in attributes]
     counts, errors = people * table.frequencies, people * table.errors

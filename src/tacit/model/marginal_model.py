@@ -78,9 +78,9 @@ class MarginalModel:
         """The means that tables are made of."""
         if self.method == "shrink":
             return shrunk(self.linear)
-        return self._rippled() if self.method == "calm" else self.linear
+        return self._ripple() if self.method == "calm" else self.linear
 
-    def _rippled(self) -> Coefficients:
+    def _ripple(self) -> Coefficients:
         found = self.linear
         for _ in range(RIPPLES):
             tables = [ripple(found.table(view.attributes), len(view.attributes)) for view in self.shape.views]
@@ -132,7 +132,7 @@ class MarginalModel:
                 "No view reports these attributes together, so their table has no unbiased estimate. Use 'shrink'."
             )
             raise UnanswerableError(message)
-        return self._reconstructed(asked, sizes)
+        return self._reconstruct(asked, sizes)
 
     def frequencies(self, attributes: Sequence[int]) -> Array:
         """Return a table without its errors, attributes in increasing order; any leading axes."""
@@ -141,7 +141,7 @@ class MarginalModel:
             return self._positive(self.means, asked)
         return self._fit(self.linear, self.means, asked)[0]
 
-    def _reconstructed(self, asked: tuple[int, ...], sizes: list[int]) -> tuple[Array, Array, tuple[str, ...]]:
+    def _reconstruct(self, asked: tuple[int, ...], sizes: list[int]) -> tuple[Array, Array, tuple[str, ...]]:
         fitted, notes = self._fit(self.linear, self.means, asked)
         rng = np.random.default_rng(2018)
         spread = np.sqrt(np.where(np.isfinite(self.linear.variances), self.linear.variances, 0.0))
@@ -174,7 +174,7 @@ class MarginalModel:
         places = [tuple(asked.index(i) for i in face) for face in faces]
         return maximum_entropy([self.shape.levels[i].size for i in asked], places, given)
 
-    def _predicted(self, means: Coefficients, face: tuple[int, ...]) -> Array:
+    def _predict(self, means: Coefficients, face: tuple[int, ...]) -> Array:
         """Return the table of a face that has its pairs and says nothing else."""
         pairs = list(combinations(face, 2))
         return self._widest(face, pairs, [self._positive(means, pair) for pair in pairs]).table
@@ -184,7 +184,7 @@ class MarginalModel:
         table = self._positive(means, face)
         if self.method != "shrink" or len(face) < 3:
             return table
-        predicted = self._predicted(means, face)
+        predicted = self._predict(means, face)
         told = told_beyond_pairs(linear, means, face, table, predicted)
         return np.where(told[(..., *[None] * len(face))], table, predicted)
 

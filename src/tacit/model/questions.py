@@ -18,7 +18,7 @@ from tacit.estimate.answer import Options
 from tacit.model.basis import Array
 from tacit.model.coefficients import Shape
 from tacit.model.em import likeliest
-from tacit.model.labelled import Marginal, labelled
+from tacit.model.labelled import Marginal, label_table
 from tacit.model.marginal_model import METHODS, MarginalModel, Table
 from tacit.model.parities import ParityTables
 from tacit.model.stored import code_counts
@@ -67,7 +67,7 @@ class Tables:
         names = [own.name for own in found.sensitive]
         places = [names.index(name) for name in attributes]
         table, people = self._tables(found, method).table(places)
-        return labelled([found.sensitive[i] for i in places], table, people, confidence)
+        return label_table([found.sensitive[i] for i in places], table, people, confidence)
 
     def synthesize(
         self, rows: int, *, seed: int | None = None, service: str | None = None, method: str | None = None

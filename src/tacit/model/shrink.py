@@ -54,7 +54,7 @@ def shrunk(found: Coefficients) -> Coefficients:
     leading = values.shape[:-1]
     for order in range(1, most + 1):
         sets = [one for one in shape.places if len(one) == order]
-        predicted = {one: _predicted(one, values, shape.places, cumulants, found) for one in sets}
+        predicted = {one: _predict_mean(one, values, shape.places, cumulants, found) for one in sets}
         for one in sets:
             cumulants[one] = values[..., shape.places[one]] - predicted[one]
         if order == 1:
@@ -137,7 +137,7 @@ def _outer(parts: list[Array], leading: tuple[int, ...]) -> Array:
     return product
 
 
-def _predicted(
+def _predict_mean(
     one: tuple[int, ...],
     values: Array,
     places: dict[tuple[int, ...], slice],

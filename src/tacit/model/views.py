@@ -14,7 +14,7 @@ from tacit.errors import UnanswerableError
 from tacit.model.basis import Array
 from tacit.model.coefficients import Shape, Shown
 
-__all__ = ["Counts", "ViewTable", "decoded", "shape_of", "view_tables"]
+__all__ = ["Counts", "ViewTable", "decode_frequencies", "shape_of", "view_tables"]
 
 Counts = Mapping[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
 """For each channel, the codes that occur, in order, and how often."""
@@ -46,18 +46,18 @@ def view_tables(service: ServiceContract, counts: Counts) -> list[ViewTable]:
         bounds = np.searchsorted(codes, [*(view.offset for view in channel.views), channel.alphabet])
         for view, start, stop in zip(channel.views, bounds, bounds[1:], strict=False):
             if stop > start and any(view.levels) and view.oracle.domain <= MOST_VIEW_CELLS:
-                mine = decoded(view.oracle, codes[start:stop] - view.offset, times[start:stop])
-                found.append(ViewTable(_shown(view), mine, int(times[start:stop].sum())))
+                mine = decode_frequencies(view.oracle, codes[start:stop] - view.offset, times[start:stop])
+                found.append(ViewTable(_consistency_view(view), mine, int(times[start:stop].sum())))
     return found
 
 
-def _shown(view: CompiledView) -> Shown:
+def _consistency_view(view: CompiledView) -> Shown:
     """Return how consistency sees a view: the variance of a cell has the oracle's part and that of drawing people."""
     noise = float(view.oracle.noise) + 1 / view.oracle.domain
     return Shown(view.active, tuple(view.levels[i] for i in view.active), noise)
 
 
-def decoded(oracle: Oracle, codes: npt.NDArray[np.int64], times: npt.NDArray[np.int64]) -> Array:
+def decode_frequencies(oracle: Oracle, codes: npt.NDArray[np.int64], times: npt.NDArray[np.int64]) -> Array:
     """Return the unbiased frequencies of a view's cells, from codes and how often each occurs."""
     keep, lie = float(oracle.keep), float(oracle.lie)
     frequencies: Array = (oracle.tally(codes, times.astype(np.float64)) / times.sum() - lie) / (keep - lie)

@@ -15,7 +15,7 @@ from tacit.server.collector import Collector
 from tacit.server.http.access import admit
 from tacit.server.http.browsers import Browsers
 from tacit.server.http.endpoints import Call, Endpoint, Server
-from tacit.server.http.openapi import described
+from tacit.server.http.openapi import describe_api
 from tacit.server.http.overload import Overload
 from tacit.server.http.problems import as_problem
 from tacit.server.http.screens import screen_routes
@@ -37,7 +37,7 @@ __all__ = ["TABLE", "make_app"]
 async def description(server: Server, call: Call) -> Response:
     """Return what this collector takes and answers."""
     del server, call
-    return JSONResponse(described(TABLE))
+    return JSONResponse(describe_api(TABLE))
 
 
 TABLE: tuple[Endpoint, ...] = (

@@ -54,7 +54,7 @@ def export_store(collector: Collector, target: Path, *, asker: str = "") -> None
             shutil.copyfile(collector.folder / "keys.json", work / "keys.json")
         head = _head_of(work / "log.db")
         about = {"kind": "store", "log": {"entries": head.entries, "head": head.hash}}
-        _pack(work, target, about | _checked(work / "inbox.db"))
+        _pack(work, target, about | _check_digests(work / "inbox.db"))
 
 
 def _head_of(log: Path) -> Head:
@@ -63,7 +63,7 @@ def _head_of(log: Path) -> Head:
         return read_chain([line for (line,) in file.execute("SELECT line FROM log ORDER BY number")]).head
 
 
-def _checked(inbox: Path) -> dict[str, int]:
+def _check_digests(inbox: Path) -> dict[str, int]:
     """Compare all reports of a copy with their digests; those that do not match stay marked, and are never counted."""
     with contextlib.closing(sqlite3.connect(inbox)) as file:
         found = verify_inbox(file)
@@ -129,7 +129,7 @@ def restore(archive: Path, target: Path) -> dict[str, Any]:
         recorded = log.read().since(Head(manifest["log"]["entries"], manifest["log"]["head"]))
         if not recorded.ok:
             log.close()
-            raise _damaged("its log is broken")
+            raise _archive_error("its log is broken")
         log.add("restored", made=manifest["made"])
         log.close()
         if target.exists():
@@ -154,23 +154,23 @@ def _unpack(archive: Path, work: Path) -> dict[str, Any]:
         with zipfile.ZipFile(archive) as file:
             manifest: dict[str, Any] = json.loads(file.read("manifest.json"))
             if manifest.get("tacit-archive") != FORMAT:
-                raise _damaged("its version is not supported")
+                raise _archive_error("its version is not supported")
             for name, expected in manifest["files"].items():
                 if name not in MEMBERS:
-                    raise _damaged("it lists an unexpected file")
+                    raise _archive_error("it lists an unexpected file")
                 with file.open(name) as source, (work / name).open("wb") as copy:
                     shutil.copyfileobj(source, copy, PIECE)
                 (work / name).chmod(0o600)
                 _sync(work / name)
                 if _hash(work / name) != expected:
-                    raise _damaged("the hash of a file does not match")
+                    raise _archive_error("the hash of a file does not match")
     except (OSError, KeyError, TypeError, AttributeError, ValueError, zipfile.BadZipFile, zlib.error) as cause:
         if isinstance(cause, UsageError):
             raise
-        raise _damaged(type(cause).__name__) from None
+        raise _archive_error(type(cause).__name__) from None
     return manifest
 
 
-def _damaged(why: str) -> UsageError:
+def _archive_error(why: str) -> UsageError:
     message = f"The archive cannot be used ({why}). Nothing was written. Use another copy."
     return UsageError(message, code="damaged-archive")

@@ -85,7 +85,7 @@ class Collector:
 
     def _go_on_with_log(self) -> None:
         """Say in the log if it is not the one that this store had before."""
-        entries, _, head = (self.inbox.remembered("log-head") or "0 ").partition(" ")
+        entries, _, head = (self.inbox.recall("log-head") or "0 ").partition(" ")
         if self.log.head().entries < int(entries):
             self.log.add("log-begun-anew", entries=int(entries), head=head)
         self._remember_log()
@@ -98,7 +98,7 @@ class Collector:
         """Remember that there are keys; refuse to go on without any if there were: the folder may be another one."""
         if has_keys:
             self.inbox.remember(keys="required")
-        elif self.inbox.remembered("keys") == "required":
+        elif self.inbox.recall("keys") == "required":
             message = (
                 "This store had keys, but the folder has none. Copy keys.json from the previous folder, or create keys."
             )
@@ -181,7 +181,7 @@ class Collector:
         good = [report for report in validated if isinstance(report, Report)]
         answer: Future[list[dict[str, str]]] = Future()
         if not good:
-            answer.set_result([_shown(report) for report in validated if isinstance(report, Refused)])
+            answer.set_result([_status_json(report) for report in validated if isinstance(report, Refused)])
             return answer
         stored = self.inbox.put(collection, good)
 
@@ -193,7 +193,7 @@ class Collector:
                 answer.set_exception(failure)
                 return
             statuses = iter(done.result())
-            answer.set_result([_shown(one if isinstance(one, Refused) else next(statuses)) for one in validated])
+            answer.set_result([_status_json(one if isinstance(one, Refused) else next(statuses)) for one in validated])
 
         stored.add_done_callback(tell)
         return answer
@@ -202,13 +202,13 @@ class Collector:
         """Answer a question about everything that was acknowledged before it was asked; ``asker`` is a key's name."""
         self.log.add("question", sql=hash_of(text), key=asker)
         parameters = options.get("parameters", ())
-        answer, mark = self._watermarks.measured(text, parameters, lambda db: db.sql(text, **options))
+        answer, mark = self._watermarks.measure(text, parameters, lambda db: db.sql(text, **options))
         return answer.with_watermark(mark.watermark, *mark.notes)
 
     def contributions(self, text: str, *, asker: str = "", **options: Any) -> tuple[Contributions, dict[str, int]]:
         """Return what tuples add to an answer, and its watermark; who looks at single reports is in the log."""
         self.log.add("contributions", sql=hash_of(text), key=asker)
-        found, mark = self._watermarks.measured(text, (), lambda db: db.contributions(text, **options))
+        found, mark = self._watermarks.measure(text, (), lambda db: db.contributions(text, **options))
         return found, mark.watermark._asdict()
 
     def read(self, work: Callable[[Database], T]) -> T:
@@ -242,7 +242,9 @@ class Collector:
         """Return those services that a collection has."""
         return [one.name for one in self.collections[collection].schema.services if one.name in services]
 
-    def taken(self, collection: str, person: Person, services: Sequence[str] | None = ()) -> list[tuple[str, int]]:
+    def reported_slots(
+        self, collection: str, person: Person, services: Sequence[str] | None = ()
+    ) -> list[tuple[str, int]]:
         """Return the services and slots, of some services or all, that take no report of a person any more.
 
         They hold one, or the person was deleted from them.
@@ -293,7 +295,7 @@ class Collector:
                 self._lock.release()
 
 
-def _shown(status: Refused | Status) -> dict[str, str]:
+def _status_json(status: Refused | Status) -> dict[str, str]:
     if isinstance(status, Refused):
         return {"status": "refused", "code": status.code}
     return TAKEN.get(status) or {"status": "refused", "code": status}

@@ -56,7 +56,7 @@ class Demo:
             )
             raise EngineError(message, code="not-exact") from cause
 
-    def shown(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return what the screens may know."""
         loaded = {name: table.num_rows for name, table in self.tables.items()}
         return {"demo": True, "loaded": loaded, "people": list(self.people), "questions": list(self.questions)}

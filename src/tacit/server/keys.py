@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tacit.errors import AccessError, UsageError
-from tacit.evidence.atomic import locked, write_atomically
+from tacit.evidence.atomic import lock_file, write_atomically
 
 __all__ = ["Key", "Keys", "Scope"]
 
@@ -122,7 +122,7 @@ class Keys:
                 self._save(kept)
         return len(keys) - len(kept)
 
-    def listed(self, made: str = "") -> list[dict[str, object]]:
+    def list_keys(self, made: str = "") -> list[dict[str, object]]:
         """Return all keys, or the one that was just made, without anything that would let somebody in."""
         shown = [key for key in self._keys if not made or key.digest == _digest(made)]
         rows = [asdict(key) | {"digest": key.digest[:12]} for key in shown]
@@ -169,7 +169,7 @@ class Keys:
     def _changing(self) -> Iterator[tuple[Key, ...]]:
         """Lend the keys as they are on disk to one writer at a time, among all threads and processes."""
         try:
-            with self._lock, locked(self._path):
+            with self._lock, lock_file(self._path):
                 yield self._read() if self._path.exists() else ()
         except OSError as cause:
             raise _unreadable(type(cause).__name__) from None

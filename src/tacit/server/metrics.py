@@ -51,11 +51,11 @@ def _lines(family: Family) -> Iterator[str]:
     yield f"# HELP {family.name} {family.help}\n"
     yield f"# TYPE {family.name} {family.kind}\n"
     for suffix, labels, value in family.samples:
-        inner = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
+        inner = ",".join(f'{name}="{_escape(text)}"' for name, text in labels.items())
         yield f"{family.name}{suffix}{f'{{{inner}}}' if inner else ''} {value:.15g}\n"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
@@ -113,14 +113,14 @@ class Requests:
             return
         start, status = time.monotonic(), 0
 
-        async def seen(message: Message) -> None:
+        async def send_counting(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
         try:
-            await self._app(scope, receive, seen)
+            await self._app(scope, receive, send_counting)
         finally:
             seconds, code = time.monotonic() - start, scope.get(CODE, "")
             route = scope.get(ROUTE) or ("other" if "endpoint" in scope else "unknown")

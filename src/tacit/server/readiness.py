@@ -46,7 +46,7 @@ class Readiness:
                     "analytical database": self._collector.mover.probe,
                     "log": self._collector.log.probe,
                 }
-                found = await asyncio.gather(*(self._probed(name, probe) for name, probe in probes.items()))
+                found = await asyncio.gather(*(self._probe(name, probe) for name, probe in probes.items()))
                 fault = next((fault for fault in found if fault is not None), None)
                 self._fault = fault or await self.away(self._standing)
                 self._at = time.monotonic()
@@ -56,7 +56,7 @@ class Readiness:
         """Return what something about the stores returns; a store that does not answer keeps no request waiting."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
-    async def _probed(self, name: str, probe: Callable[[], None]) -> TacitError | None:
+    async def _probe(self, name: str, probe: Callable[[], None]) -> TacitError | None:
         """Return what goes wrong with one part; one that does not answer is not asked again until it does."""
         running = self._running.get(name)
         if running is None or running.done():

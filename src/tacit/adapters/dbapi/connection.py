@@ -34,7 +34,7 @@ def connect(
     decoder : {"blue", "cover", "rdc"}
         How codes are read: least squares, or as in the papers.
     """
-    with errors.translated():
+    with errors.translate_errors():
         options = Options(confidence, decoder)
         if isinstance(database, Database):
             return Connection(database, options, owned=False)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from tacit.adapters.dbapi.errors import InterfaceError, NotSupportedError, ProgrammingError, translated
+from tacit.adapters.dbapi.errors import InterfaceError, NotSupportedError, ProgrammingError, translate_errors
 from tacit.adapters.dbapi.types import type_code
 from tacit.estimate.answer import Answer
 
@@ -70,9 +70,9 @@ class Cursor:
         """
         self._check_open()
         self._forget()
-        with translated():
+        with translate_errors():
             answer = self.connection.ask(operation, () if parameters is None else parameters)
-        self.description, self._rows = _tabulated(answer)
+        self.description, self._rows = _to_table(answer)
         self.rowcount, self.notes = len(self._rows), answer.notes
         return self
 
@@ -89,17 +89,17 @@ class Cursor:
 
     def fetchone(self) -> Row | None:
         """Return the next row; None after the last."""
-        return next(iter(self._taken(1)), None)
+        return next(iter(self._take(1)), None)
 
     def fetchmany(self, size: int | None = None) -> list[Row]:
         """Return the next rows, at most ``size``."""
-        return self._taken(self.arraysize if size is None else size)
+        return self._take(self.arraysize if size is None else size)
 
     def fetchall(self) -> list[Row]:
         """Return all rows that are left."""
-        return self._taken(None)
+        return self._take(None)
 
-    def _taken(self, count: int | None) -> list[Row]:
+    def _take(self, count: int | None) -> list[Row]:
         self._check_open()
         if self._rows is None:
             message = "There is no answer to fetch rows from. Call execute first."
@@ -136,7 +136,7 @@ class Cursor:
         self.close()
 
 
-def _tabulated(answer: Answer) -> tuple[list[Column], list[Row]]:
+def _to_table(answer: Answer) -> tuple[list[Column], list[Row]]:
     """Return the columns and rows of an answer in plain values."""
     columns: list[Column] = []
     cells: list[list[Any]] = []
@@ -145,13 +145,13 @@ def _tabulated(answer: Answer) -> tuple[list[Column], list[Row]]:
         if name in answer.estimates:
             for suffix, attribute in PARTS:
                 columns.append((name + suffix, float, None, None, None, None, True))
-                cells.append([_defined(getattr(value, attribute)) for value in values])
+                cells.append([_null_if_undefined(getattr(value, attribute)) for value in values])
         else:
             columns.append((name, type_code(values), None, None, None, None, None))
             cells.append(values)
     return columns, list(zip(*cells, strict=True))
 
 
-def _defined(value: float) -> float | None:
+def _null_if_undefined(value: float) -> float | None:
     """Return a number, or NULL where it is not defined; the ends of an interval may be infinite."""
     return None if math.isnan(value) else float(value)

@@ -33,7 +33,7 @@ __all__ = [
     "OperationalError",
     "ProgrammingError",
     "Warning",
-    "translated",
+    "translate_errors",
 ]
 
 
@@ -94,7 +94,7 @@ MEANINGS: tuple[tuple[type[own.TacitError], type[Error]], ...] = (
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Raise the package's errors as those of PEP 249."""
     try:
         yield

@@ -41,7 +41,7 @@ def encode_in_spark(collection: Collection, service: str, frame: Any, *, people:
     columns += [f"`{name}` {types[name]}" for name in public]
     given = [attribute.name for attribute in own.sensitive] if own.one_to_one else ["rows_"]
 
-    def encoded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def encode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if not batch.num_rows:
                 continue
@@ -57,4 +57,4 @@ def encode_in_spark(collection: Collection, service: str, frame: Any, *, people:
             }
             yield pa.RecordBatch.from_pydict(made | {name: batch.column(name).take(row) for name in public})
 
-    return gathered.mapInArrow(encoded, ", ".join(columns))
+    return gathered.mapInArrow(encode_batches, ", ".join(columns))

@@ -82,13 +82,13 @@ def _column(scope: Scope, node: exp.Expr, inner: str) -> exp.Expr:
     if _is_public(scope, aggregate) and isinstance(aggregate, exp.Column):
         made: exp.Expr = _bare(aggregate)
     elif isinstance(aggregate, exp.Count) and isinstance(aggregate.this, exp.Star):
-        made = _summed("COUNT(*)", inner)
+        made = _sum_of("COUNT(*)", inner)
     elif isinstance(aggregate, exp.Sum | exp.Avg):
         value = aggregate.this
         if _is_public(scope, value):
             made = exp.Sum(this=exp.Mul(this=exp.paren(_bare(value)), expression=_contribution("COUNT(*)", inner)))
         else:
-            made = _summed(f"SUM({_bare(value).sql(dialect='duckdb')})", inner)
+            made = _sum_of(f"SUM({_bare(value).sql(dialect='duckdb')})", inner)
         if isinstance(aggregate, exp.Avg):
             made = exp.Div(this=made, expression=_present(scope, value, inner), typed=False, safe=False)
     else:
@@ -99,7 +99,7 @@ def _column(scope: Scope, node: exp.Expr, inner: str) -> exp.Expr:
 def _present(scope: Scope, value: exp.Expr, inner: str) -> exp.Expr:
     """Return how many rows have a value: what an average is divided by."""
     if not _is_public(scope, value):
-        return _summed(f"COUNT({_bare(value).sql(dialect='duckdb')})", inner)
+        return _sum_of(f"COUNT({_bare(value).sql(dialect='duckdb')})", inner)
     known = exp.Not(this=exp.Is(this=exp.paren(_bare(value)), expression=exp.Null()))
     return exp.Sum(this=exp.Case().when(known, _contribution("COUNT(*)", inner)))
 
@@ -108,7 +108,7 @@ def _contribution(aggregate: str, inner: str) -> exp.Expr:
     return exp.func("ldp_contribution", exp.column("code"), exp.Literal.string(f"SELECT {aggregate}{inner}"))
 
 
-def _summed(aggregate: str, inner: str) -> exp.Expr:
+def _sum_of(aggregate: str, inner: str) -> exp.Expr:
     return exp.Sum(this=_contribution(aggregate, inner))
 
 

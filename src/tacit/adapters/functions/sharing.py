@@ -66,7 +66,7 @@ def _table(compiled: ServiceContract, columns: tuple[pa.Array, ...]) -> pa.Table
     if len(columns) != len(names):
         problem = f"ldp_encode takes {', '.join(names)}, in this order; {len(columns)} columns were given."
         raise RecordError(problem, code="missing-column", service=compiled.service.name)
-    return _checked(compiled, pa.table(dict(zip(names, columns, strict=True))))
+    return _as_service_table(compiled, pa.table(dict(zip(names, columns, strict=True))))
 
 
 def _rows(compiled: ServiceContract, columns: tuple[pa.Array, ...]) -> tuple[pa.Table, np.ndarray[Any, Any]]:
@@ -78,10 +78,10 @@ def _rows(compiled: ServiceContract, columns: tuple[pa.Array, ...]) -> tuple[pa.
     structs = lists.flatten()
     rows = pa.table({field.name: structs.field(i) for i, field in enumerate(structs.type)})
     counts = np.asarray(lists.value_lengths().fill_null(0)).astype(np.int64)
-    return _checked(compiled, rows), np.repeat(np.arange(len(lists)), counts)
+    return _as_service_table(compiled, rows), np.repeat(np.arange(len(lists)), counts)
 
 
-def _checked(compiled: ServiceContract, table: pa.Table) -> pa.Table:
+def _as_service_table(compiled: ServiceContract, table: pa.Table) -> pa.Table:
     keyed = table.append_column(compiled.service.key, pa.array(np.arange(table.num_rows)))
     for attribute in compiled.service.public:
         keyed = keyed.append_column(attribute.name, pa.nulls(table.num_rows))
@@ -122,7 +122,9 @@ def sharing_statement(
         raise _nobody(own)
     else:
         fields = ", ".join(attributes)
-        gather = f"list(struct_pack({_packed(own)}))" if dialect == "duckdb" else f"collect_list(struct({fields}))"
+        gather = (
+            f"list(struct_pack({_struct_fields(own)}))" if dialect == "duckdb" else f"collect_list(struct({fields}))"
+        )
         everybody = f"{quote}{people}{quote}"
         grouped = f"SELECT {key}, {gather} AS rows_ FROM {source} GROUP BY {key}"  # noqa: S608
         arguments = "rows_"
@@ -137,7 +139,7 @@ def sharing_statement(
     return f"INSERT INTO {target}\nSELECT {shown}\nFROM ({encoded}) LATERAL VIEW posexplode(codes) AS place, code"
 
 
-def _packed(service: Service) -> str:
+def _struct_fields(service: Service) -> str:
     return ", ".join(f'"{attribute.name}" := "{attribute.name}"' for attribute in service.sensitive)
 
 

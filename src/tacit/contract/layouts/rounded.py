@@ -66,7 +66,7 @@ def _sr_hio(levels: Sequence[Levels], derived: Sources) -> Iterator[View]:
     return itertools.product(*(range(len(one)) for one in (*levels, *derived.values())))
 
 
-def _partitioned(levels: Sequence[Levels], derived: Sources, *, plain: bool) -> Iterator[View]:
+def _partition(levels: Sequence[Levels], derived: Sources, *, plain: bool) -> Iterator[View]:
     """Yield HIO's views for each derived attribute: beside the attribute it is made of, or in its place."""
     for own in derived:
         kept = [range(len(one) if plain or i != own else 1) for i, one in enumerate(levels)]
@@ -82,8 +82,8 @@ def _amg(levels: Sequence[Levels], derived: Sources) -> Iterator[View]:
 
 ROUNDED: dict[str, tuple[Kind, Views]] = {
     "srhio": ("round", _sr_hio),
-    "ahio": ("round", partial(_partitioned, plain=True)),
-    "ehio": ("embed", partial(_partitioned, plain=False)),
+    "ahio": ("round", partial(_partition, plain=True)),
+    "ehio": ("embed", partial(_partition, plain=False)),
     "amg": ("round", _amg),
 }
 

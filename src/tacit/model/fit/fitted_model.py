@@ -22,7 +22,7 @@ from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Functional, Term, Vector
 from tacit.model.coefficients import along
 from tacit.model.fit.classes import classes, rake
-from tacit.model.fit.joint import Beyond, Joint, linked, widest
+from tacit.model.fit.joint import Beyond, Joint, connected_parts, widest
 from tacit.model.fit.smooth import Axis
 from tacit.model.fit.table import Fit, fit_table
 from tacit.model.fit.views import see
@@ -76,7 +76,7 @@ class FittedModel:
         squares = [0.0] * len(functionals)
         together: dict[tuple[int, ...], list[tuple[int, Functional]]] = {}
         for place, functional in enumerate(functionals):
-            for part in linked(functional):
+            for part in connected_parts(functional):
                 together.setdefault(part.attributes, []).append((place, part))
         for attributes, parts in together.items():
             for start in range(0, len(parts), AT_ONCE):
@@ -199,7 +199,7 @@ class FittedModel:
         made: Vector = level.matrix() * self._values(attribute)
         return made
 
-    def _averaged(self, attribute: int, vectors: Vector) -> Vector:
+    def _average(self, attribute: int, vectors: Vector) -> Vector:
         """Return the means of vectors, one or in rows, within each cell of the tables of pairs."""
         within = self._within(attribute)
         whole = within.sum(axis=1)
@@ -217,20 +217,20 @@ class FittedModel:
             faces = math.comb(len(attributes), 2) + len(self.wider.faces(attributes)) if len(cells) <= MOST_AXES else 0
             if faces and math.prod(cells) * faces <= WHOLE_WORK:
                 return self._whole(attributes)
-        return self._made(own, self._classes(own, functionals))
+        return self._maximum_entropy(own, self._classes(own, functionals))
 
     def _whole(self, attributes: tuple[int, ...]) -> Joint:
         """Return the table of some attributes in the cells of tables of pairs."""
         with self._door:
             if attributes not in self._joints:
                 cells = [self.service.levels[i][self._depth(i, PAIR_CELLS)].matrix() for i in attributes]
-                self._joints[attributes] = self._made(attributes, cells)
+                self._joints[attributes] = self._maximum_entropy(attributes, cells)
             return self._joints[attributes]
 
-    def _made(self, attributes: tuple[int, ...], held: Sequence[Vector]) -> Joint:
+    def _maximum_entropy(self, attributes: tuple[int, ...], held: Sequence[Vector]) -> Joint:
         """Return the table of maximum entropy over given groups of values."""
         values = tuple(self._values(i) for i in attributes)
-        sides = [self._averaged(i, own) for i, own in zip(attributes, held, strict=True)]
+        sides = [self._average(i, own) for i, own in zip(attributes, held, strict=True)]
         pairs: dict[tuple[int, ...], Vector] = {
             (a, b): sides[a] @ self.table((attributes[a], attributes[b])) @ sides[b].T
             for a, b in itertools.combinations(range(len(attributes)), 2)

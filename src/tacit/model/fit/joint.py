@@ -22,7 +22,7 @@ from tacit.model.coefficients import along
 from tacit.model.entropy import maximum_entropy
 from tacit.model.fit.classes import classes
 
-__all__ = ["Beyond", "Faces", "Joint", "linked", "widest"]
+__all__ = ["Beyond", "Faces", "Joint", "connected_parts", "widest"]
 
 Faces = Mapping[tuple[int, ...], Vector]
 """Tables of some axes of a larger table."""
@@ -52,7 +52,7 @@ def widest(sizes: Sequence[int], pairs: Faces, wider: Mapping[tuple[int, ...], B
     return maximum_entropy(sizes, list(faces), list(faces.values())).table
 
 
-def linked(functional: Functional) -> list[Functional]:
+def connected_parts(functional: Functional) -> list[Functional]:
     """Return the parts of a functional that have no attribute in common, without its constant."""
     parts: list[tuple[set[int], list[Term]]] = []
     for term in functional.terms:

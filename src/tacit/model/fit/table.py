@@ -70,12 +70,12 @@ class Fit:
         told = along @ smooth.posterior
         square = (told * along).sum(axis=1)
         if np.isfinite(self.doubt):
-            square += self._scattered(directions, told)
+            square += self._scatter(directions, told)
         widest = np.ptp(directions, axis=(1, 2))
         unseen = RULE_OF_THREE * self._bare(directions) / np.where(widest > 0, widest, 1.0)
         return cast("Vector", np.minimum(np.sqrt(np.maximum(square, 0.0) + unseen**2), widest / 2))
 
-    def _scattered(self, directions: Vector, told: Vector) -> Vector:
+    def _scatter(self, directions: Vector, told: Vector) -> Vector:
         """Return what cells add that scatter around the smooth functions, given what these have told."""
         tangents, posterior = self.start.tangents, self.start.posterior
         shape, root = self.observed.shape, np.sqrt(self.table)
@@ -86,13 +86,13 @@ class Fit:
             found = found - (found @ tangents) @ posterior @ seen
             return cast("Vector", found.reshape(spread.shape))
 
-        def centred(spread: Vector) -> Vector:
+        def centre(spread: Vector) -> Vector:
             return cast("Vector", spread - root * (root * spread).sum((1, 2), keepdims=True))
 
         def apply(spread: Vector) -> Vector:
-            return centred(self.doubt * spread + root * rest(root * spread))
+            return centre(self.doubt * spread + root * rest(root * spread))
 
-        open_to = centred(root * (directions - (told @ seen).reshape(directions.shape)))
+        open_to = centre(root * (directions - (told @ seen).reshape(directions.shape)))
         return cast("Vector", (open_to * conjugate(apply, open_to, tolerance=1e-2)).sum((1, 2)))
 
     def _bare(self, directions: Vector) -> Vector:
@@ -140,7 +140,7 @@ def fit_table(
         for strength in STRENGTHS:
             table = near(observed, start.table, strength, table)
             took = parameters(observed, table, strength)
-            told = took + _left(start.parameters, took, start.table.size)
+            told = took + _remaining_parameters(start.parameters, took, start.table.size)
             criterion, chance = observed.misfit(table) + 2 * told, math.sqrt(2 * took)
             judged = criterion + chance * (1 if smooth_axes else -1)
             tried.setdefault(how, []).append((strength, criterion, chance))
@@ -163,6 +163,6 @@ def _eigenvectors(square: Vector) -> Vector:
     return found
 
 
-def _left(smooth_parameters: float, took: float, cells: int) -> float:
+def _remaining_parameters(smooth_parameters: float, took: float, cells: int) -> float:
     """Return how many parameters of a base still show in a table that follows the data with some of its own."""
     return smooth_parameters * max(0.0, 1 - took / cells)

@@ -69,7 +69,7 @@ def see(
     for view in views:
         trace = tuple(_depth(view, i, finest) for i, finest in zip(attributes, depths, strict=True))
         if any(trace):
-            table = _summed(levels, view, attributes, depths)
+            table = _marginalise(levels, view, attributes, depths)
             precision = view.reports / view.shown.noise * table.size / view.table.size
             before, total = traces.get(trace, (0.0, np.zeros(table.shape)))
             traces[trace] = before + precision, total + precision * table
@@ -95,7 +95,9 @@ def _depth(view: ViewTable, attribute: int, finest: int) -> int:
     return min(finest, shown.depths[shown.attributes.index(attribute)]) if attribute in shown.attributes else 0
 
 
-def _summed(levels: Sequence[Levels], view: ViewTable, attributes: tuple[int, ...], depths: Sequence[int]) -> Vector:
+def _marginalise(
+    levels: Sequence[Levels], view: ViewTable, attributes: tuple[int, ...], depths: Sequence[int]
+) -> Vector:
     """Return a view's table over the given attributes alone, no finer than their finest levels."""
     table = view.table
     for axis in reversed(range(table.ndim)):

@@ -32,14 +32,14 @@ async def read_body(request: Request, seconds: float, *, versioned: bool = True)
     """Return a body, or raise what is wrong with it; one that need not be versioned may leave its version out."""
     try:
         async with asyncio.timeout(seconds):
-            received = await _received(request)
+            received = await _read_bytes(request)
     except TimeoutError:
         message = f"The body did not arrive within {seconds:g} seconds."
         raise BodyError(message, code="slow-body") from None
     except ClientDisconnect:
         message = "The body did not arrive."
         raise BodyError(message) from None
-    body = _parsed(received)
+    body = _parse_json(received)
     if not isinstance(body, dict):
         message = "The body must be a JSON object in UTF-8."
         raise BodyError(message)
@@ -50,7 +50,7 @@ async def read_body(request: Request, seconds: float, *, versioned: bool = True)
     return body
 
 
-async def _received(request: Request) -> bytes:
+async def _read_bytes(request: Request) -> bytes:
     """Return the bytes of a body, decompressed; stop as soon as they are too many."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip"):
@@ -77,7 +77,7 @@ async def _received(request: Request) -> bytes:
     return bytes(received)
 
 
-def _parsed(received: bytes) -> Any:
+def _parse_json(received: bytes) -> Any:
     """Return JSON, or None; a number that is too long for Python spoils its own report, not all of them."""
     for numbers in (None, _number):
         try:

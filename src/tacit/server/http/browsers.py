@@ -43,7 +43,7 @@ class Browsers:
         origin = headers.get("origin", "")
         allowed = bool(origin) and self._knows(origin)
 
-        async def told(message: Message) -> None:
+        async def send_allowing(message: Message) -> None:
             if message["type"] == "http.response.start":
                 answered = MutableHeaders(scope=message)
                 for name, value in EVERYWHERE.items():
@@ -60,6 +60,6 @@ class Browsers:
                 "Access-Control-Allow-Headers": "Content-Type, Content-Encoding",
                 "Access-Control-Max-Age": "600",
             }
-            await Response(status_code=204, headers=preflight)(scope, receive, told)
+            await Response(status_code=204, headers=preflight)(scope, receive, send_allowing)
         else:
-            await self._app(scope, receive, told)
+            await self._app(scope, receive, send_allowing)

@@ -8,7 +8,7 @@ from typing import Any
 from tacit.server.http.bodies import VERSION
 from tacit.server.http.endpoints import Endpoint
 
-__all__ = ["described"]
+__all__ = ["describe_api"]
 
 PROBLEM = {
     "type": "object",
@@ -25,7 +25,7 @@ PROBLEM = {
 }
 
 
-def described(table: Sequence[Endpoint]) -> dict[str, Any]:
+def describe_api(table: Sequence[Endpoint]) -> dict[str, Any]:
     """Return the description; `x-tacit-scope` says what a key must be good for, `x-tacit-also` for what else."""
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in table:

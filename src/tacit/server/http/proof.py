@@ -16,12 +16,12 @@ from tacit.server.http.settings import EVERYBODY
 from tacit.server.keys import Key
 from tacit.server.store.validate import Person
 
-__all__ = ["checked", "is_signed", "proven_collections", "proven_people"]
+__all__ = ["check_token", "is_signed", "proven_collections", "proven_people"]
 
 
 def proven_people(server: Server, call: Call, collection: str, people: Iterable[Person]) -> set[Person] | None:
     """Return the people of a request whom its token is about, or None if this key needs no token and sends none."""
-    token, secrets = _given(server, call, needed=needs_token(server, call.key))
+    token, secrets = _token_of(server, call, needed=needs_token(server, call.key))
     if token is None:
         return None
     found = set(people)
@@ -37,7 +37,7 @@ def proven_collections(server: Server, call: Call, collections: Iterable[str], p
     A browser's key is in everybody's hands: nobody is deleted by it without a token.
     """
     needed = needs_token(server, call.key) or bool(call.key and call.key.origin)
-    token, secrets = _given(server, call, needed=needed)
+    token, secrets = _token_of(server, call, needed=needed)
     if token is None:
         return None
     about = [one for one in collections if is_signed(token, secrets, one, person)]
@@ -55,7 +55,7 @@ def needs_token(server: Server, key: Key | None) -> bool:
     return bool(demanded) or (bool(key.origin) and not {key.name, EVERYBODY} & settings.without_token)
 
 
-def checked(token: object) -> str:
+def check_token(token: object) -> str:
     """Return a token that has the form of one and is not over; whom it is about remains to be seen."""
     if token is None:
         message = "This needs a token signed by the service's server that names the person."
@@ -72,14 +72,14 @@ def is_signed(token: str, secrets: Sequence[str], collection: str, person: Perso
     return any(is_about(token, secret, collection=collection, person=person) for secret in secrets)
 
 
-def _given(server: Server, call: Call, *, needed: bool) -> tuple[str | None, list[str]]:
+def _token_of(server: Server, call: Call, *, needed: bool) -> tuple[str | None, list[str]]:
     """Return a request's token with the secrets that may have signed it; None if it needs none and has none."""
     if call.key is None:
         return None, []
     token, secrets = call.body.get("token"), server.keys.secrets(call.key.name)
     if not needed and (token is None or not secrets):
         return None, secrets
-    return checked(token), secrets
+    return check_token(token), secrets
 
 
 def _about_others() -> AccessError:

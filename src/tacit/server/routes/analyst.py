@@ -35,7 +35,7 @@ DRAFT = 0.1
 async def catalogue(server: Server, call: Call) -> Response:
     """List what can be asked about."""
     del call
-    return JSONResponse(await server.workers.do(_catalogue, server))
+    return JSONResponse(await server.workers.do(_read_catalogue, server))
 
 
 async def draft(server: Server, call: Call) -> Response:
@@ -46,7 +46,7 @@ async def draft(server: Server, call: Call) -> Response:
 
 async def curves(server: Server, call: Call) -> Response:
     """Predict errors with other budgets, and with other numbers of people."""
-    text, confidence = _asked(call.body)
+    text, confidence = _read_question(call.body)
     server.asking.take(call.key, 1)
 
     def work() -> dict[str, Any]:
@@ -58,7 +58,7 @@ async def curves(server: Server, call: Call) -> Response:
 
 async def contributions(server: Server, call: Call) -> Response:
     """Show what tuples add to one row of an answer."""
-    text, _ = _asked(call.body)
+    text, _ = _read_question(call.body)
     server.asking.take(call.key, 1)
     group = call.body.get("group") or {}
     if not isinstance(group, Mapping):
@@ -89,7 +89,7 @@ def _readable(data: Any) -> Any:
     return [_readable(value) for value in data] if isinstance(data, list | tuple) else data
 
 
-def _asked(body: Mapping[str, Any]) -> tuple[str, float]:
+def _read_question(body: Mapping[str, Any]) -> tuple[str, float]:
     text, confidence = body.get("sql"), body.get("confidence", 0.95)
     if not isinstance(text, str):
         message = "sql must be text."
@@ -97,12 +97,12 @@ def _asked(body: Mapping[str, Any]) -> tuple[str, float]:
     return text, confidence
 
 
-def _catalogue(server: Server) -> dict[str, Any]:
+def _read_catalogue(server: Server) -> dict[str, Any]:
     server.collector.move()
-    return server.collector.read(_listed)
+    return server.collector.read(_catalogue)
 
 
-def _listed(database: Database) -> dict[str, Any]:
+def _catalogue(database: Database) -> dict[str, Any]:
     found = []
     for service in database.services():
         collection, people, _ = database.answering(f'SELECT COUNT(*) FROM "{service.name}"')  # noqa: S608  our own name
@@ -116,7 +116,7 @@ def _listed(database: Database) -> dict[str, Any]:
 
 def _draft(server: Server, body: Mapping[str, Any]) -> dict[str, Any]:
     model = body.get("model")
-    text, confidence = _asked(body if model is None else dict(body) | {"sql": text_of(model)})
+    text, confidence = _read_question(body if model is None else dict(body) | {"sql": text_of(model)})
     answer: dict[str, Any] = {"sql": text, "model": None, "outside": None, "problem": None, "expected": None}
     try:
         answer["model"] = model_of(text)

@@ -17,7 +17,7 @@ __all__ = ["DEMO", "EXACT", "Demo"]
 async def demonstration(server: Server, call: Call) -> Response:
     """Tell whether these people are invented and, if so, which of them visitors may play."""
     del call
-    return JSONResponse(server.demo.shown() if server.demo else {"demo": False})
+    return JSONResponse(server.demo.to_json() if server.demo else {"demo": False})
 
 
 async def exact(server: Server, call: Call) -> Response:

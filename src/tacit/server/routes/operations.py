@@ -24,13 +24,13 @@ async def export(server: Server, call: Call) -> Response:
     """Send an archive of the store, which is in no folder any more when the first byte leaves."""
     asker = call.key.name if call.key else ""
 
-    def made() -> BinaryIO:
+    def make_archive() -> BinaryIO:
         with tempfile.TemporaryDirectory(dir=server.collector.folder, prefix=UNFINISHED) as folder:
             path = Path(folder) / "archive"
             export_store(server.collector, path, asker=asker)
             return path.open("rb")
 
-    file = await asyncio.to_thread(made)
+    file = await asyncio.to_thread(make_archive)
     headers = {"Content-Length": str(os.fstat(file.fileno()).st_size)}
     return StreamingResponse(_pieces(file), media_type="application/zip", headers=headers)
 

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from tacit.client.record import is_person
 from tacit.errors import AccessError, BodyError
 from tacit.server.http.endpoints import PERSON, Call, Endpoint, Server
-from tacit.server.http.proof import checked, is_signed
+from tacit.server.http.proof import check_token, is_signed
 from tacit.server.keys import Key
 from tacit.server.store.validate import Person
 
@@ -30,7 +30,7 @@ async def receipts(server: Server, call: Call) -> Response:
         raise BodyError(message)
     signer = _signer(server, call.body.get("token"), name, person)
     server.telling.take(signer, 1, person)
-    found = await asyncio.to_thread(server.collector.taken, name, person, server.keys.services_of(signer.name))
+    found = await asyncio.to_thread(server.collector.reported_slots, name, person, server.keys.services_of(signer.name))
     return JSONResponse({"taken": [{"service": service, "slot": slot} for service, slot in found]})
 
 
@@ -40,7 +40,7 @@ def _signer(server: Server, given: object, collection: str, person: Person) -> K
     if not signers:
         message = "This collector has no signing keys, so receipts are not available."
         raise AccessError(message, code="no-receipts")
-    token = checked(given)
+    token = check_token(given)
     for key in signers:
         if is_signed(token, [key.secret], collection, person):
             return key

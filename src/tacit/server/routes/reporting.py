@@ -73,7 +73,7 @@ def _delete(server: Server, call: Call, names: list[str], person: Person) -> int
     about = proven_collections(server, call, names, person)
     server.deleting.take(key, 1, None if about is None else person)
     if about is None:
-        about = [name for name in names if server.collector.taken(name, person, key.services)]
+        about = [name for name in names if server.collector.reported_slots(name, person, key.services)]
     if not about:
         message = "This person has no reports in the services of this key. Use the person's token, or an admin key."
         raise AccessError(message, code="nothing-to-delete")

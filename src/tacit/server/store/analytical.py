@@ -72,7 +72,7 @@ class Analytical:
         except BaseException:
             self._engine.close()
             raise
-        self._file = self._found()
+        self._file = self._find_file()
 
     def _is_usable(self) -> bool:
         """Tell whether the disk gives all of the file, and has room: then it is its content that cannot be opened."""
@@ -86,7 +86,7 @@ class Analytical:
             return False
         return True
 
-    def _found(self) -> _File | None:
+    def _find_file(self) -> _File | None:
         if self._store:
             return None
         try:
@@ -97,7 +97,7 @@ class Analytical:
 
     def is_in_place(self) -> bool:
         """Tell whether the open file is still the one in the folder."""
-        return self._found() == self._file
+        return self._find_file() == self._file
 
     def reopen(self) -> None:
         """Open the database anew, and read all of it: after a failure an engine may refuse everything until then."""

@@ -133,10 +133,10 @@ class ReportStore(Protocol):
     def expect_parts(self) -> None:
         """Get ready for people who send several reports each, which are pending until all are there."""
 
-    def known(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
+    def known_digests(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
         """Return the digests of those reports that are stored."""
 
-    def reported(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
+    def with_reports(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
         """Return the places and people, of those asked for, with any report."""
 
     def forgotten(self, asked: Mapping[bytes, str]) -> set[bytes]:
@@ -196,7 +196,7 @@ class ReportStore(Protocol):
     def deletions(self) -> list[tuple[str, str, Person]]:
         """Return the deletions, by collection and service, that the analytical database may not have done yet."""
 
-    def deleted(self, collection: str, service: str, person: Person) -> None:
+    def finish_deletion(self, collection: str, service: str, person: Person) -> None:
         """Note that the analytical database has done a deletion."""
 
     def check(self) -> None:

@@ -154,8 +154,10 @@ class Inbox(Records):
         asked = [[self._incoming(request.collection, report) for report in request.reports] for request in group]
         every = [one for some in asked for one in some]
         forgotten = self._forgotten(every)
-        validated.known = self._store.known([one.identity for one in every])
-        validated.reported = self._store.reported({(tier, one.report.person) for one in every for tier in one.tiers})
+        validated.known = self._store.known_digests([one.identity for one in every])
+        validated.reported = self._store.with_reports(
+            {(tier, one.report.person) for one in every for tier in one.tiers}
+        )
 
         ledger = self._ledger({one.report.person for one in every})
 
@@ -183,7 +185,9 @@ class Inbox(Records):
         if self._total is None:
             return None
         charged: dict[Person, set[int]] = {person: set() for person in people}
-        for place, person in self._store.reported((place, one) for one in people for place, _ in self._places.values()):
+        for place, person in self._store.with_reports(
+            (place, one) for one in people for place, _ in self._places.values()
+        ):
             charged[person].add(place)
         if self._store.any_forgotten:
             traces = [

@@ -88,7 +88,7 @@ class Mover:
     @property
     def is_rebuilding(self) -> bool:
         """Whether the database does not hold yet what it held before."""
-        return self._inbox.remembered("rebuilding") == "yes"
+        return self._inbox.recall("rebuilding") == "yes"
 
     @contextmanager
     def still(self) -> Iterator[None]:
@@ -159,7 +159,7 @@ class Mover:
                 self._compared = True
             self._delete()
         except Exception as cause:
-            return self._failed(cause)
+            return self._fault_of(cause)
         return None
 
     def probe(self) -> None:
@@ -187,7 +187,7 @@ class Mover:
             self._compared = False
         return not self._compared
 
-    def _failed(self, cause: Exception) -> TacitError:
+    def _fault_of(self, cause: Exception) -> TacitError:
         """Return a failure as a fault; find out whether the database is to be opened anew."""
         fault: TacitError
         failed = self.has_failed(cause)
@@ -219,7 +219,7 @@ class Mover:
 
         Only then is anything of it kept: contracts of another store may contradict those of this one.
         """
-        identity, generation = self._inbox.remembered("identity") or "", self._inbox.remembered("generation")
+        identity, generation = self._inbox.recall("identity") or "", self._inbox.recall("generation")
         stamp = self._analytical.stamp
         if stamp is not None and stamp.identity != identity and generation is None:
             message = (
@@ -244,7 +244,7 @@ class Mover:
 
     def _mark(self, generation: int) -> None:
         """Note how many times the database was changed, there first and then in the inbox."""
-        identity = self._inbox.remembered("identity") or ""
+        identity = self._inbox.recall("identity") or ""
         self._analytical.stamp = Stamp(identity, generation)
         self._inbox.remember(generation=str(generation))
 
@@ -253,7 +253,7 @@ class Mover:
         """Count a change of the database before it is made, so that whoever reads it sees that there was one."""
         self.changes += 1
         yield
-        self._mark(int(self._inbox.remembered("generation") or 0) + 1)
+        self._mark(int(self._inbox.recall("generation") or 0) + 1)
 
     def _lacking(self, services: Sequence[Service] | None = None) -> list[str]:
         """Return the services, of these or of all, of which the database lacks reports that have left the inbox."""
@@ -287,7 +287,7 @@ class Mover:
         for collection, service, person in self._inbox.deletions():
             with self._change():
                 self._analytical.database.forget(stored_key(person), [collection], [service] if service else ())
-            self._inbox.deleted(collection, service, person)
+            self._inbox.finish_deletion(collection, service, person)
             self._fit_bulk(collection)
 
     def _fit_bulk(self, name: str) -> None:
@@ -315,7 +315,7 @@ class Mover:
                     moved += count
                     self._inbox.catch_up(stored, count)
             except Exception as cause:  # whatever it is, reports are safe where they are
-                fault = fault or self._failed(cause)
+                fault = fault or self._fault_of(cause)
         if fault is None and time.monotonic() < end and not self._stopped.is_set():
             self._inbox.catch_up(stored)
             if self.is_rebuilding:
@@ -340,7 +340,7 @@ class Mover:
             self._inbox.check()  # somebody else's by now, it may have deleted some of them
             with self._change():
                 self._analytical.database.load({name: table})
-            self._inbox.moved(*place, waiting.numbers)
+            self._inbox.mark_moved(*place, waiting.numbers)
             yield len(waiting.numbers)
 
     def _end_rebuilding(self) -> TacitError | None:

@@ -86,7 +86,7 @@ class PostgresStore:
         self._address, self.reopened = address, False
         try:
             with ExitStack() as opened:  # closed again if something is wrong with the store
-                self._writer = opened.enter_context(closing(self._locked()))
+                self._writer = opened.enter_context(closing(self._lock_database()))
                 self._reader = opened.enter_context(closing(self._open()))
                 self._migrate(folder / KEY_FILE)
                 self.any_forgotten = self._has_tombstones()
@@ -136,7 +136,7 @@ class PostgresStore:
         connection.execute("SET synchronous_commit = on")  # acknowledged is committed is on disk
         return connection
 
-    def _locked(self) -> Connection:
+    def _lock_database(self) -> Connection:
         """Return a connection that keeps other collectors out."""
         connection = self._open()
         row = connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()
@@ -154,7 +154,7 @@ class PostgresStore:
         except psycopg.Error:
             pass  # the connection broke
         self.close()
-        self._writer = self._locked()
+        self._writer = self._lock_database()
         self._reader = self._open()
         self.any_forgotten = self._has_tombstones()
         self.reopened = True
@@ -196,7 +196,7 @@ class PostgresStore:
     def expect_parts(self) -> None:
         """Do nothing: the index is there."""
 
-    def known(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
+    def known_digests(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
         """Return the digests of those reports that are stored."""
         query = (
             "SELECT k.place, k.person, k.slot, k.digest FROM tacit_known k "
@@ -208,7 +208,7 @@ class PostgresStore:
             for place, person, slot, digest in self._rows(query, _columns(asked))
         }
 
-    def reported(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
+    def with_reports(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
         """Return the places and people, of those asked for, with any report."""
         query = (
             "SELECT DISTINCT k.place, k.person FROM tacit_known k "
@@ -364,7 +364,7 @@ class PostgresStore:
         rows = self._rows("SELECT collection, service, person FROM tacit_deletions")
         return [(collection, service, person_of(key)) for collection, service, key in rows]
 
-    def deleted(self, collection: str, service: str, person: Person) -> None:
+    def finish_deletion(self, collection: str, service: str, person: Person) -> None:
         """Note that the analytical database has done a deletion."""
         done = "DELETE FROM tacit_deletions WHERE collection = %s AND service = %s AND person = %s"
         self._writer.execute(done, [collection, service, stored_key(person)])

@@ -161,7 +161,7 @@ class Records:
                 found = self._store.pending(place, sends, people)
             except self._store.failures as cause:
                 raise self._unavailable(cause) from None
-            bad = _altered(place, found)
+            bad = _find_altered(place, found)
             if not bad:
                 return found, json.loads(b"[" + b",".join(found.contents) + b"]")
             with self._lock:
@@ -178,7 +178,7 @@ class Records:
             raise self._unavailable(cause) from None
         return {key: found.get(place, Sizes()) for key, (place, _) in self._places.items()}
 
-    def moved(self, collection: str, service: str, numbers: Sequence[int]) -> None:
+    def mark_moved(self, collection: str, service: str, numbers: Sequence[int]) -> None:
         """Drop reports that are in the analytical database now from those that are pending."""
         place = self._places[collection, service][0]
         for start in range(0, len(numbers), DROPPED_AT_ONCE):
@@ -215,7 +215,7 @@ class Records:
         """Return something that the store remembers, or None; for whoever uses it alone."""
         return self._store.state(name)
 
-    def remembered(self, name: str) -> str | None:
+    def recall(self, name: str) -> str | None:
         """Return something that the store remembers, or None."""
         with self._reading():
             return self._store.state(name)
@@ -270,10 +270,10 @@ class Records:
         with self._reading():
             return self._store.deletions()
 
-    def deleted(self, collection: str, service: str, person: Person) -> None:
+    def finish_deletion(self, collection: str, service: str, person: Person) -> None:
         """Note that the analytical database has done a deletion."""
         with self._lock, self._transaction():
-            self._store.deleted(collection, service, person)
+            self._store.finish_deletion(collection, service, person)
 
     def tombstone(self, collection: str, person: Person, service: str = "") -> bytes:
         """Return the trace that a deleted person leaves."""
@@ -289,7 +289,7 @@ class Records:
         """Return the slots of a person that hold a report."""
         place = self._places[collection, service][0]
         with self._reading():
-            found = self._store.known([Identity(place, person, slot) for slot in range(sends)])
+            found = self._store.known_digests([Identity(place, person, slot) for slot in range(sends)])
         return sorted(one.slot for one in found)
 
     def counts(self) -> dict[str, int]:
@@ -305,7 +305,7 @@ def _open_store(path: Path, store: str) -> ReportStore:
     return PostgresStore(store, path.parent)
 
 
-def _altered(place: int, found: Pending) -> list[int]:
+def _find_altered(place: int, found: Pending) -> list[int]:
     """Return the numbers of reports that are not what was stored."""
     rows = zip(found.numbers, found.people, found.slots, found.digests, found.contents, strict=True)
     return [

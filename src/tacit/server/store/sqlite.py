@@ -153,7 +153,7 @@ class SqliteStore:
         """Keep people who send several reports each in an index, by which those with all of them are found."""
         self._writer.execute("CREATE INDEX IF NOT EXISTS whole ON waiting (place, person)")
 
-    def known(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
+    def known_digests(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
         """Return the digests of those reports that are stored."""
         found = {one: digest for one in asked if (digest := self._recent.digest(one))}
         for values, members in _some([one for one in asked if one not in found] if found else asked):
@@ -165,7 +165,7 @@ class SqliteStore:
                 found[Identity(*identity)] = digest
         return found
 
-    def reported(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
+    def with_reports(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
         """Return the places and people, of those asked for, with any report."""
         query, find = "SELECT 1 FROM known WHERE place = ? AND person = ? LIMIT 1", self._writer.execute
         return {pair for pair in asked if pair in self._recent or find(query, pair).fetchone() is not None}
@@ -361,7 +361,7 @@ class SqliteStore:
         rows = self._writer.execute("SELECT collection, service, person FROM deletions").fetchall()
         return [(collection, service, person_of(key)) for collection, service, key in rows]
 
-    def deleted(self, collection: str, service: str, person: Person) -> None:
+    def finish_deletion(self, collection: str, service: str, person: Person) -> None:
         """Note that the analytical database has done a deletion."""
         done = "DELETE FROM deletions WHERE collection = ? AND service = ? AND person = ?"
         self._writer.execute(done, (collection, service, stored_key(person)))

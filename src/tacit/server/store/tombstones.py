@@ -42,9 +42,9 @@ class Tombstones:
 
     def of(self, collection: str, person: int | str, service: str = "") -> bytes:
         """Return the tombstone of a person in a collection, or in one service of it."""
-        return self.keyed(_plain(scope_of(collection, service), person))
+        return self.key_hash(_plain(scope_of(collection, service), person))
 
-    def keyed(self, plain: bytes) -> bytes:
+    def key_hash(self, plain: bytes) -> bytes:
         """Return the keyed hash of a hash; stores of version 1 kept the inner one."""
         return hashlib.blake2b(plain, digest_size=16, key=self._key).digest()
 

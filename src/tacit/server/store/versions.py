@@ -68,7 +68,7 @@ KEEP_CONTENTS = (
 
 def _key_tombstones(file: sqlite3.Connection, key: Path) -> None:
     """From 1 to 2: the hashes of people who were forgotten are hashed again, with a key."""
-    file.create_function("keyed", 1, Tombstones.of_file(key).keyed, deterministic=True)
+    file.create_function("keyed", 1, Tombstones.of_file(key).key_hash, deterministic=True)
     file.execute("UPDATE forgotten SET digest = keyed(digest)")
 
 

@@ -55,7 +55,7 @@ class Watermarks:
     def __init__(self, inbox: Inbox, analytical: Analytical, mover: Mover) -> None:
         self._inbox, self._analytical, self._mover = inbox, analytical, mover
 
-    def measured(self, text: str, parameters: Sequence[Any], ask: Callable[[Database], T]) -> tuple[T, Mark]:
+    def measure(self, text: str, parameters: Sequence[Any], ask: Callable[[Database], T]) -> tuple[T, Mark]:
         """Return an answer and its watermark: exactly the reports that it counts."""
         for _ in range(TRIES - 1):
             self._settle()
