@@ -367,15 +367,15 @@ class Collection:
 
 def _weights(schema: Schema, weights: Mapping[str, BudgetLike] | None) -> dict[str, Fraction]:
     """Return the weights of services as fractions; refuse unknown services, and weights that are no numbers above 0."""
-    found = {}
+    shares = {}
     for name, weight in (weights or {}).items():
         schema[name]
         try:
-            found[name] = parse_epsilon(weight)
+            shares[name] = parse_epsilon(weight)
         except TacitError:
             message = f"weights: that of {name} must be a number above 0, such as 2."
             raise SchemaError(message, code="bad-option") from None
-    return found
+    return shares
 
 
 def _label(rng: Rng) -> str:

@@ -44,8 +44,8 @@ MOST = 2**20
 
 def noisy_total(records: Records, epsilon: Fraction, source: Source) -> int:
     """Return the number of rows with noise for `TOTAL_SHARE` of a budget."""
-    [found] = source.noisy(np.array([len(records)], dtype=np.int64), Laplace(epsilon * TOTAL_SHARE))
-    return max(1, int(found))
+    [count] = source.noisy(np.array([len(records)], dtype=np.int64), Laplace(epsilon * TOTAL_SHARE))
+    return max(1, int(count))
 
 
 def even_parts(sizes: Ints, wanted: np.typing.NDArray[np.float64]) -> Ints:
@@ -165,5 +165,5 @@ def _unevenness(body: Boxes, parents: Parents) -> float:
         return 1.0
     share = cells / parents.sum_by_parent(cells)[parents.of]
     off = parents.sum_by_parent((counts - share * total[parents.of]) ** 2) - (parents.children - 1) * body.law.variance
-    found = (off / (total**2 * parents.sum_by_parent(share * (1 - share)) + ~known))[known]
-    return float(min(1.0, max(0.0, found.mean(), np.average(found, weights=total[known]))))
+    ratios = (off / (total**2 * parents.sum_by_parent(share * (1 - share)) + ~known))[known]
+    return float(min(1.0, max(0.0, ratios.mean(), np.average(ratios, weights=total[known]))))

@@ -109,25 +109,25 @@ def advise(service: Service | Schema, epsilon: BudgetLike, rows: int, *, like: A
 
 def _expected_errors(service: Service, variance: float, cells: int) -> dict[str, float]:
     """Return the standard error of random ranges on all attributes where no data are needed to predict it."""
-    found = {}
+    errors = {}
     if cells <= DENSE:
-        found["cells"] = math.sqrt(variance * math.prod(one.cells for one in service_shares(service)))
+        errors["cells"] = math.sqrt(variance * math.prod(one.cells for one in service_shares(service)))
     if cells <= MAX_CELLS and view_cells(service) <= MAX_CELLS:
-        found["blue"] = math.sqrt(variance * math.prod(one.cost for one in service_shares(service)))
-    return found
+        errors["blue"] = math.sqrt(variance * math.prod(one.cost for one in service_shares(service)))
+    return errors
 
 
 def random_ranges(sizes: tuple[int, ...], count: int, source: np.random.Generator) -> list[Functional]:
     """Return conjunctions of a random range on every attribute."""
-    found = []
+    functionals = []
     for _ in range(count):
         functional = Functional.constant(sizes)
         for i, size in enumerate(sizes):
             low, high = np.sort(source.integers(0, size, 2))
             marks = (np.arange(size) >= low) & (np.arange(size) <= high)
             functional = functional * Functional.of(sizes, i, marks)
-        found.append(functional)
-    return found
+        functionals.append(functional)
+    return functionals
 
 
 def try_methods(table: Any, service: Service, epsilon: BudgetLike) -> list[Trial]:
@@ -146,12 +146,12 @@ def try_methods(table: Any, service: Service, epsilon: BudgetLike) -> list[Trial
         relative = float((off / np.maximum(truth, floor)).mean())
         return Trial(name, float(off.mean()), relative, float(np.mean(off[0] <= 1.96 * errors)))
 
-    found = {}
+    trials = {}
     for name in METHODS:
         if name == "auto" or (name == "hierarchical" and math.prod(records.sizes) > HIERARCHICAL_CELLS):
             continue
         with suppress(LayoutError):  # too many cells for this method
-            found[name] = run_trial(name, RELEASES)
-    least = min(trial.error for trial in found.values())
-    close = [name for name, trial in found.items() if trial.error <= CLOSE * least]
-    return list((found | {name: run_trial(name, RUNOFF) for name in close if len(close) > 1}).values())
+            trials[name] = run_trial(name, RELEASES)
+    least = min(trial.error for trial in trials.values())
+    close = [name for name, trial in trials.items() if trial.error <= CLOSE * least]
+    return list((trials | {name: run_trial(name, RUNOFF) for name in close if len(close) > 1}).values())

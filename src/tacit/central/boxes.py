@@ -76,14 +76,14 @@ class Boxes:
     @cached_property
     def counts(self) -> Vector:
         """Best count of each box."""
-        found = self.noisy.astype(np.float64)
+        noisy = self.noisy.astype(np.float64)
         if self.parents is None:
-            return found
-        sums, box = self.parents.sum_by_parent(found), self.law.variance
+            return noisy
+        sums, box = self.parents.sum_by_parent(noisy), self.law.variance
         total = self.parents.variance(box) * (
             self.parents.counts / self.parents.law.variance + sums / (self.parents.children * box)
         )
-        return np.asarray(found + ((total - sums) / self.parents.children)[self.parents.of])
+        return np.asarray(noisy + ((total - sums) / self.parents.children)[self.parents.of])
 
     @cached_property
     def cells(self) -> Vector:
@@ -113,11 +113,11 @@ class Boxes:
     @cached_property
     def _spans(self) -> list[tuple[Ints, Ints, Ints]]:
         """Different ranges of each attribute, which are few, and the range of each box."""
-        found = []
+        spans_by_axis = []
         for i, size in enumerate(self.sizes):
             spans, of = np.unique(self.low[:, i] * size + self.high[:, i], return_inverse=True)
-            found.append((spans // size, spans % size, of))
-        return found
+            spans_by_axis.append((spans // size, spans % size, of))
+        return spans_by_axis
 
     def _left_out(self, functional: Functional, weights: Vector) -> float:
         """Return the sum of a functional over cells that are in no box."""
@@ -126,8 +126,8 @@ class Boxes:
     def value(self, functional: Functional) -> float:
         """Return the estimate of a functional's total."""
         weights = self.weights(functional)
-        found = dot(weights, self.counts)
-        return found + self.background.level * self._left_out(functional, weights) if self.background else found
+        total = dot(weights, self.counts)
+        return total + self.background.level * self._left_out(functional, weights) if self.background else total
 
     def _noise(self, left: Vector, right: Vector) -> float:
         box = self.law.variance
@@ -149,11 +149,11 @@ class Boxes:
 
     def covariance(self, left: Functional, right: Functional) -> float:
         """Return the covariance of noise, and of the model of people inside boxes."""
-        found = self._noise(self.weights(left), self.weights(right))
+        noise = self._noise(self.weights(left), self.weights(right))
         if self.background:  # boxes are single cells
             product = left * right
-            return found + self.background.variance * self._left_out(product, self.weights(product))
-        return found + self._inside(left, right)
+            return noise + self.background.variance * self._left_out(product, self.weights(product))
+        return noise + self._inside(left, right)
 
     def deviation(self, functional: Functional) -> tuple[float, float]:
         """Return the standard error of an estimate, and how many equal draws its noise is like."""
@@ -171,23 +171,23 @@ class Boxes:
 
     def facts(self) -> dict[str, Any]:
         """Return what a file says beside the numbers."""
-        found: dict[str, Any] = {"box_epsilon": str(self.law.epsilon), "unevenness": self.unevenness}
+        facts: dict[str, Any] = {"box_epsilon": str(self.law.epsilon), "unevenness": self.unevenness}
         if self.threshold:
-            found["threshold"] = self.threshold
+            facts["threshold"] = self.threshold
         if self.parents is not None:
-            found["parent_epsilon"] = str(self.parents.law.epsilon)
-        return found
+            facts["parent_epsilon"] = str(self.parents.law.epsilon)
+        return facts
 
     def columns(self) -> pa.Table:
         """Return a row for each box: its ends, both included, and its noisy count."""
-        found: dict[str, npt.NDArray[Any]] = {}
+        columns: dict[str, npt.NDArray[Any]] = {}
         for i in range(len(self.sizes)):
-            found[f"low{i}"], found[f"high{i}"] = self.low[:, i].astype(np.int32), self.high[:, i].astype(np.int32)
-        found["count"] = self.noisy
+            columns[f"low{i}"], columns[f"high{i}"] = self.low[:, i].astype(np.int32), self.high[:, i].astype(np.int32)
+        columns["count"] = self.noisy
         if self.parents is not None:
-            found["parent"] = self.parents.of.astype(np.int32)
-            found["parent_count"] = self.parents.counts[self.parents.of]
-        return pa.table(found)
+            columns["parent"] = self.parents.of.astype(np.int32)
+            columns["parent_count"] = self.parents.counts[self.parents.of]
+        return pa.table(columns)
 
     @classmethod
     def of_file(cls, sizes: tuple[int, ...], facts: Mapping[str, Any], table: pa.Table) -> Self:

@@ -101,8 +101,8 @@ class Data:
         """
         law, level = Laplace(parse_epsilon(epsilon)), Options(confidence).confidence
         self.spend([Charge(law.epsilon, "noisy_count", self.place)])
-        [found] = self.source.noisy(np.array([len(self.records)], dtype=np.int64), law)
-        return single_estimate(float(found), law.variance, level)
+        [count] = self.source.noisy(np.array([len(self.records)], dtype=np.int64), law)
+        return single_estimate(float(count), law.variance, level)
 
     def noisy_sum(self, column: str, epsilon: BudgetLike, *, confidence: float = 0.95) -> Estimate:
         """Return the sum of a column of numbers, with noise for the largest value that a record may have.
@@ -113,8 +113,8 @@ class Data:
         total, largest, unit = self._sum(column)
         law = Laplace(law_of, max(1, largest))
         self.spend([Charge(law.epsilon, f"noisy_sum of {column}", self.place)])
-        [found] = self.source.noisy(np.array([total], dtype=np.int64), law)
-        return single_estimate(int(found) * float(unit), law.variance * float(unit) ** 2, level)
+        [units] = self.source.noisy(np.array([total], dtype=np.int64), law)
+        return single_estimate(int(units) * float(unit), law.variance * float(unit) ** 2, level)
 
     def _sum(self, column: str) -> tuple[int, int, Fraction]:
         """Return a column's sum and the largest value, both in whole units, and the unit."""
@@ -170,11 +170,11 @@ class Partition:
 
     def labels(self, part: int) -> tuple[Any, ...]:
         """Return the values that a part's rows have in common."""
-        found = []
+        values = []
         for attribute in reversed(self._attributes):
             part, index = divmod(part, attribute.size)
-            found.append(shown_value(attribute, index))
-        return tuple(reversed(found))
+            values.append(shown_value(attribute, index))
+        return tuple(reversed(values))
 
     def __getitem__(self, part: int) -> Data:
         """Return a part by its number, which is that of its values in declared order."""
@@ -197,8 +197,8 @@ class Partition:
         names = [attribute.name for attribute in self._attributes]
         self.whole.spend([Charge(law.epsilon, f"noisy_counts by {', '.join(names)}", self.whole.place)])
         counts = np.bincount(self._numbers, minlength=len(self)).astype(np.int64)
-        found = self.whole.source.noisy(counts, law)
+        noisy = self.whole.source.noisy(counts, law)
         rows = [
-            [*self.labels(part), single_estimate(float(count), law.variance, level)] for part, count in enumerate(found)
+            [*self.labels(part), single_estimate(float(count), law.variance, level)] for part, count in enumerate(noisy)
         ]
         return Answer([*names, "count"], rows)

@@ -68,8 +68,8 @@ class HierarchicalKdTree:
             unevenness = level.unevenness(noisy, law.variance)
             waiting = level.cut(np.maximum(noisy, 0))
         tree.finish()
-        found = source.noisy(tree.count_leaves(records), law)
-        return Boxes(records.sizes, tree.low, tree.high, found, law, unevenness=unevenness)
+        leaves = source.noisy(tree.count_leaves(records), law)
+        return Boxes(records.sizes, tree.low, tree.high, leaves, law, unevenness=unevenness)
 
 
 class _Level:

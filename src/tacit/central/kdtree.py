@@ -68,9 +68,9 @@ class KdTree:
         uneven = UNEVEN * first.scale if self.uneven_threshold is None else self.uneven_threshold
         tree = grown(records.sizes, places, np.maximum(noisy, 0), count_threshold=counts, uneven_threshold=uneven)
         leaves = tree.count_leaves(records)
-        found = source.noisy(leaves, second)
+        leaf_counts = source.noisy(leaves, second)
         spread = _unevenness(tree, places, noisy, first.variance)
-        return Boxes(records.sizes, tree.low, tree.high, found, second, unevenness=spread)
+        return Boxes(records.sizes, tree.low, tree.high, leaf_counts, second, unevenness=spread)
 
 
 def _cells(records: Records, law: Laplace, source: Source) -> tuple[Ints, Ints]:

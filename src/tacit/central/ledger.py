@@ -107,10 +107,10 @@ class Ledger:
                     "epsilon TEXT NOT NULL, what TEXT NOT NULL)"
                 )
                 self._file.execute("INSERT INTO ledger VALUES (?, ?)", (VERSION, decimal_text(wanted)))
-            found = self._file.execute("SELECT version, epsilon FROM ledger").fetchall()
-        if len(found) != 1 or found[0][0] != VERSION:
+            rows = self._file.execute("SELECT version, epsilon FROM ledger").fetchall()
+        if len(rows) != 1 or rows[0][0] != VERSION:
             raise self._damaged_error()
-        kept = self._number(found[0][1])
+        kept = self._number(rows[0][1])
         if wanted is not None and kept != wanted:
             message = (
                 f"The ledger {self._name!r} has a budget of {decimal_text(kept)}, not {decimal_text(wanted)}: a budget "
@@ -133,16 +133,16 @@ class Ledger:
         rows = self._file.execute(
             "SELECT number, time, place, epsilon, what FROM events WHERE number > ? ORDER BY number", (after,)
         )
-        found: list[Event] = []
+        events: list[Event] = []
         for number, time, place, epsilon, what in rows:
-            if number != after + len(found) + 1:
+            if number != after + len(events) + 1:
                 raise self._damaged_error()  # an event is missing
             try:
                 inside = tuple((str(name), int(part)) for name, part in json.loads(place))
             except (ValueError, TypeError):
                 raise self._damaged_error() from None
-            found.append(Event(number, time, Charge(self._number(epsilon), what, inside)))
-        return found
+            events.append(Event(number, time, Charge(self._number(epsilon), what, inside)))
+        return events
 
     def _read(self) -> None:
         """Take account of events that were written since, by whomever."""

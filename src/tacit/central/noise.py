@@ -115,14 +115,14 @@ class OpenDp:
         parts = [flat[start : start + CHUNK].tolist() for start in range(0, len(flat), CHUNK)]
         try:
             if len(parts) < 2:
-                found = [measure(part) for part in parts]
+                draws = [measure(part) for part in parts]
             else:
                 with ThreadPoolExecutor(os.cpu_count()) as pool:  # the library releases the interpreter
-                    found = list(pool.map(measure, parts))
+                    draws = list(pool.map(measure, parts))
         except Exception as cause:  # its words might quote counts
             failure = type(cause).__name__
         else:
-            out = np.array([number for part in found for number in part], dtype=np.int64)
+            out = np.array([number for part in draws for number in part], dtype=np.int64)
             return out.reshape(numbers.shape)
         message = f"The noise library failed ({failure}). Nothing was released."
         raise PrivacyError(message, code="noise-failed")

@@ -127,6 +127,6 @@ class Records:
     def table(self) -> Ints:
         """Return the counts of all cells as an array with one axis for each attribute."""
         cells, counts = self.occupied
-        found = np.zeros(math.prod(self.sizes), dtype=np.int64)
-        found[cells] = counts
-        return found.reshape(self.sizes)
+        counted = np.zeros(math.prod(self.sizes), dtype=np.int64)
+        counted[cells] = counts
+        return counted.reshape(self.sizes)

@@ -208,26 +208,26 @@ class Release:
         name = Path(path).name
         try:
             table = pa.parquet.read_table(path)
-            found = json.loads((table.schema.metadata or {}).get(KEY, b"null"))
+            metadata = json.loads((table.schema.metadata or {}).get(KEY, b"null"))
         except (OSError, ValueError, pa.ArrowException) as cause:
             message = f"{name} cannot be read ({type(cause).__name__}). Name a saved release."
             raise ContractError(message, code="unreadable-file") from None
-        if not isinstance(found, dict) or found.get("tacit") != VERSION:
+        if not isinstance(metadata, dict) or metadata.get("tacit") != VERSION:
             message = f"{name} is not a release, or has an unsupported version."
             raise ContractError(message, code="release-version")
-        kept = found.pop("id", None)
-        if kept != _hash(found, table):
+        kept = metadata.pop("id", None)
+        if kept != _hash(metadata, table):
             message = f"{name} was changed after it was saved. Get it again from its publisher."
             raise ContractError(message, code="release-damaged")
         try:
-            service = read_service(found["service"])
+            service = read_service(metadata["service"])
             sizes = tuple(attribute.size for attribute in service.sensitive)
-            body = BODIES[found["shape"]].of_file(sizes, found["reading"], table)
-            made = cls(service, parse_epsilon(found["epsilon"]), found["method"], body, found["options"])
+            body = BODIES[metadata["shape"]].of_file(sizes, metadata["reading"], table)
+            made = cls(service, parse_epsilon(metadata["epsilon"]), metadata["method"], body, metadata["options"])
         except (KeyError, ValueError, TypeError, TacitError):
             message = f"{name} is inconsistent. Get it again from its publisher."
             raise ContractError(message, code="release-damaged") from None
-        object.__setattr__(made, "_metadata", found)  # as it was written, by whichever version of the noise library
+        object.__setattr__(made, "_metadata", metadata)  # as it was written, by whichever version of the noise library
         return made
 
     def __str__(self) -> str:

@@ -52,22 +52,22 @@ def run(options: argparse.Namespace) -> int:
     else:
         for one in collections:
             print(f"collection {one.id}\n{one.audit()}")
-        for found in trials.values():
-            _print_trials(found)
+        for trial in trials.values():
+            _print_trials(trial)
     if options.report:
         made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         write(options.report, gather(collections, made=made, log=log, trials=trials), collections, log)
         if not options.json:
             print(f"evidence written to {options.report}; verify it with tacit audit --verify {options.report}")
-    fine = all(one.audit().ok for one in collections) and all(found.ok for found in trials.values())
+    fine = all(one.audit().ok for one in collections) and all(trial.ok for trial in trials.values())
     return 0 if fine else 1
 
 
 def _data(collection: Collection, trials: Mapping[str, Trials]) -> dict[str, object]:
     data = audited(collection)
     if collection.id in trials:
-        found = trials[collection.id]
-        data |= {"trials": {"ok": found.ok, "lower_bound": found.lower_bound, "problems": found.problems}}
+        result = trials[collection.id]
+        data |= {"trials": {"ok": result.ok, "lower_bound": result.lower_bound, "problems": result.problems}}
     return data
 
 

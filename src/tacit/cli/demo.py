@@ -161,13 +161,13 @@ def _is_cell(cell: Any) -> bool:
 
 def _examples(collection: Collection, raw: dict[str, pa.Table], reports: dict[str, pa.Table]) -> list[dict[str, Any]]:
     """Return what some people have, and what they sent."""
-    found = []
+    examples = []
     for person in raw["shop"]["uid"][:SHOWN].to_pylist():
         for compiled in collection.contract.services:
             name, key = compiled.service.name, compiled.service.key
             rows, sent = (tables[name].filter(pc.equal(tables[name][key], person)) for tables in (raw, reports))
-            found.append(_example(compiled, rows.drop_columns([key]).to_pylist(), int(sent["code"][0].as_py())))
-    return found
+            examples.append(_example(compiled, rows.drop_columns([key]).to_pylist(), int(sent["code"][0].as_py())))
+    return examples
 
 
 def _example(compiled: ServiceContract, rows: list[dict[str, Any]], code: int) -> dict[str, Any]:

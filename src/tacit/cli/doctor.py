@@ -62,15 +62,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what was found; exit code 1 if anything is not well."""
-    found = list(_findings(options))
+    """Print all findings; exit with 1 if anything is wrong."""
+    findings = list(_findings(options))
     if options.json:
-        print(json.dumps([asdict(one) for one in found], indent=1))
+        print(json.dumps([asdict(one) for one in findings], indent=1))
     else:
-        for one in found:
+        for one in findings:
             fix = f"\n  run: {one.fix}" if one.ok is False else ""
             print(f"{MARKS[one.ok]} {one.what}: {one.detail}{fix}")
-    return 1 if any(one.ok is False for one in found) else 0
+    return 1 if any(one.ok is False for one in findings) else 0
 
 
 def _findings(options: argparse.Namespace) -> Iterator[Finding]:
@@ -250,5 +250,5 @@ def _address(folder: Path, options: argparse.Namespace) -> Finding:
 def _java() -> Finding:
     if find_spec("pyspark") is None:
         return Finding("Java", ok=None, detail="Spark is not installed, and only Spark needs Java")
-    found = found_java()
-    return Finding("Java", bool(found), f"by {found}" if found else "Spark needs Java 17", "pip install '.[spark]'")
+    source = found_java()
+    return Finding("Java", bool(source), f"by {source}" if source else "Spark needs Java 17", "pip install '.[spark]'")

@@ -102,9 +102,9 @@ def _service(name: str, table: pa.Table) -> tuple[str, list[tuple[str, str]]]:
     for column in table.column_names:
         if column == key:
             continue
-        found, why = _attribute(table.column(column))
-        if found:
-            attributes.append({"name": column} | found)
+        settings, why = _attribute(table.column(column))
+        if settings:
+            attributes.append({"name": column} | settings)
         else:
             left_out.append((column, why))
     lines = [f'[[services]]\nname = "{name}"\nkey = "{key}"\nattributes = [']

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 def statements(collection: Collection, question: str) -> dict[str, str]:
     """Return what each engine is told: how tables are shared, and how a question is estimated from them."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     service = tables_of(parse(question), question)[0].name
     everybody = next((one.name for one in collection.schema.services if one.one_to_one), "people")
     sharing: tuple[SharingDialect, ...] = ("duckdb", "spark")
@@ -58,9 +58,9 @@ def statements(collection: Collection, question: str) -> dict[str, str]:
         for one in collection.schema.services:
             people = "" if one.one_to_one else everybody
             text = sharing_statement(collection, one.name, one.name, f"ldp_{one.name}", dialect=dialect, people=people)
-            found[f"{dialect}: share {one.name}"] = text + ";"
-    found["postgres: functions"] = POSTGRES.rstrip()
+            texts[f"{dialect}: share {one.name}"] = text + ";"
+    texts["postgres: functions"] = POSTGRES.rstrip()
     engines: tuple[EngineName, ...] = ("duckdb", "spark", "postgres")
     for engine in engines:
-        found[f"{engine}: estimate"] = rewrite(collection, question, f"ldp_{service}", dialect=engine) + ";"
-    return found
+        texts[f"{engine}: estimate"] = rewrite(collection, question, f"ldp_{service}", dialect=engine) + ";"
+    return texts

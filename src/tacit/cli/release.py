@@ -94,8 +94,8 @@ def run(options: argparse.Namespace) -> int:
     if options.compare:
         compare(made, options.table, options.compare, path=out.with_suffix(f".{options.compare}.curator.svg"))
     if options.json:
-        told = {"release": out.name, "id": made.id, "guarantee": made.guarantee, "remaining": left}
-        print(json.dumps(told | {"shape": made.body.kind, "numbers": made.body.columns().num_rows}))
+        result = {"release": out.name, "id": made.id, "guarantee": made.guarantee, "remaining": left}
+        print(json.dumps(result | {"shape": made.body.kind, "numbers": made.body.columns().num_rows}))
     else:
         print(made)
         print(f"written to {out.name}; {left} is left in {path.name}")

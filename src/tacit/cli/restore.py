@@ -52,9 +52,9 @@ def _tombstones(path: Path) -> dict[str, set[str]]:
     if not chain.ok:
         message = f"The log is broken at line {chain.position}: {chain.problem}. Use an intact log."
         raise UsageError(message, code="broken-log")
-    found: dict[str, set[str]] = {}
+    traces: dict[str, set[str]] = {}
     for entry in chain.entries:
         if entry["event"] == "person-deleted":
             for collection, trace in entry["details"]["tombstones"].items():
-                found.setdefault(collection, set()).add(trace)
-    return found
+                traces.setdefault(collection, set()).add(trace)
+    return traces

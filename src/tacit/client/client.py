@@ -179,10 +179,10 @@ class Client:
         taken: set[str] = set()
         if token := self._token_of(person):
             answered = ask_receipts(self._transport, collection=self.collection, person=person, token=token)
-            told = taken_services(answered, self._services)
-            if told is None:
+            reported = taken_services(answered, self._services)
+            if reported is None:
                 return answered
-            taken = told
+            taken = reported
         self._wallet.note_taken([self._claim(service) for service in sorted(taken)], self.collection, person)
         return None
 
@@ -220,7 +220,7 @@ class Client:
     def _send(self) -> Answered | None:
         """Send everything that waits; return the answer that stopped it, None if nothing did."""
         with self._sending:
-            for person in self._wallet.untold(self.collection):
+            for person in self._wallet.pending_deletions(self.collection):
                 answered = self._transport.post("/v1/forget", self._request(person, person=person))
                 if answered.status != 200 and answered.code != "nothing-to-delete":
                     return answered
@@ -330,10 +330,10 @@ class PersonClient:
     def budget(self) -> dict[str, Any]:
         """Return what is spent, and the cap; with a period, also its days and when the oldest charge stops counting."""
         cap, charges, today = self._client.cap, self._client.wallet.charges(self._person), self._client.today
-        found: dict[str, Any] = {"spent": float(cap.total(charges, today)), "cap": float(cap.limit)}
+        budget: dict[str, Any] = {"spent": float(cap.total(charges, today)), "cap": float(cap.limit)}
         if cap.days is not None:
-            found |= {"days": cap.days, "renews": cap.renews_on(charges, today)}
-        return found
+            budget |= {"days": cap.days, "renews": cap.renews_on(charges, today)}
+        return budget
 
     def history(self) -> list[Entry]:
         """Return everything that was drawn."""

@@ -39,8 +39,8 @@ def sign(secret: str, *, collection: str, person: int | str, seconds: int = 3600
 
 def expiry(token: object) -> int | None:
     """Return until when a token is good, or None if it has not the form of one."""
-    found = FORM.fullmatch(token) if isinstance(token, str) else None
-    return int(found[1]) if found else None
+    match = FORM.fullmatch(token) if isinstance(token, str) else None
+    return int(match[1]) if match else None
 
 
 def is_about(token: str, secret: str, *, collection: str, person: int | str) -> bool:

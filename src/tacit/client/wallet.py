@@ -180,11 +180,11 @@ class Wallet:
                     "WHERE collection = ? AND person = ? AND service = ? AND status = 'held'",
                     (claim.collection, who, claim.service),
                 )
-            found = self._entry(claim.collection, who, claim.service)
-        if found is None:
-            message = "The wallet lost what it was told. Nothing was sent."
+            entry = self._entry(claim.collection, who, claim.service)
+        if entry is None:
+            message = "The wallet lost what was just stored. Nothing was sent."
             raise PrivacyError(message, code="unusable-wallet")
-        return found
+        return entry
 
     def _refuse_tier(self, claim: Claim, who: str) -> None:
         """Refuse a second tier of a round: tiers are alternatives, and two would spend both."""
@@ -299,8 +299,8 @@ class Wallet:
         with self._lock:
             query = "SELECT collection, service FROM entries WHERE person = ? ORDER BY round, service, collection"
             rows = self._file.execute(query, (who,)).fetchall()
-            found = [self._entry(collection, who, service) for collection, service in rows]
-        return [entry for entry in found if entry is not None]
+            entries = [self._entry(collection, who, service) for collection, service in rows]
+        return [entry for entry in entries if entry is not None]
 
     def waiting(self, collection: str, most: int, after: int = 0) -> list[Waiting]:
         """Return reports that may leave and were not acknowledged, oldest first, after a number."""
@@ -339,8 +339,8 @@ class Wallet:
             file.execute("INSERT OR IGNORE INTO forgotten VALUES (?, ?, 0)", where)
             file.execute("DELETE FROM reports WHERE collection = ? AND person = ?", where)
 
-    def untold(self, collection: str) -> list[Person]:
-        """Return people whom the collector has yet to be told to forget."""
+    def pending_deletions(self, collection: str) -> list[Person]:
+        """Return people whose deletion the collector has not confirmed yet."""
         query = "SELECT person FROM forgotten WHERE collection = ? AND told = 0"
         with self._lock:
             return [json.loads(who) for (who,) in self._file.execute(query, (collection,))]

@@ -184,12 +184,12 @@ def _defect(oracle: Oracle) -> str:
 
 
 def _audit_channel(service: str, reports: int, channel: Channel) -> ChannelAudit:
-    found: dict[Oracle, ChannelAudit] = {}
+    audits: dict[Oracle, ChannelAudit] = {}
     for view in channel.views:
-        if view.oracle not in found:
+        if view.oracle not in audits:
             flaw = view.oracle.flaw()
             column = Column(0, 1, 0, 0, 0) if flaw else _worst_column(view.oracle)
-            found[view.oracle] = ChannelAudit(
+            audits[view.oracle] = ChannelAudit(
                 service,
                 channel.name,
                 reports,
@@ -201,7 +201,7 @@ def _audit_channel(service: str, reports: int, channel: Channel) -> ChannelAudit
                 (column.most_cell, column.least_cell),
                 flaw or _defect(view.oracle),
             )
-    return max(found.values(), key=lambda item: (bool(item.defect), item.ratio is None, item.ratio or Fraction(0)))
+    return max(audits.values(), key=lambda item: (bool(item.defect), item.ratio is None, item.ratio or Fraction(0)))
 
 
 def audit_contract(contract: Contract) -> Audit:

@@ -262,10 +262,10 @@ class _Oracles:
         return self._made[key]
 
     def _build(self, sizes: tuple[int, ...]) -> Oracle:
-        found = self._by_domain.get(str(math.prod(sizes)), self._otherwise)
-        if found is None:
+        entry_data = self._by_domain.get(str(math.prod(sizes)), self._otherwise)
+        if entry_data is None:
             refuse("no-oracle")
-        entry = dict(found)
+        entry = dict(entry_data)
         kind = oracle_named(entry.pop("oracle"))
         if kind is LinearHash:
             factors, g = entry.pop("multipliers"), entry["g"]

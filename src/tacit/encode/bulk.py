@@ -59,12 +59,12 @@ class _Encoder:
     def positions(self, start: int) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_] | None]]:
         """Validate a chunk's columns; raises on the first bad one."""
         rows = self.table.slice(start, self.chunk)
-        found = []
+        read = []
         for reader in self.readers:
             column = rows.column(reader.attribute.name)
             array = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
-            found.append(reader.positions(array, start))
-        return found
+            read.append(reader.positions(array, start))
+        return read
 
     def codes(self, start: int, take_draws: Callable[[], Draws], out: list[Codes]) -> int:
         """Write the codes of a chunk into its place in ``out``, one array for each channel."""

@@ -101,8 +101,8 @@ def _settle(keys: Ints, rows: Ints, repeats: int) -> tuple[int, Ints]:
     parts = [rows[start : start + CLAIMS] for start in range(0, len(rows), CLAIMS)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(claim, parts))
-        found = list(pool.map(losers, parts))
-    return repeats + sum(count for count, _ in found), np.concatenate([left for _, left in found])
+        results = list(pool.map(losers, parts))
+    return repeats + sum(count for count, _ in results), np.concatenate([left for _, left in results])
 
 
 def key_order(keys: pa.ChunkedArray) -> npt.NDArray[np.int64] | None:
@@ -125,17 +125,17 @@ def owners(keys: pa.ChunkedArray, people: pa.ChunkedArray, service: Service) -> 
         known, wanted = _as_integers(people), _as_integers(keys)
         order = np.argsort(known)
         place = np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)
-        found = order[place]
-        strange = known[found] != wanted
+        places = order[place]
+        strange = known[places] != wanted
     else:
         index = pc.index_in(keys, value_set=people)
         strange = np.asarray(pc.is_null(index))
-        found = np.asarray(pc.fill_null(index, 0), dtype=np.int64)
+        places = np.asarray(pc.fill_null(index, 0), dtype=np.int64)
     if strange.any():
         problem = "rows belong to people who do not take part. List everybody in people=, or remove these rows."
         rows = np.flatnonzero(strange)
         raise RecordError(problem, code="people-differ", service=service.name, rows=len(rows), first_row=int(rows[0]))
-    return found
+    return places
 
 
 def people_column(keys: Mapping[str, pa.ChunkedArray], people: Iterable[int] | Iterable[str] | None) -> pa.ChunkedArray:

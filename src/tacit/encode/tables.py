@@ -58,15 +58,15 @@ def as_table(service: Service, source: Any) -> pa.Table:
     """Return the source as an Arrow table with the key and attributes of the service, in order."""
     table = as_arrow(service.name, source)
     expected = [service.key, *(attribute.name for attribute in service.attributes)]
-    found = table.column_names
+    names = table.column_names
     for name in expected:
-        if found.count(name) != 1:
-            near = difflib.get_close_matches(name.lower(), [other.lower() for other in found], n=1)
-            problem = "the column occurs twice" if name in found else "the column is missing"
-            hint = " A column has a similar name: check the spelling." if near and name not in found else ""
+        if names.count(name) != 1:
+            near = difflib.get_close_matches(name.lower(), [other.lower() for other in names], n=1)
+            problem = "the column occurs twice" if name in names else "the column is missing"
+            hint = " A column has a similar name: check the spelling." if near and name not in names else ""
             advice = f"{problem}.{hint} Expected columns: {', '.join(expected)}."
             raise RecordError(advice, code="missing-column", service=service.name, column=name)
-    for name in found:
+    for name in names:
         if name not in expected:
             problem = f"the column is not in the schema. Select only: {', '.join(expected)}."
             raise RecordError(problem, code="unknown-column", service=service.name, column=name)

@@ -55,10 +55,10 @@ class Reader:
         if not self.attribute.null:
             problem = "values are missing. Declare null=True to collect missing values as a value of their own."
             raise self._refuse(problem, "missing-value", rows[missing])
-        found = np.zeros(len(column), dtype=np.int64)
+        indices = np.zeros(len(column), dtype=np.int64)
         if not missing.all():
-            found[~missing] = self._read(column.drop_null(), rows[~missing])
-        return found, missing
+            indices[~missing] = self._read(column.drop_null(), rows[~missing])
+        return indices, missing
 
     def values(self, positions: Ints, missing: Mask | None, draws: Draws | None) -> Ints:
         """Return value indices: NULL is the last one; ``draws`` round a dithered attribute."""
@@ -91,14 +91,14 @@ class CategoryReader(Reader):
     def _read(self, column: pa.Array, rows: Ints) -> Ints:
         listed = self.attribute.values
         column = self._as_listed_type(column)
-        found = pc.index_in(column, value_set=pa.array(listed, column.type))
-        if not found.null_count:
-            return np.asarray(found, dtype=np.int64)
+        indices = pc.index_in(column, value_set=pa.array(listed, column.type))
+        if not indices.null_count:
+            return np.asarray(indices, dtype=np.int64)
         if self.attribute.other is None:
             problem = "values are not in the declared list. List them, or name a catch-all with other=."
-            raise self._refuse(problem, "unknown-category", rows[np.asarray(found.is_null())])
+            raise self._refuse(problem, "unknown-category", rows[np.asarray(indices.is_null())])
         fallback = list(listed).index(self.attribute.other)
-        return np.asarray(pc.fill_null(found, fallback), dtype=np.int64)
+        return np.asarray(pc.fill_null(indices, fallback), dtype=np.int64)
 
     def _as_listed_type(self, column: pa.Array) -> pa.Array:
         kind = column.type

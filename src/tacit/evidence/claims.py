@@ -55,7 +55,7 @@ def gather(
         "total": total_claims(collections),
     }
     if trials:
-        claims["trials"] = {name: [_trial(one) for one in found.found] for name, found in trials.items()}
+        claims["trials"] = {name: [_trial(one) for one in result.found] for name, result in trials.items()}
     if log is not None:
         chain = read_chain(log)
         events = Counter(entry["event"] for entry in chain.entries)
@@ -97,8 +97,8 @@ def total_claims(collections: Iterable[Collection]) -> Claims:
         worst[place] = max(worst.get(place, Fraction(1)), ratio or Fraction(1))
         budget[place] = max(budget.get(place, Fraction(0)), one.contract.epsilon)
     ratio = Fraction(1)
-    for found in worst.values():
-        ratio *= found
+    for largest in worst.values():
+        ratio *= largest
     return {
         "rounds": [
             {"round": name, "schema": schema, "epsilon": decimal_text(e)} for (name, schema), e in budget.items()
@@ -110,13 +110,13 @@ def total_claims(collections: Iterable[Collection]) -> Claims:
 
 
 def _program() -> Claims:
-    found = {}
+    packages = {}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            packages[name] = version(name)
         except PackageNotFoundError:
             continue
-    return {"code": code_hash(), "python": platform.python_version(), "packages": found}
+    return {"code": code_hash(), "python": platform.python_version(), "packages": packages}
 
 
 @cache

@@ -67,15 +67,15 @@ def _verdicts(folder: Path, claims: Claims, log: Sequence[str] | None) -> Iterat
         if collection is None:
             continue
         collections.append(collection)
-        found = audited(collection)
-        for mine, stated in zip(found["channels"], claimed["channels"], strict=False):
+        computed = audited(collection)
+        for mine, stated in zip(computed["channels"], claimed["channels"], strict=False):
             where = f"{mine['service']}, {mine['channel']}"
             yield Verdict(
                 f"channel {where}: worst ratio, exactly", mine == stated, f"realised {shown_loss(mine['realised'])}"
             )
-        yield Verdict("channels are complete", len(found["channels"]) == len(claimed["channels"]))
-        same = all(found[word] == claimed[word] for word in ("ok", "epsilon", "worst_loss", "ratio"))
-        yield Verdict(f"total of {name[:16]}", same and found["ok"], f"at most {shown_loss(found['worst_loss'])}")
+        yield Verdict("channels are complete", len(computed["channels"]) == len(claimed["channels"]))
+        same = all(computed[word] == claimed[word] for word in ("ok", "epsilon", "worst_loss", "ratio"))
+        yield Verdict(f"total of {name[:16]}", same and computed["ok"], f"at most {shown_loss(computed['worst_loss'])}")
     described = gather(collections, made=claims["made"])["collections"]
     yield Verdict("services, what is public, rounds and tiers", described == claims["collections"])
     yield Verdict("a person's total over all of it", total_claims(collections) == claims["total"])

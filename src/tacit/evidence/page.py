@@ -141,17 +141,17 @@ def _total(total: Claims) -> str:
 def _trials(trials: Claims) -> str:
     parts = []
     for name, data in trials.items():
-        found = read_trials(data)
-        bounds = found.lower_bound
-        budgets = {f"{one.service}, {one.channel}": one.epsilon for one in found.found}
+        result = read_trials(data)
+        bounds = result.lower_bound
+        budgets = {f"{one.service}, {one.channel}": one.epsilon for one in result.found}
         rows = (
             [_cell(_(where)), _cell(f"{bound:.6f}", number=True), _cell(f"{float(budgets[where]):g}", number=True)]
             for where, bound in bounds.items()
         )
-        told = "".join(f'<p class="bad">✗ {_(problem)}</p>' for problem in found.problems)
+        problems = "".join(f'<p class="bad">✗ {_(problem)}</p>' for problem in result.problems)
         table = _table(["channel", "lower bound", "budget"], rows)
         parts.append(
-            f"<p><code>{_(name[:16])}…</code></p>{table}{told or '<p class=good>✓ no evidence against it</p>'}"
+            f"<p><code>{_(name[:16])}…</code></p>{table}{problems or '<p class=good>✓ no evidence against it</p>'}"
         )
     return (
         "<h2>Trials of the encoder</h2><p>Clopper-Pearson lower bounds on epsilon, from people of two kinds encoded by "

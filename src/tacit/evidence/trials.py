@@ -101,11 +101,11 @@ class Trials:
     @property
     def lower_bound(self) -> dict[str, float]:
         """The largest lower bound of each channel, by service and name."""
-        found: dict[str, float] = {}
+        bounds: dict[str, float] = {}
         for one in self.found:
             name = f"{one.service}, {one.channel}"
-            found[name] = max(found.get(name, -math.inf), one.lower_bound(self.alpha))
-        return found
+            bounds[name] = max(bounds.get(name, -math.inf), one.lower_bound(self.alpha))
+        return bounds
 
 
 def run_trials(collection: Collection, trials: int, *, encode: Encode | None = None) -> Trials:
@@ -186,19 +186,19 @@ def _count(
 def _supports(view: CompiledView, cells: tuple[int, ...], codes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Return which codes support a cell."""
     marks = [np.eye(1, size, cell)[0] for size, cell in zip(view.oracle.sizes, cells, strict=True)]
-    found: npt.NDArray[np.bool_] = view.oracle.sums([marks], codes) > 0.5
-    return found
+    supported: npt.NDArray[np.bool_] = view.oracle.sums([marks], codes) > 0.5
+    return supported
 
 
 def expectations(collection: Collection) -> dict[Place, tuple[Fraction, int, tuple[Fraction, Fraction]]]:
     """Return what is compared: of each channel and pair the budget, the reports of a person, and the exact chances."""
-    found = {}
+    expected = {}
     for compiled in collection.contract.services:
         for channel, pair in itertools.product(compiled.channels, [] if compiled.derived else _pairs(compiled)):
             chances = _chance(compiled, channel, pair, pair[0]), _chance(compiled, channel, pair, pair[1])
             place = compiled.service.name, channel.name, *pair
-            found[place] = channel.epsilon, compiled.service.sends, chances
-    return found
+            expected[place] = channel.epsilon, compiled.service.sends, chances
+    return expected
 
 
 def _trials(collection: Collection, trials: int, counts: dict[Place, Counts]) -> Iterator[Trial]:

@@ -48,16 +48,16 @@ class Shape:
     @cached_property
     def places(self) -> dict[tuple[int, ...], slice]:
         """Where the means of each set of attributes stand; the empty set has one, which is 1."""
-        found, start = {}, 0
+        slices, start = {}, 0
         sets = {one for view in self.views for one in subsets(view.attributes)}
         for one in sorted(sets, key=lambda one: (len(one), one)):
             size = math.prod(self.levels[i].size - 1 for i in one)
-            found[one] = slice(start, start + size)
+            slices[one] = slice(start, start + size)
             start += size
             if start > MOST_COEFFICIENTS:
                 message = f"The views have more than {MOST_COEFFICIENTS} coefficients, too many for tables. Use SQL."
                 raise LayoutError(message, code="table-too-large")
-        return found
+        return slices
 
     @property
     def size(self) -> int:
@@ -80,15 +80,15 @@ class Shape:
     @cached_property
     def view_keys(self) -> list[tuple[Index, Array]]:
         """For each view: where its means stand, and their variance per report."""
-        found = []
+        keys = []
         for view in self.views:
             depths = list(zip(view.attributes, view.depths, strict=True))
             matrices = [analysis(self.levels[i], depth) for i, depth in depths]
             scale = np.full((), view.noise)
             for matrix in matrices:
                 scale = np.multiply.outer(scale, (matrix**2).sum(axis=1))
-            found.append((self.keys(view.attributes, [len(matrix) for matrix in matrices]), scale))
-        return found
+            keys.append((self.keys(view.attributes, [len(matrix) for matrix in matrices]), scale))
+        return keys
 
     def combine(self, tables: Sequence[Array], reports: Sequence[float] | Sequence[Array]) -> Coefficients:
         """Average the tables of all views, frequencies with any leading axes, given how many reports each has.
@@ -125,12 +125,12 @@ class Coefficients:
 
     def faces(self, attributes: Sequence[int]) -> list[tuple[int, ...]]:
         """Return the largest sets among these attributes that views hold."""
-        found: list[tuple[int, ...]] = []
+        faces: list[tuple[int, ...]] = []
         for size in range(len(attributes), 0, -1):
             for one in itertools.combinations(sorted(attributes), size):
-                if self.covers(one) and not any(set(one) <= set(larger) for larger in found):
-                    found.append(one)
-        return found
+                if self.covers(one) and not any(set(one) <= set(larger) for larger in faces):
+                    faces.append(one)
+        return faces
 
     def table(self, attributes: tuple[int, ...]) -> Array:
         """Return the frequencies of a covered set of attributes, in increasing order; they may be negative."""

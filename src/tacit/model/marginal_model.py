@@ -22,7 +22,7 @@ from tacit.model.basis import Array
 from tacit.model.coefficients import Coefficients, Shape
 from tacit.model.entropy import Fitted, maximum_entropy
 from tacit.model.nonnegative import norm_sub, ripple, top_down
-from tacit.model.shrink import shrunk, told_beyond_pairs
+from tacit.model.shrink import informs_beyond_pairs, shrunk
 
 __all__ = ["METHODS", "MarginalModel", "Table"]
 
@@ -81,11 +81,11 @@ class MarginalModel:
         return self._ripple() if self.method == "calm" else self.linear
 
     def _ripple(self) -> Coefficients:
-        found = self.linear
+        means = self.linear
         for _ in range(RIPPLES):
-            tables = [ripple(found.table(view.attributes), len(view.attributes)) for view in self.shape.views]
-            found = replace(self.shape.combine(tables, self.reports), variances=found.variances)
-        return found
+            tables = [ripple(means.table(view.attributes), len(view.attributes)) for view in self.shape.views]
+            means = replace(self.shape.combine(tables, self.reports), variances=means.variances)
+        return means
 
     def marginal(self, attributes: Sequence[int]) -> Table:
         """Return the table of some attributes, with axes in the order in which they are given."""
@@ -94,17 +94,17 @@ class MarginalModel:
         if (cells := math.prod(sizes)) > MOST_MARGINAL_CELLS:
             message = f"The table would have {cells:,} cells; at most {MOST_MARGINAL_CELLS:,} are allowed. Name fewer."
             raise UnanswerableError(message, code="table-too-large")
-        told = tuple(i for i in asked if self.shape.levels[i].size > 1)  # no view shows what is the same for everybody
-        frequencies, errors, notes = self._table(told, [size for size in sizes if size > 1])
-        frequencies = frequencies.reshape(*frequencies.shape[: frequencies.ndim - len(told)], *sizes)
+        varying = tuple(i for i in asked if self.shape.levels[i].size > 1)  # constants are in no view
+        frequencies, errors, notes = self._table(varying, [size for size in sizes if size > 1])
+        frequencies = frequencies.reshape(*frequencies.shape[: frequencies.ndim - len(varying)], *sizes)
         errors = errors.reshape(sizes)
         order = [asked.index(i) for i in attributes]
         leading = frequencies.ndim - len(asked)
         axes = [*range(leading), *(leading + k for k in order)]
         unbiased = None
-        processed = self.method in ("shrink", "calm") and bool(told) and not leading
-        if processed and self.linear.covers(told) and self.linear.shows(told):
-            unbiased = self.linear.table(told).reshape(sizes).transpose(order)
+        processed = self.method in ("shrink", "calm") and bool(varying) and not leading
+        if processed and self.linear.covers(varying) and self.linear.shows(varying):
+            unbiased = self.linear.table(varying).reshape(sizes).transpose(order)
         return Table(tuple(attributes), frequencies.transpose(axes), errors.transpose(order), notes, unbiased)
 
     def _table(self, asked: tuple[int, ...], sizes: list[int]) -> tuple[Array, Array, tuple[str, ...]]:
@@ -185,8 +185,8 @@ class MarginalModel:
         if self.method != "shrink" or len(face) < 3:
             return table
         predicted = self._predict(means, face)
-        told = told_beyond_pairs(linear, means, face, table, predicted)
-        return np.where(told[(..., *[None] * len(face))], table, predicted)
+        informative = informs_beyond_pairs(linear, means, face, table, predicted)
+        return np.where(informative[(..., *[None] * len(face))], table, predicted)
 
     def _positive(self, means: Coefficients, asked: tuple[int, ...]) -> Array:
         table = means.table(asked)

@@ -36,20 +36,20 @@ def ripple(tables: Array, axes: int, below: float = 0.0) -> Array:
 
     Neighbours differ in one of the last ``axes`` attributes. All negative cells of a wave are treated at once.
     """
-    found = tables.copy()
+    result = tables.copy()
     shape = tables.shape[tables.ndim - axes :]
     neighbours = sum(shape) - axes
     if neighbours == 0:
-        return found
+        return result
     for _ in range(ROUNDS):
-        low = np.where(found < -max(below, 1e-12), found, 0.0)
+        low = np.where(result < -max(below, 1e-12), result, 0.0)
         if not low.any():
             break
-        found -= low
+        result -= low
         share = low / neighbours
-        for axis in range(found.ndim - axes, found.ndim):
-            found += share.sum(axis=axis, keepdims=True) - share
-    return found
+        for axis in range(result.ndim - axes, result.ndim):
+            result += share.sum(axis=axis, keepdims=True) - share
+    return result
 
 
 def top_down(tables: Array, levels: Sequence[Levels]) -> Array:

@@ -30,10 +30,10 @@ class ParityTables:
         sent[codes] = times
         zero, one = sent.reshape(-1, 2).T  # a view has two codes
         oracle = channel.views[0].oracle
-        told = float(oracle.keep - oracle.lie)
+        contrast = float(oracle.keep - oracle.lie)
         reports = zero + one
-        self._means = np.divide(zero - one, reports * told, out=np.zeros_like(zero), where=reports > 0)
-        self._variances = np.divide(1.0, reports * told**2, out=np.full_like(zero, np.inf), where=reports > 0)
+        self._means = np.divide(zero - one, reports * contrast, out=np.zeros_like(zero), where=reports > 0)
+        self._variances = np.divide(1.0, reports * contrast**2, out=np.full_like(zero, np.inf), where=reports > 0)
         self._places = {view.levels: number for number, view in enumerate(channel.views)}
         self.people = int(reports.sum())
 

@@ -63,11 +63,11 @@ class Tables:
         if not attributes:
             message = "Name at least one attribute."
             raise UsageError(message, code="bad-option")
-        found = self._service(attributes, service)
-        names = [own.name for own in found.sensitive]
+        declared = self._service(attributes, service)
+        names = [own.name for own in declared.sensitive]
         places = [names.index(name) for name in attributes]
-        table, people = self._tables(found, method).table(places)
-        return label_table([found.sensitive[i] for i in places], table, people, confidence)
+        table, people = self._tables(declared, method).table(places)
+        return label_table([declared.sensitive[i] for i in places], table, people, confidence)
 
     def synthesize(
         self, rows: int, *, seed: int | None = None, service: str | None = None, method: str | None = None
@@ -79,13 +79,13 @@ class Tables:
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
             message = "seed must be a whole number, 0 or more."
             raise UsageError(message, code="bad-option")
-        found = self._service((), service)
-        tables = self._tables(found, method)
+        declared = self._service((), service)
+        tables = self._tables(declared, method)
         drawn = draw_rows(tables.levels, tables.frequencies, rows, np.random.default_rng(seed))
-        columns: dict[str, Any] = {found.key: pa.array(np.arange(1, rows + 1))}
-        for attribute in found.attributes:
+        columns: dict[str, Any] = {declared.key: pa.array(np.arange(1, rows + 1))}
+        for attribute in declared.attributes:
             columns[attribute.name] = pa.nulls(rows)  # public columns are not in the tables
-        for own, indices in zip(found.sensitive, drawn, strict=True):
+        for own, indices in zip(declared.sensitive, drawn, strict=True):
             values = pa.array([shown_value(own, i) for i in range(own.size)])
             columns[own.name] = values.take(pa.array(indices))
         return pa.table(columns)
@@ -148,16 +148,16 @@ class _Together:
 
     def __init__(self, engine: Engine, stored: Sequence[ServiceReports], method: str) -> None:
         self.levels = stored[0][0].levels
-        found, self.people = [], 0
+        tables, self.people = [], 0
         for service, table in stored:
             counts = code_counts(engine, table)
-            found += view_tables(service, counts)
+            tables += view_tables(service, counts)
             self.people += int(counts[0][1].sum()) if 0 in counts else 0
-        if not found:
+        if not tables:
             message = "There are no reports to build tables from. Load some first."
             raise ReportError(message, code="no-reports")
-        shape = Shape(self.levels, tuple(one.shown for one in found))
-        self.model = MarginalModel(shape, [one.table for one in found], [one.reports for one in found], method)
+        shape = Shape(self.levels, tuple(one.shown for one in tables))
+        self.model = MarginalModel(shape, [one.table for one in tables], [one.reports for one in tables], method)
 
     def table(self, attributes: Sequence[int]) -> tuple[Table, int]:
         return self.model.marginal(attributes), self.people
@@ -201,7 +201,7 @@ class _Apart:
         codes = ", ".join(f"max(CASE WHEN channel = {c} THEN code END) AS c{k}" for k, c in enumerate(channels))
         names = ", ".join(f"c{k}" for k in range(len(channels)))
         inner = f'SELECT {codes} FROM "{self._stored}" GROUP BY {key}'  # noqa: S608  names of a contract
-        found = self._engine.fetch(f"SELECT {names}, count(*) AS n FROM ({inner}) AS people GROUP BY {names}", [], {})  # noqa: S608
+        rows = self._engine.fetch(f"SELECT {names}, count(*) AS n FROM ({inner}) AS people GROUP BY {names}", [], {})  # noqa: S608
         counts = np.zeros(alphabets, dtype=np.int64)
-        counts[tuple(np.asarray(found.column(f"c{k}")) for k in range(len(channels)))] = np.asarray(found.column("n"))
+        counts[tuple(np.asarray(rows.column(f"c{k}")) for k in range(len(channels)))] = np.asarray(rows.column("n"))
         return counts

@@ -40,24 +40,24 @@ def mutual_information(table: Array) -> float:
 def draw_rows(levels: Sequence[Levels], table_of: TableOf, rows: int, rng: np.random.Generator) -> list[Ints]:
     """Return value indices, one array for each attribute."""
     count = len(levels)
-    told = np.zeros((count, count))
+    information = np.zeros((count, count))
     for i, j in itertools.combinations(range(count), 2):
         if levels[i].size * levels[j].size <= MOST_SYNTHESIS_CELLS:
-            told[i, j] = told[j, i] = mutual_information(table_of((i, j)))
+            information[i, j] = information[j, i] = mutual_information(table_of((i, j)))
     drawn: dict[int, Ints] = {}
     while len(drawn) < count:
         left = [i for i in range(count) if i not in drawn]
-        own = max(left, key=lambda i: (told[i, list(drawn)].max() if drawn else told[i].sum(), -i))
-        parents = _parents(own, list(drawn), told, levels)
+        own = max(left, key=lambda i: (information[i, list(drawn)].max() if drawn else information[i].sum(), -i))
+        parents = _parents(own, list(drawn), information, levels)
         drawn[own] = _draw(own, parents, drawn, levels, table_of, rows, rng)
     return [drawn[i] for i in range(count)]
 
 
-def _parents(own: int, earlier: list[int], told: Array, levels: Sequence[Levels]) -> list[int]:
+def _parents(own: int, earlier: list[int], information: Array, levels: Sequence[Levels]) -> list[int]:
     """Return the earlier attributes that say most, as far as their table together is small enough."""
     chosen: list[int] = []
-    for i in sorted(earlier, key=lambda i: -told[own, i])[:PARENTS]:
-        if math.prod(levels[k].size for k in (own, i, *chosen)) <= MOST_SYNTHESIS_CELLS and told[own, i] > 0:
+    for i in sorted(earlier, key=lambda i: -information[own, i])[:PARENTS]:
+        if math.prod(levels[k].size for k in (own, i, *chosen)) <= MOST_SYNTHESIS_CELLS and information[own, i] > 0:
             chosen.append(i)
     return chosen
 
@@ -82,6 +82,6 @@ def _draw(
     for i in others:
         place = place * levels[i].size + drawn[i]
     flat_steps = (steps + np.arange(len(steps))[:, None]).ravel()  # rows end to end: one search serves all
-    found = np.searchsorted(flat_steps, place + rng.random(rows), side="right")
-    indices: Ints = np.minimum(found - place * levels[own].size, levels[own].size - 1)
+    positions = np.searchsorted(flat_steps, place + rng.random(rows), side="right")
+    indices: Ints = np.minimum(positions - place * levels[own].size, levels[own].size - 1)
     return indices

@@ -40,15 +40,15 @@ def view_tables(service: ServiceContract, counts: Counts) -> list[ViewTable]:
             f"not round values (this one is {service.layout}). Ask with SQL."
         )
         raise UnanswerableError(message, code="no-tables")
-    found = []
+    tables = []
     for number, channel in enumerate(service.channels):
         codes, times = counts.get(number, (np.zeros(0, np.int64), np.zeros(0, np.int64)))
         bounds = np.searchsorted(codes, [*(view.offset for view in channel.views), channel.alphabet])
         for view, start, stop in zip(channel.views, bounds, bounds[1:], strict=False):
             if stop > start and any(view.levels) and view.oracle.domain <= MOST_VIEW_CELLS:
                 mine = decode_frequencies(view.oracle, codes[start:stop] - view.offset, times[start:stop])
-                found.append(ViewTable(_consistency_view(view), mine, int(times[start:stop].sum())))
-    return found
+                tables.append(ViewTable(_consistency_view(view), mine, int(times[start:stop].sum())))
+    return tables
 
 
 def _consistency_view(view: CompiledView) -> Shown:

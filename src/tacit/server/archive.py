@@ -66,10 +66,10 @@ def _head_of(log: Path) -> Head:
 def _check_digests(inbox: Path) -> dict[str, int]:
     """Compare all reports of a copy with their digests; those that do not match stay marked, and are never counted."""
     with contextlib.closing(sqlite3.connect(inbox)) as file:
-        found = verify_inbox(file)
-    for problem in found.problems:
+        checked = verify_inbox(file)
+    for problem in checked.problems:
         LOG.error("the exported inbox is damaged: %s", problem)
-    return {"reports": found.reports, "damaged": found.damaged}
+    return {"reports": checked.reports, "damaged": checked.damaged}
 
 
 def export_database(path: Path, target: Path) -> None:

@@ -115,8 +115,8 @@ class Collector:
         if collection.id not in self.collections:
             self.database.check_new(collection)  # before anything is kept: a store with two such would be unusable
             contract = collection.contract
-            told = {"epsilon": decimal_text(contract.epsilon), "round": contract.round, "tier": contract.tier}
-            self.log.add("contract-published", collection=collection.id, **told)
+            details = {"epsilon": decimal_text(contract.epsilon), "round": contract.round, "tier": contract.tier}
+            self.log.add("contract-published", collection=collection.id, **details)
         self.inbox.add_contract(collection.id, collection.to_json())
         self.database.create(collection)
         self._open(collection)
@@ -160,10 +160,10 @@ class Collector:
 
     def collection(self, name: str) -> Collection:
         """Return a published collection."""
-        found = self.collections.get(name)
-        if found is None:
+        collection = self.collections.get(name)
+        if collection is None:
             raise UnknownNameError("collection", name[:64], None, code="unknown-collection")
-        return found
+        return collection
 
     def accept(
         self, collection: str, reports: Sequence[Any], objection: Callable[[Report], str | None] | None = None
@@ -208,8 +208,8 @@ class Collector:
     def contributions(self, text: str, *, asker: str = "", **options: Any) -> tuple[Contributions, dict[str, int]]:
         """Return what tuples add to an answer, and its watermark; who looks at single reports is in the log."""
         self.log.add("contributions", sql=hash_of(text), key=asker)
-        found, mark = self._watermarks.measure(text, (), lambda db: db.contributions(text, **options))
-        return found, mark.watermark._asdict()
+        page, mark = self._watermarks.measure(text, (), lambda db: db.contributions(text, **options))
+        return page, mark.watermark._asdict()
 
     def read(self, work: Callable[[Database], T]) -> T:
         """Return what is read from the database; if it cannot be read, say why."""
@@ -249,15 +249,15 @@ class Collector:
 
         They hold one, or the person was deleted from them.
         """
-        found = []
+        slots_taken = []
         for service in self.collection(collection).schema.services:
             if services and service.name not in services:
                 continue
             slots = self.inbox.slots(collection, service.name, person, service.sends)
             if not slots and self.inbox.is_forgotten(collection, person, service.name):
                 slots = list(range(service.sends))
-            found += [(service.name, slot) for slot in slots]
-        return found
+            slots_taken += [(service.name, slot) for slot in slots]
+        return slots_taken
 
     @property
     def is_elsewhere(self) -> bool:

@@ -26,12 +26,12 @@ def delete_again(folder: Path, tombstones: Mapping[str, Collection[str]]) -> int
             file.create_function("is_given", 3, is_given, deterministic=True)
             everybody = "SELECT place, person FROM known UNION SELECT place, person FROM reports"
             joined = f"FROM ({everybody}) JOIN places USING (place)"
-            found = file.execute(
+            rows = file.execute(
                 f"SELECT DISTINCT collection, '', person {joined} WHERE is_given(collection, '', person) UNION "
                 f"SELECT DISTINCT collection, service, person {joined} WHERE is_given(collection, service, person)"
             ).fetchall()
-        for collection, service, person in found:
+        for collection, service, person in rows:
             collector.forget(person, collection, [service] if service else (), asker="restored")
     finally:
         collector.close()
-    return len({person for *_, person in found})
+    return len({person for *_, person in rows})

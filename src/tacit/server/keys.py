@@ -59,8 +59,8 @@ class Keys:
     def _keys(self) -> tuple[Key, ...]:
         """The keys as they are now: the file is read again when it has changed, which costs a look at its date."""
         try:
-            found = self._path.stat()
-            mark = (found.st_mtime_ns, found.st_size, found.st_ino)
+            status = self._path.stat()
+            mark = (status.st_mtime_ns, status.st_size, status.st_ino)
             seen, keys = self._cached
             return keys if mark == seen else self._read(mark)
         except FileNotFoundError:
@@ -134,17 +134,17 @@ class Keys:
             message = "This needs a key."
             raise AccessError(message, code="unknown-key")
         digest = _digest(given)
-        found = [key for key in self._keys if hmac.compare_digest(key.digest, digest)]
-        if not found:
+        matching = [key for key in self._keys if hmac.compare_digest(key.digest, digest)]
+        if not matching:
             message = "This key is unknown."
             raise AccessError(message, code="unknown-key")
-        if not set(scopes) & set(found[0].scopes):
+        if not set(scopes) & set(matching[0].scopes):
             message = f"This key may not {' or '.join(scopes)}."
             raise AccessError(message, code="wrong-scope")
-        if found[0].origin and origin != found[0].origin:
+        if matching[0].origin and origin != matching[0].origin:
             message = "This key is bound to another origin."
             raise AccessError(message, code="wrong-origin")
-        return found[0]
+        return matching[0]
 
     def origins(self) -> set[str]:
         """Return the pages that may send."""

@@ -46,8 +46,8 @@ class Readiness:
                     "analytical database": self._collector.mover.probe,
                     "log": self._collector.log.probe,
                 }
-                found = await asyncio.gather(*(self._probe(name, probe) for name, probe in probes.items()))
-                fault = next((fault for fault in found if fault is not None), None)
+                faults = await asyncio.gather(*(self._probe(name, probe) for name, probe in probes.items()))
+                fault = next((fault for fault in faults if fault is not None), None)
                 self._fault = fault or await self.away(self._standing)
                 self._at = time.monotonic()
             return self._fault
@@ -92,12 +92,12 @@ class Readiness:
     def warnings(self) -> list[str]:
         """Return what somebody should look at although the collector is ready."""
         sizes = self._collector.inbox.sizes().values()
-        found = {
+        warnings = {
             "little-room": is_scarce(self._collector.folder),
             "damaged-reports": any(size.damaged for size in sizes),
             "lost-reports": any(size.lost for size in sizes),
         }
-        return [name for name, is_so in found.items() if is_so]
+        return [name for name, is_so in warnings.items() if is_so]
 
     def close(self) -> None:
         """Probe no more."""

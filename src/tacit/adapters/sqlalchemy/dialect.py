@@ -129,10 +129,10 @@ class TacitDialect(default.DefaultDialect):
         self, connection: Connection, table_name: str, schema: str | None = None, **_: Any
     ) -> list[ReflectedColumn]:
         """Return the key, the attributes and the labels of a service, or the columns of a dimension."""
-        found = None if schema else columns_of(_database(connection), table_name)
-        if found is None:
+        columns = None if schema else columns_of(_database(connection), table_name)
+        if columns is None:
             raise exc.NoSuchTableError(table_name)
-        return found
+        return columns
 
     def get_pk_constraint(
         self, connection: Connection, table_name: str, schema: str | None = None, **_: Any

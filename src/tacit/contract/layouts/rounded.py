@@ -115,8 +115,8 @@ def plan_rounded(layout: str, planning: Planning) -> list[ChannelPlan]:
     if math.prod(len(one) for one in planning.levels) > MAX_VIEWS:
         message = f"More than {MAX_VIEWS} combinations of levels. Use fewer attributes."
         raise LayoutError(message, code="too-many-views")
-    found = tuple(itertools.islice(views(planning.levels, planning.derived), MAX_VIEWS + 1))
-    if len(found) > MAX_VIEWS:
+    planned = tuple(itertools.islice(views(planning.levels, planning.derived), MAX_VIEWS + 1))
+    if len(planned) > MAX_VIEWS:
         message = f"More than {MAX_VIEWS} views. Use fewer attributes."
         raise LayoutError(message, code="too-many-views")
-    return [ChannelPlan(layout, Fraction(1), found)]
+    return [ChannelPlan(layout, Fraction(1), planned)]

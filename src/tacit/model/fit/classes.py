@@ -37,8 +37,8 @@ def rake(table: Vector, rows: Vector, columns: Vector) -> Vector:
     """Return the table nearest to a positive one that has the given sums of rows and columns."""
     for _ in range(SWEEPS):
         table = table * (rows / np.maximum(table.sum(axis=1), TINY))[:, None]
-        found = table.sum(axis=0)
-        table = table * (columns / np.maximum(found, TINY))
-        if np.abs(found - columns).max() < SETTLED:
+        sums = table.sum(axis=0)
+        table = table * (columns / np.maximum(sums, TINY))
+        if np.abs(sums - columns).max() < SETTLED:
             break
     return table

@@ -73,13 +73,13 @@ def near(observed: Observed, base: Vector, strength: float, start: Vector | None
 def parameters(observed: Observed, table: Vector, strength: float) -> float:
     """Return how many parameters a fit took: the trace of how it follows the data, by random signs."""
     rng = np.random.default_rng(1)
-    root, found = np.sqrt(table), 0.0
+    root, total = np.sqrt(table), 0.0
     for _ in range(PROBES):
         signs = rng.choice([-1.0, 1.0], observed.shape)
         signs = signs - root * (root * signs).sum()
         solved = conjugate(_curvature(observed, table, strength), signs, tolerance=1e-3)
-        found += float((signs**2).sum() - strength * (signs * solved).sum())
-    return max(0.0, found / PROBES)
+        total += float((signs**2).sum() - strength * (signs * solved).sum())
+    return max(0.0, total / PROBES)
 
 
 def _curvature(observed: Observed, table: Vector, strength: float) -> Callable[[Vector], Vector]:

@@ -90,8 +90,8 @@ class FittedModel:
         """Return the errors of functionals of the same attributes: those of their parts, from the fits of these."""
         if len(attributes) == 1:
             [i] = attributes
-            told = [[term.coefficient * term.factors[i] for term in own.terms if term.factors] for own in functionals]
-            return self._one_errors(i, [np.sum(vectors, axis=0) for vectors in told])
+            scaled = [[term.coefficient * term.factors[i] for term in own.terms if term.factors] for own in functionals]
+            return self._one_errors(i, [np.sum(vectors, axis=0) for vectors in scaled])
         square = np.zeros(len(functionals))
         pairs = [pair for pair in itertools.combinations(attributes, 2) if self.together(pair)]
         functions: dict[tuple[int, ...], list[Vector]] = {}
@@ -125,8 +125,8 @@ class FittedModel:
     def _cells(self, attribute: int) -> Vector:
         """Return cells of the tables of pairs x values: 1 / the values of a cell where it holds one."""
         level = self.service.levels[attribute][self._depth(attribute, PAIR_CELLS)]
-        found: Vector = level.matrix() / np.bincount(level.table())[:, None]
-        return found
+        shares: Vector = level.matrix() / np.bincount(level.table())[:, None]
+        return shares
 
     def how(self, attributes: tuple[int, ...]) -> str:
         """Return how the table of one or two attributes was fitted."""
@@ -138,7 +138,7 @@ class FittedModel:
 
     def is_weak(self, attributes: tuple[int, ...]) -> bool:
         """Tell whether reports say so little about one or two attributes that their table is what was assumed."""
-        return self._fit(attributes).told < WEAK
+        return self._fit(attributes).learned < WEAK
 
     def together(self, attributes: tuple[int, ...]) -> bool:
         """Tell whether some view shows all of some attributes."""
@@ -204,8 +204,8 @@ class FittedModel:
         within = self._within(attribute)
         whole = within.sum(axis=1)
         plain = vectors @ self._cells(attribute).T
-        found: Vector = np.where(whole > 0, vectors @ within.T / np.where(whole > 0, whole, 1.0), plain)
-        return found
+        means: Vector = np.where(whole > 0, vectors @ within.T / np.where(whole > 0, whole, 1.0), plain)
+        return means
 
     def _joint(self, functionals: Sequence[Functional]) -> Joint:
         """Return a table for some functionals: of all attributes if it is small, else of theirs, or of classes."""

@@ -82,24 +82,24 @@ class Joint:
         """Return the mean of a functional over people."""
         total = 0.0
         for term in functional.terms:
-            found = self.table
+            contracted = self.table
             for vector in reversed(self._vectors(term)):
-                found = found @ vector
-            total += term.coefficient * float(found)
+                contracted = contracted @ vector
+            total += term.coefficient * float(contracted)
         return total
 
     def _vectors(self, term: Term) -> list[Vector]:
         """Return the mean of a term's factor within each group; 1 where it has none."""
-        found = []
+        vectors = []
         for attribute, held, values in zip(self.attributes, self.held, self.values, strict=True):
             if attribute not in term.factors:
-                found.append(np.ones(len(held)))
+                vectors.append(np.ones(len(held)))
                 continue
             mass, count = held @ values, held.sum(axis=1)
             summed = held @ (values * term.factors[attribute])
             plain = held @ term.factors[attribute] / np.maximum(count, 1)
-            found.append(np.where(mass > 0, summed / np.where(mass > 0, mass, 1.0), plain))
-        return found
+            vectors.append(np.where(mass > 0, summed / np.where(mass > 0, mass, 1.0), plain))
+        return vectors
 
     def widest_weight(self, functional: Functional) -> float:
         """Return by how much the weights of cells differ."""
@@ -128,7 +128,7 @@ class Joint:
         axes = range(table.ndim)
         sets = [*((axis,) for axis in axes), *combinations(axes, 2), *wider]
         inside = {one: table.sum(axis=_others(one, table.ndim)) for one in sets}
-        found = {one: np.zeros(own.shape) for one, own in inside.items()}
+        means = {one: np.zeros(own.shape) for one, own in inside.items()}
         left = self._weights(functional)
         left = left - float((left * table).sum())
         enough = SETTLED * float(np.abs(left).max())
@@ -137,30 +137,30 @@ class Joint:
                 break
             for one in sets:
                 mean = (left * table).sum(axis=_others(one, table.ndim)) / inside[one]
-                found[one] += mean
+                means[one] += mean
                 left = left - _spread(mean, one, table.ndim)
         for larger in reversed(sets):  # what a smaller set can say is left to it
             for one in sets[: sets.index(larger)]:
                 if set(one) < set(larger):
                     places = tuple(larger.index(axis) for axis in one)
                     others = _others(places, len(larger))
-                    mean = (found[larger] * inside[larger]).sum(axis=others) / inside[one]
-                    found[one] += mean
-                    found[larger] = found[larger] - _spread(mean, places, len(larger))
-        return found
+                    mean = (means[larger] * inside[larger]).sum(axis=others) / inside[one]
+                    means[one] += mean
+                    means[larger] = means[larger] - _spread(mean, places, len(larger))
+        return means
 
     def within(self, functional: Functional, axis: int) -> Vector:
         """Return how the mean of a functional depends on the values of an attribute, beyond their groups."""
         attribute, held = self.attributes[axis], self.held[axis]
-        found = np.zeros(held.shape[1])
+        spread = np.zeros(held.shape[1])
         for term in functional.terms:
             if attribute in term.factors:
                 vectors = self._vectors(term)
                 rest = _outer([np.ones(len(own)) if k == axis else own for k, own in enumerate(vectors)])
                 others = _others((axis,), self.table.ndim)
                 mean = (rest * self.table).sum(axis=others) / np.maximum(self.table.sum(axis=others), TINY)
-                found += term.coefficient * (mean @ held) * (term.factors[attribute] - vectors[axis] @ held)
-        return found
+                spread += term.coefficient * (mean @ held) * (term.factors[attribute] - vectors[axis] @ held)
+        return spread
 
 
 def _outer(vectors: Sequence[Vector]) -> Vector:

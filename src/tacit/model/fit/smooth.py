@@ -130,8 +130,8 @@ def _scale(given: Functions, theta: Vector, left: Vector, scale: float) -> float
     bound = ~given.free
     if not bound.any():
         return scale
-    told = max(float((1 - left)[bound].sum()), 0.1)
-    return float(np.clip(((given.order * theta)[bound] ** 2).sum() / told, 1e-4, 100.0))
+    learned = max(float((1 - left)[bound].sum()), 0.1)
+    return float(np.clip(((given.order * theta)[bound] ** 2).sum() / learned, 1e-4, 100.0))
 
 
 def _table(observed: Observed, logs: Vector, given: Functions, theta: Vector) -> Vector:

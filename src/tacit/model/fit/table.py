@@ -45,8 +45,8 @@ class Fit:
     how: str
     start: Smooth
     strength: float
-    told: float
-    """How many parameters the reports told: near 0, the table is what was assumed."""
+    learned: float
+    """How many parameters were learned from the reports; if near 0, the table is an assumption."""
     doubt: float = np.inf
     """The least strength that the data do not speak against: errors are of fits as loose as that.
 
@@ -67,24 +67,24 @@ class Fit:
         """
         smooth = self.start
         along = directions.reshape(len(directions), -1) @ smooth.tangents
-        told = along @ smooth.posterior
-        square = (told * along).sum(axis=1)
+        projected = along @ smooth.posterior
+        square = (projected * along).sum(axis=1)
         if np.isfinite(self.doubt):
-            square += self._scatter(directions, told)
+            square += self._scatter(directions, projected)
         widest = np.ptp(directions, axis=(1, 2))
         unseen = RULE_OF_THREE * self._bare(directions) / np.where(widest > 0, widest, 1.0)
         return cast("Vector", np.minimum(np.sqrt(np.maximum(square, 0.0) + unseen**2), widest / 2))
 
-    def _scatter(self, directions: Vector, told: Vector) -> Vector:
-        """Return what cells add that scatter around the smooth functions, given what these have told."""
+    def _scatter(self, directions: Vector, projected: Vector) -> Vector:
+        """Return the contribution of cells that scatter around the smooth functions, given these."""
         tangents, posterior = self.start.tangents, self.start.posterior
         shape, root = self.observed.shape, np.sqrt(self.table)
         seen = self.observed.information(tangents.T.reshape(-1, *shape)).reshape(tangents.shape[::-1])
 
         def rest(spread: Vector) -> Vector:
-            found = self.observed.information(spread).reshape(len(spread), -1)
-            found = found - (found @ tangents) @ posterior @ seen
-            return cast("Vector", found.reshape(spread.shape))
+            information = self.observed.information(spread).reshape(len(spread), -1)
+            information = information - (information @ tangents) @ posterior @ seen
+            return cast("Vector", information.reshape(spread.shape))
 
         def centre(spread: Vector) -> Vector:
             return cast("Vector", spread - root * (root * spread).sum((1, 2), keepdims=True))
@@ -92,7 +92,7 @@ class Fit:
         def apply(spread: Vector) -> Vector:
             return centre(self.doubt * spread + root * rest(root * spread))
 
-        open_to = centre(root * (directions - (told @ seen).reshape(directions.shape)))
+        open_to = centre(root * (directions - (projected @ seen).reshape(directions.shape)))
         return cast("Vector", (open_to * conjugate(apply, open_to, tolerance=1e-2)).sum((1, 2)))
 
     def _bare(self, directions: Vector) -> Vector:
@@ -133,34 +133,34 @@ def fit_table(
     smoothed = smooth(observed, base, functions(axes, marginals, WAVES[len(axes)]))
     bare = Smooth(base, smoothed.tangents[:, :0], smoothed.posterior[:0, :0], 0.0)
     plain = best = observed.misfit(smoothed.table) + 2 * smoothed.parameters
-    found = Fit(observed, smoothed.table, "smooth", smoothed, np.inf, smoothed.parameters)
+    fit = Fit(observed, smoothed.table, "smooth", smoothed, np.inf, smoothed.parameters)
     tried: dict[str, list[tuple[float, float, float]]] = {}
     for how, start in (("smooth", smoothed), ("base", bare)):
         last, table, rose = np.inf, None, False
         for strength in STRENGTHS:
             table = near(observed, start.table, strength, table)
             took = parameters(observed, table, strength)
-            told = took + _remaining_parameters(start.parameters, took, start.table.size)
-            criterion, chance = observed.misfit(table) + 2 * told, math.sqrt(2 * took)
+            learned = took + _remaining_parameters(start.parameters, took, start.table.size)
+            criterion, chance = observed.misfit(table) + 2 * learned, math.sqrt(2 * took)
             judged = criterion + chance * (1 if smooth_axes else -1)
             tried.setdefault(how, []).append((strength, criterion, chance))
             rose = rose or judged > last  # behind a rise, fits may run into a corner, where they seem to take nothing
             if judged < best and not rose:
                 best, plain = judged, criterion
-                found = Fit(observed, table, f"near the {how} table, strength {strength:g}", start, strength, told)
+                fit = Fit(observed, table, f"near the {how} table, strength {strength:g}", start, strength, learned)
             if rose and criterion > plain + DOUBT * chance:
                 break
             last = judged
-    chain = tried["base" if found.start is bare else "smooth"]
+    chain = tried["base" if fit.start is bare else "smooth"]
     loose = [strength for strength, criterion, chance in chain if chance >= 1 and criterion <= plain + DOUBT * chance]
-    return replace(found, doubt=max(1.0, min([found.strength, *loose])))
+    return replace(fit, doubt=max(1.0, min([fit.strength, *loose])))
 
 
 def _eigenvectors(square: Vector) -> Vector:
     """Return the eigenvectors of a matrix, which are known for one level alone, of however many categories."""
     plain = np.count_nonzero(square) == np.count_nonzero(np.diag(square))
-    found: Vector = np.eye(len(square)) if plain else np.linalg.eigh(square)[1]
-    return found
+    vectors: Vector = np.eye(len(square)) if plain else np.linalg.eigh(square)[1]
+    return vectors
 
 
 def _remaining_parameters(smooth_parameters: float, took: float, cells: int) -> float:

@@ -74,9 +74,9 @@ class Wider:
         ]
         looks = [analysis(own, own.finest) @ inside.T for own, inside in zip(levels, within, strict=True)]
         change = share * (model.linear.values[places] - along(predicted, looks))
-        told = float((share * change**2).sum() / max(float((change**2).sum()), TINY))
+        kept = float((share * change**2).sum() / max(float((change**2).sum()), TINY))
         table = predicted + along(change, [own @ synthesis(level) for own, level in zip(held, levels, strict=True)])
-        table = np.maximum(table, (1 - told) * predicted)
+        table = np.maximum(table, (1 - kept) * predicted)
         return np.asarray(table / table.sum())
 
     def error(self, face: tuple[int, ...], weights: Vector) -> float:

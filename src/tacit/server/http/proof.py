@@ -24,9 +24,9 @@ def proven_people(server: Server, call: Call, collection: str, people: Iterable[
     token, secrets = _token_of(server, call, needed=needs_token(server, call.key))
     if token is None:
         return None
-    found = set(people)
-    about = {person for person in found if is_signed(token, secrets, collection, person)}
-    if found and not about:
+    named = set(people)
+    about = {person for person in named if is_signed(token, secrets, collection, person)}
+    if named and not about:
         raise _about_others()
     return about
 

@@ -67,13 +67,13 @@ async def contributions(server: Server, call: Call) -> Response:
     page = {word: call.body[word] for word in PAGE if word in call.body}
     asker = call.key.name if call.key else ""
     work = partial(server.collector.contributions, text, asker=asker, group=group, **page)
-    found, watermark = await server.workers.do(work)
+    answered, watermark = await server.workers.do(work)
     rows = [
         {"person": str(person), "contributions": added, "reports": [asdict(report) for report in reports]}
-        for person, added, reports in found.rows
+        for person, added, reports in answered.rows
     ]
-    values = {name: _finite(value) for name, value in found.values.items()}
-    return _json(vars(found) | {"rows": rows, "values": values, "watermark": watermark})
+    values = {name: _finite(value) for name, value in answered.values.items()}
+    return _json(vars(answered) | {"rows": rows, "values": values, "watermark": watermark})
 
 
 def _json(data: object) -> Response:
@@ -103,15 +103,15 @@ def _read_catalogue(server: Server) -> dict[str, Any]:
 
 
 def _catalogue(database: Database) -> dict[str, Any]:
-    found = []
+    services = []
     for service in database.services():
         collection, people, _ = database.answering(f'SELECT COUNT(*) FROM "{service.name}"')  # noqa: S608  our own name
         about = {"people": people, "epsilon": float(collection.contract.epsilon), "round": collection.contract.round}
-        found.append(service_data(service) | about | {"collection": collection.id})
+        services.append(service_data(service) | about | {"collection": collection.id})
     dimensions = [
         {"name": one.name, "key": one.key, "columns": one.table.column_names} for one in database.dimensions()
     ]
-    return {"services": found, "dimensions": dimensions}
+    return {"services": services, "dimensions": dimensions}
 
 
 def _draft(server: Server, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ __all__ = ["CONTRACTS"]
 async def collections(server: Server, call: Call) -> Response:
     """List what is collected."""
     del call
-    found = [
+    published = [
         {
             "id": name,
             "round": one.contract.round,
@@ -27,7 +27,7 @@ async def collections(server: Server, call: Call) -> Response:
     ]
     declared, total = declared_total(server.collector.collections.values()), server.collector.person_epsilon
     person = {"declared": float(declared), "total": None if total is None else float(total)}
-    return JSONResponse({"collections": found, "person": person})
+    return JSONResponse({"collections": published, "person": person})
 
 
 async def contract(server: Server, call: Call) -> Response:

@@ -30,8 +30,8 @@ async def receipts(server: Server, call: Call) -> Response:
         raise BodyError(message)
     signer = _signer(server, call.body.get("token"), name, person)
     server.telling.take(signer, 1, person)
-    found = await asyncio.to_thread(server.collector.reported_slots, name, person, server.keys.services_of(signer.name))
-    return JSONResponse({"taken": [{"service": service, "slot": slot} for service, slot in found]})
+    slots = await asyncio.to_thread(server.collector.reported_slots, name, person, server.keys.services_of(signer.name))
+    return JSONResponse({"taken": [{"service": service, "slot": slot} for service, slot in slots]})
 
 
 def _signer(server: Server, given: object, collection: str, person: Person) -> Key:

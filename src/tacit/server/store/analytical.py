@@ -90,10 +90,10 @@ class Analytical:
         if self._store:
             return None
         try:
-            found = self._path.stat()
+            status = self._path.stat()
         except OSError:
             return None
-        return _File(found.st_dev, found.st_ino)
+        return _File(status.st_dev, status.st_ino)
 
     def is_in_place(self) -> bool:
         """Tell whether the open file is still the one in the folder."""

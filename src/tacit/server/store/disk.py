@@ -26,5 +26,5 @@ def has_room(folder: Path, more: int = 0) -> bool:
 
 def is_scarce(folder: Path) -> bool:
     """Tell whether the disk is more than nine tenths full, or nearly so full that reports are turned away."""
-    found = disk_usage(folder)
-    return found.free < max(SCARCE * found.total, 2 * RESERVED)
+    usage = disk_usage(folder)
+    return usage.free < max(SCARCE * usage.total, 2 * RESERVED)

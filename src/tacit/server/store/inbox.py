@@ -131,7 +131,7 @@ class Inbox(Records):
         try:
             with self._lock:
                 with self._transaction():
-                    found = self._validate(group, validated)
+                    results = self._validate(group, validated)
                     if validated.rows:
                         self._store.insert(validated.rows)
                 self._known, self._pending = self._known + len(validated.rows), self._pending + len(validated.rows)
@@ -146,7 +146,7 @@ class Inbox(Records):
             for request in group:
                 request.answer.set_exception(problem)
             return
-        for request, statuses in zip(group, found, strict=True):
+        for request, statuses in zip(group, results, strict=True):
             request.answer.set_result(statuses)
 
     def _validate(self, group: Sequence[_Request], validated: _Validated) -> list[list[Status]]:
@@ -196,9 +196,9 @@ class Inbox(Records):
                 for person in people
                 for scope in ("", service)
             ]
-            found = self._store.forgotten({trace: collection for trace, collection, *_ in traces})
+            deleted = self._store.forgotten({trace: collection for trace, collection, *_ in traces})
             for trace, _, person, place in traces:
-                if trace in found:
+                if trace in deleted:
                     charged[person].add(place)
         return Ledger(self._total, self._costs, charged)
 
@@ -212,8 +212,8 @@ class Inbox(Records):
             return set()
         people = {(one.collection, one.report.person, service) for one in every for service in ("", one.report.service)}
         tombstones = {self.tombstone(*one): one for one in people}
-        found = self._store.forgotten({digest: collection for digest, (collection, *_) in tombstones.items()})
-        return {tombstones[digest] for digest in found}
+        deleted = self._store.forgotten({digest: collection for digest, (collection, *_) in tombstones.items()})
+        return {tombstones[digest] for digest in deleted}
 
     def close(self) -> None:
         """Store what waits, answer it, and close the store."""

@@ -38,8 +38,8 @@ class Log:
         self._file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
         self._file.execute("PRAGMA journal_mode = WAL")
         self._file.execute("PRAGMA synchronous = FULL")
-        self._path, found = path, path.stat()
-        self._place = (found.st_dev, found.st_ino)
+        self._path, status = path, path.stat()
+        self._place = (status.st_dev, status.st_ino)
         self._file.execute("CREATE TABLE IF NOT EXISTS log (number INTEGER PRIMARY KEY, hash TEXT, line TEXT)")
         prove_writable(self._file)
 
@@ -65,8 +65,8 @@ class Log:
 
     def _check_place(self) -> None:
         """Raise if the file was deleted or replaced: what is written to it would be gone after a restart."""
-        found = self._path.stat()
-        if (found.st_dev, found.st_ino) != self._place:
+        status = self._path.stat()
+        if (status.st_dev, status.st_ino) != self._place:
             raise FileNotFoundError
 
     def head(self) -> Head:

@@ -279,8 +279,8 @@ class Mover:
 
     def services(self) -> list[Service]:
         """Return all services with their collections."""
-        found = self._analytical.database.collections
-        return [(collection, compiled) for collection in found for compiled in collection.contract.services]
+        collections = self._analytical.database.collections
+        return [(collection, compiled) for collection in collections for compiled in collection.contract.services]
 
     def _delete(self) -> None:
         """Do the deletions that the inbox has done; one that is done twice changes nothing."""

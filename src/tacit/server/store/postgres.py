@@ -348,15 +348,15 @@ class PostgresStore:
         known = 0
         for place in places:
             delete = "DELETE FROM tacit_known WHERE place = %s AND person = %s RETURNING number"
-            found = [number for (number,) in self._rows(delete, [place, key])]
-            numbers = [number for number in found if number is not None]
+            rows = [number for (number,) in self._rows(delete, [place, key])]
+            numbers = [number for number in rows if number is not None]
             for table in ("tacit_reports", "tacit_waiting"):
                 self._writer.execute(f"DELETE FROM {table} WHERE number = ANY(%s)", [numbers])  # noqa: S608
             damaged = self._writer.execute("DELETE FROM tacit_damaged WHERE number = ANY(%s)", [numbers]).rowcount
             lost = self._rows("SELECT lost FROM tacit_sizes WHERE place = %s", [place])
-            fewer = min(len(found) - len(numbers), lost[0][0] if lost else 0)
-            self._resize(place, known=-len(found), damaged=-damaged, lost=-fewer)
-            known += len(found)
+            fewer = min(len(rows) - len(numbers), lost[0][0] if lost else 0)
+            self._resize(place, known=-len(rows), damaged=-damaged, lost=-fewer)
+            known += len(rows)
         return known
 
     def deletions(self) -> list[tuple[str, str, Person]]:

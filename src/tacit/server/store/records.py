@@ -158,12 +158,12 @@ class Records:
         place = self._places[collection, service][0]
         while True:
             try:
-                found = self._store.pending(place, sends, people)
+                pending = self._store.pending(place, sends, people)
             except self._store.failures as cause:
                 raise self._unavailable(cause) from None
-            bad = _find_altered(place, found)
+            bad = _find_altered(place, pending)
             if not bad:
-                return found, json.loads(b"[" + b",".join(found.contents) + b"]")
+                return pending, json.loads(b"[" + b",".join(pending.contents) + b"]")
             with self._lock:
                 with self._transaction():
                     self._store.set_aside(place, bad)
@@ -173,10 +173,10 @@ class Records:
     def sizes(self) -> dict[tuple[str, str], Sizes]:
         """Return how many reports there are of each service."""
         try:
-            found = self._store.sizes()
+            sizes = self._store.sizes()
         except self._store.failures as cause:
             raise self._unavailable(cause) from None
-        return {key: found.get(place, Sizes()) for key, (place, _) in self._places.items()}
+        return {key: sizes.get(place, Sizes()) for key, (place, _) in self._places.items()}
 
     def mark_moved(self, collection: str, service: str, numbers: Sequence[int]) -> None:
         """Drop reports that are in the analytical database now from those that are pending."""
@@ -289,8 +289,8 @@ class Records:
         """Return the slots of a person that hold a report."""
         place = self._places[collection, service][0]
         with self._reading():
-            found = self._store.known_digests([Identity(place, person, slot) for slot in range(sends)])
-        return sorted(one.slot for one in found)
+            digests = self._store.known_digests([Identity(place, person, slot) for slot in range(sends)])
+        return sorted(one.slot for one in digests)
 
     def counts(self) -> dict[str, int]:
         """Return how many reports are known, and how many are pending, without asking the store."""
@@ -305,9 +305,9 @@ def _open_store(path: Path, store: str) -> ReportStore:
     return PostgresStore(store, path.parent)
 
 
-def _find_altered(place: int, found: Pending) -> list[int]:
+def _find_altered(place: int, pending: Pending) -> list[int]:
     """Return the numbers of reports that are not what was stored."""
-    rows = zip(found.numbers, found.people, found.slots, found.digests, found.contents, strict=True)
+    rows = zip(pending.numbers, pending.people, pending.slots, pending.digests, pending.contents, strict=True)
     return [
         number
         for number, person, slot, digest, content in rows

@@ -155,15 +155,15 @@ class SqliteStore:
 
     def known_digests(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
         """Return the digests of those reports that are stored."""
-        found = {one: digest for one in asked if (digest := self._recent.digest(one))}
-        for values, members in _some([one for one in asked if one not in found] if found else asked):
+        digests = {one: digest for one in asked if (digest := self._recent.digest(one))}
+        for values, members in _some([one for one in asked if one not in digests] if digests else asked):
             query = (
                 f"WITH asked (place, person, slot) AS ({values}) SELECT place, person, slot, digest "  # noqa: S608
                 "FROM asked CROSS JOIN known USING (place, person, slot)"  # CROSS: one search for each of those asked
             )
             for *identity, digest in self._writer.execute(query, members):
-                found[Identity(*identity)] = digest
-        return found
+                digests[Identity(*identity)] = digest
+        return digests
 
     def with_reports(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
         """Return the places and people, of those asked for, with any report."""
@@ -339,19 +339,19 @@ class SqliteStore:
         for place in places:
             hers, recent = "WHERE place = ? AND person = ?", "AND number > ?"
             query = f"SELECT slot, number FROM known {hers} UNION SELECT slot, number FROM reports {hers} {recent}"  # noqa: S608
-            found = self._writer.execute(query, (place, person, place, person, self._sorted_to)).fetchall()
-            numbers = json.dumps([number for _, number in found if number is not None])
+            rows = self._writer.execute(query, (place, person, place, person, self._sorted_to)).fetchall()
+            numbers = json.dumps([number for _, number in rows if number is not None])
             listed = "WHERE number IN (SELECT value FROM json_each(?))"
             damaged = self._writer.execute(f"DELETE FROM damaged {listed}", [numbers]).rowcount  # noqa: S608
             for table in ("reports", "waiting"):
                 self._writer.execute(f"DELETE FROM {table} {listed}", [numbers])  # noqa: S608
             self._writer.execute(f"DELETE FROM known {hers}", (place, person))  # noqa: S608
             self._when_committed.append(partial(self._recent.forget, place, person))
-            without = sum(number is None for _, number in found)
+            without = sum(number is None for _, number in rows)
             [lost] = self._writer.execute(
                 "SELECT coalesce(sum(lost), 0) FROM sizes WHERE place = ?", [place]
             ).fetchone()
-            fewer = len({slot for slot, _ in found})
+            fewer = len({slot for slot, _ in rows})
             self._resize(place, known=-fewer, damaged=-damaged, lost=-min(without, lost))
             known += fewer
         return known

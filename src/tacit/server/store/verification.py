@@ -79,7 +79,7 @@ def verify_analytical(engine: Engine, inbox: sqlite3.Connection) -> Verified:
     engine.read_all()
     state = dict(inbox.execute("SELECT name, value FROM state").fetchall())
     stamp, generation = engine.stamp(), int(state.get("generation", 0))
-    found, problems = 0, []
+    reports, problems = 0, []
     if stamp is None or stamp.identity != state.get("identity"):
         problems.append("it is not the one that the inbox knows")
     elif not generation <= stamp.generation <= generation + 1:
@@ -91,7 +91,7 @@ def verify_analytical(engine: Engine, inbox: sqlite3.Connection) -> Verified:
             name, channels = compiled.service.name, len(compiled.channels)
             table = report_table(collection.id, name)
             rows = _sum(engine, f'SELECT count(*) AS n FROM "{table}"') if engine.has_table(table) else 0  # noqa: S608
-            found += rows // channels
+            reports += rows // channels
             size = sizes.get((collection.id, name), Sizes())
             if rows // channels < size.settled:
                 problems.append(f"it lacks reports of {name}")
@@ -99,7 +99,7 @@ def verify_analytical(engine: Engine, inbox: sqlite3.Connection) -> Verified:
                 problems.append(f"it holds more reports of {name} than the inbox knows")
             if table in engine.rollups() and _sum(engine, f'SELECT sum("0n") AS n FROM "{rollup_of(table)}"') != rows:  # noqa: S608
                 problems.append(f"the rollup of {name} is out of date")
-    return Verified(found, 0, tuple(problems))
+    return Verified(reports, 0, tuple(problems))
 
 
 def mark_of(file: Path, database: Database, question: str) -> Mark | None:

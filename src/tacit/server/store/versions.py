@@ -115,12 +115,12 @@ def migrate(file: sqlite3.Connection, key: Path) -> None:
     ``key`` is the file in which earlier versions kept the key of tombstones; it is removed once the store holds it.
     """
     file.executescript(FIRST_TABLES)
-    while (found := version_of(file)) < VERSION:
+    while (version := version_of(file)) < VERSION:
         with transaction(file):
-            if version_of(file) == found:  # no other process has taken the step meanwhile
-                STEPS[found - 1](file, key)
-                file.execute(f"PRAGMA user_version = {found + 1}")
-    if found > VERSION:
-        message = f"The store has version {found}; this program supports up to {VERSION}. Update tacit."
+            if version_of(file) == version:  # no other process has taken the step meanwhile
+                STEPS[version - 1](file, key)
+                file.execute(f"PRAGMA user_version = {version + 1}")
+    if version > VERSION:
+        message = f"The store has version {version}; this program supports up to {VERSION}. Update tacit."
         raise EngineError(message, code="store-too-new")
     key.unlink(missing_ok=True)
