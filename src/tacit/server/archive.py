@@ -32,21 +32,21 @@ __all__ = ["export_database", "export_store", "restore"]
 
 FORMAT = 1
 MEMBERS = ("inbox.db", "reports.tacit", "log.db", "keys.json", "tombstones.key")
-"""The last one is of stores before version 4."""
+"""Only stores before version 4 have the last one."""
 
 PIECE = 1 << 20
 LOG = logging.getLogger("tacit.server")
 
 
 def export_store(collector: Collector, target: Path, *, asker: str = "") -> None:
-    """Write an archive of a store that is open; the log is told."""
+    """Write an archive of an open store, and record it in the log."""
     if collector.is_elsewhere:
         message = "Reports are stored in PostgreSQL. Copy them with pg_dump, and copy the folder."
         raise EngineError(message, code="kept-elsewhere")
     collector.log.add("exported", key=asker)
     with tempfile.TemporaryDirectory(dir=target.parent) as name:
         work = Path(name)
-        with collector.still():  # nothing moves from one file to another, or is deleted, while they are copied
+        with collector.still():  # nothing moves between files or is deleted while they are copied
             _copy_sqlite(collector.folder / "inbox.db", work / "inbox.db")
             collector.database.copy_to(work / "reports.tacit")
             _copy_sqlite(collector.folder / "log.db", work / "log.db")
@@ -58,13 +58,13 @@ def export_store(collector: Collector, target: Path, *, asker: str = "") -> None
 
 
 def _head_of(log: Path) -> Head:
-    """Return where the copy of a log ends; the collector's own may be longer by now."""
+    """Return where the copied log ends; the collector's own log may have grown since."""
     with contextlib.closing(sqlite3.connect(log)) as file:
         return read_chain([line for (line,) in file.execute("SELECT line FROM log ORDER BY number")]).head
 
 
 def _check_digests(inbox: Path) -> dict[str, int]:
-    """Compare all reports of a copy with their digests; those that do not match stay marked, and are never counted."""
+    """Check all reports of a copy against their digests; damaged ones stay marked and are never counted."""
     with contextlib.closing(sqlite3.connect(inbox)) as file:
         checked = verify_inbox(file)
     for problem in checked.problems:
@@ -84,7 +84,7 @@ def export_database(path: Path, target: Path) -> None:
 
 
 def _copy_sqlite(source: Path, target: Path) -> None:
-    """Copy a file of SQLite as it is between two transactions, whoever writes to it."""
+    """Copy an SQLite file consistently while others write to it."""
     with contextlib.closing(sqlite3.connect(source)) as one, contextlib.closing(sqlite3.connect(target)) as other:
         one.backup(other)
 
@@ -114,7 +114,7 @@ def _sync(path: Path) -> None:
 
 
 def restore(archive: Path, target: Path) -> dict[str, Any]:
-    """Make a store, or a database file, of an archive; return its manifest. Nothing is overwritten."""
+    """Restore a store or a database file from an archive; return its manifest. Never overwrites anything."""
     if target.exists() and (target.is_file() or any(target.iterdir())):
         message = f"{target.name!r} exists. Choose a new path; an archive is never merged into an existing store."
         raise UsageError(message, code="already-there")
@@ -149,7 +149,7 @@ def _workplace(target: Path) -> tempfile.TemporaryDirectory[str]:
 
 
 def _unpack(archive: Path, work: Path) -> dict[str, Any]:
-    """Unpack the files that a manifest lists, each by its hash."""
+    """Unpack the files listed in a manifest, and check their hashes."""
     try:
         with zipfile.ZipFile(archive) as file:
             manifest: dict[str, Any] = json.loads(file.read("manifest.json"))

@@ -41,7 +41,7 @@ TAKEN = {"stored": {"status": "stored"}, "again": {"status": "again"}}
 
 
 class Collector:
-    """Takes reports and answers questions, in one folder.
+    """Stores reports and answers questions, in one folder.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Collector:
         self._validators: dict[str, Validator] = {}
         self._published: dict[str, Collection] = {}
         self._is_closed = False
-        with ExitStack() as opened:  # closed again if anything cannot be opened
+        with ExitStack() as opened:  # closed again if a part fails to open
             self._open_files(folder, store, opened)
             self.mover = Mover(self.inbox, self.analytical, folder, is_elsewhere=self._elsewhere)
             with opening(folder / "log.db"):
@@ -70,7 +70,7 @@ class Collector:
 
     def _open_files(self, folder: Path, store: str, opened: ExitStack) -> None:
         with opening(folder):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # keys of people are in it
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # it contains people's ids
             self._lock = FolderLock(folder)
         opened.callback(self._lock.release)
         with opening(folder / "inbox.db"):
@@ -84,7 +84,7 @@ class Collector:
         opened.callback(self.analytical.close)
 
     def _go_on_with_log(self) -> None:
-        """Say in the log if it is not the one that this store had before."""
+        """Record in the log if it is not the one this store had before."""
         entries, _, head = (self.inbox.recall("log-head") or "0 ").partition(" ")
         if self.log.head().entries < int(entries):
             self.log.add("log-begun-anew", entries=int(entries), head=head)
@@ -95,7 +95,7 @@ class Collector:
         self.inbox.remember(**{"log-head": f"{head.entries} {head.hash}"})
 
     def check_keys(self, *, has_keys: bool) -> None:
-        """Remember that there are keys; refuse to go on without any if there were: the folder may be another one."""
+        """Remember that there are keys. If there were keys and now there are none, refuse: it may be another folder."""
         if has_keys:
             self.inbox.remember(keys="required")
         elif self.inbox.recall("keys") == "required":
@@ -106,14 +106,14 @@ class Collector:
 
     @property
     def database(self) -> Database:
-        """The analytical database; another one after it was opened anew."""
+        """The analytical database; a different object after it was reopened."""
         return self.analytical.database
 
     def publish(self, collection: Collection) -> None:
-        """Take reports of a collection from now on; publishing it again changes nothing."""
+        """Accept reports of a collection from now on; publishing it again changes nothing."""
         collection.refuse_unsafe()
         if collection.id not in self.collections:
-            self.database.check_new(collection)  # before anything is kept: a store with two such would be unusable
+            self.database.check_new(collection)  # check first: a store with two such collections would be unusable
             contract = collection.contract
             details = {"epsilon": decimal_text(contract.epsilon), "round": contract.round, "tier": contract.tier}
             self.log.add("contract-published", collection=collection.id, **details)
@@ -136,7 +136,7 @@ class Collector:
         return loaded
 
     def _open_all(self) -> None:
-        """Open all collections of both stores: reports are taken, and people deleted, also while one lacks some."""
+        """Open all collections of both stores. Reports and deletions work even if one store lacks some."""
         known = {collection.id: collection for collection in self.database.collections}
         for name, text in self.inbox.contracts().items():
             self._open(known.pop(name) if name in known else Collection.from_json(text))
@@ -155,7 +155,7 @@ class Collector:
 
     @property
     def collections(self) -> dict[str, Collection]:
-        """Published collections by their ids, whatever the analytical database knows of them just now."""
+        """Published collections by id, even if the analytical database does not have them now."""
         return self._published
 
     def collection(self, name: str) -> Collection:
@@ -168,7 +168,7 @@ class Collector:
     def accept(
         self, collection: str, reports: Sequence[Any], objection: Callable[[Report], str | None] | None = None
     ) -> Future[list[dict[str, str]]]:
-        """Validate and store reports; the statuses, one for each, come once what they acknowledge is on disk.
+        """Validate and store reports; the statuses are returned once everything acknowledged is on disk.
 
         ``objection`` is why the sender may not send a report that is acceptable otherwise, if there is a reason.
         """
@@ -199,26 +199,26 @@ class Collector:
         return answer
 
     def query(self, text: str, *, asker: str = "", **options: Any) -> Answer:
-        """Answer a question about everything that was acknowledged before it was asked; ``asker`` is a key's name."""
+        """Answer a question about everything acknowledged before it was asked; ``asker`` is a key's name."""
         self.log.add("question", sql=hash_of(text), key=asker)
         parameters = options.get("parameters", ())
         answer, mark = self._watermarks.measure(text, parameters, lambda db: db.sql(text, **options))
         return answer.with_watermark(mark.watermark, *mark.notes)
 
     def contributions(self, text: str, *, asker: str = "", **options: Any) -> tuple[Contributions, dict[str, int]]:
-        """Return what tuples add to an answer, and its watermark; who looks at single reports is in the log."""
+        """Return the contributions of tuples to an answer, and its watermark; logs who inspects single reports."""
         self.log.add("contributions", sql=hash_of(text), key=asker)
         page, mark = self._watermarks.measure(text, (), lambda db: db.contributions(text, **options))
         return page, mark.watermark._asdict()
 
     def read(self, work: Callable[[Database], T]) -> T:
-        """Return what is read from the database; if it cannot be read, say why."""
+        """Return the result of reading the database; raise a fault with the reason if it cannot be read."""
         return self._watermarks.read(work)
 
     def forget(
         self, person: Person, collection: str | None = None, services: Sequence[str] = (), *, asker: str = ""
     ) -> int:
-        """Delete a person's reports, of one collection or of all, and refuse later ones; return how many there were.
+        """Delete a person's reports from one collection or all, and refuse later ones; return how many there were.
 
         With ``services``, only reports of those are deleted and refused. The log is told of it first: a deletion that
         is not logged does not happen. No move, question or copy comes between log, inbox and analytical database; if
@@ -239,13 +239,13 @@ class Collector:
         return self.mover.delete(record)
 
     def _known_services(self, collection: str, services: Sequence[str]) -> list[str]:
-        """Return those services that a collection has."""
+        """Return the named services that a collection has."""
         return [one.name for one in self.collections[collection].schema.services if one.name in services]
 
     def reported_slots(
         self, collection: str, person: Person, services: Sequence[str] | None = ()
     ) -> list[tuple[str, int]]:
-        """Return the services and slots, of some services or all, that take no report of a person any more.
+        """Return the (service, slot) pairs, of some services or all, that accept no more reports of a person.
 
         They hold one, or the person was deleted from them.
         """
@@ -261,32 +261,32 @@ class Collector:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether reports are kept in PostgreSQL, not in the folder."""
+        """Whether reports are stored in PostgreSQL instead of the folder."""
         return self._elsewhere
 
     @contextmanager
     def still(self) -> Iterator[None]:
-        """Move and delete nothing for a while; reports are taken as always."""
+        """Pause moving and deleting; reports are still accepted."""
         with self.mover.still():
             yield
 
     def move(self) -> int:
-        """Bring all complete reports from the inbox to the analytical database, if possible; return how many."""
+        """Move all complete reports from the inbox to the analytical database, if possible; return how many."""
         return self.mover.move()
 
     def is_running(self) -> bool:
-        """Tell whether all threads run that store and move reports."""
+        """Return whether all threads that store and move reports are running."""
         return self.inbox.is_alive() and self.mover.is_alive()
 
     def close(self) -> None:
-        """Store what waits, and close; what is in the inbox is brought to the database at the next start."""
+        """Store queued reports and close; the next start moves what is left in the inbox."""
         if self._is_closed:
             return
         self._is_closed = True
         self.mover.stop()
-        with suppress(TacitError):  # a store that is away
+        with suppress(TacitError):  # an unreachable store
             self._remember_log()
-        with self.mover.still():  # a question may be at it
+        with self.mover.still():  # a question may still use it
             try:
                 self.inbox.close()
             finally:

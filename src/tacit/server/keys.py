@@ -1,4 +1,4 @@
-"""Keys of services: who may send, ask, administer or audit. Only their hashes are kept.
+"""Keys of services: who may send, query, administer or audit. Only their hashes are stored.
 
 A key with the scope `sign` opens nothing: it is the secret by which a service's own server signs tokens of its people
 (`tacit.client.tokens`), so it is kept as it is.
@@ -26,22 +26,22 @@ Scope = Literal["ingest", "query", "admin", "audit", "watch", "sign"]
 
 SHORTEST_DIGEST = 8
 LIVE_KEYS = 2
-"""Keys of one name and scopes at a time: the old one and the new one, while they are exchanged."""
+"""Keys of one name and scope at a time: the old and the new one during rotation."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """What a key may do: its name, its scopes, the page it is bound to, if it is for browsers, and its services."""
+    """A key: its name, scopes, the page it is bound to (for browsers) and its services."""
 
     name: str
     scopes: tuple[Scope, ...]
     origin: str
     digest: str
     services: tuple[str, ...] = ()
-    """Services it may send reports of; all of them if there is none."""
+    """Services it may report to; empty for all."""
 
     secret: str = field(default="", repr=False)
-    """The key itself, if it signs."""
+    """The key itself, if it signs tokens."""
 
 
 class Keys:
@@ -57,7 +57,7 @@ class Keys:
 
     @property
     def _keys(self) -> tuple[Key, ...]:
-        """The keys as they are now: the file is read again when it has changed, which costs a look at its date."""
+        """The current keys; the file is read again if it has changed, which costs one stat call."""
         try:
             status = self._path.stat()
             mark = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -71,7 +71,7 @@ class Keys:
             raise _unreadable(type(cause).__name__) from None
 
     def _read(self, mark: tuple[int, ...] = ()) -> tuple[Key, ...]:
-        """Read the file, whatever was read before."""
+        """Read the file, ignoring the cache."""
         try:
             keys = tuple(map(_key, json.loads(self._path.read_text(encoding="utf-8"))))
         except (ValueError, TypeError, LookupError, AttributeError) as cause:
@@ -81,7 +81,7 @@ class Keys:
 
     @property
     def required(self) -> bool:
-        """Whether there ever was a key: before the first one, a collector on loopback is open to this machine."""
+        """Whether there ever was a key. Before the first one, a collector on loopback is open to this machine."""
         try:
             self._ever = self._ever or self._path.exists()
         except OSError as cause:
@@ -89,7 +89,7 @@ class Keys:
         return self._ever
 
     def create(self, name: str, scopes: Sequence[str], origin: str = "", services: Sequence[str] = ()) -> str:
-        """Make a key and return it, this once; keys with an origin are for browsers, and may only send."""
+        """Create a key and return it, only this once; keys with an origin are for browsers and can only send."""
         if not scopes or any(scope not in get_args(Scope) for scope in scopes):
             message = f"Scopes must be among {', '.join(get_args(Scope))}."
             raise UsageError(message, code="bad-option")
@@ -112,7 +112,7 @@ class Keys:
         return made
 
     def revoke(self, start: str) -> int:
-        """Revoke keys by the first letters of their digests, as `listed` shows them; return how many."""
+        """Revoke keys by a prefix of their digest, as `list_keys` shows it; return how many."""
         if len(start) < SHORTEST_DIGEST:
             message = f"Pass at least {SHORTEST_DIGEST} characters of the digest, as `tacit keys list` shows it."
             raise UsageError(message, code="bad-option")
@@ -123,13 +123,13 @@ class Keys:
         return len(keys) - len(kept)
 
     def list_keys(self, made: str = "") -> list[dict[str, object]]:
-        """Return all keys, or the one that was just made, without anything that would let somebody in."""
+        """Return all keys, or the one just created, without their secrets."""
         shown = [key for key in self._keys if not made or key.digest == _digest(made)]
         rows = [asdict(key) | {"digest": key.digest[:12]} for key in shown]
         return [{name: value for name, value in row.items() if name != "secret"} for row in rows]
 
     def check(self, given: object, scopes: Sequence[Scope], origin: str | None = None) -> Key:
-        """Return the key if it is good for this; comparisons take the same time whatever is given."""
+        """Return the key if it has one of the scopes; comparison takes constant time."""
         if not isinstance(given, str) or not given:
             message = "This needs a key."
             raise AccessError(message, code="unknown-key")
@@ -147,27 +147,27 @@ class Keys:
         return matching[0]
 
     def origins(self) -> set[str]:
-        """Return the pages that may send."""
+        """Return the origins that may send."""
         return {key.origin for key in self._keys if key.origin}
 
     def signers(self) -> list[Key]:
-        """Return the keys that sign tokens of people."""
+        """Return the keys that sign tokens."""
         return [key for key in self._keys if key.secret]
 
     def services_of(self, name: str) -> tuple[str, ...] | None:
-        """Return the services that keys of a name send reports of: none for all of them, None if there is no key."""
+        """Return the services that keys of a name report to: empty for all, None if there is no key."""
         sending = [key.services for key in self._keys if key.name == name and "ingest" in key.scopes]
         if not sending:
             return None
         return tuple({one for services in sending for one in services}) if all(sending) else ()
 
     def secrets(self, name: str) -> list[str]:
-        """Return what a service signs tokens of its people with: two of them, while they are exchanged."""
+        """Return the secrets with which a service signs tokens: two during rotation."""
         return [key.secret for key in self._keys if key.name == name and key.secret]
 
     @contextmanager
     def _changing(self) -> Iterator[tuple[Key, ...]]:
-        """Lend the keys as they are on disk to one writer at a time, among all threads and processes."""
+        """Give one writer at a time, over all threads and processes, the keys as they are on disk."""
         try:
             with self._lock, lock_file(self._path):
                 yield self._read() if self._path.exists() else ()

@@ -1,4 +1,4 @@
-"""Whether a collector can store reports and answer questions now: both stores and the log are written and read.
+"""Whether a collector can store reports and answer questions now; writes to and reads from both stores and the log.
 
 Liveness (`/healthz`) says that the process answers; restarting it is no remedy for a full disk or a database that is
 away. Readiness (`/readyz`) is for load balancers and for whoever is on call: it fails within seconds of a fault.
@@ -21,14 +21,14 @@ __all__ = ["Readiness"]
 T = TypeVar("T")
 
 PROBE_SECONDS = 3.0
-"""How long a store may take to be written and read."""
+"""Seconds a store may take to be written and read."""
 
 VALID_SECONDS = 1.0
-"""How long a result is used again: anybody may ask, and every probe writes."""
+"""Seconds a result is reused: anybody may ask, and every probe writes."""
 
 
 class Readiness:
-    """Probes a collector, at most once a second whoever asks."""
+    """Probes a collector, at most once a second in total."""
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
@@ -53,11 +53,11 @@ class Readiness:
             return self._fault
 
     async def away(self, work: Callable[[], T]) -> T:
-        """Return what something about the stores returns; a store that does not answer keeps no request waiting."""
+        """Return a result about the stores; an unresponsive store blocks no request."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     async def _probe(self, name: str, probe: Callable[[], None]) -> TacitError | None:
-        """Return what goes wrong with one part; one that does not answer is not asked again until it does."""
+        """Return the fault of one part; an unresponsive part is not probed again until it responds."""
         running = self._running.get(name)
         if running is None or running.done():
             running = self._running[name] = self._threads.submit(probe)
@@ -74,7 +74,7 @@ class Readiness:
         return None
 
     def _standing(self) -> TacitError | None:
-        """Return a fault that no probe shows: of the last move, of a thread, or a disk that takes no reports."""
+        """Return a fault that no probe shows: a failed move, a dead thread, or a disk too full for reports."""
         collector = self._collector
         if not collector.is_running():
             message = "A thread of the collector has died. Restart the collector."
@@ -90,7 +90,7 @@ class Readiness:
         return None
 
     def warnings(self) -> list[str]:
-        """Return what somebody should look at although the collector is ready."""
+        """Return warnings that need attention although the collector is ready."""
         sizes = self._collector.inbox.sizes().values()
         warnings = {
             "little-room": is_scarce(self._collector.folder),

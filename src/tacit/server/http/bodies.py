@@ -1,4 +1,4 @@
-"""Read requests' bodies within limits of size, time and compression.
+"""Read request bodies within limits on size, time and compression.
 
 Bodies are JSON whatever their content type says, so that browsers need no preflight and beacons work.
 """
@@ -18,18 +18,18 @@ __all__ = ["MOST_BYTES", "VERSION", "read_body"]
 
 VERSION = 1
 MOST_BYTES = 1 << 20
-"""Of a body, as it is sent and as it is read."""
+"""Bytes of a body, compressed and uncompressed."""
 
 MOST_TIMES = 20
-"""Times that a compressed body may grow, beyond the first bytes; reports grow up to about ten times."""
+"""Factor by which a compressed body may expand, beyond the first bytes; reports expand up to about ten times."""
 
 UNCOUNTED_BYTES = 1 << 16
 LONGEST_NUMBER = 20
-"""Digits of a whole number of 64 bits, and its sign."""
+"""Digits of a 64-bit integer, with its sign."""
 
 
 async def read_body(request: Request, seconds: float, *, versioned: bool = True) -> dict[str, Any]:
-    """Return a body, or raise what is wrong with it; one that need not be versioned may leave its version out."""
+    """Return a body, or raise if it is malformed; unversioned requests may leave the version out."""
     try:
         async with asyncio.timeout(seconds):
             received = await _read_bytes(request)
@@ -51,7 +51,7 @@ async def read_body(request: Request, seconds: float, *, versioned: bool = True)
 
 
 async def _read_bytes(request: Request) -> bytes:
-    """Return the bytes of a body, decompressed; stop as soon as they are too many."""
+    """Return the decompressed bytes of a body; stop as soon as there are too many."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip"):
         message = "Send the body uncompressed or with gzip."
@@ -78,7 +78,7 @@ async def _read_bytes(request: Request) -> bytes:
 
 
 def _parse_json(received: bytes) -> Any:
-    """Return JSON, or None; a number that is too long for Python spoils its own report, not all of them."""
+    """Return JSON, or None. A number too long for Python invalidates its own report, not the whole batch."""
     for numbers in (None, _number):
         try:
             return json.loads(received, parse_int=numbers)

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 description of a table of endpoints, made from the table itself."""
+"""The OpenAPI 3.1 description, generated from the table of endpoints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROBLEM = {
 
 
 def describe_api(table: Sequence[Endpoint]) -> dict[str, Any]:
-    """Return the description; `x-tacit-scope` says what a key must be good for, `x-tacit-also` for what else."""
+    """Return the description; `x-tacit-scope` is the required scope of a key, `x-tacit-also` lists alternatives."""
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in table:
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)

@@ -20,7 +20,7 @@ __all__ = ["check_token", "is_signed", "proven_collections", "proven_people"]
 
 
 def proven_people(server: Server, call: Call, collection: str, people: Iterable[Person]) -> set[Person] | None:
-    """Return the people of a request whom its token is about, or None if this key needs no token and sends none."""
+    """Return the people of a request whom its token covers, or None if the key needs no token and has none."""
     token, secrets = _token_of(server, call, needed=needs_token(server, call.key))
     if token is None:
         return None
@@ -47,7 +47,7 @@ def proven_collections(server: Server, call: Call, collections: Iterable[str], p
 
 
 def needs_token(server: Server, key: Key | None) -> bool:
-    """Tell whether a key sends only with tokens: browsers' keys do, unless the operator waives it by name."""
+    """Return whether a key needs tokens: browser keys do, unless the operator waives it by name."""
     if key is None:
         return False
     settings = server.settings
@@ -56,7 +56,7 @@ def needs_token(server: Server, key: Key | None) -> bool:
 
 
 def check_token(token: object) -> str:
-    """Return a token that has the form of one and is not over; whom it is about remains to be seen."""
+    """Return a token that is well-formed and not expired; its person is not checked here."""
     if token is None:
         message = "This needs a token signed by the service's server that names the person."
         raise AccessError(message, code="token-needed")
@@ -68,12 +68,12 @@ def check_token(token: object) -> str:
 
 
 def is_signed(token: str, secrets: Sequence[str], collection: str, person: Person) -> bool:
-    """Tell whether a token is about a person in a collection, by one of these secrets."""
+    """Return whether one of these secrets signed a token for a person in a collection."""
     return any(is_about(token, secret, collection=collection, person=person) for secret in secrets)
 
 
 def _token_of(server: Server, call: Call, *, needed: bool) -> tuple[str | None, list[str]]:
-    """Return a request's token with the secrets that may have signed it; None if it needs none and has none."""
+    """Return a request's token and the secrets that may have signed it; None if it needs none and has none."""
     if call.key is None:
         return None, []
     token, secrets = call.body.get("token"), server.keys.secrets(call.key.name)

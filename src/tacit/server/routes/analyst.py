@@ -1,4 +1,4 @@
-"""Routes of the analyst's screen: what can be asked, a question while it is written, curves, and tuples.
+"""Routes of the analyst's screen: what can be queried, draft questions, curves, and tuples.
 
 A draft is a text or a model of the builder; its answer has both, where reading stopped if it cannot be asked, and the
 error to expect if it can. Nothing of it touches a report, but for counting people. Tuples are single reports, and so
@@ -29,23 +29,23 @@ from tacit.sql.parse import parse, span_of
 __all__ = ["ANALYST"]
 
 DRAFT = 0.1
-"""What a draft counts as, in questions: one is read whenever typing pauses."""
+"""What a draft counts as, in questions; the screen sends one whenever typing pauses."""
 
 
 async def catalogue(server: Server, call: Call) -> Response:
-    """List what can be asked about."""
+    """List what can be queried."""
     del call
     return JSONResponse(await server.workers.do(_read_catalogue, server))
 
 
 async def draft(server: Server, call: Call) -> Response:
-    """Read a question that is being written, as text or as a model, and predict its error."""
+    """Check a draft question, given as text or model, and predict its error."""
     server.asking.take(call.key, DRAFT)
     return _json(await server.workers.do(_draft, server, call.body))
 
 
 async def curves(server: Server, call: Call) -> Response:
-    """Predict errors with other budgets, and with other numbers of people."""
+    """Predict errors for other budgets and other numbers of people."""
     text, confidence = _read_question(call.body)
     server.asking.take(call.key, 1)
 
@@ -57,7 +57,7 @@ async def curves(server: Server, call: Call) -> Response:
 
 
 async def contributions(server: Server, call: Call) -> Response:
-    """Show what tuples add to one row of an answer."""
+    """Show the contributions of tuples to one row of an answer."""
     text, _ = _read_question(call.body)
     server.asking.take(call.key, 1)
     group = call.body.get("group") or {}
@@ -125,7 +125,7 @@ def _draft(server: Server, body: Mapping[str, Any]) -> dict[str, Any]:
     try:
         collection, people, question = server.collector.read(lambda database: database.answering(text))
     except OverloadedError:
-        raise  # it is not about the question
+        raise  # not about the question
     except TacitError as refusal:
         return answer | {"problem": _problem(text, refusal)}
     answer |= {"people": people, "epsilon": float(collection.contract.epsilon)}
@@ -146,7 +146,7 @@ def _finite(number: float) -> float | None:
 
 def _problem(text: str, refusal: TacitError) -> dict[str, Any]:
     span = refusal.span if isinstance(refusal, QueryError) else None
-    if isinstance(refusal, UnknownNameError):  # of a table: it was looked for in the database, which knows no places
+    if isinstance(refusal, UnknownNameError):  # about a table: looked up in the database, so it has no span
         tables = (table for table in parse(text).find_all(exp.Table) if table.name == refusal.name)
         span = next((span_of(table) for table in tables), None)
     return {"code": refusal.code, "detail": refusal.message, "span": span}

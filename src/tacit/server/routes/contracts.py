@@ -1,4 +1,4 @@
-"""Routes for contracts: what is collected, and the bytes that say how."""
+"""Routes for contracts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["CONTRACTS"]
 
 
 async def collections(server: Server, call: Call) -> Response:
-    """List what is collected."""
+    """List the published collections."""
     del call
     published = [
         {
@@ -31,14 +31,14 @@ async def collections(server: Server, call: Call) -> Response:
 
 
 async def contract(server: Server, call: Call) -> Response:
-    """Return a contract: the bytes that its id is the hash of."""
+    """Return a contract's exact bytes, whose hash is its id."""
     text = server.collector.collection(call.request.path_params["id"]).to_json()
     headers = {"Cache-Control": "public, max-age=31536000, immutable"}
     return Response(text.encode(), media_type="application/json", headers=headers)
 
 
 async def audit(server: Server, call: Call) -> Response:
-    """Return what a person gives away at most, as exact arithmetic finds it."""
+    """Return the exact audit: the most that a person can give away."""
     collection = server.collector.collection(call.request.path_params["id"])
     result = await asyncio.to_thread(collection.audit)
     return JSONResponse({"collection": collection.id} | result.to_data())

@@ -1,4 +1,4 @@
-"""Routes for machines that watch: is it well, and what has it done."""
+"""Routes for monitoring: liveness, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["HEALTH"]
 
 
 async def health(server: Server, call: Call) -> Response:
-    """Say that the process answers; see `readiness` for whether it can do its work."""
+    """Answer that the process is alive; see `readiness` for whether it can work."""
     del server, call
     return JSONResponse({"status": "ok"})
 
 
 async def ready(server: Server, call: Call) -> Response:
-    """Say whether reports can be stored and questions answered now, and why if not."""
+    """Answer whether reports can be stored and questions answered now, and if not, why."""
     fault = await server.readiness.fault()
     if fault is not None:
         return as_problem(call.request, fault, 503)

@@ -1,4 +1,4 @@
-"""Routes for those who run a collector and those who watch over it: an archive of everything, and the log."""
+"""Routes for operators and auditors: an archive of everything, and the log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PIECE = 1 << 20
 
 
 async def export(server: Server, call: Call) -> Response:
-    """Send an archive of the store, which is in no folder any more when the first byte leaves."""
+    """Send an archive of the store; its temporary file is already unlinked when the first byte is sent."""
     asker = call.key.name if call.key else ""
 
     def make_archive() -> BinaryIO:

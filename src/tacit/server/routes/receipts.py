@@ -1,4 +1,4 @@
-"""The route for receipts: which of a person's reports the collector has, told to whoever holds a token of that person.
+"""The route for receipts: which of a person's reports the collector has, for holders of that person's token.
 
 A client that has lost its wallet asks before it sends, and keeps a second draw to itself.
 """
@@ -20,7 +20,7 @@ __all__ = ["RECEIPTS"]
 
 
 async def receipts(server: Server, call: Call) -> Response:
-    """Return the slots that take no report of a person any more."""
+    """Return the slots that accept no more reports of a person."""
     person, name = call.body.get("key"), call.body.get("collection")
     if not is_person(person):
         message = "key must be a person: text or a whole number."
@@ -35,7 +35,7 @@ async def receipts(server: Server, call: Call) -> Response:
 
 
 def _signer(server: Server, given: object, collection: str, person: Person) -> Key:
-    """Return the key that signed a token, if reports may come with it."""
+    """Return the key that signed a token, if its service may send reports."""
     signers = [key for key in server.keys.signers() if server.keys.services_of(key.name) is not None]
     if not signers:
         message = "This collector has no signing keys, so receipts are not available."

@@ -1,4 +1,4 @@
-"""Routes for people's reports: validated and stored one by one, and deleted when a person wants to be forgotten."""
+"""Routes for people's reports: validated and stored one by one, and deleted on request."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def forget(server: Server, call: Call) -> Response:
 
 
 def _delete(server: Server, call: Call, names: list[str], person: Person) -> int:
-    """Delete a person from what the request's key and token are for.
+    """Delete a person within the scope of the request's key and token.
 
     An administrator deletes anybody from anything, a token its person from its collection, and a key of a service
     those who have reported to that service: nobody can be kept from reporting by somebody else's guess of an id.
