@@ -1,4 +1,4 @@
-"""The analytical database of a collector: is it there, is it the right one, and what does it hold.
+"""The analytical database of a collector: whether it exists, is the right one, and what it contains.
 
 It is derived from the inbox, and can be rebuilt from it. A stamp in both says which store it belongs to, and how many
 times it was changed: a file that was deleted, replaced or brought back from an older copy is noticed by it.
@@ -49,7 +49,7 @@ class Analytical:
         self.open()
 
     def open(self, *, check: bool = False) -> None:
-        """Open the database; a damaged file is set aside, and a new one begun in its place.
+        """Open the database; set a damaged file aside and create a new one.
 
         It is found damaged when the engine cannot open it, although the disk gives all of it; ``check`` also reads all
         that it holds.
@@ -75,7 +75,7 @@ class Analytical:
         self._file = self._find_file()
 
     def _is_usable(self) -> bool:
-        """Tell whether the disk gives all of the file, and has room: then it is its content that cannot be opened."""
+        """Return whether the file can be read in full and the disk has space: then its content is the problem."""
         try:
             if not has_room(self._path.parent):
                 return False
@@ -96,16 +96,16 @@ class Analytical:
         return _File(status.st_dev, status.st_ino)
 
     def is_in_place(self) -> bool:
-        """Tell whether the open file is still the one in the folder."""
+        """Return whether the open file is still the one in the folder."""
         return self._find_file() == self._file
 
     def reopen(self) -> None:
-        """Open the database anew, and read all of it: after a failure an engine may refuse everything until then."""
+        """Reopen the database and read all of it: after a failure, an engine may refuse everything until then."""
         self.close()
         self.open(check=True)
 
     def begin_anew(self, *, keep: bool) -> None:
-        """Let go of all reports; ``keep`` says whether a file holds some that are nowhere else, and is set aside."""
+        """Drop all reports; ``keep`` sets the file aside if it has reports that exist nowhere else."""
         if self._store:
             for collection in self.database.collections:
                 for service in collection.schema.services:
@@ -120,7 +120,7 @@ class Analytical:
         self.open()
 
     def set_aside(self) -> None:
-        """Give the file another name, under which nothing looks at it again."""
+        """Rename the file so that nothing reads it again."""
         number = 1
         while (aside := self._path.with_name(f"{self._path.name}.aside-{number}")).exists():
             number += 1
@@ -141,7 +141,7 @@ class Analytical:
         self._engine.set_stamp(stamp)
 
     def count(self, collection: Collection, service: ServiceContract) -> int:
-        """Return how many reports of a service there are."""
+        """Return how many reports of a service the database has."""
         table = report_table(collection.id, service.service.name)
         if not self._engine.has_table(table):
             return 0
@@ -158,6 +158,6 @@ class Analytical:
             raise OverloadedError(message, code="no-store")
 
     def close(self) -> None:
-        """Close the database, whatever state it is in."""
-        with contextlib.suppress(Exception):  # an engine that has failed may refuse that, too
+        """Close the database, whatever its state."""
+        with contextlib.suppress(Exception):  # an engine that failed may refuse that as well
             self._engine.close()

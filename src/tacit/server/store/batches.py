@@ -1,4 +1,4 @@
-"""Reports of an inbox as tables of the analytical database: what the encoder would have made."""
+"""Reports of an inbox as tables of the analytical database, in the form that the encoder produces."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def batch_of(
 
 
 def with_stored_keys(reports: pa.Table, key: str) -> pa.Table:
-    """Return encoded reports with people as a collector's database knows them: whole numbers as marked text."""
+    """Return encoded reports with people's keys as a collector's database stores them: integers as marked text."""
     column = reports[key]
     if not pa.types.is_integer(column.type):
         return reports
@@ -61,7 +61,7 @@ def with_stored_keys(reports: pa.Table, key: str) -> pa.Table:
 
 
 def _public(attribute: Public, values: list[Any]) -> pa.Array:
-    """Return values as a column of the declared type; where none is declared, as text."""
+    """Return values as a column of the declared type, or as text if none is declared."""
     if not attribute.typed:
         return pa.array([stored_text(value) for value in values], pa.string())
     declared = attribute.type or ("str" if isinstance((attribute.values or ("",))[0], str) else "int")

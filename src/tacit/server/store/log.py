@@ -1,4 +1,4 @@
-"""The collector's log of what was decided and asked: keys, contracts, questions, deletions; a chain of hashes.
+"""The collector's log of keys, contracts, questions and deletions, as a hash chain.
 
 It holds no raw value, no report, no person's id and no text of a question: names of keys, hashes of questions, and
 keyed hashes of people who were deleted. Each entry is synced to disk before the request it records is answered.
@@ -30,7 +30,7 @@ def _now() -> datetime.datetime:
 
 
 class Log:
-    """One file to which entries are added."""
+    """One append-only file."""
 
     def __init__(self, path: Path, *, clock: Clock = _now) -> None:
         self._clock, self._lock = clock, threading.Lock()
@@ -57,20 +57,20 @@ class Log:
             raise problem from None
 
     def probe(self) -> None:
-        """Write something, and raise if that fails."""
+        """Write something, or raise."""
         with self._lock:
             self._check_place()
             [(number,)] = self._file.execute("PRAGMA user_version").fetchall()
             self._file.execute(f"PRAGMA user_version = {(number + 1) % 2**31}")
 
     def _check_place(self) -> None:
-        """Raise if the file was deleted or replaced: what is written to it would be gone after a restart."""
+        """Raise if the file was deleted or replaced: entries written to it would be lost after a restart."""
         status = self._path.stat()
         if (status.st_dev, status.st_ino) != self._place:
             raise FileNotFoundError
 
     def head(self) -> Head:
-        """Return where the log ends."""
+        """Return the head of the log."""
         with self._lock:
             return self._head()
 
@@ -84,7 +84,7 @@ class Log:
         return START if row is None else Head(*row)
 
     def lines(self) -> list[str]:
-        """Return all entries as they were written."""
+        """Return all entries as written."""
         with self._lock:
             return [line for (line,) in self._file.execute("SELECT line FROM log ORDER BY number")]
 
@@ -99,5 +99,5 @@ class Log:
 
 
 def hash_of(text: str) -> str:
-    """Return what the log keeps of a question."""
+    """Return what the log keeps of a question: a hash."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""How much of what was acknowledged an answer counts, measured in both stores while nothing changes between them.
+"""How many acknowledged reports an answer counts, measured in both stores while nothing changes between them.
 
 An answer that counts less than was acknowledged says so when reports come faster than they are moved or the disk is
 full. With any other fault there is no answer: 503, a code and the reason.
@@ -26,37 +26,37 @@ from tacit.server.store.mover import Mover
 __all__ = ["Mark", "Watermarks", "notes_of"]
 
 MOVING_SECONDS = 10.0
-"""How long a question waits for reports to be moved; what is left then is in its note."""
+"""Seconds a question waits for reports to be moved; its note counts the rest."""
 
 TRIES = 3
-"""Times that a question is asked again because reports were moved meanwhile; for the last one they wait."""
+"""Times that a question is repeated because reports were moved meanwhile; the last time, moving waits."""
 
 SAID = ("disk-full",)
-"""Faults of moving with which questions are answered, and told about what is missing."""
+"""Faults of moving with which questions are still answered, with a note."""
 
 T = TypeVar("T")
 
 
 class _ReopenedError(OverloadedError):
-    """The database failed while it was asked; at the next move it is opened anew."""
+    """The database failed during a question; the next move reopens it."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A watermark, and what to say about it."""
+    """A watermark and its notes."""
 
     watermark: Watermark
     notes: tuple[str, ...] = ()
 
 
 class Watermarks:
-    """Asks the database, and measures what it was asked about."""
+    """Asks the database, and measures the watermark."""
 
     def __init__(self, inbox: Inbox, analytical: Analytical, mover: Mover) -> None:
         self._inbox, self._analytical, self._mover = inbox, analytical, mover
 
     def measure(self, text: str, parameters: Sequence[Any], ask: Callable[[Database], T]) -> tuple[T, Mark]:
-        """Return an answer and its watermark: exactly the reports that it counts."""
+        """Return an answer and the watermark of exactly the reports it counts."""
         for _ in range(TRIES - 1):
             self._settle()
             with suppress(_ReopenedError):
@@ -69,7 +69,7 @@ class Watermarks:
                 except TacitError:
                     if self._mover.changes == before:
                         raise
-                    continue  # it may be about a database that is being changed
+                    continue  # the database may be changing
                 if self._mover.changes == before:
                     return answer, mark
         self._settle()
@@ -78,7 +78,7 @@ class Watermarks:
             return self.read(ask), mark
 
     def _settle(self) -> None:
-        """Move what is pending; refuse to answer if the stores cannot be trusted."""
+        """Move pending reports; raise if the stores cannot be trusted."""
         self._inbox.check()
         self._mover.move(MOVING_SECONDS)
         fault = self._mover.fault
@@ -89,22 +89,22 @@ class Watermarks:
             raise OverloadedError(message, code="rebuilding", retry_after=5)
 
     def read(self, work: Callable[[Database], T]) -> T:
-        """Return what is read from the database; if it cannot be read, say why."""
+        """Return the result of reading the database; raise a fault with the reason if it cannot be read."""
         database = self._analytical.database
         try:
             return work(database)
         except Exception as cause:
             if isinstance(cause, OverloadedError) and cause.code not in REMEDIES:
-                raise  # it took too long, or the collector is ending
+                raise  # it took too long, or the collector is shutting down
             if isinstance(cause, TacitError) and not isinstance(cause, EngineError):
-                raise  # it is about the question
+                raise  # about the question
             if self._analytical.database is database and not self._mover.has_failed(cause):
                 raise
             message = f"The analytical database cannot be read ({type(cause).__name__}). It will be reopened."
             raise _ReopenedError(message, code="no-store") from None
 
     def _mark(self, text: str, parameters: Sequence[Any]) -> Mark:
-        """Return the watermark of a question; while nothing moves."""
+        """Return the watermark of a question, while nothing moves."""
         sizes = self._inbox.sizes()
         asked = self._asked_about(text, parameters, sizes)
         if self._mover.is_short(asked):
@@ -117,7 +117,7 @@ class Watermarks:
     def _asked_about(
         self, text: str, parameters: Sequence[Any], sizes: dict[tuple[str, str], Sizes]
     ) -> list[tuple[Collection, ServiceContract]]:
-        """Return the services that a question is about, also where the database holds none of their reports.
+        """Return the services that a question is about, even if the database has none of their reports.
 
         These are tiers of the same rounds and, if reports cannot be moved, newer collections.
         """
@@ -159,7 +159,7 @@ def _is_unseen(size: Sizes) -> bool:
 
 
 def notes_of(watermark: Watermark, sizes: Sequence[Sizes]) -> list[str]:
-    """Return what to say if an answer does not count exactly what was acknowledged."""
+    """Return the notes if an answer does not count exactly what was acknowledged."""
     acknowledged, counted = watermark
     if acknowledged == counted:
         return []
