@@ -37,7 +37,7 @@ def check_label(text: str, *, empty: bool = True) -> None:
 
 
 def budget(text: str) -> Fraction:
-    """Return a budget, written in the one way there is: a decimal, or a reduced fraction that has no decimal."""
+    """Return a budget in canonical form: a decimal, or a reduced fraction that has no decimal form."""
     match = FRACTION.fullmatch(text)
     if match:
         top, bottom = int(match[1]), int(match[2])

@@ -1,4 +1,4 @@
-"""What changes between two collections, and what the change costs people in privacy and analysts in noise."""
+"""Differences between two collections, and what the change costs people in privacy and analysts in noise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Diff", "diff_contracts"]
 
 @dataclass(frozen=True)
 class Diff:
-    """Changes from one collection to another, as sentences; empty and false when there are none."""
+    """Changes from one collection to another, as sentences; falsy if there are none."""
 
     changes: tuple[str, ...]
     costs: tuple[str, ...]
@@ -30,7 +30,7 @@ class Diff:
 
 
 def diff_contracts(old: Contract, new: Contract, *, same: bool) -> Diff:
-    """Return what the step from ``old`` to ``new`` changes and costs; ``same`` tells whether their bytes are equal."""
+    """Return the changes from ``old`` to ``new`` and their cost; ``same`` says whether the contracts are identical."""
     changes = tuple(_changes(old, new))
     if not changes and not same:
         changes = ("the compiled thresholds or views differ, though all settings are equal",)
@@ -97,7 +97,7 @@ def _costs(old: Contract, new: Contract) -> Iterator[str]:
 
 
 def _reading_noise(compiled: ServiceContract) -> float:
-    """Return the mean noise of estimating from one view: its oracle's, times the number of views people divide over."""
+    """Return the mean noise of estimating from one view: its oracle's, times the number of views."""
     noises = [
         float(view.oracle.noise) * len(channel.views)
         for channel in compiled.channels

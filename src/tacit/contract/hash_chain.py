@@ -1,9 +1,9 @@
-"""A chain of entries: each holds the hash of the one before, so nobody can change the past without changing its end.
+"""A hash chain: each entry contains the hash of the previous one, so changing the past changes the last hash.
 
 An entry is one line of canonical JSON. Its ``hash`` is the SHA-256 of all its other members, among which ``before`` is
-the hash of the entry before it. Editing, deleting, inserting or moving a line breaks the chain at that line. Cutting
-the end off, or writing all of it anew, breaks nothing inside the chain: that is found against a **head** (how many
-entries there were, and the hash of the last one) that somebody wrote down elsewhere.
+the hash of the previous entry. Editing, deleting, inserting or moving a line breaks the chain at that line. Cutting off
+the end or rewriting everything breaks nothing inside the chain; only comparing with a **head** (the number of entries
+and the hash of the last one) that was recorded elsewhere reveals it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any
 __all__ = ["START", "Chain", "Head", "next_line", "read_chain"]
 
 NO_HASH = "0" * 64
-"""What the first entry has before it."""
+"""The hash before the first entry."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """How many entries a chain has, and the hash of the last one."""
+    """The length of a chain and the hash of its last entry."""
 
     entries: int
     hash: str
@@ -33,7 +33,7 @@ START = Head(0, NO_HASH)
 
 @dataclass(frozen=True)
 class Chain:
-    """What became of checking a chain: its entries up to the first broken line, and what is wrong with that one."""
+    """The result of checking a chain: its entries up to the first broken line, and the problem with that line."""
 
     entries: tuple[Mapping[str, Any], ...]
     position: int = 0
@@ -42,16 +42,16 @@ class Chain:
 
     @property
     def ok(self) -> bool:
-        """Whether every entry follows from the one before."""
+        """Whether every entry follows from the previous one."""
         return not self.problem
 
     @property
     def head(self) -> Head:
-        """The end of what is unbroken."""
+        """The head of the unbroken part."""
         return Head(len(self.entries), self.entries[-1]["hash"]) if self.entries else START
 
     def since(self, recorded: Head) -> Chain:
-        """Return the chain if it goes on from a recorded head, else the same with the problem."""
+        """Return the chain if it continues from a recorded head, otherwise the same chain with the problem."""
         if not self.ok:
             return self
         if len(self.entries) < recorded.entries:
@@ -63,14 +63,14 @@ class Chain:
 
 
 def next_line(head: Head, *, time: str, event: str, details: Mapping[str, Any]) -> tuple[str, Head]:
-    """Return the line of a new entry, and the head that it makes."""
+    """Return the line of a new entry, and the resulting head."""
     entry = {"number": head.entries + 1, "time": time, "event": event, "details": details, "before": head.hash}
     hashed = _hash(entry)
     return _canonical(entry | {"hash": hashed}), Head(head.entries + 1, hashed)
 
 
 def read_chain(lines: Sequence[str]) -> Chain:
-    """Check lines in order, up to the first that is broken."""
+    """Check lines in order, up to the first broken one."""
     entries: list[Mapping[str, Any]] = []
     before = NO_HASH
     for position, line in enumerate(lines, start=1):

@@ -19,10 +19,10 @@ __all__ = ["Attribute", "Categorical", "Ordinal", "Public", "Schema", "Service"]
 Attribute = Ordinal | Categorical | Public
 
 MAX_ROWS = 1_000
-"""Rows of a person that may count, and reports a person may send to a service: more would split a budget into dust."""
+"""Maximum rows of a person that count, and reports to a service: more would leave too little budget for each."""
 
 MAX_ATTRIBUTES = 500
-"""Attributes of a service: more do not fit a contract."""
+"""Maximum attributes of a service: more do not fit in a contract."""
 
 
 def _tuple_of(what: str, items: Any) -> tuple[Any, ...]:
@@ -125,7 +125,7 @@ class Service:
 
     @property
     def public(self) -> tuple[Public, ...]:
-        """The attributes that are stored as they are, in order."""
+        """The public attributes, in order."""
         return tuple(a for a in self.attributes if isinstance(a, Public))
 
     @property
@@ -145,7 +145,7 @@ class Service:
 
     @property
     def extras(self) -> int:
-        """Cells beside those of records: *none* (no row at all) and *skip* (has rows, none at the drawn place)."""
+        """Additional cells: *none* (no row at all) and *skip* (rows, but none at the drawn place)."""
         if self.one_to_one:
             return 0
         return 1 if self.rows_at_most == 1 else 2

@@ -1,4 +1,4 @@
-"""The bytes of a contract: JSON that people can review, programs in any language can follow, and hashes can name.
+"""The bytes of a contract: JSON that people can review, programs can follow, and a hash can identify.
 
 The text is canonical: the same contract always gives the same bytes, and its SHA-256 is the collection's id. Large
 structures are formulas: a product of levels instead of its views, one entry per domain size instead of one per view.
@@ -39,7 +39,7 @@ from tacit.errors import LayoutError, SchemaError
 __all__ = ["MAX_BYTES", "contract_id", "contract_text", "read_contract"]
 
 BUDGET = re.compile(r"[0-9]{1,100}(\.[0-9]{1,100})?\Z|[0-9]{1,100}/[1-9][0-9]{0,99}\Z")
-"""How a budget is written; longer fractions come of weights with many digits."""
+"""Maximum digits of a budget; longer fractions come from weights with many digits."""
 
 
 def contract_text(contract: Contract) -> str:
@@ -70,7 +70,7 @@ def contract_text(contract: Contract) -> str:
 
 
 def contract_id(text: str) -> str:
-    """Return the name of a contract: the SHA-256 of its bytes, in hexadecimal."""
+    """Return the id of a contract: the SHA-256 of its bytes, in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -121,11 +121,11 @@ def _channel(channel: Channel, levels: Sequence[Levels]) -> dict[str, Any]:
 
 
 def _views(views: Sequence[View], attributes: int, *, parities: bool) -> dict[str, Any]:
-    """Write views in the shortest form: parities, a product of levels, or else a list."""
+    """Write views in the shortest form: parities, a product of levels, or a list."""
     if parities:
         return {"parities": max(sum(map(bool, view)) for view in views)}
     ranges = [sorted({view[i] for view in views}) for i in range(attributes)]
-    whole = math.prod(map(len, ranges)) == len(views)  # a list of pairs may span an astronomic product
+    whole = math.prod(map(len, ranges)) == len(views)  # a list of pairs may span an enormous product
     if whole and list(views) == list(itertools.product(*ranges)):
         return {"product": ranges}
     return {"list": [_sparse(view) for view in views]}
@@ -137,7 +137,7 @@ def _sparse(view: View) -> list[int]:
 
 
 def read_contract(text: str) -> Contract:
-    """Return the contract of a JSON text that keeps every rule of `docs/wire.md` but those of the audit."""
+    """Return the contract of a JSON text that satisfies every rule of `docs/wire.md` except those of the audit."""
     data = parse(text)
     try:
         contract = _read(data)
@@ -169,7 +169,7 @@ def _budget(text: str) -> Fraction:
 
 @dataclass
 class _Limits:
-    """What is left of the views of a contract."""
+    """How many more views a contract may have."""
 
     views: int = MAX_VIEWS
     entries: int = MAX_ENTRIES
@@ -193,7 +193,7 @@ def _read(data: Mapping[str, Any]) -> Contract:
 
 
 def _read_declaration(data: Mapping[str, Any]) -> Service:
-    """Return what a service declares, written in the one way there is."""
+    """Return a service's declaration, which must be in canonical form."""
     attributes = []
     for item in data["attributes"]:
         _require("other" not in item or item["other"] in item["values"], "bad-option")
@@ -249,7 +249,7 @@ def _order(entries: Any) -> list[Any]:
 
 
 class _Oracles:
-    """The oracles of a channel, which views find by their number of cells."""
+    """The oracles of a channel, by the number of cells of a view."""
 
     def __init__(self, by_domain: Mapping[str, Any], otherwise: Mapping[str, Any] | None) -> None:
         self._by_domain, self._otherwise = by_domain, otherwise
@@ -298,7 +298,7 @@ def _read_views(data: Mapping[str, Any], levels: Sequence[Levels], limits: _Limi
 
 
 def _names_levels(sparse: Sequence[int], levels: Sequence[Levels]) -> bool:
-    """Tell whether a view is attribute, level, attribute, level, …, in order and without roots."""
+    """Return whether a view is attribute, level, attribute, level, …, in order and without roots."""
     attributes, depths = sparse[::2], sparse[1::2]
     if len(attributes) != len(depths) or sorted(set(attributes)) != attributes:
         return False

@@ -1,4 +1,4 @@
-"""Who the rows are about: the same people in every service, with one row each where the service says so."""
+"""Check keys: the same people in every service, with one row each if the service requires it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tacit.errors import RecordError
 __all__ = ["check_people", "key_column", "key_order", "owners", "people_column"]
 
 CLAIMS = 1 << 18
-"""Rows that claim slots at a time: bounds the memory of looking for repeated keys."""
+"""Rows per step when looking for repeated keys; bounds its memory."""
 
 Ints = npt.NDArray[np.int64]
 
 DENSE = 4
-"""Keys are dense if their range is at most this many times their number: a byte per possible key is then cheap."""
+"""Keys are dense if their range is at most this many times their number: then one byte per possible key is cheap."""
 
 
 def key_column(service: Service, table: pa.Table) -> pa.ChunkedArray:
@@ -63,7 +63,7 @@ def _as_integers(column: pa.ChunkedArray) -> Ints:
 
 
 def _count_repeats(keys: Ints) -> int:
-    """Count keys that occurred before: by marking a dense range, else by claiming slots of a table."""
+    """Count repeated keys: mark a dense range, or claim slots of a hash table."""
     lowest, highest = int(keys.min()), int(keys.max())
     if highest - lowest < DENSE * len(keys):
         seen = np.zeros(highest - lowest + 1, dtype=np.bool_)
@@ -76,12 +76,12 @@ def _count_repeats(keys: Ints) -> int:
 
 
 def _settle(keys: Ints, rows: Ints, repeats: int) -> tuple[int, Ints]:
-    """Let rows claim slots of a table by their keys' hash; return the losers whose slot's owner has another key.
+    """Let rows claim slots by the hash of their keys; return the rows whose slot has another key.
 
     Equal keys claim the same slot, so a repeat meets its like as soon as one of them owns the slot.
     """
     bits = max(4, (2 * len(rows) - 1).bit_length())
-    factor = np.uint64(int.from_bytes(os.urandom(8), "little") | 1)  # random, so that no choice of keys is slow
+    factor = np.uint64(int.from_bytes(os.urandom(8), "little") | 1)  # random, so that no set of keys is slow
     owner = np.empty(1 << bits, dtype=np.int64 if len(keys) > 2**31 else np.int32)
 
     def slots(part: Ints) -> Ints:
@@ -89,7 +89,7 @@ def _settle(keys: Ints, rows: Ints, repeats: int) -> tuple[int, Ints]:
         return hashed.view(np.int64)
 
     def claim(part: Ints) -> None:
-        owner[slots(part)] = part  # threads may race for a slot: any one of them may own it
+        owner[slots(part)] = part  # threads may race for a slot: any of them may get it
 
     def losers(part: Ints) -> tuple[int, Ints]:
         winner = owner[slots(part)]
@@ -106,7 +106,7 @@ def _settle(keys: Ints, rows: Ints, repeats: int) -> tuple[int, Ints]:
 
 
 def key_order(keys: pa.ChunkedArray) -> npt.NDArray[np.int64] | None:
-    """Return the order of rows by key, None if they are in it: whatever order a table had may tell of its values."""
+    """Return the order of rows by key, or None if they are sorted: a table's order may reveal its values."""
     if pa.types.is_integer(keys.type):
         numbers = _as_integers(keys)
         return None if (numbers[1:] > numbers[:-1]).all() else np.argsort(numbers, kind="stable")
@@ -115,7 +115,7 @@ def key_order(keys: pa.ChunkedArray) -> npt.NDArray[np.int64] | None:
 
 
 def owners(keys: pa.ChunkedArray, people: pa.ChunkedArray, service: Service) -> Ints:
-    """Return the number of each key's person; refuse keys of people who do not take part."""
+    """Return the index of each key's person; refuse keys of people who do not take part."""
     if not len(keys):
         return np.zeros(0, dtype=np.int64)
     if keys.type != people.type:
@@ -139,7 +139,7 @@ def owners(keys: pa.ChunkedArray, people: pa.ChunkedArray, service: Service) -> 
 
 
 def people_column(keys: Mapping[str, pa.ChunkedArray], people: Iterable[int] | Iterable[str] | None) -> pa.ChunkedArray:
-    """Return who takes part: the people named, or those of the first service with one row per person."""
+    """Return who takes part: the given people, or those of the first service with one row per person."""
     if people is not None:
         return _people(people)
     if not keys:
@@ -149,7 +149,7 @@ def people_column(keys: Mapping[str, pa.ChunkedArray], people: Iterable[int] | I
 
 
 def check_people(keys: Mapping[str, pa.ChunkedArray], people: Iterable[int] | Iterable[str] | None) -> None:
-    """Refuse services whose people differ: everybody in a round reports to every service."""
+    """Refuse services with different people: everybody in a round reports to every service."""
     if people is not None:
         keys = {"people=": _people(people), **keys}
     if not keys:
@@ -177,7 +177,7 @@ def check_people(keys: Mapping[str, pa.ChunkedArray], people: Iterable[int] | It
 def _people(people: Iterable[int] | Iterable[str]) -> pa.ChunkedArray:
     try:
         column = pa.chunked_array([pa.array(people if hasattr(people, "__len__") else list(people))])
-    except Exception:  # whatever it says may quote a key
+    except Exception:  # its message may quote a key
         column = None
     if column is None or len(column) == 0:
         problem = "people= must be a list of keys, all whole numbers or all text, and not empty."

@@ -19,7 +19,7 @@ TYPES = {"int": INT, "float": FLOAT, "str": STR, "bool": (pa.types.is_boolean,)}
 
 
 def refuse_undeclared(service: str, attribute: Public, column: pa.ChunkedArray) -> None:
-    """Raise if a typed public column holds anything it does not declare; the error shows no value."""
+    """Raise if a typed public column has a value that it does not declare; the error shows no value."""
     missing = column.is_null()
     declared = attribute.type or ("str" if isinstance((attribute.values or ("",))[0], str) else "int")
     if pa.types.is_null(column.type):
@@ -44,7 +44,7 @@ def refuse_undeclared(service: str, attribute: Public, column: pa.ChunkedArray) 
 
 
 def _allowed_rows(attribute: Public, declared: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Tell for each row whether its value is allowed; rows that are NULL do not count."""
+    """Return for each row whether its value is allowed; NULL rows do not count."""
     if attribute.values is not None:
         allowed = pc.is_in(column, value_set=pa.array(attribute.values, type=_comparable(column.type, attribute)))
     elif declared == "str":
@@ -59,5 +59,5 @@ def _allowed_rows(attribute: Public, declared: str, column: pa.ChunkedArray) -> 
 
 
 def _comparable(kind: pa.DataType, attribute: Public) -> pa.DataType:
-    """Return the type that declared values and a column have in common."""
+    """Return the common type of declared values and a column."""
     return kind if isinstance((attribute.values or ("",))[0], str) else pa.int64()

@@ -1,4 +1,4 @@
-"""Reports at the collector's door: columns, types, codes, and that a person's reports are complete."""
+"""Validate reports for storage: columns, types, codes, and that a person's reports are complete."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = ["Loaded", "check_reports", "report_table"]
 
 @dataclass(frozen=True)
 class Loaded:
-    """What became of reports: stored, and refused because their people had reported already."""
+    """The result of loading: reports stored, and refused because their people had already reported."""
 
     stored: int
     refused: int
 
 
 def report_table(collection: str, service: str) -> str:
-    """Return the name of the table that holds the reports of a collection's service."""
+    """Return the name of the table with the reports of a collection's service."""
     return f"reports_{collection[:16]}_{service}"
 
 
 def check_reports(compiled: ServiceContract, table: pa.Table) -> None:
-    """Refuse reports that the contract does not know, or that tell of a person only in part."""
+    """Refuse reports that do not fit the contract or are incomplete for a person."""
     service = compiled.service
     name = service.name
     expected = [service.key, "slot", "channel", "code", *(attribute.name for attribute in service.public)]

@@ -1,4 +1,4 @@
-"""Whatever holds a table becomes an Arrow table with exactly the columns of its service.
+"""Convert any kind of table to an Arrow table with exactly the columns of its service.
 
 Errors of the libraries that read tables may quote values, so they are never chained.
 """
@@ -40,15 +40,15 @@ PUBLIC_TYPES = (
 
 
 def as_arrow(name: str, source: Any) -> pa.Table:
-    """Return any kind of table as an Arrow table; errors name it, and show nothing of what it holds."""
+    """Return any kind of table as an Arrow table; errors name it, and show none of its content."""
     table, failure = None, ""
     try:
         table = _read(name, source)
     except RecordError:
         raise
-    except Exception as cause:  # any library may fail here, and its words may quote values
+    except Exception as cause:  # any library may fail here, and its message may quote values
         failure = type(cause).__name__
-    if table is None:  # raised outside the handler, so that nothing of the cause is chained
+    if table is None:  # raised outside the handler, so that the cause is not chained
         problem = f"the table cannot be read ({failure}). {READABLE}"
         raise RecordError(problem, code="unreadable-table", service=name)
     return table
@@ -85,7 +85,7 @@ def as_table(service: Service, source: Any) -> pa.Table:
 
 
 def with_plain_text(table: pa.Table, name: str) -> pa.Table:
-    """Return the table with a column's dictionaries and views decoded, so that every engine can store it."""
+    """Return the table with dictionary and view columns decoded, so that every engine can store it."""
     column = table.column(name)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -113,7 +113,7 @@ def _read(name: str, source: Any) -> pa.Table:
 
 
 def _column(values: Any) -> pa.Array:
-    """Return a column; where Arrow knows some of its objects not, as scalars that it knows."""
+    """Return a column; objects that Arrow does not support are converted to scalars."""
     try:
         return pa.array(values)
     except (pa.ArrowException, TypeError):

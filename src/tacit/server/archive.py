@@ -1,7 +1,7 @@
-"""Everything that a store holds in one file: copied while the collector runs, and put back whole or not at all.
+"""A whole store in one file: copied while the collector runs, and restored completely or not at all.
 
-An archive is a zip of the store's files and a manifest with their hashes. While it is made, reports are taken as always
-and questions wait; it holds everything acknowledged before it was asked for, and of what comes meanwhile a beginning.
+An archive is a zip of the store's files and a manifest with their hashes. While it is made, reports are accepted and
+questions wait. It contains everything acknowledged before it was requested, and a prefix of what arrives meanwhile.
 """
 
 from __future__ import annotations

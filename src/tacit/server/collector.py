@@ -1,8 +1,8 @@
-"""The collector's parts together: contracts, the inbox, the analytical database, and what moves between them.
+"""The collector: contracts, the inbox, the analytical database, and moving reports between them.
 
-Every answer carries a watermark: the reports that were acknowledged, and those that it counts. If reports are missing
-because they come faster than they are moved, or because the disk is full, the answer says so. If a store is gone,
-cannot be written, or is being rebuilt, there is no answer but the reason.
+Every answer has a watermark: the number of reports acknowledged, and of those counted. If reports are missing because
+they arrive faster than they are moved, or because the disk is full, the answer says so. If a store is missing, cannot
+be written, or is being rebuilt, there is an error with the reason instead of an answer.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class Collector:
     Parameters
     ----------
     folder : Path
-        Where everything is kept: ``inbox.db``, ``reports.tacit`` and ``log.db``.
+        The folder with ``inbox.db``, ``reports.tacit`` and ``log.db``.
     store : str
-        The address of a PostgreSQL database that keeps the reports instead of the first two.
+        The address of a PostgreSQL database that stores the reports instead of the first two files.
     person_epsilon : Fraction, optional
-        What a person may give away over all collections: reports that would exceed it are refused.
+        Limit on a person's total epsilon over all collections; reports beyond it are refused.
     """
 
     def __init__(self, folder: Path, store: str = "", *, person_epsilon: Fraction | None = None) -> None:
@@ -170,7 +170,7 @@ class Collector:
     ) -> Future[list[dict[str, str]]]:
         """Validate and store reports; the statuses are returned once everything acknowledged is on disk.
 
-        ``objection`` is why the sender may not send a report that is acceptable otherwise, if there is a reason.
+        ``objection`` returns why the sender may not send an otherwise acceptable report, if there is a reason.
         """
         validator = self._validators.get(collection) or self._validators[self.collection(collection).id]
         validated = [validator(report) for report in reports]
@@ -220,9 +220,9 @@ class Collector:
     ) -> int:
         """Delete a person's reports from one collection or all, and refuse later ones; return how many there were.
 
-        With ``services``, only reports of those are deleted and refused. The log is told of it first: a deletion that
-        is not logged does not happen. No move, question or copy comes between log, inbox and analytical database; if
-        the last one cannot do it now, the next move does, and no question is answered before.
+        With ``services``, only reports of those are deleted and refused. The deletion is logged first: without a log
+        entry it does not happen. No move, question or copy runs between log, inbox and analytical database; if the last
+        one cannot apply it now, the next move does, and no question is answered before.
         """
         names = list(self.collections) if collection is None else [self.collection(collection).id]
         scopes = {name: self._known_services(name, services) for name in names}
@@ -247,7 +247,7 @@ class Collector:
     ) -> list[tuple[str, int]]:
         """Return the (service, slot) pairs, of some services or all, that accept no more reports of a person.
 
-        They hold one, or the person was deleted from them.
+        They have a report, or the person was deleted from them.
         """
         slots_taken = []
         for service in self.collection(collection).schema.services:

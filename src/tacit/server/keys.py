@@ -1,7 +1,7 @@
 """Keys of services: who may send, query, administer or audit. Only their hashes are stored.
 
-A key with the scope `sign` opens nothing: it is the secret by which a service's own server signs tokens of its people
-(`tacit.client.tokens`), so it is kept as it is.
+A key with the scope `sign` gives no access: it is the secret with which a service's server signs tokens of its people
+(`tacit.client.tokens`), so it is stored in plain text.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Key:
 
 
 class Keys:
-    """All keys, in one small file that is replaced whole; whoever has it open sees what others make of it.
+    """All keys, in one small file that is replaced atomically; readers see changes by other processes.
 
-    One process at a time changes it. A file that is damaged, or that this user may not read, lets nobody in.
+    One process at a time changes it. If the file is damaged or unreadable, nobody gets access.
     """
 
     def __init__(self, path: Path) -> None:

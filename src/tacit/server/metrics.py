@@ -1,6 +1,6 @@
 """Metrics in Prometheus text format: requests, their durations and errors.
 
-Labels are routes as they are registered, and codes of our own: nothing that was sent is in them, so there are few.
+Labels are registered routes and our own codes, never anything that was sent, so there are few.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether a collector can store reports and answer questions now; writes to and reads from both stores and the log.
 
-Liveness (`/healthz`) says that the process answers; restarting it is no remedy for a full disk or a database that is
-away. Readiness (`/readyz`) is for load balancers and for whoever is on call: it fails within seconds of a fault.
+Liveness (`/healthz`) shows that the process responds; restarting it does not fix a full disk or an unreachable
+database. Readiness (`/readyz`) is for load balancers and on-call staff: it fails within seconds of a fault.
 """
 
 from __future__ import annotations

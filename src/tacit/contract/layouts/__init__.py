@@ -1,4 +1,4 @@
-"""Mechanisms as layouts: which views are reported, and with which share of the budget."""
+"""Mechanisms as layouts: which views are reported, and with what share of the budget."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ LAYOUTS: dict[str, Layout] = {
     "calm(k)": calm,
     "tables(k)": tables,
 }
-"""Every layout by its name, with ``(k)`` where a number belongs into it."""
+"""All layouts by name, with ``(k)`` for a number."""
 
 CANDIDATES = ("hio", "pairs", "fc")
 """What ``mechanism="auto"`` chooses from, by predicted error."""

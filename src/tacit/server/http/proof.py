@@ -1,7 +1,7 @@
-"""Tokens that say which person a request is about: whose reports a key may send, delete, or be told of.
+"""Tokens: proof of which person a request is about, for sending, deleting and receipts.
 
-A token is about one person in one collection, and signed with a secret of the same name as the key it comes with. One
-that is about nobody of the request is refused, so that a client keeps its reports until it has a better one.
+A token is for one person in one collection, and signed with a secret of the same name as the key it comes with. A token
+that matches nobody in the request is refused, so that a client keeps its reports until it has a better one.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def proven_people(server: Server, call: Call, collection: str, people: Iterable[
 
 
 def proven_collections(server: Server, call: Call, collections: Iterable[str], person: Person) -> list[str] | None:
-    """Return the collections in which a request's token is about a person, or None if it needs none and has none.
+    """Return the collections in which a request's token is for a person, or None if it needs none and has none.
 
-    A browser's key is in everybody's hands: nobody is deleted by it without a token.
+    A browser key is public: it deletes nobody without a token.
     """
     needed = needs_token(server, call.key) or bool(call.key and call.key.origin)
     token, secrets = _token_of(server, call, needed=needed)

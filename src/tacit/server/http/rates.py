@@ -1,6 +1,6 @@
 """Token buckets: the average rate and burst of each key, or of each person with a token.
 
-Nobody shares a bucket with anybody else, so nobody can empty another's.
+Buckets are not shared, so nobody can empty another's.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Rate:
     def take(self, key: Key | None, amount: float, person: Person | None = None) -> None:
         """Take from the bucket of a key, or of a person proven by a token; raise if it is empty.
 
-        Without keys there is nobody to tell apart.
+        Without keys, callers cannot be distinguished.
         """
         if key is None:
             return

@@ -1,8 +1,7 @@
-"""What a collector says about itself while it runs: JSON lines that hold no raw value, no person, no key, no address.
+"""The request log: JSON lines without raw values, people, keys or addresses.
 
-A line about a request has its method, the route as it is registered (never the path that was asked for, which may hold
-anything), the status, the code of an error and the milliseconds. Messages of errors are our own words; those of others
-are left out.
+A line about a request has its method, the registered route (never the requested path, which may contain anything), the
+status, the error code and the milliseconds. Only our own error messages are logged; those of libraries are left out.
 
 A log file may be renamed, truncated or deleted while it is written: lines go to the file that has the name now. A line
 that cannot be written is counted and reported on standard error; the request it is about does not fail.

@@ -1,8 +1,8 @@
 """Routes of the analyst's screen: what can be queried, draft questions, curves, and tuples.
 
-A draft is a text or a model of the builder; its answer has both, where reading stopped if it cannot be asked, and the
-error to expect if it can. Nothing of it touches a report, but for counting people. Tuples are single reports, and so
-for auditors alone.
+A draft is text or a builder model; the response has both, the position of the problem if it is invalid, and the
+expected error if it is valid. It reads no reports, except to count people. Tuples are single reports, and therefore
+only for auditors.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The route for receipts: which of a person's reports the collector has, for holders of that person's token.
 
-A client that has lost its wallet asks before it sends, and keeps a second draw to itself.
+A client that lost its wallet asks before it sends, and does not send a second draw.
 """
 
 from __future__ import annotations

@@ -63,8 +63,8 @@ async def forget(server: Server, call: Call) -> Response:
 def _delete(server: Server, call: Call, names: list[str], person: Person) -> int:
     """Delete a person within the scope of the request's key and token.
 
-    An administrator deletes anybody from anything, a token its person from its collection, and a key of a service
-    those who have reported to that service: nobody can be kept from reporting by somebody else's guess of an id.
+    An admin deletes anybody from anything, a token its person from its collection, and a service's key those who have
+    reported to that service: nobody can block a person from reporting by guessing an id.
     """
     key = call.key
     if key is None or "admin" in key.scopes:

@@ -1,7 +1,7 @@
 """The analytical database of a collector: whether it exists, is the right one, and what it contains.
 
-It is derived from the inbox, and can be rebuilt from it. A stamp in both says which store it belongs to, and how many
-times it was changed: a file that was deleted, replaced or brought back from an older copy is noticed by it.
+It is derived from the inbox, and can be rebuilt from it. A stamp in both identifies the store and counts changes, so a
+file that was deleted, replaced or restored from an older copy is detected.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Analytical:
     def open(self, *, check: bool = False) -> None:
         """Open the database; set a damaged file aside and create a new one.
 
-        It is found damaged when the engine cannot open it, although the disk gives all of it; ``check`` also reads all
-        that it holds.
+        A file is damaged if the engine cannot open it although the disk can read all of it; ``check`` also reads all of
+        its content.
         """
         try:
             self._open(check=check)

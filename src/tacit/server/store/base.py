@@ -1,8 +1,8 @@
 """The storage of an inbox: a narrow protocol, implemented by an SQLite file and a PostgreSQL database.
 
-The inbox is the source of truth: it keeps the content of every report with a digest, so that the analytical database
-can be rebuilt from it at any time, and what a disk has altered is noticed. A report is pending until it is in the
-analytical database. What is written inside a transaction is on disk when it ends.
+The inbox is the source of truth: it stores the content of every report with a digest, so that the analytical database
+can be rebuilt from it at any time, and changes by the disk are detected. A report is pending until it is in the
+analytical database. When a transaction ends, its changes are on disk.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Sizes(NamedTuple):
 
 
 def digest_of(identity: Identity, content: bytes) -> bytes:
-    """Return the digest of a stored report, over its identity and content, so that every change to a row is detected."""
+    """Return the digest of a stored report, over its identity and content, so that any change to a row shows."""
     head = f"{identity.place} {identity.slot} {stored_key(identity.person)}\0"
     return hashlib.blake2b(head.encode() + content, digest_size=DIGEST_BYTES).digest()
 

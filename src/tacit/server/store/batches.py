@@ -30,8 +30,8 @@ def batch_of(
 ) -> pa.Table:
     """Return reports as the encoder would have made them.
 
-    The engine is told how many rows there must be before: those that have left the inbox, all of which are there. If
-    there are no others, what the inbox calls new is new there, too, and need not be looked for among all of them.
+    The batch states how many rows the engine must already have: those that have left the inbox. If it has no others,
+    every report that is new to the inbox is new there too, and need not be looked up.
     """
     service, channels = compiled.service, len(compiled.channels)
     rows = len(reports.numbers)

@@ -1,7 +1,7 @@
 """The inbox: a keyed store that commits for many requests at once.
 
-It decides what is new, what came again, and what differs. A status is returned after the commit that holds it is on
-disk, and never before. Reports leave it only after their digests are checked.
+It decides which reports are new, repeated or different. A status is returned only after its commit is on disk. Reports
+leave the inbox only after their digests are checked.
 """
 
 from __future__ import annotations

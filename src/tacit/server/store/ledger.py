@@ -1,8 +1,8 @@
 """Each person's total epsilon over all collections of a collector, and the operator's limit.
 
-Nothing is kept for it: a service is charged in full with a person's first report, and stays charged when the person is
-deleted, so reports and tombstones say what was spent. A report that comes again costs nothing, and one that is not
-stored charges nothing.
+It needs no storage: a service is charged in full with a person's first report, and stays charged when the person is
+deleted, so reports and tombstones show what was spent. A repeated report costs nothing, and neither does one that is
+not stored.
 """
 
 from __future__ import annotations

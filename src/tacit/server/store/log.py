@@ -1,8 +1,8 @@
 """The collector's log of keys, contracts, questions and deletions, as a hash chain.
 
-It holds no raw value, no report, no person's id and no text of a question: names of keys, hashes of questions, and
-keyed hashes of people who were deleted. Each entry is synced to disk before the request it records is answered.
-Several processes may write at once (`tacit keys` beside `tacit serve`): SQLite lets one after the other add to the end.
+It contains no raw value, report, person's id or question text, but names of keys, hashes of questions, and keyed hashes
+of deleted people. Each entry is synced to disk before the request it records is answered. Several processes may write
+at the same time (`tacit keys` and `tacit serve`): SQLite appends their entries one after the other.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Moves reports from the inbox to the analytical database, and keeps the two in step.
 
-Every move is repeatable: the engine refuses reports that it has, so a crash between the two stores repeats work and
-loses nothing. Deletions are done in the inbox first, and repeated here until the database has done them. If the
-database is gone, replaced, older than the inbox says, or short of reports, it is rebuilt from the inbox. What goes
-wrong is kept as a fault, with a code and a reason, until a move succeeds.
+Every move is repeatable: the engine refuses reports that it already has, so a crash between the two stores repeats work
+but loses nothing. Deletions are applied to the inbox first, and then to the database until they succeed. If the
+database is missing, replaced, older than the inbox expects, or lacks reports, it is rebuilt from the inbox. A failure
+is kept as a fault, with a code and a reason, until a move succeeds.
 """
 
 from __future__ import annotations
@@ -123,9 +123,10 @@ class Mover:
         return (0, fault) if fault else self._move_all(end)
 
     def delete(self, record: Callable[[], int]) -> int:
-        """Record a deletion, apply it to the database, and return the result of recording; raise if it cannot be applied.
+        """Record a deletion, apply it to the database, and return the result of recording; raise if that fails.
 
-        Nothing comes in between: nothing of the person may be on its way, and no answer or copy may hold half of it.
+        Nothing runs in between: no report of the person may be in transit, and no answer or copy may contain half of
+        it.
         """
         with self._lock:
             recorded = record()
@@ -217,7 +218,7 @@ class Mover:
     def _compare(self) -> None:
         """Adopt the database if it belongs to the inbox; otherwise rebuild it.
 
-        Only then is anything of it kept: contracts of another store may contradict those of this one.
+        Only then is any of its content used: contracts of another store may contradict those of this one.
         """
         identity, generation = self._inbox.recall("identity") or "", self._inbox.recall("generation")
         stamp = self._analytical.stamp
@@ -325,8 +326,8 @@ class Mover:
     def _batches(self, collection: Collection, compiled: ServiceContract, end: float) -> Iterator[int]:
         """Move one service batch by batch; yield the number of reports in each.
 
-        What is settled was read with them: if they had been moved before, it would be less than the database holds,
-        which would then look for each of them.
+        The settled count was read together with them: if they had been moved before, it would be less than the database
+        has, and the database would then look up each of them.
         """
         name, sends = compiled.service.name, compiled.service.sends
         place = (collection.id, name)

@@ -1,8 +1,8 @@
 """An inbox in a PostgreSQL database: the same rows as in a file, looked up and stored in groups.
 
-One collector uses a database at a time, which an advisory lock sees to. Everything is written by the connection that
-holds the lock. If it breaks, a new one takes the lock before anything else is done; while another collector has it,
-nothing is accepted or answered here.
+An advisory lock ensures that one collector uses a database at a time. The connection that holds the lock does all
+writes. If it breaks, a new connection takes the lock before anything else; while another collector has it, this one
+refuses everything.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ def has_log(path: Path) -> bool:
 def open_read_only(path: Path, *, live: bool) -> Iterator[sqlite3.Connection]:
     """Open a file read-only. ``live``: a collector has it open, and its write-ahead log is read as well.
 
-    Without one, SQLite would create or rebuild files beside it. So a file without a write-ahead log is opened as
-    immutable, and one with such a log, left behind by a crash, is copied first.
+    Without a collector, SQLite would create or rebuild files in the folder. So a file without a write-ahead log is
+    opened as immutable, and one with a log left behind by a crash is copied first.
     """
     with tempfile.TemporaryDirectory(prefix="tacit-doctor-") as folder:
         how = "mode=ro" if live else "mode=ro&immutable=1"

@@ -1,6 +1,6 @@
 """A collector's records: reports, deletions and contracts in one store, and how much has been moved.
 
-This is everything about the store but deciding whether a new report may be stored, which `inbox` does.
+`inbox` decides whether a new report may be stored; everything else about the store is here.
 """
 
 from __future__ import annotations
@@ -152,8 +152,8 @@ class Records:
     def pending(self, collection: str, service: str, sends: int, people: int) -> tuple[Pending, list[Content]]:
         """Return reports of a service that are not yet in the analytical database, with their content.
 
-        They are of people whose slots are all there: a person's reports belong together, and who has sent a part of
-        them keeps nobody else waiting. What the disk has altered is set aside, and never counted.
+        They belong to people all of whose slots have arrived, because a person's reports belong together; incomplete
+        people do not block others. Reports that the disk altered are set aside and never counted.
         """
         place = self._places[collection, service][0]
         while True:
@@ -247,8 +247,7 @@ class Records:
     def forget(self, collection: str, person: Person, services: Sequence[str] = ()) -> int:
         """Delete a person's reports of a collection, or of some of its services, and refuse later ones.
 
-        Return how many there were. The deletion is to be done in the analytical database, too, until `deleted` says
-        that it is.
+        Return how many there were. The deletion stays pending for the analytical database until `finish_deletion`.
         """
         known = 0
         with self._lock:

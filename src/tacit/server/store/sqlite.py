@@ -1,9 +1,9 @@
-"""An inbox in one file of SQLite: keyed, synced at every commit, read beside the writer.
+"""An inbox in one SQLite file: keyed, synced at every commit, and read concurrently with the writer.
 
-``reports`` holds every report in the order of arrival; ``waiting`` lists those that are not in the analytical database
-yet. ``known`` has a short row for every report in the order of people, with the number of the report. Reports of one
-second are all over it, so that each would change a page of its own, which is written twice. The newest ones are
-therefore indexed in memory, and inserted into ``known`` when they are many: then a page takes several, and no request
+``reports`` has every report in order of arrival; ``waiting`` lists those not yet in the analytical database. ``known``
+has a short row for every report, ordered by person, with the number of the report. Reports that arrive in the same
+second are spread all over ``known``, so inserting each at once would write a separate page, twice. The newest reports
+are therefore indexed in memory and inserted into ``known`` in large batches: then several share a page, and no request
 waits for it.
 """
 
@@ -129,8 +129,8 @@ class SqliteStore:
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
         """Read the newest state, concurrently with the writer.
 
-        One thread at a time: a statement that begins while another one of the same connection runs would see the state
-        that the other one began with, and reports that were moved since would be pending still.
+        One thread at a time: a statement that starts while another one of the same connection runs would see the state
+        at the other one's start, in which reports that were moved since are still pending.
         """
         with self._reading:
             self._reader.execute("BEGIN")
@@ -211,7 +211,8 @@ class SqliteStore:
     def pending(self, place: int, sends: int, people: int) -> Pending:
         """Return reports of people all of whose slots have arrived, of at most so many people, oldest first.
 
-        They come as one text, which is one step of the statement; in hexadecimal, because a disk may have altered them.
+        They are returned as one text, which is one step of the statement; in hexadecimal, because the disk may have
+        altered them.
         """
         whole = "SELECT person FROM waiting WHERE place = ? GROUP BY person HAVING count(*) = ? ORDER BY min(number)"
         chosen, given = f"AND person IN ({whole} LIMIT ?) ORDER BY number", [place, place, sends, people]
@@ -292,8 +293,8 @@ class SqliteStore:
     def chores(self) -> Iterator[Callable[[], object]]:
         """Yield maintenance steps to run while nobody writes, a little at a time.
 
-        Recent reports are sorted in if they are many, and the journal is brought to the file. It begins anew if nothing
-        is left in it, and is kept short because every page that is read is looked for there first.
+        Recent reports are merged if there are many, and the journal is checkpointed. It is reset when it is empty, and
+        kept short because every page read is looked up in it first.
         """
         parts, last = self._recent.ripe(PARTS)
         if parts and has_room(self._path.parent, SORTING_BYTES):

@@ -1,8 +1,8 @@
 """Tombstones of deleted people: keyed hashes, which identify a person only to holders of the key.
 
-The key is 32 random bytes, made once. It lives in the store, beside the tombstones: with another key, people who were
-deleted would be strangers, and their reports stored again. Lists of tombstones, such as the log in published evidence,
-can be shown without it; where it is destroyed, no tombstone can ever be tied to anybody.
+The key is 32 random bytes, generated once. It is stored with the tombstones: with another key, deleted people would not
+be recognised, and their reports would be stored again. Lists of tombstones, such as the log in published evidence, can
+be shown without it; once the key is destroyed, no tombstone can be linked to anybody.
 """
 
 from __future__ import annotations

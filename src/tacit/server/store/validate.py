@@ -100,7 +100,7 @@ class _Rules:
     def fits(self, public: Any) -> bool:
         """Return whether there is an allowed value for each public column, and nothing else.
 
-        What others have sent plays no part in it.
+        It does not depend on what others have sent.
         """
         if public is None:
             return not self.public

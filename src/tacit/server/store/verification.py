@@ -1,6 +1,6 @@
 """Read a whole store and compare its parts: digests of reports, the index of people, counts, the analytical database.
 
-Nothing is changed. Problems are told in numbers, never by showing what is stored.
+Nothing is changed. Problems are reported as numbers, without showing stored content.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def verify_analytical(engine: Engine, inbox: sqlite3.Connection) -> Verified:
 def mark_of(file: Path, database: Database, question: str) -> Mark | None:
     """Return the watermark of a question to the database file of a stopped collector.
 
-    Reports that it has acknowledged and not moved are in the inbox beside the file. None for any other file.
+    Reports that it acknowledged but did not move are in the inbox in the same folder. None for any other file.
     """
     inbox = file.with_name("inbox.db")
     if file.name != "reports.tacit" or not inbox.is_file():

@@ -1,7 +1,7 @@
 """Versions of a collector's store, and the steps from each to the next.
 
-The version is kept in the inbox. A step and the version it leads to are written in one transaction, so whatever kills
-a collector in the middle of a step, the next start begins that step again.
+The version is stored in the inbox. A step and its new version are written in one transaction, so if a collector is
+killed during a step, the next start repeats that step.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _count_by_place(file: sqlite3.Connection, _: Path) -> None:
 def _keep_contents(file: sqlite3.Connection, key: Path) -> None:
     """From 3 to 4: store every new report with a digest of its whole row, and the tombstone key with it.
 
-    Of reports that are in the analytical database by now, earlier versions have kept no content.
+    Earlier versions did not keep the content of reports that were moved to the analytical database.
     """
     file.create_function("redigest", 5, _redigest, deterministic=True)
     for statement in (*RECORD_TABLES, *CONTENTS_BEFORE, *KEEP_CONTENTS):

@@ -1,7 +1,7 @@
 """How many acknowledged reports an answer counts, measured in both stores while nothing changes between them.
 
-An answer that counts less than was acknowledged says so when reports come faster than they are moved or the disk is
-full. With any other fault there is no answer: 503, a code and the reason.
+If reports arrive faster than they are moved, or the disk is full, an answer counts fewer reports than were acknowledged
+and says so. With any other fault there is no answer, but a 503 with a code and the reason.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Watermarks:
     ) -> list[tuple[Collection, ServiceContract]]:
         """Return the services that a question is about, even if the database has none of their reports.
 
-        These are tiers of the same rounds and, if reports cannot be moved, newer collections.
+        These include tiers of the same rounds and, if reports cannot be moved, newer collections.
         """
         try:
             asked = self.read(lambda database: database.asked_about(text, parameters))
