@@ -1,4 +1,4 @@
-"""Which method to use: predicted errors from public numbers, or tried on a table that is like the real one."""
+"""Recommend a method: by errors predicted from public numbers, or by trials on a similar table."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ RANGES = 200
 """Random ranges that methods are tried on."""
 
 RELEASES = 4
-"""Releases of each method: the ranges of one share its noise, so one would not tell methods apart."""
+"""Releases of each method: the ranges of one release share its noise, so one would not be enough."""
 
 RUNOFF = 20
 """Further releases of the methods that are close to the best."""
 
 CLOSE = 1.6
-"""Errors up to this factor of the least are close: means of four releases scatter by a fifth."""
+"""Errors within this factor of the smallest are close: means of four releases vary by a fifth."""
 
 HIERARCHICAL_CELLS = 2**16
 """Cells up to which the comparator, the hierarchical kd-tree, is tried too."""
@@ -41,7 +41,7 @@ HIERARCHICAL_CELLS = 2**16
 
 @dataclass(frozen=True)
 class Trial:
-    """How a method did on a table: mean absolute and relative error of random ranges, and coverage of intervals."""
+    """A method's result on a table: mean absolute and relative error of random ranges, and coverage of intervals."""
 
     method: str
     error: float
@@ -51,7 +51,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Advice:
-    """What to use, why, and the standard errors that can be predicted."""
+    """The recommended method, the reason, and the predictable standard errors."""
 
     method: str
     why: str
@@ -72,19 +72,19 @@ class Advice:
 
 
 def advise(service: Service | Schema, epsilon: BudgetLike, rows: int, *, like: Any = None) -> Advice:
-    """Say which method to use.
+    """Recommend a method.
 
     Parameters
     ----------
     service : Service or Schema
-        What the table may hold.
+        The declared columns of the table.
     epsilon : number
         The budget of the release.
     rows : int
-        About how many people there are; a public guess is enough.
+        The approximate number of people; a public guess is enough.
     like : table or path, optional
-        A table that is like the real one and *not private* (last year's, public, or synthetic): every method is tried
-        on it. Do not pass the real table: the advice would tell about it without any noise.
+        A similar table that is *not private* (public or synthetic): every method is tried on it. Do not pass the real
+        table: the advice would reveal information about it without any noise.
     """
     declared = released_service(service)
     budget = parse_epsilon(epsilon)
@@ -108,7 +108,7 @@ def advise(service: Service | Schema, epsilon: BudgetLike, rows: int, *, like: A
 
 
 def _expected_errors(service: Service, variance: float, cells: int) -> dict[str, float]:
-    """Return the standard error of random ranges on all attributes where no data are needed to predict it."""
+    """Return the standard error of random ranges on all attributes, for methods where it can be predicted."""
     errors = {}
     if cells <= DENSE:
         errors["cells"] = math.sqrt(variance * math.prod(one.cells for one in service_shares(service)))
@@ -131,7 +131,7 @@ def random_ranges(sizes: tuple[int, ...], count: int, source: np.random.Generato
 
 
 def try_methods(table: Any, service: Service, epsilon: BudgetLike) -> list[Trial]:
-    """Try every method on a table, which must not be private: the result has no noise of its own."""
+    """Try every method on a table, which must not be private: the result itself has no noise."""
     records = Records.read(table, service)
     asked = random_ranges(records.sizes, RANGES, np.random.default_rng(0))
     truth = np.array([records.evaluate(functional).sum() for functional in asked])

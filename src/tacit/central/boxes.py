@@ -1,13 +1,13 @@
-"""Noisy counts of boxes: ranges of every attribute that do not overlap, with people spread evenly inside.
+"""Noisy counts of boxes: disjoint ranges of every attribute, with people assumed uniform within each box.
 
-A functional is worth its mean over a box, times the box's count. Two errors add up: the noise of the counts, and the
-unevenness inside boxes that a functional cuts. The second is a model, not a guarantee. The shares of a box's cells vary
-like Dirichlet variables around even ones: a part with a share w of the cells holds w count people, with variance
-``count w (1 - w)`` (people fall where they fall) plus ``unevenness count**2 w (1 - w)``. Boxes that a range cuts lie
-on the same side of the same slopes, so deviations of the second kind are added up, not their squares. The
+A functional's estimate is the sum over boxes of its mean over the box, times the box's count. Two errors add up: the
+noise of the counts, and the unevenness within boxes that a functional splits. The second is a model, not a guarantee.
+The shares of a box's cells vary like Dirichlet variables around even ones: a part with a share w of the cells has w
+count people, with variance ``count w (1 - w)`` (sampling) plus ``unevenness count**2 w (1 - w)``. Boxes that a range
+splits lie on the same side of the same slopes, so deviations of the second kind are summed, not their squares. The
 unevenness is estimated from noisy numbers.
 
-Boxes may have parents with noisy counts of their own. Then the counts are those of least variance given both:
+Boxes may have parents with their own noisy counts. Then the counts are those of least variance given both:
 ``t = (y/v1 + s/(k v2)) / (1/v1 + 1/(k v2))`` for a parent's y and the sum s of its k boxes, and every box gets an equal
 part of t - s.
 """
@@ -32,11 +32,11 @@ from tacit.estimate.functional import Functional, Vector
 __all__ = ["Boxes", "Parents"]
 
 KEPT = 16
-"""Functionals whose weights are kept."""
+"""Functionals whose weights are cached."""
 
 
 class Parents:
-    """Larger boxes that hold the boxes: which one holds each, their noisy counts, and the law of those."""
+    """Larger boxes that contain the boxes: the parent of each, their noisy counts, and the law of those."""
 
     def __init__(self, of: Ints, counts: Ints, law: Laplace) -> None:
         self.of, self.counts, self.law = of, counts, law
@@ -91,7 +91,7 @@ class Boxes:
         return np.asarray(np.prod((self.high - self.low + 1).astype(np.float64), axis=1))
 
     def weights(self, functional: Functional) -> Vector:
-        """Return the mean of a functional over each box; the last few are kept, as errors ask for them again."""
+        """Return the mean of a functional over each box; the last few are cached for computing errors."""
         key = functional.key
         if key not in self._kept:
             while len(self._kept) >= KEPT:
@@ -112,7 +112,7 @@ class Boxes:
 
     @cached_property
     def _spans(self) -> list[tuple[Ints, Ints, Ints]]:
-        """Different ranges of each attribute, which are few, and the range of each box."""
+        """Distinct ranges of each attribute, which are few, and the range of each box."""
         spans_by_axis = []
         for i, size in enumerate(self.sizes):
             spans, of = np.unique(self.low[:, i] * size + self.high[:, i], return_inverse=True)
@@ -138,7 +138,7 @@ class Boxes:
         return box * (dot(left, right) - float(shared.sum())) + float((shared / k * self.parents.variance(box)).sum())
 
     def _inside(self, left: Functional, right: Functional) -> float:
-        """Return the covariance of the model of people inside boxes."""
+        """Return the covariance of the model of people within boxes."""
         people, first, second = np.maximum(self.counts, 0), self.weights(left), self.weights(right)
         cut = [np.maximum(0, self.weights(one * one) - weights**2) for one, weights in ((left, first), (right, second))]
         shared = self.weights(left * right) - first * second
@@ -148,7 +148,7 @@ class Boxes:
         return dot(people, shared) + self.unevenness * alike * summed_up
 
     def covariance(self, left: Functional, right: Functional) -> float:
-        """Return the covariance of noise, and of the model of people inside boxes."""
+        """Return the covariance of noise and of the model of people within boxes."""
         noise = self._noise(self.weights(left), self.weights(right))
         if self.background:  # boxes are single cells
             product = left * right
@@ -156,7 +156,7 @@ class Boxes:
         return noise + self._inside(left, right)
 
     def deviation(self, functional: Functional) -> tuple[float, float]:
-        """Return the standard error of an estimate, and how many equal draws its noise is like."""
+        """Return the standard error of an estimate, and the equivalent number of equal draws."""
         weights = self.weights(functional)
         second, fourth = dot(weights, weights), dot(weights**2, weights**2)
         variance = max(0.0, self.covariance(functional, functional))
@@ -170,7 +170,7 @@ class Boxes:
         return table
 
     def facts(self) -> dict[str, Any]:
-        """Return what a file says beside the numbers."""
+        """Return the metadata of a file."""
         facts: dict[str, Any] = {"box_epsilon": str(self.law.epsilon), "unevenness": self.unevenness}
         if self.threshold:
             facts["threshold"] = self.threshold
@@ -191,7 +191,7 @@ class Boxes:
 
     @classmethod
     def of_file(cls, sizes: tuple[int, ...], facts: Mapping[str, Any], table: pa.Table) -> Self:
-        """Return the body of what a file holds."""
+        """Return the body stored in a file."""
 
         def column(name: str) -> Ints:
             return np.asarray(table.column(name), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""A picture of a release beside the raw data: for the curator's eyes only."""
+"""A chart of a release beside the raw data, for the curator only."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_column(service: Service, column: str) -> int:
 
 
 def compare(release: Release, table: Any, column: str, *, path: str | Path | None = None) -> str:
-    """Draw the raw and the released counts of a column as SVG; the picture says that it must not be published.
+    """Chart the raw and the released counts of a column as SVG; the chart says that it must not be published.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Questions to a table behind a ledger, in the manner of PINQ: where, partition, noisy_count, noisy_sum.
 
 A question is charged before it is answered. `where` and `partition` cost nothing by themselves; the parts of a
-partition hold different people, so asking all of them costs what the most expensive one does.
+partition hold different people, so querying all of them costs as much as the most expensive one.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from tacit.sql.vectors import shown_value
 __all__ = ["Data", "Partition"]
 
 MAX_PARTS = 1_000_000
-"""Parts of a partition that are counted one by one."""
+"""Maximum parts of a partition that are counted one by one."""
 
 Spend = Callable[[Sequence[Charge]], None]
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Rows that only noisy answers leave; `Ledger.open` makes one."""
+    """Rows that can be queried only through noisy answers; `Ledger.open` creates one."""
 
     records: Records
     spend: Spend
@@ -117,7 +117,7 @@ class Data:
         return single_estimate(int(units) * float(unit), law.variance * float(unit) ** 2, level)
 
     def _sum(self, column: str) -> tuple[int, int, Fraction]:
-        """Return a column's sum and the largest value, both in whole units, and the unit."""
+        """Return a column's sum and largest value, both in whole units, and the unit."""
         attributes = {attribute.name: place for place, attribute in enumerate(self.records.service.sensitive)}
         if column not in attributes:
             raise UnknownNameError("column", str(column), attributes, code="unknown-column")
@@ -144,7 +144,7 @@ class Data:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Rows by the values of some columns: parts hold different people."""
+    """Rows partitioned by the values of some columns: parts hold different people."""
 
     whole: Data
     places: tuple[int, ...]

@@ -1,8 +1,8 @@
-"""A ledger: one budget for the people of one table, and everything that was ever spent of it.
+"""A ledger: one budget for the people of one table, and every charge to it.
 
-Charges are events in an SQLite file. A charge is written, with all its parts or not at all, and synced to the disk
-*before* any noise is drawn: a crash can lose an answer, never a charge. What was spent is computed from the events
-alone (`tacit.central.charges`).
+Charges are events in an SQLite file. A charge is written atomically and synced to disk *before* any noise is drawn: a
+crash can lose an answer, but never a charge. The amount spent is computed from the events alone
+(`tacit.central.charges`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VERSION = 1
 """Version of the file's tables."""
 
 WAIT = 30.0
-"""Seconds to wait for another process that is charging."""
+"""Seconds to wait for another charging process."""
 
 
 def _now() -> datetime.datetime:
@@ -45,9 +45,9 @@ class Ledger:
     Parameters
     ----------
     path : path or None
-        The file; it is made if it does not exist. None keeps the ledger in memory, for trials.
+        The file, created if it does not exist. None keeps the ledger in memory, for trials.
     epsilon : number, optional
-        The whole budget of a person. It is needed for a new file; for an existing one it must be the same.
+        The total budget per person. Required for a new file; for an existing one it must be the same.
     clock : callable, optional
         Returns the time that events are stamped with.
 
@@ -84,7 +84,7 @@ class Ledger:
 
     @contextmanager
     def _guard(self) -> Iterator[None]:
-        """Turn the file's errors into one of ours, and let one thread at a time in."""
+        """Turn SQLite errors into ours, and admit one thread at a time."""
         with self._lock:
             try:
                 yield
@@ -97,7 +97,7 @@ class Ledger:
             raise PrivacyError(message, code="ledger-busy" if busy else "ledger-damaged") from None
 
     def _prepare(self, wanted: Fraction | None) -> Fraction:
-        """Make the tables of a new file; return the budget."""
+        """Create the tables of a new file; return the budget."""
         with transaction(self._file):
             tables = {row[0] for row in self._file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if not tables and wanted is not None:
@@ -145,13 +145,13 @@ class Ledger:
         return events
 
     def _read(self) -> None:
-        """Take account of events that were written since, by whomever."""
+        """Read events that any process has written since."""
         for event in self._events(self._seen):
             self._root.add(event.charge.place, event.charge.epsilon)
             self._seen = event.number
 
     def charge(self, charges: Sequence[Charge]) -> None:
-        """Spend all of these or none: on return they are on the disk.
+        """Spend all of these or none; when this returns, they are on disk.
 
         Raises
         ------
@@ -176,7 +176,7 @@ class Ledger:
                     if self._root.cost > self.epsilon:
                         raise self._too_much(self._root.cost - before, self.epsilon - before)
             except BaseException:
-                self._root, self._seen = Spending(), 0  # forget what was not written
+                self._root, self._seen = Spending(), 0  # drop what was not written
                 self._read()
                 raise
 

@@ -1,4 +1,4 @@
-"""Questions to a release: the same SQL as to a collection, estimates from noisy counts instead of reports."""
+"""Questions to a release: the same SQL as for a collection, with estimates from noisy counts instead of reports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["ask"]
 
 
 def ask(body: Body, service: Service, dimensions: Mapping[str, Dimension], text: str, options: Options) -> Answer:
-    """Answer a question from a release; after EXPLAIN, say how it would be answered."""
+    """Answer a question from a release; after EXPLAIN, describe how it would be answered."""
     text, explain = without_explain(text)
     statement = parse(text)
     tables = tables_of(statement, text)
@@ -74,7 +74,7 @@ class _Pending:
     options: Options
 
     def at(self, level: float) -> Estimate:
-        """Return the estimate; nobody is told how many rows it is made of, so n is 0."""
+        """Return the estimate; the number of rows is protected, so n is 0."""
         asked = [_functional(total, self.body.sizes, self.text) for total in self.made.totals]
         values = [self.body.value(one) for one in asked]
         matrix = np.array([[self.body.covariance(one, other) for other in asked] for one in asked])

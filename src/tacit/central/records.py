@@ -26,11 +26,11 @@ MAX_DOMAIN = 2**62
 """Cells of the product of all attributes: a cell is a 64-bit number."""
 
 FEW_CELLS = 2**24
-"""Cells up to which all are counted at once, instead of sorting the rows."""
+"""Up to this many cells, all are counted at once instead of sorting the rows."""
 
 
 def released_service(declared: Service | Schema) -> Service:
-    """Return a service, or that of a schema of one; refuse what a curator cannot release.
+    """Return a service, or that of a schema with one; refuse what a curator cannot release.
 
     That is several rows per person, public columns, or too many cells.
     """
@@ -116,7 +116,7 @@ class Records:
 
     @cached_property
     def occupied(self) -> tuple[Ints, Ints]:
-        """Cells that hold rows, in order, and how many each holds."""
+        """Cells with rows, in order, and the number of rows in each."""
         if math.prod(self.sizes) <= FEW_CELLS:
             table = np.bincount(self.flat, minlength=1)
             cells = np.flatnonzero(table)

@@ -1,4 +1,4 @@
-"""Say which method, budget and number of people a release takes; looks at no private data."""
+"""Recommend a method, a budget and a number of people for a release; reads no private data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compute what anyone can learn at most about a person from everything the person sends, exactly."""
+"""Compute exactly the most that anyone can learn about a person from everything the person sends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tacit.server.store.log import Log
 __all__ = ["configure", "run"]
 
 MAX_TRIALS = 1_000_000_000
-"""People encoded of each kind: some hours of work."""
+"""Maximum people encoded of each kind: some hours of work."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Encode an invented town, show what leaves the devices, ask five questions, and serve the screens."""
+"""Encode a synthetic town, show what devices send, ask five questions, and serve the screens."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ __all__ = ["configure", "run"]
 MOST_PEOPLE = 10_000_000
 
 SHOWN = 2
-"""People whose records are printed beside what leaves their devices."""
+"""People whose records are printed together with what their devices send."""
 
 TIERS = {"careful": "0.5", "standard": "1", "open": "1.5"}
-"""Shares of epsilon that visitors of the owner's screen choose from; the town chose the standard one."""
+"""Shares of epsilon that visitors of the owner's screen can choose; the town chose the standard one."""
 
 WEIGHTS = {"shop": 2, "clinic": 1, "orders": 1}
-"""The shop asks for most, and half the questions are joined with it."""
+"""The shop collects most, and half of the questions join it."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Encode the town afresh: two runs send different codes and print different estimates of one truth."""
+    """Encode the town: each run draws different codes, and so different estimates of the same truth."""
     if options.attack:
         result = attack()
         if options.json:
@@ -102,11 +102,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace, collector: Collector, collection: Collection) -> tuple[Demo, bool]:
-    """Encode, load, ask and print; return what a demo knows, and whether the audit found nothing."""
+    """Encode, load, ask and print; return the demo's data, and whether the audit passed."""
     raw = market(options.people)
     reports = collection.encode(**raw)
     collector.load(reports)
-    run_name = secrets.token_hex(3)  # a browser remembers what it sent: every run has people of its own
+    run_name = secrets.token_hex(3)  # browsers remember what they sent: every run has its own people
     people = [
         {"person": f"{one['name'].split(',')[0].lower()}-{run_name}", "name": one["name"]}
         | {"rows": {service: one[service] for service in raw}}
@@ -130,7 +130,7 @@ def _show(options: argparse.Namespace, collector: Collector, collection: Collect
 
 
 def _serve(app: Starlette, port: int, *, opens: bool) -> None:
-    """Serve the screens on this machine; on another port if the wanted one is taken."""
+    """Serve the screens on this machine, on another port if the wanted one is in use."""
     taken = False
     try:
         listening = listen("127.0.0.1", port)
@@ -160,7 +160,7 @@ def _is_cell(cell: Any) -> bool:
 
 
 def _examples(collection: Collection, raw: dict[str, pa.Table], reports: dict[str, pa.Table]) -> list[dict[str, Any]]:
-    """Return what some people have, and what they sent."""
+    """Return some people's rows, and what they sent."""
     examples = []
     for person in raw["shop"]["uid"][:SHOWN].to_pylist():
         for compiled in collection.contract.services:

@@ -1,4 +1,4 @@
-"""Look at what a collector needs: disk, clock, files, contracts, keys, address, Java; a fix for what is not well."""
+"""Check what a collector needs: disk, clock, files, contracts, keys, address, Java; with a fix for each problem."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MARKS = {True: "✓", False: "✗", None: "–"}
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at; if it is not well, what to do. ``ok`` is None for what was not checked."""
+    """One check; if it failed, what to do. ``ok`` is None if it was not checked."""
 
     what: str
     ok: bool | None
@@ -108,7 +108,7 @@ def _clock() -> Finding:
 
 
 def _modes(folder: Path) -> Finding:
-    """Nobody else may read what people's keys are in; its owner must be able to write."""
+    """Check that only the owner can read the folder with people's ids, and can write to it."""
     if folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         return Finding("files", ok=False, detail="other users can read the folder", fix=f"chmod 700 {folder}")
     if not os.access(folder, os.W_OK):
@@ -153,7 +153,7 @@ def _database(folder: Path) -> Finding:
 
 
 def _verify(folder: Path, *, live: bool) -> Iterator[Finding]:
-    """Read everything in the folder: what was stored must be what is there."""
+    """Read everything in the folder and check it against the digests."""
     rebuild = f"mv {folder / 'reports.tacit'} {folder}.damaged && tacit serve {folder}  # which rebuilds it"
     archive = f"tacit import ARCHIVE {folder}.restored"
     if not (folder / "inbox.db").is_file():
@@ -222,7 +222,7 @@ def _keys(folder: Path, options: argparse.Namespace) -> Finding:
 
 
 def _address(folder: Path, options: argparse.Namespace) -> Finding:
-    """Find out whether this machine has the address, and whether TLS works with the certificate."""
+    """Check that this machine has the address, and that TLS works with the certificate."""
     fix = f"tacit serve {folder} --host {options.host} --certificate CERT.pem --private-key KEY.pem"
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     try:

@@ -1,4 +1,4 @@
-"""Perturb tables by a collection and write what may leave: a contract and one Parquet file per service."""
+"""Perturb tables according to a collection, and write a contract and one Parquet file per service."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Encode; nothing is written unless everything is valid."""
+    """Encode; nothing is written unless all rows are valid."""
     collection = Collection.from_file(options.file)
     tables: dict[str, Any] = named_tables(options.tables)
     folder = Path(options.out)

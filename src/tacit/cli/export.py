@@ -1,4 +1,4 @@
-"""Write everything that a store holds to one file: of a folder, of a database file, or of a collector that runs."""
+"""Write a whole store to one file: of a folder, a database file, or a running collector."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_writable(target: Path) -> None:
-    """Find out whether a file can be made there, and leave none."""
+    """Check that a file can be created there, without leaving one."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=target.parent):
@@ -76,8 +76,8 @@ def _copy(folder: Path, target: Path) -> None:
 
 
 def _fetch(address: str, key: str, target: Path) -> None:
-    """Ask a running collector."""
-    Transport(address)  # refuses addresses that would send the key in the clear
+    """Download the archive from a running collector."""
+    Transport(address)  # refuses addresses that would send the key unencrypted
     body = json.dumps({"tacit": 1} | ({"key": key} if key else {})).encode()
     request = urllib.request.Request(f"{address.rstrip('/')}/v1/export", body, method="POST")  # noqa: S310  checked above
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

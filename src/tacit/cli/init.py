@@ -1,4 +1,4 @@
-"""Write a collection file to start from: an example, or one made after the columns of tables."""
+"""Write a collection file to start from: an example, or one proposed from the columns of tables."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tacit.errors import SchemaError, UsageError
 __all__ = ["configure", "run"]
 
 MOST_CATEGORIES = 64
-"""Distinct texts up to which a column is taken for categories."""
+"""A column with at most this many distinct texts becomes categorical."""
 
 MOST_EXACT_VALUES = 1_000
-"""Distinct whole numbers above which a column is collected in 100 cells."""
+"""A column with more distinct integers than this is collected in 100 cells."""
 
 EXAMPLE = """\
 [[services]]
@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the file; refuse to overwrite one."""
+    """Write the file; never overwrite one."""
     path = Path(options.file)
     if path.suffix.lower() != ".toml":
         message = f"{path.name} must end in .toml."
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _service(name: str, table: pa.Table) -> tuple[str, list[tuple[str, str]]]:
-    """Return a service after a table's columns, and the columns it leaves out."""
+    """Return a service proposed from a table's columns, and the columns left out."""
     check_distinct("column", table.column_names)
     if not table.num_rows:
         message = f"{name}: the table has no rows to propose columns from. Pass at least one row."
@@ -118,7 +118,7 @@ def _is_key(column: pa.ChunkedArray, rows: int) -> bool:
 
 
 def _attribute(column: pa.ChunkedArray) -> tuple[dict[str, Any], str]:
-    """Return an attribute's settings, or why there is none."""
+    """Return an attribute's settings, or why the column is left out."""
     null = {"null": True} if column.null_count else {}
     kind = column.type
     if column.null_count == len(column):
@@ -145,7 +145,7 @@ def _attribute(column: pa.ChunkedArray) -> tuple[dict[str, Any], str]:
 
 
 def _round_bounds(low: float, high: float) -> tuple[int, int]:
-    """Return round bounds around the data, so that the file does not give the extremes of anybody away."""
+    """Return round bounds around the data, so that the file does not reveal anybody's extreme values."""
     step = 10 ** max(0, math.floor(math.log10(max(1.0, abs(low), abs(high)))))
     below, above = math.floor(low / step) * step, math.ceil((high + 1) / step) * step
     return below, above - 1 if step > 1 else above

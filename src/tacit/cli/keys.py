@@ -1,4 +1,4 @@
-"""Make, list and revoke the keys of a collector."""
+"""Create, list and revoke the keys of a collector."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do it; a running collector sees it at its next request."""
+    """Run it; a running collector picks it up at its next request."""
     folder = Path(options.folder)
     if options.action == "list":
         _list(Keys(folder / "keys.json").list_keys(), as_json=options.json)
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace, keys: Keys) -> None:
-    """Refuse names, origins and digests that no key can have, before anything is written."""
+    """Refuse invalid names, origins and digests before anything is written."""
     name, origin = options.name, urlsplit(options.origin)
     if options.action == "revoke":
         if not any(str(key["digest"]).startswith(name[:SHOWN_DIGEST]) for key in keys.list_keys()):

@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Create the collections and load their reports."""
     totals: dict[str, dict[str, int]] = {}
-    read = [_read_folder(Path(folder)) for folder in options.folders]  # before a database is made
+    read = [_read_folder(Path(folder)) for folder in options.folders]  # before a database is created
     existed = Path(options.database).exists()
     database = connect(options.database)
     try:

@@ -1,4 +1,4 @@
-"""Say how accurate a question would be, before anything is collected."""
+"""Predict how accurate the answer to a question would be, before anything is collected."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the expected answer with its error, or the people that an error takes."""
+    """Print the expected answer with its error, or the number of people that an error needs."""
     collection = Collection.from_file(options.file)
     if options.sql:
         texts = statements(collection, options.question)
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def statements(collection: Collection, question: str) -> dict[str, str]:
-    """Return what each engine is told: how tables are shared, and how a question is estimated from them."""
+    """Return the statements for each engine: how to encode tables, and how to estimate a question from the reports."""
     texts: dict[str, str] = {}
     service = tables_of(parse(question), question)[0].name
     everybody = next((one.name for one in collection.schema.services if one.one_to_one), "people")

@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _answer(options: argparse.Namespace) -> Answer:
-    """Ask a release, or the reports of a database."""
+    """Query a release, or the reports of a database."""
     settings = {"confidence": options.confidence, "simultaneous": options.simultaneous}
     if Path(options.database).suffix.lower() == ".parquet":
         return Release.load(options.database).sql(options.question, **settings)
@@ -59,7 +59,7 @@ def _answer(options: argparse.Namespace) -> Answer:
 
 
 def draw(answer: Answer, path: str) -> None:
-    """Draw an answer into a file."""
+    """Write a chart of an answer to a file."""
     try:
         answer.plot(path=path)
     except OSError as cause:
@@ -68,7 +68,7 @@ def draw(answer: Answer, path: str) -> None:
 
 
 def open_existing(path: str) -> Database:
-    """Open a database file that exists: a question must not make one."""
+    """Open an existing database file: a question must not create one."""
     if not Path(path).is_file():
         message = f"There is no database {Path(path).name!r}. Create one with tacit load."
         raise UsageError(message, code="no-database")

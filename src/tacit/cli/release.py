@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     existed = path.exists()
     if options.compare is not None:
         check_column(service, options.compare)
-    with ExitStack() as files:  # before anything is charged: a release that cannot be written would be lost
+    with ExitStack() as files:  # before charging: a release that cannot be written would be lost
         part = files.enter_context(new_file(out))
         synthetic = files.enter_context(new_file(Path(options.synthetic))) if options.synthetic else None
         ledger = Ledger(path, options.budget if existed else options.budget or options.epsilon)

@@ -1,4 +1,4 @@
-"""Make a store of an archive that `tacit export` wrote; nothing that exists is changed."""
+"""Restore a store from an archive that `tacit export` wrote; existing files are not changed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Restore it, and delete those who were deleted since."""
+    """Restore it, and delete people who were deleted since."""
     tombstones = _tombstones(options.deletions) if options.deletions else {}
     manifest = restore(options.file, options.store)
     deleted = 0

@@ -39,10 +39,10 @@ wait for it as often."""
 MAX_PORT = 65_535
 
 RESERVED_FILES = 64
-"""Descriptors that connections leave to the store, its copies and the log: about 30 are open, an export adds ten."""
+"""File descriptors reserved for the store, its copies and the log: about 30 are open, an export adds ten."""
 
 OBJECTS = 50_000
-"""New objects until those that refer to each other are looked for: a few batches of reports."""
+"""New objects between garbage collections: a few batches of reports."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -106,11 +106,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until the process is told to end; what was acknowledged is on disk before that."""
+    """Serve until the process is stopped; every acknowledged report is on disk before that."""
     _check_exposure(options)
     _check_options(options)
     folder = Path(options.folder)
-    read = [Collection.from_file(path) for path in options.collections]  # before anything is made
+    read = [Collection.from_file(path) for path in options.collections]  # before anything is created
     Connection.most = _most_connections()
     with journal(options.log) as file, listen(options.host, options.port) as listening:
         _reopen_on_hangup(file)
@@ -161,7 +161,7 @@ def _publish_and_serve(
 
 
 def _most_connections() -> int | None:
-    """Return how many connections leave enough descriptors for the store."""
+    """Return how many connections leave enough file descriptors for the store."""
     limit = file_limit()
     if limit is not None and limit < 2 * RESERVED_FILES:
         message = (
@@ -172,13 +172,13 @@ def _most_connections() -> int | None:
 
 
 def _reopen_on_hangup(file: LogFile | None) -> None:
-    """Let SIGHUP reopen the log file, and never end the process."""
+    """Let SIGHUP reopen the log file, and never stop the process."""
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: file.reopen() if file else None)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket; a port that is taken or an address that is not of this machine is a usage error."""
+    """Return a listening socket; a port in use or a foreign address is a usage error."""
     if not 0 <= port <= MAX_PORT:
         message = f"The port is {port}; it must be from 0 (any free port) to {MAX_PORT}."
         raise UsageError(message, code="bad-option")
@@ -196,12 +196,12 @@ def listen(host: str, port: int) -> socket.socket:
 def serve_app(
     app: Starlette, listening: socket.socket, certificate: str | None = None, private_key: str | None = None
 ) -> None:
-    """Serve an application until the process is told to end."""
+    """Serve an application until the process is stopped."""
     config = uvicorn.Config(
         app,
-        log_level="error",  # whoever sends nonsense must not fill the log
-        access_log=False,  # it would hold addresses of people
-        proxy_headers=False,  # nobody asks for them, for the same reason
+        log_level="error",  # malformed requests must not fill the log
+        access_log=False,  # it would contain people's addresses
+        proxy_headers=False,  # unused, for the same reason
         ssl_certfile=certificate,
         ssl_keyfile=private_key,
         timeout_graceful_shutdown=4,
@@ -214,10 +214,10 @@ def serve_app(
     def end(*_: object) -> None:
         server.should_exit = True
 
-    for how in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends by them, and raises them once more when it has
+    for how in (signal.SIGTERM, signal.SIGINT):  # uvicorn stops on them, and raises them again afterwards
         signal.signal(how, end)
     sys.setswitchinterval(SWITCH_SECONDS)
-    gc.freeze()  # what is there now stays: looking at it again and again would keep reports waiting
+    gc.freeze()  # exclude existing objects: scanning them repeatedly would delay reports
     gc.set_threshold(OBJECTS)
     try:
         server.run(sockets=[listening])
@@ -226,7 +226,7 @@ def serve_app(
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address is of this machine alone."""
+    """Return whether an address is a loopback address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -234,7 +234,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _check_options(options: argparse.Namespace) -> None:
-    """Refuse rates that let nobody in, and certificates that cannot be used, before anything is made."""
+    """Refuse rates of zero and unusable certificates, before anything is created."""
     for option in ("deletions_per_minute", "reports_per_second", "questions_per_minute", "question_seconds"):
         value = getattr(options, option)
         if not 0 < value < math.inf:
@@ -249,7 +249,7 @@ def _check_options(options: argparse.Namespace) -> None:
 
 
 def _total(text: str | None) -> Fraction | None:
-    """Return a total of epsilon, exactly as it was written."""
+    """Return a total epsilon, exactly as written."""
     if text is None:
         return None
     try:
@@ -263,7 +263,7 @@ def _total(text: str | None) -> Fraction | None:
 
 
 def _check_exposure(options: argparse.Namespace) -> None:
-    """Refuse to send keys and reports over a network in the clear."""
+    """Refuse to send keys and reports over a network without encryption."""
     if not is_loopback(options.host) and not options.certificate and not options.behind_proxy:
         message = "Other machines need TLS. Pass --certificate and --private-key, or --behind-proxy."
         raise UsageError(message, code="no-tls")
@@ -272,7 +272,7 @@ def _check_exposure(options: argparse.Namespace) -> None:
 
 
 def _check_certificate(certificate: str, private_key: str | None) -> None:
-    """Refuse a certificate that cannot be used, before anything is opened."""
+    """Refuse an unusable certificate, before anything is opened."""
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, private_key, lambda: "")
     except OSError as cause:

@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
         message = "Standard input is closed, so no questions can be read. Use tacit query for one question."
         raise UsageError(message, code="closed-input")
     if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(errors="replace")  # bytes that are no text make a question that cannot be read
+        sys.stdin.reconfigure(errors="replace")  # undecodable bytes make an invalid question
     prompt = "tacit> " if sys.stdin.isatty() else ""
     try:
         while question := input(prompt).strip():

@@ -1,4 +1,4 @@
-"""The demo's five questions, each answered from the codes alone and from the raw rows that only a demo has."""
+"""The demo's five questions, each answered from the codes and from the demo's raw rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ QUESTIONS: tuple[dict[str, str], ...] = (
 
 
 def compare(answer: Answer, demo: Demo, question: dict[str, str]) -> dict[str, Any]:
-    """Return a question with its estimates and, for each, the truth and whether the interval holds it."""
+    """Return a question with its estimates and, for each, the truth and whether the interval contains it."""
     groups = [i for i, cell in enumerate(answer.rows[0]) if not isinstance(cell, Estimate)]
     exact = {tuple(row[i] for i in groups): row for row in demo.exact(question["sql"])["rows"]}
     rows = []

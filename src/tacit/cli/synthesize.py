@@ -1,4 +1,4 @@
-"""Write made-up rows that follow the tables of a service, as Parquet or CSV."""
+"""Write synthetic rows that follow the marginals of a service, as Parquet or CSV."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Make rows and write them."""
+    """Generate rows and write them."""
     out = Path(options.out)
     if out.suffix.lower() not in WRITERS:
         message = f"{out.name} must end in .parquet or .csv."

@@ -39,9 +39,9 @@ def gather(
     Parameters
     ----------
     collections : sequence of Collection
-        Rounds and tiers that the same people may be in.
+        Rounds and tiers that may contain the same people.
     made : str
-        When.
+        The date.
     log : sequence of str, optional
         Lines of a collector's log.
     trials : mapping, optional
@@ -66,7 +66,7 @@ def gather(
 def audited(collection: Collection) -> Claims:
     """Return the exact audit as plain data; ratios are fractions as text."""
     result = collection.audit()
-    data: Claims = json.loads(json.dumps(result.to_data()))  # lists, as they are read again
+    data: Claims = json.loads(json.dumps(result.to_data()))  # lists, as JSON reads them
     return {"collection": collection.id} | data | {"ratio": str(result.ratio)}
 
 
@@ -87,7 +87,7 @@ def _describe(collection: Collection) -> Claims:
 
 
 def total_claims(collections: Iterable[Collection]) -> Claims:
-    """Return a person's total: in a round she is in one tier of a schema; over rounds and schemas losses add up."""
+    """Return a person's total: one tier of a schema per round; over rounds and schemas, losses add up."""
     worst: dict[tuple[str, str], Fraction] = {}
     budget: dict[tuple[str, str], Fraction] = {}
     bounded = True
@@ -121,7 +121,7 @@ def _program() -> Claims:
 
 @cache
 def code_hash() -> str:
-    """Return the SHA-256 of the package's programs: names and contents, in order."""
+    """Return the SHA-256 of the package's source files: names and contents, in order."""
     root, digest = Path(tacit.errors.__file__).parent, hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
@@ -143,7 +143,7 @@ def _trial(one: Trial) -> Claims:
 
 
 def read_trials(data: Iterable[Mapping[str, Any]]) -> Trials:
-    """Return trials from plain data, so that their bounds can be computed again."""
+    """Return trials from plain data, so that their bounds can be recomputed."""
     return Trials(
         tuple(
             Trial(

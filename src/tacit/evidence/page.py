@@ -1,4 +1,4 @@
-"""The claims as one page for people: no scripts, nothing from elsewhere, light and dark, made to be printed."""
+"""The claims as one page for people: no scripts, nothing external, light and dark, printable."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ code { font: .82rem ui-monospace, monospace; overflow-wrap: anywhere; }
 
 
 def page(claims: Claims) -> str:
-    """Return the page of some claims: a function of them alone, so that it can be checked."""
+    """Return the page of some claims; it depends on nothing else, so that it can be verified."""
     total = claims["total"]
     fine = all(one["ok"] for one in claims["collections"]) and total["worst_loss"] is not None
     word = '<span class="good">✓ holds</span>' if fine else '<span class="bad">✗ FAILS</span>'
@@ -57,7 +57,7 @@ def page(claims: Claims) -> str:
 
 
 def _digest(claims: Claims) -> str:
-    """Return the hash of the claims as they are written."""
+    """Return the hash of the claims' text."""
     return hashlib.sha256(to_text(claims).encode()).hexdigest()
 
 
@@ -75,7 +75,7 @@ def _percent(loss: float) -> str:
 
 
 def shown_loss(loss: float | None) -> str:
-    """Return a loss in nats; None has no bound."""
+    """Return a loss in nats as text; None is unbounded."""
     return "without bound" if loss is None else f"{loss:.9f}"
 
 

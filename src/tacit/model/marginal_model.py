@@ -1,10 +1,10 @@
 """Tables of any attributes from the views of a service, by one of several methods.
 
-shrink     ours, the default: consistent means, interactions shrunk as far as noise says, then non-negative level by
-           level; maximum entropy for attributes that no view holds together
+shrink     ours, the default: consistent means, interactions shrunk according to their noise, then non-negative level by
+           level; maximum entropy for attributes that no view reports together
 calm       the paper's: consistent means, rounds of ripple and consistency, maximum entropy
-linear     consistent means as they are: unbiased, perhaps negative; only for attributes that a view holds together
-uniform    every combination equally likely: what to be better than
+linear     the consistent means: unbiased, possibly negative; only for attributes that a view reports together
+uniform    every combination equally likely: the baseline to beat
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RIPPLES = 3
 """Rounds of ripple and consistency."""
 
 REPLICAS = 24
-"""Tables with noise drawn anew, from whose spread the error of a reconstructed table is told."""
+"""Tables with new noise whose spread gives the error of a reconstructed table."""
 
 MOST_MARGINAL_CELLS = 2**20
 """Cells of a table."""
@@ -45,14 +45,14 @@ COARSE = (
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Frequencies of combinations of values, their standard errors, and what these mean."""
+    """Frequencies of combinations of values, their standard errors, and notes."""
 
     attributes: tuple[int, ...]
     frequencies: Array
     errors: Array
     notes: tuple[str, ...]
     unbiased: Array | None = None
-    """The unbiased table that a post-processed one starts from, whose errors these are."""
+    """The unbiased table from which a post-processed one and its errors are derived."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class MarginalModel:
 
     @cached_property
     def means(self) -> Coefficients:
-        """The means that tables are made of."""
+        """The means that tables are computed from."""
         if self.method == "shrink":
             return shrunk(self.linear)
         return self._ripple() if self.method == "calm" else self.linear
@@ -88,7 +88,7 @@ class MarginalModel:
         return means
 
     def marginal(self, attributes: Sequence[int]) -> Table:
-        """Return the table of some attributes, with axes in the order in which they are given."""
+        """Return the table of some attributes, with axes in the given order."""
         asked = tuple(sorted(attributes))
         sizes = [self.shape.levels[i].size for i in asked]
         if (cells := math.prod(sizes)) > MOST_MARGINAL_CELLS:
@@ -170,12 +170,12 @@ class MarginalModel:
         return fit.table, (f"by maximum entropy: views report these attributes {held}; {how}",)
 
     def _widest(self, asked: tuple[int, ...], faces: Sequence[tuple[int, ...]], given: Sequence[Array]) -> Fitted:
-        """Return the table of maximum entropy that has the given tables of its faces."""
+        """Return the table of maximum entropy given the tables of its faces."""
         places = [tuple(asked.index(i) for i in face) for face in faces]
         return maximum_entropy([self.shape.levels[i].size for i in asked], places, given)
 
     def _predict(self, means: Coefficients, face: tuple[int, ...]) -> Array:
-        """Return the table of a face that has its pairs and says nothing else."""
+        """Return the table of a face predicted from its pairs alone."""
         pairs = list(combinations(face, 2))
         return self._widest(face, pairs, [self._positive(means, pair) for pair in pairs]).table
 

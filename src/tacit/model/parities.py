@@ -1,4 +1,4 @@
-"""Tables from parities (FT): each parity's mean by itself, and the inverse transform."""
+"""Tables from parities (FT): the mean of each parity, and the inverse transform."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people ask of tables: marginals with labels and errors, and rows made of them."""
+"""Marginals with labels and errors, and synthetic rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ServiceReports = tuple[ServiceContract, str]
 
 
 class Catalog(Protocol):
-    """Which reports there are."""
+    """The reports in a database."""
 
     def services(self) -> list[Service]:
         """Return the services with reports."""
@@ -45,7 +45,7 @@ class Catalog(Protocol):
 
 
 class Tables:
-    """Answers that are whole tables: marginals and synthetic rows of the services in a catalog."""
+    """Marginals and synthetic rows of the services in a catalog."""
 
     def __init__(self, engine: Engine, catalog: Catalog) -> None:
         self._engine, self._catalog = engine, catalog
@@ -91,7 +91,7 @@ class Tables:
         return pa.table(columns)
 
     def _service(self, attributes: Sequence[str], service: str | None) -> Service:
-        """Return the service that is asked about, by its name or by its attributes."""
+        """Return the service of a question, by its name or by its attributes."""
         if isinstance(attributes, str) or not all(isinstance(name, str) for name in attributes):
             message = "attributes must be a list of names, such as ['age', 'state']."
             raise UsageError(message, code="bad-option")
@@ -144,7 +144,7 @@ class Tables:
 
 
 class _Together:
-    """Tables from views, all tiers together."""
+    """Tables from views, combining all tiers."""
 
     def __init__(self, engine: Engine, stored: Sequence[ServiceReports], method: str) -> None:
         self.levels = stored[0][0].levels
@@ -170,7 +170,7 @@ class _Apart:
     """Tables from separate reports of attributes, by expectation maximisation."""
 
     def __init__(self, engine: Engine, service: ServiceContract, table: str) -> None:
-        view_tables(service, {})  # refuses what has no tables
+        view_tables(service, {})  # refuses services without tables
         self.levels, self._engine, self._service, self._stored = service.levels, engine, service, table
 
     def table(self, attributes: Sequence[int]) -> tuple[Table, int]:

@@ -1,4 +1,4 @@
-"""Shrinking what is mostly noise: interactions are drawn towards independence, by as much as the data themselves say.
+"""Shrink what is mostly noise: interactions towards independence, as far as the data suggest.
 
 An interaction of a set of attributes is its **joint cumulant**: the mean of a product of functions, minus what smaller
 sets predict of it. For two attributes that is the covariance; divided by both standard deviations it is a correlation.
@@ -38,13 +38,13 @@ ALIKE = 8
 """Attributes of one size from which their frequencies are fitted together."""
 
 ROUNDS = 80
-"""Rounds of expectation maximisation: the means given the estimates hardly move after half of them."""
+"""Iterations of expectation maximisation: the posterior means hardly move after half of them."""
 
 SMALL = 1e-9
 
 
 def shrunk(means: Coefficients) -> Coefficients:
-    """Return the means with those of alike attributes, then interactions, shrunk; variances are of what is left."""
+    """Return the means, with those of alike attributes and then interactions shrunk; variances are what remains."""
     means = _alike(means)
     shape, values = means.shape, means.values.copy()
     variances = np.broadcast_to(means.variances, values.shape).copy()
@@ -70,7 +70,7 @@ def shrunk(means: Coefficients) -> Coefficients:
         for one, start, stop in zip(sets, ends, ends[1:], strict=False):
             cumulants[one] = kept[..., start:stop]
             values[..., shape.places[one]] = predicted[one] + cumulants[one]
-            # a normal prior that keeps some share of an estimate leaves the same share of its variance
+            # a normal prior that keeps some share of an estimate keeps the same share of its variance
             left = np.where(np.isfinite(variances[..., shape.places[one]]), share[..., start:stop], 1.0)
             variances[..., shape.places[one]] *= left
     return replace(means, values=values, variances=variances)
@@ -79,7 +79,7 @@ def shrunk(means: Coefficients) -> Coefficients:
 def informs_beyond_pairs(
     linear: Coefficients, means: Coefficients, face: tuple[int, ...], table: Array, predicted: Array
 ) -> Array:
-    """Tell whether reports say so much about three attributes and more that a table is better than its pairs' own.
+    """Return whether reports say enough about three attributes and more for a table to beat its pairs' prediction.
 
     Mallows' criterion over the means of products of three functions and more: distance from what was seen, and twice
     the parameters taken, the share of each mean that was not shrunk away. It must be better by more than chance:
@@ -99,9 +99,9 @@ def informs_beyond_pairs(
 
 
 def kept_share(linear: Coefficients, means: Coefficients, places: Index) -> Array:
-    """Return which share of some means was not shrunk away; none of those that nobody reported."""
+    """Return which share of some means was kept; 0 for those that nobody reported."""
     noise = linear.variances[..., places]
-    known = np.isfinite(noise) & (noise > 0)  # the total is known, and has none
+    known = np.isfinite(noise) & (noise > 0)  # the total is known, so it has none
     return np.where(known, means.variances[..., places] / np.where(known, noise, 1.0), 0.0)
 
 
@@ -113,7 +113,7 @@ def _alike(means: Coefficients) -> Coefficients:
         if len(one) == 1:
             sizes.setdefault(means.shape.levels[one[0]].size, []).append(place.start)
     for size, starts in sizes.items():
-        if len(starts) < ALIKE or size > ALIKE:  # long attributes are ordered, and shaped each in its own way
+        if len(starts) < ALIKE or size > ALIKE:  # long attributes are ordered, and each has its own shape
             continue
         for function in range(size - 1):
             mine = np.array(starts) + function
@@ -122,7 +122,7 @@ def _alike(means: Coefficients) -> Coefficients:
 
 
 def _spread(means: Coefficients, attribute: int) -> Array:
-    """Return the standard deviations of an attribute's functions, by its own table."""
+    """Return the standard deviations of an attribute's functions, under its own table."""
     levels = means.shape.levels[attribute]
     table = norm_sub(means.table((attribute,)))
     own = functions(levels)[:, 1:]
@@ -144,7 +144,7 @@ def _predict_mean(
     cumulants: dict[tuple[int, ...], Array],
     means: Coefficients,
 ) -> Array:
-    """Return what smaller sets say about the mean of a product: its value if the joint cumulant were zero."""
+    """Return the prediction of the mean of a product from smaller sets: its value if the joint cumulant were zero."""
     leading = values.shape[:-1]
     if len(one) == 1:
         return np.zeros((*leading, means.shape.levels[one[0]].size - 1))
@@ -175,7 +175,7 @@ def posterior_means(seen: Array, noise: Array) -> Array:
     fit = np.exp(fit - fit.max(axis=-2, keepdims=True)) * known[..., None, :]
     share = np.full((*seen.shape[:-1], WIDTHS, 1), 1 / WIDTHS)
     prior = np.zeros((WIDTHS, 1))
-    prior[0] = 1.0  # of several mixtures that fit equally well, the one with more zeros
+    prior[0] = 1.0  # among mixtures that fit equally well, prefer more zeros
     for _ in range(ROUNDS):
         part = share * fit
         part /= np.maximum(part.sum(axis=-2, keepdims=True), 1e-300)
@@ -187,7 +187,7 @@ def posterior_means(seen: Array, noise: Array) -> Array:
 
 
 def fitted_means(seen: Array, noise: Array) -> Array:
-    """Replace estimates with known noise by their means under the distribution that fits them best, point masses."""
+    """Replace estimates with known noise by their posterior means under the best-fitting point masses."""
     low, high = seen.min(axis=-1, keepdims=True), seen.max(axis=-1, keepdims=True)
     grid = (low + (high - low) * np.linspace(0, 1, POINTS))[..., :, None]
     fit = -0.5 * (seen[..., None, :] - grid) ** 2 / noise[..., None, :]

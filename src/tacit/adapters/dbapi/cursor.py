@@ -17,10 +17,10 @@ __all__ = ["Cursor"]
 
 Row = tuple[Any, ...]
 Column = tuple[str, type, None, None, None, None, bool | None]
-"""Name, type code, four sizes that nobody asks for, and whether NULL is possible."""
+"""Name, type code, four unused sizes, and whether NULL is possible."""
 
 PARTS = (("", "value"), ("_low", "low"), ("_high", "high"))
-"""Columns of an estimate: suffixes, and what they show."""
+"""Columns of an estimate: suffixes and values."""
 
 
 class Cursor:
@@ -29,13 +29,13 @@ class Cursor:
     Attributes
     ----------
     arraysize : int
-        Rows that `fetchmany` returns if not told otherwise.
+        Default number of rows that `fetchmany` returns.
     description : list of tuple or None
         The columns of the last answer; an estimate ``x`` is three of them: ``x``, ``x_low`` and ``x_high``.
     rowcount : int
         Rows of the last answer; -1 before there is one.
     notes : tuple of str
-        What the last answer should be read with: few reports, rows chosen by estimates, blurred conditions.
+        Caveats of the last answer, such as few reports or rows selected by estimates.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -77,14 +77,14 @@ class Cursor:
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Sequence[Any]]) -> NoReturn:  # noqa: ARG002
-        """Refuse: many executions are for writing, and there is nothing to write."""
+        """Refuse: executemany is for writing, and the database is read-only."""
         self._check_open()
         message = "The database is read only: ask one question at a time with execute."
         raise NotSupportedError(message, code="read-only")
 
     @property
     def rownumber(self) -> int | None:
-        """Place of the next row, counted from 0; None before there is an answer."""
+        """Index of the next row, counted from 0; None before there is an answer."""
         return None if self._rows is None else self._next
 
     def fetchone(self) -> Row | None:
@@ -119,13 +119,13 @@ class Cursor:
         return row
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
-        """Do nothing: parameters have the sizes they have."""
+        """Do nothing: sizes of parameters are fixed."""
 
     def setoutputsize(self, size: int, column: int | None = None) -> None:
-        """Do nothing: columns have the sizes they have."""
+        """Do nothing: sizes of columns are fixed."""
 
     def close(self) -> None:
-        """Let go of the rows; the cursor cannot be used again."""
+        """Drop the rows; the cursor cannot be used again."""
         self._forget()
         self._closed = True
 
@@ -137,7 +137,7 @@ class Cursor:
 
 
 def _to_table(answer: Answer) -> tuple[list[Column], list[Row]]:
-    """Return the columns and rows of an answer in plain values."""
+    """Return the columns and rows of an answer as plain values."""
     columns: list[Column] = []
     cells: list[list[Any]] = []
     for index, name in enumerate(answer.columns):
@@ -153,5 +153,5 @@ def _to_table(answer: Answer) -> tuple[list[Column], list[Row]]:
 
 
 def _null_if_undefined(value: float) -> float | None:
-    """Return a number, or NULL where it is not defined; the ends of an interval may be infinite."""
+    """Return a number, or NULL if it is undefined; the ends of an interval may be infinite."""
     return None if math.isnan(value) else float(value)

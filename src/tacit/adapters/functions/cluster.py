@@ -1,4 +1,4 @@
-"""Bulk encoding inside Spark: owners' tables never leave the cluster unperturbed."""
+"""Bulk encoding in Spark: raw tables never leave the cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["encode_in_spark"]
 
 
 def encode_in_spark(collection: Collection, service: str, frame: Any, *, people: Any = None) -> Any:
-    """Return a DataFrame of a service's reports, made on the executors that hold its rows.
+    """Return a DataFrame of a service's reports, encoded on the executors that hold its rows.
 
     Parameters
     ----------
@@ -26,11 +26,11 @@ def encode_in_spark(collection: Collection, service: str, frame: Any, *, people:
     frame : pyspark.sql.DataFrame
         The owner's rows.
     people : pyspark.sql.DataFrame, optional
-        All who take part, needed where people may have no row: a frame with the key.
+        Everybody who takes part, needed if people may have no row: a frame with the key.
 
     Notes
     -----
-    Spark may run a task again, and then draws anew: write the reports to a table once, and use that table.
+    Spark may run a task again, and then draws again: write the reports to a table once, and use that table.
     """
     compiled = collection.contract[service]
     own, sharing, channels = compiled.service, Sharing(collection.to_json()), len(compiled.channels)

@@ -1,7 +1,7 @@
-"""The query rewriter: from a question to SQL that an engine with ``ldp_contribution`` runs on a table of reports.
+"""Rewrite a question to SQL that an engine with ``ldp_contribution`` runs on a table of reports.
 
-Conditions and groups on public columns stay SQL; those on sensitive attributes move into the text that
-``ldp_contribution`` reads. ``EXPLAIN`` shows the join that `tacit.Database` runs instead, for questions of any shape.
+Conditions and groups on public columns stay SQL; those on sensitive attributes move into the argument of
+``ldp_contribution``. ``EXPLAIN`` shows the join that `tacit.Database` runs instead, for questions of any shape.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _column(scope: Scope, node: exp.Expr, inner: str) -> exp.Expr:
 
 
 def _present(scope: Scope, value: exp.Expr, inner: str) -> exp.Expr:
-    """Return how many rows have a value: what an average is divided by."""
+    """Return the number of rows with a value: the denominator of an average."""
     if not _is_public(scope, value):
         return _sum_of(f"COUNT({_bare(value).sql(dialect='duckdb')})", inner)
     known = exp.Not(this=exp.Is(this=exp.paren(_bare(value)), expression=exp.Null()))
@@ -113,13 +113,13 @@ def _sum_of(aggregate: str, inner: str) -> exp.Expr:
 
 
 def _is_public(scope: Scope, node: exp.Expr) -> bool:
-    """Tell whether an expression is about public columns alone."""
+    """Return whether an expression contains only public columns."""
     columns = list(node.find_all(exp.Column))
     return bool(columns) and all(isinstance(scope.find(column).attribute, Public) for column in columns)
 
 
 def _bare(node: exp.Expr) -> exp.Expr:
-    """Return an expression whose columns do not name their table."""
+    """Return an expression whose columns are not qualified by a table."""
     copy = node.copy()
     for column in copy.find_all(exp.Column):
         column.set("table", None)

@@ -1,8 +1,8 @@
-"""``ldp_encode``, the sharing function, and the statement that encodes a table with it.
+"""``ldp_encode``, the encoding function, and the statement that encodes a table with it.
 
-It takes a service's name and its sensitive attributes in their order or, where people may have any number of rows, one
-list of a person's rows as structs. It returns her codes in one list, slot by slot and channel by channel, always of the
-same length. Draws come from the operating system; a row that is encoded again is drawn again: share a table once.
+It takes a service's name and its sensitive attributes in order or, if people may have any number of rows, one list of a
+person's rows as structs. It returns the person's codes in one list, by slot and channel, always of the same length.
+Draws come from the operating system; encoding a row again draws again, so encode a table only once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SharingDialect = Literal["duckdb", "spark"]
 
 
 class Sharing:
-    """``ldp_encode`` of a collection, over Arrow arrays; made of the contract alone, so that it travels."""
+    """``ldp_encode`` of a collection, over Arrow arrays; built from the contract alone, so that it can be pickled."""
 
     def __init__(self, contract: str, rng: Rng | None = None) -> None:
         self._collection, self._rng = Collection.from_json(contract), rng
@@ -70,7 +70,7 @@ def _table(compiled: ServiceContract, columns: tuple[pa.Array, ...]) -> pa.Table
 
 
 def _rows(compiled: ServiceContract, columns: tuple[pa.Array, ...]) -> tuple[pa.Table, np.ndarray[Any, Any]]:
-    """Return all rows, and the number of each one's person."""
+    """Return all rows, and the index of each one's person."""
     if len(columns) != 1 or not pa.types.is_list(columns[0].type) or not pa.types.is_struct(columns[0].type.value_type):
         problem = "people may have any number of rows: pass them to ldp_encode as one list of structs."
         raise RecordError(problem, code="missing-column", service=compiled.service.name)
@@ -104,7 +104,7 @@ def sharing_statement(
     dialect : {"duckdb", "spark"}
         Whose SQL.
     people : str
-        Table of all who take part, needed where people may have no row: they send as much as anybody.
+        Table of everybody who takes part, needed if people may have no row: they also send reports.
     """
     compiled = collection.contract[service]
     own = compiled.service
@@ -150,7 +150,7 @@ def share(connection: Any, statement: str) -> int:
 
 
 def sharing_rows(collection: Collection, service: str, frame: Any, people: Any) -> Any:
-    """Return a Spark frame with one row for each person: her attributes, or all her rows as a list of structs."""
+    """Return a Spark frame with one row per person: their attributes, or all their rows as a list of structs."""
     own = collection.contract[service].service
     names = [attribute.name for attribute in own.sensitive]
     if own.one_to_one:

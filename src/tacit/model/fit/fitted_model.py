@@ -1,8 +1,8 @@
-"""What all reports of a service say together: fitted tables of attributes and pairs, and questions about them.
+"""The fitted model of a service: tables of attributes and pairs fitted to all reports, and answers from them.
 
-Tables of single attributes come first; a pair's table has them as marginals exactly, so answers add up. A pair is
-fitted when a question first needs it. Cells finer than `PAIR_CELLS` of an attribute are told apart by the attribute's
-own table alone. Totals over three attributes and more are those of the table of maximum entropy.
+Tables of single attributes come first; a pair's table has exactly these marginals, so answers add up. A pair is fitted
+when a question first needs it. Only the attribute's own table distinguishes cells finer than `PAIR_CELLS`. Totals over
+three attributes and more come from the table of maximum entropy.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from tacit.model.views import Counts, view_tables
 __all__ = ["FittedModel"]
 
 ONE_CELLS, PAIR_CELLS = 2048, 128
-"""Most cells of an attribute in its own table, and in tables of pairs."""
+"""Maximum cells of an attribute in its own table, and in tables of pairs."""
 
 JOINT_CELLS, MOST_CLASSES = 2**18, 16
-"""Cells of a table of maximum entropy, and classes of one of its attributes."""
+"""Maximum cells of a table of maximum entropy, and classes of one of its attributes."""
 
 WHOLE_WORK, MOST_AXES = 2**19, 12
 """Upper limits for one joint table over all attributes: cells × marginals, and number of attributes."""
@@ -44,7 +44,7 @@ WEAK = 2.0
 """Effective parameters below which the reports carry almost no information about a table."""
 
 AT_ONCE = 64
-"""Directions whose errors are found side by side."""
+"""Directions whose errors are computed together."""
 
 
 class FittedModel:
@@ -61,7 +61,7 @@ class FittedModel:
         self._door = threading.RLock()
 
     def means(self, functionals: Sequence[Functional]) -> list[float]:
-        """Return the mean of each functional over people, from one table if one of them looks at all attributes."""
+        """Return the mean of each functional over people, from one table if one of them uses all attributes."""
         attributes = {i for functional in functionals for i in functional.attributes}
         if all(len(functional.attributes) < len(attributes) for functional in functionals):
             return [mean for functional in functionals for mean in self.means([functional])]
@@ -87,7 +87,7 @@ class FittedModel:
         return [math.sqrt(square) for square in squares]
 
     def _errors(self, attributes: tuple[int, ...], functionals: Sequence[Functional]) -> Vector:
-        """Return the errors of functionals of the same attributes: those of their parts, from the fits of these."""
+        """Return the errors of functionals of the same attributes: those of their parts, from the respective fits."""
         if len(attributes) == 1:
             [i] = attributes
             scaled = [[term.coefficient * term.factors[i] for term in own.terms if term.factors] for own in functionals]
@@ -105,7 +105,7 @@ class FittedModel:
                 if len(own) == 1:
                     functions.setdefault(own, []).append(held[0] @ function + joint.within(functional, one[0]))
                 elif len(own) == 2 and not self.together(own):
-                    continue  # they are taken as independent
+                    continue  # assumed independent
                 elif len(own) == 2:
                     cells = [self._cells(i) @ values for i, values in zip(own, held, strict=True)]
                     functions.setdefault(own, []).append(along(function, cells))
@@ -137,15 +137,15 @@ class FittedModel:
         )
 
     def is_weak(self, attributes: tuple[int, ...]) -> bool:
-        """Tell whether reports say so little about one or two attributes that their table is what was assumed."""
+        """Return whether the reports say so little about one or two attributes that their table is an assumption."""
         return self._fit(attributes).learned < WEAK
 
     def together(self, attributes: tuple[int, ...]) -> bool:
-        """Tell whether some view shows all of some attributes."""
+        """Return whether some view reports all of these attributes."""
         return any(set(attributes) <= set(view.shown.attributes) for view in self.seen)
 
     def table(self, attributes: tuple[int, ...]) -> Vector:
-        """Return the table of one or two attributes, at the cells it was fitted in."""
+        """Return the table of one or two attributes, in the cells it was fitted in."""
         return self.one(attributes[0])[1] if len(attributes) == 1 else self.pair((attributes[0], attributes[1]))[1]
 
     def one(self, attribute: int) -> tuple[Fit, Vector]:
@@ -187,7 +187,7 @@ class FittedModel:
         return Axis(level.cells, isinstance(self.service.service.sensitive[attribute], Ordinal), level.null)
 
     def _values(self, attribute: int) -> Vector:
-        """Return the share of each value; those that its table does not tell apart are even."""
+        """Return the share of each value; values that its table does not distinguish are even."""
         level = self.service.levels[attribute][self._depth(attribute, ONE_CELLS)]
         cells = level.table()
         share: Vector = self.one(attribute)[1][cells] / np.bincount(cells)[cells]

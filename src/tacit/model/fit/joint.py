@@ -1,12 +1,12 @@
 """Tables of three attributes and more: of maximum entropy, given all pairs and what wider views say beyond them.
 
-Attributes are cut into **groups** of values: the cells of the tables of pairs, or, where these are too many, the
+Attributes are divided into **groups** of values: the cells of the tables of pairs or, if these are too many, the
 classes of values that a question treats alike.
 
-The error of a total follows from those of the tables it is made of. In a table of maximum entropy, a small change of
-what is given changes a total as the same change would change the total's **projection**: the sum of functions of one
-attribute, of two, and of the wider sets that is nearest to its weights, under the table. So the error has a part for
-each function, from the fit that the function is read from.
+The error of a total follows from the errors of the given tables. In a table of maximum entropy, a small change of the
+given tables changes a total by as much as it changes the total's **projection**: the sum of functions of one attribute,
+of two, and of the wider sets that is closest to its weights under the table. So the error has a part for each function,
+from the fit that the function is read from.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from tacit.model.fit.classes import classes
 __all__ = ["Beyond", "Faces", "Joint", "connected_parts", "widest"]
 
 Faces = Mapping[tuple[int, ...], Vector]
-"""Tables of some axes of a larger table."""
+"""Tables over some axes of a larger table."""
 
 Beyond = Callable[[Vector], Vector]
 """Correct the pairwise prediction of a wider table with its own measurements."""
 
 ROUNDS = 12
-"""Rounds in which functions are fitted to a total's weights, each to what the others leave."""
+"""Rounds in which functions are fitted to a total's weights, each to the residual of the others."""
 
 EMPTY = 1e-9
-"""Share of an even table in one that weights are projected under: cells where nobody is have their errors, too."""
+"""Share of a uniform table mixed in before projecting weights, so that empty cells have errors too."""
 
 SETTLED, TINY = 1e-9, 1e-300
 
 
 def widest(sizes: Sequence[int], pairs: Faces, wider: Mapping[tuple[int, ...], Beyond]) -> Vector:
-    """Return the table of maximum entropy that has these tables of pairs, and wider ones raked to them."""
+    """Return the table of maximum entropy given these tables of pairs, with wider ones raked to them."""
     faces: dict[tuple[int, ...], Vector] = {}
     for axes, beyond in wider.items():
         inside = {pair: table for pair, table in pairs.items() if set(pair) <= set(axes)}
@@ -53,7 +53,7 @@ def widest(sizes: Sequence[int], pairs: Faces, wider: Mapping[tuple[int, ...], B
 
 
 def connected_parts(functional: Functional) -> list[Functional]:
-    """Return the parts of a functional that have no attribute in common, without its constant."""
+    """Return the parts of a functional that share no attribute, without its constant."""
     parts: list[tuple[set[int], list[Term]]] = []
     for term in functional.terms:
         attributes, terms = set(term.factors), [term]
@@ -71,7 +71,7 @@ class Joint:
 
     attributes: tuple[int, ...]
     held: tuple[Vector, ...]
-    """For each attribute, groups x values: 1 where a group holds a value."""
+    """For each attribute, groups x values: 1 if a group contains a value."""
 
     values: tuple[Vector, ...]
     """For each attribute, the share of each value."""
@@ -89,7 +89,7 @@ class Joint:
         return total
 
     def _vectors(self, term: Term) -> list[Vector]:
-        """Return the mean of a term's factor within each group; 1 where it has none."""
+        """Return the mean of a term's factor within each group; 1 if it has none."""
         vectors = []
         for attribute, held, values in zip(self.attributes, self.held, self.values, strict=True):
             if attribute not in term.factors:
@@ -102,7 +102,7 @@ class Joint:
         return vectors
 
     def widest_weight(self, functional: Functional) -> float:
-        """Return by how much the weights of cells differ."""
+        """Return the range of the cells' weights."""
         return float(np.ptp(self._weights(functional)))
 
     def _weights(self, functional: Functional) -> Vector:
@@ -110,7 +110,7 @@ class Joint:
         return sum(products, np.zeros(self.table.shape))
 
     def of(self, functional: Functional) -> Joint:
-        """Return the table over the groups that a functional tells apart, which are few."""
+        """Return the table over the groups that a functional distinguishes, which are few."""
         sides: list[list[Vector]] = [[] for _ in self.attributes]
         for term in functional.terms:
             for side, vector in zip(sides, self._vectors(term), strict=True):
@@ -139,7 +139,7 @@ class Joint:
                 mean = (left * table).sum(axis=_others(one, table.ndim)) / inside[one]
                 means[one] += mean
                 left = left - _spread(mean, one, table.ndim)
-        for larger in reversed(sets):  # what a smaller set can say is left to it
+        for larger in reversed(sets):  # leave to a smaller set what it can express
             for one in sets[: sets.index(larger)]:
                 if set(one) < set(larger):
                     places = tuple(larger.index(axis) for axis in one)

@@ -1,10 +1,10 @@
-"""One table from everything that was seen of it: several ways to fit it, and the one that would predict best.
+"""Fit one table to all observations of it: several candidates, and the one with the best predicted error.
 
-Candidates are the smooth table, and tables near the smooth one or near the plain base (no attribute told anything about
-the other), with less and less strength. Each is judged by Mallows' criterion, misfit plus twice the parameters it took:
-an estimate of how far it would be from views that other people filled in. What is less than chance counts for smooth
-tables if each attribute is smooth by itself, and against them if not. So smooth data are smoothed, spiky data keep
-their spikes, and with many people the table is what least squares say.
+Candidates are the smooth table, and tables near the smooth one or near the plain base (independent attributes), with
+decreasing strength. Each is scored by Mallows' criterion, misfit plus twice the parameters used: an estimate of its
+distance from views that other people would have reported. Differences smaller than chance favour smooth tables if each
+attribute alone is smooth, and disfavour them otherwise. So smooth data are smoothed, spiky data keep their spikes, and
+with many people the table is the least-squares one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tacit.model.fit.views import Observed
 __all__ = ["Fit", "fit_table"]
 
 STRENGTHS = tuple(20480.0 / 4**k for k in range(14))
-"""Strengths that are tried, in order, until the criterion has risen too far."""
+"""Strengths to try, in order, until the criterion has risen too far."""
 
 DOUBT = 2.0
 """Standard deviations by which the criterion of a looser fit may be worse by chance."""
@@ -33,12 +33,12 @@ RULE_OF_THREE = 3 / 1.96
 """What n records have not shown at all has a share of less than 3 / n, in 95 of 100 cases."""
 
 WAVES = {1: 10, 2: 6}
-"""Waves of an attribute by the attributes of a table."""
+"""Waves of an attribute, by the number of attributes of a table."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A table, and what was assumed about it before the data: a smooth table, or some strength of it or of the base."""
+    """A table, and its prior: a smooth table, or a table near it or near the base with some strength."""
 
     observed: Observed
     table: Vector
@@ -50,12 +50,12 @@ class Fit:
     doubt: float = np.inf
     """The least strength that the data do not speak against: errors are of fits as loose as that.
 
-    A record at least, which is all that is possible; infinite where the data have told nothing at all.
+    At least one record, the maximum possible; infinite if the data carry no information.
     """
 
     @property
     def is_smooth(self) -> bool:
-        """Whether nothing but smooth functions was needed."""
+        """Whether smooth functions were enough."""
         return math.isinf(self.strength)
 
     def errors(self, directions: Vector) -> Vector:
@@ -107,14 +107,14 @@ class Fit:
 
     @cached_property
     def missed(self) -> float:
-        """The share of people that may have been missed altogether where half of the rows and columns are asked for."""
+        """The share of people that may have been missed altogether when half of the rows and columns are asked for."""
         rows, columns = self.observed.shape
         half = np.multiply.outer(np.arange(rows) < (rows + 1) // 2, np.arange(columns) < (columns + 1) // 2)
         return RULE_OF_THREE * float(self._bare(half[None].astype(np.float64))[0])
 
     @cached_property
     def _waves(self) -> tuple[Vector, Vector, Vector]:
-        """Functions of rows and of columns, from coarse to fine, and what the data tell about each product of them.
+        """Functions of rows and of columns, from coarse to fine, and the data's information about each product of them.
 
         Sums over cells of nested levels have the same eigenvectors, if cells of a level are of one size; else nearly.
         """
@@ -126,9 +126,9 @@ class Fit:
 def fit_table(
     observed: Observed, base: Vector, axes: tuple[Axis, ...], marginals: tuple[Vector, ...], *, smooth_axes: bool = True
 ) -> Fit:
-    """Return the best fit of a table, given what it would be if nothing had been seen.
+    """Return the best fit of a table, given its prior.
 
-    ``smooth_axes`` tells whether each attribute by itself is smooth: in doubt, so are two of them together.
+    ``smooth_axes`` says whether each attribute alone is smooth: in doubt, so is their joint table.
     """
     smoothed = smooth(observed, base, functions(axes, marginals, WAVES[len(axes)]))
     bare = Smooth(base, smoothed.tangents[:, :0], smoothed.posterior[:0, :0], 0.0)
@@ -144,7 +144,7 @@ def fit_table(
             criterion, chance = observed.misfit(table) + 2 * learned, math.sqrt(2 * took)
             judged = criterion + chance * (1 if smooth_axes else -1)
             tried.setdefault(how, []).append((strength, criterion, chance))
-            rose = rose or judged > last  # behind a rise, fits may run into a corner, where they seem to take nothing
+            rose = rose or judged > last  # after a rise, fits may degenerate and seem to use no parameters
             if judged < best and not rose:
                 best, plain = judged, criterion
                 fit = Fit(observed, table, f"near the {how} table, strength {strength:g}", start, strength, learned)
@@ -157,12 +157,12 @@ def fit_table(
 
 
 def _eigenvectors(square: Vector) -> Vector:
-    """Return the eigenvectors of a matrix, which are known for one level alone, of however many categories."""
+    """Return the eigenvectors of a matrix; for a single level they are known, however many categories it has."""
     plain = np.count_nonzero(square) == np.count_nonzero(np.diag(square))
     vectors: Vector = np.eye(len(square)) if plain else np.linalg.eigh(square)[1]
     return vectors
 
 
 def _remaining_parameters(smooth_parameters: float, took: float, cells: int) -> float:
-    """Return how many parameters of a base still show in a table that follows the data with some of its own."""
+    """Return how many parameters of a base still show in a table that follows the data with its own parameters."""
     return smooth_parameters * max(0.0, 1 - took / cells)
