@@ -1,7 +1,7 @@
 """Baselines that sum a sensitive attribute by rounding it (the JOINT paper, section 3).
 
-A value is rounded at random to one of the two ends of its domain, with the value as mean. The rounded value is a
-**derived** attribute: it has no column, and spends one draw.
+A value is randomly rounded to one of the two ends of its domain, with the value as mean. The rounded value is a
+**derived** attribute: it has no column, and uses one draw.
 
 SR-HIO   every attribute is rounded; HIO over attributes and rounded ones together.
 AHIO     people are partitioned by attribute; those of A report HIO over all attributes and A's rounded value (augment).
@@ -9,11 +9,11 @@ EHIO     the same partition; A is reported once, in a domain of twice the size: 
          its lower half, mirrored, those rounded down (embed).
 AMG      AHIO's partition, with one marginal of all values instead of HIO.
 
-Counts ignore the rounded values; sums of A read those of A's part.
+Counts ignore the rounded values; sums of A use the rounded values of A's part.
 
-AHIO also takes services whose people have no row or several (section 5, double rounding): a report is of a row drawn
-at random, or of one made up, and carries the person's number of rows, rounded to 0 or the most that count, in one
-derived attribute together with A's rounded value. Counts read the rounded number, from all parts.
+AHIO also supports services in which a person may have no row or several (section 5, double rounding): a report is of a
+random row, or of an artificial one, and contains the person's number of rows, rounded to 0 or the maximum, in one
+derived attribute together with A's rounded value. Counts use the rounded number, from all parts.
 """
 
 from __future__ import annotations
