@@ -136,7 +136,7 @@ class RawPartition(KdTree):
         places = unravel(np.arange(len(CELLS)), records.sizes)
         raw = records.table().ravel()
         tree = grown(records.sizes, places, raw, count_threshold=1.0, uneven_threshold=1.0)
-        return Boxes(records.sizes, tree.low, tree.high, source.noisy(tree.counted(records), law), law)
+        return Boxes(records.sizes, tree.low, tree.high, source.noisy(tree.count_leaves(records), law), law)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ keys, name = Keys(Path(sys.argv[1])), sys.argv[2]
 for number in range(int(sys.argv[3])):
     keys.create(f"{name}-{number}", ["query"])
     doomed = keys.create(f"doomed-{name}-{number}", ["query"])
-    [row] = keys.listed(doomed)
+    [row] = keys.list_keys(doomed)
     assert keys.revoke(str(row["digest"])) == 1
 """
 NOBODY = 65534
