@@ -1,4 +1,4 @@
-/** What leaves: the exact bytes of each report beside the row they were drawn for, and what they could mean. */
+/** What is sent: the exact bytes of each report beside the row they were drawn from, and what they could mean. */
 import type { Budget, Preview, Receipt } from "@tacit/client";
 import { probabilityBars, type Guess } from "../shared/charts.js";
 import { type Child, h } from "../shared/dom.js";

@@ -50,7 +50,7 @@ class Screen {
     keepSettings(settings);
     await this.#try(async () => {
       const left = this.#session;
-      const stays = left?.settings.person === person && left.round === round; // only her settings change
+      const stays = left?.settings.person === person && left.round === round; // only settings change
       this.#session = undefined; // if opening fails, nobody else is shown
       this.#contracts = new Map();
       left?.close();
@@ -153,7 +153,7 @@ class Screen {
       }))];
   }
 
-  /** Who she is: a choice among the demo's people, or what her services call her. */
+  /** The person: a choice among the demo's people, or their id in the services. */
   #who(): HTMLElement {
     const [people, session] = [this.demo.people, this.#session];
     const rounds = this.rounds.length > 1 && h("select", {
@@ -263,7 +263,7 @@ class Screen {
     ];
   }
 
-  /** Let her encode as soon as every value is there. */
+  /** Enable encoding as soon as every value is filled in. */
   #judge(service: Service): void {
     const [button, hint] = [document.querySelector<HTMLButtonElement>("#encode"), document.querySelector<HTMLElement>("#incomplete")];
     const complete = isComplete(this.#rows[service.name]!);

@@ -23,7 +23,7 @@ export function privacyView(view: PrivacyView): Child[] {
   const slider = h("input", {
     id: "tier", type: "range", min: 0, max: tiers.length - 1, step: 1, value: tiers.indexOf(session.tier), disabled: locked,
     "aria-valuetext": label(), "aria-describedby": "promise",
-    oninput: () => { // drawn anew under the pointer, it would be let go
+    oninput: () => { // redrawing it would drop the pointer's drag
       session.tier = tiers[Number(slider.value)]!;
       slider.setAttribute("aria-valuetext", label());
       show(below, ...consequences(view));

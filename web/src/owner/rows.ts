@@ -20,7 +20,7 @@ export interface RowsView {
   readonly rows: Row[];
   /** Whether a report was drawn: then changing a row changes nothing any more. */
   readonly drawn: boolean;
-  /** A value was typed. The page must not be drawn anew: the button that was clicked to leave the field would be gone. */
+  /** A value was typed. The page must not be redrawn: the button clicked to leave the field would be gone. */
   readonly onvalue: () => void;
   /** A row came or went. */
   readonly onchange: () => void;
