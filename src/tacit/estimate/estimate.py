@@ -1,7 +1,7 @@
 """A number with its error.
 
-An `Estimate` is a value, its standard error and an interval at a confidence. It remembers what it was made of, so sums,
-differences, products and ratios of estimates take into account that they come from the same reports.
+An `Estimate` is a value, its standard error and an interval at a confidence. It remembers its reports, so that sums,
+differences, products and ratios of estimates account for reports they share.
 """
 
 from __future__ import annotations
@@ -95,17 +95,17 @@ class Estimate:
     Attributes
     ----------
     value, error : float
-        The estimate and its standard error; the error is NaN where none is meaningful, as of a ratio whose denominator
-        may be zero.
+        The estimate and its standard error; the error is NaN if none is meaningful, such as for a ratio whose
+        denominator may be zero.
     low, high : float
-        The interval at ``confidence``; infinite where a ratio's denominator may be zero.
+        The interval at ``confidence``; infinite if a ratio's denominator may be zero.
     n : int
-        People whose reports it is made of.
+        Number of people whose reports it uses.
     freedom : float
         Effective degrees of freedom of the error.
     max_shift_per_1pct : float
-        How far the value can move if 1 % of the people are fakes who send whatever codes move it most; infinite where
-        nothing bounds it, NaN where it is not known.
+        How far the value can move if 1 % of the people are fakes who send whatever codes move it most; infinite if
+        unbounded, NaN if unknown.
 
     Examples
     --------
