@@ -103,8 +103,8 @@ def test_sums_leave_out_what_is_no_number_and_say_how_many(collector: Collector)
     assert answer["mean"].value == pytest.approx(1.75)
     assert answer["some"].value == 13
     assert "3 values of os are not numbers and were left out" in answer.notes
-    assert not any("no numbers" in note for note in collector.query("SELECT COUNT(*) AS n FROM users").notes)
-    assert any("no numbers" in n for n in collector.query("SELECT COUNT(*) AS n FROM users WHERE os > 1").notes)
+    assert not any("not numbers" in note for note in collector.query("SELECT COUNT(*) AS n FROM users").notes)
+    assert any("not numbers" in n for n in collector.query("SELECT COUNT(*) AS n FROM users WHERE os > 1").notes)
 
 
 def test_typed_columns_take_what_they_declare_and_keep_its_type(collector: Collector) -> None:

@@ -94,7 +94,7 @@ def test_conditions_that_exclude_each_other_are_named(database: tc.Database) -> 
 )
 def test_other_conditions_have_no_such_note(condition: str, database: tc.Database) -> None:
     answer = database.sql(f"SELECT COUNT(*) AS n FROM users WHERE {condition}")
-    assert not [note for note in answer.notes if "holds for" in note or "exclude" in note]
+    assert not [note for note in answer.notes if "is true for" in note or "exclude" in note]
 
 
 def test_a_range_between_the_values_of_coarse_cells_is_refused(database: tc.Database) -> None:

@@ -317,7 +317,7 @@ def test_keys_open_the_page_and_tuples_are_for_auditors(page: Page, strangers: C
             page.fill("#key", given)
             page.click("text=Continue")
             if given == "wrong":
-                expect(page.get_by_role("alert")).to_contain_text("not known")
+                expect(page.get_by_role("alert")).to_contain_text("unknown")
                 continue
             expect(page.locator("#chart svg")).to_be_visible()
             if sees:

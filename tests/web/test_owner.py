@@ -103,7 +103,7 @@ def test_the_cap_renews_if_she_says_so_and_the_page_says_when(page: Page, demo: 
     expect(page.locator("#lost")).to_contain_text("draws reports again")
     expect(page.locator("#not-kept")).to_contain_text("does not guarantee to keep")  # a fresh profile has no reason to
     page.select_option("#per", "year")
-    expect(page.locator("main")).to_contain_text("In any 365 days in a row you spend at most your cap")
+    expect(page.locator("main")).to_contain_text("You spend at most your cap in any 365 consecutive days")
     encode(page)
     today = page.evaluate("new Date(Date.now() + 365 * 864e5).toISOString().slice(0, 10)")
     expect(page.locator("#spent")).to_contain_text(f"stops counting on {today}")
