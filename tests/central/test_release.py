@@ -139,7 +139,7 @@ def test_blue_is_unbiased_and_never_worse_than_cells_on_ranges(source: np.random
             low, high = np.sort(source.integers(0, size, 2))
             marks = (np.arange(size) >= low) & (np.arange(size) <= high)
             functional = functional * Functional.of(records.sizes, i, marks)
-        truth = float(records.evaluated(functional).sum())
+        truth = float(records.evaluate(functional).sum())
         assert bodies["blue"].value(functional) == pytest.approx(truth, abs=1e-6)
         worse += bodies["blue"].deviation(functional)[0] ** 2 - bodies["cells"].deviation(functional)[0] ** 2
     assert worse < 0

@@ -88,7 +88,7 @@ def test_lies_regenerate_and_cover_every_rule() -> None:
 
 def test_the_specification_lists_every_rule_in_order() -> None:
     text = (Path(__file__).parents[2] / "docs" / "wire.md").read_text()
-    table = text.partition("| rule | a contract keeps it if |")[2].partition("\n\n")[0]
+    table = text.partition("| rule | a contract satisfies it if |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `([a-z0-9-]+)` \|", table, flags=re.MULTILINE) == list(RULES)
 
 

@@ -197,6 +197,6 @@ def test_attributes_that_no_view_shows_together_have_no_error() -> None:
     for a, b, cell in answer:
         assert math.isnan(cell.error)
         assert cell.low <= (10_000 if a == b else 0) <= cell.high
-    assert any("no error covers that" in note for note in answer.notes)
+    assert any("none would cover that" in note for note in answer.notes)
     single = db.sql("SELECT a, COUNT(*) AS n FROM t GROUP BY a", consistent=True)
     assert all(0 < cell.error < 2_000 for _, cell in single)

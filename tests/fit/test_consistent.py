@@ -106,7 +106,7 @@ def test_views_of_three_attributes_say_more_than_their_pairs(mechanism: str) -> 
     truth = int((columns["a"] & columns["b"] & columns["c"]).sum())
     near = abs(answer["n"].value - truth) < 6.1 * 500
     assert near == (mechanism != "am(2)")
-    assert any("beyond" in note for note in answer.notes) == (mechanism != "am(2)")
+    assert any("views of three" in note for note in answer.notes) == (mechanism != "am(2)")
     whole = ask(db, "SELECT a, b, c, COUNT(*) AS n FROM t GROUP BY a, b, c").to_pandas()
     assert whole["n"].min() >= 0
     pairs = ask(db, "SELECT a, b, COUNT(*) AS n FROM t GROUP BY a, b").to_pandas()

@@ -21,7 +21,7 @@ from tacit.model.marginal_model import MarginalModel
 from tacit.model.nonnegative import norm_sub, ripple, top_down
 from tacit.model.shrink import fitted_means, posterior_means
 from tacit.model.synthesis import draw_rows
-from tacit.model.views import decoded
+from tacit.model.views import decode_frequencies
 
 UNEVEN = Levels.build(13, fanout=3, null=True)
 LEVELS = (Levels.build(3, fanout=3, null=False), UNEVEN, Levels.build(2, fanout=2, null=False))
@@ -194,7 +194,7 @@ def test_tables_of_expected_counts_are_exact(name: str) -> None:
     oracle = ORACLES[name]((2, 2), exp_below(Fraction(1)))
     codes, chances = np.arange(oracle.alphabet), rows_of(oracle)
     assert np.allclose(chances.sum(axis=0), 1)
-    assert np.allclose(decoded(oracle, codes, chances @ truth).ravel(), truth)
+    assert np.allclose(decode_frequencies(oracle, codes, chances @ truth).ravel(), truth)
 
 
 def test_likeliest_frequencies() -> None:

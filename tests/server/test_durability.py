@@ -138,7 +138,7 @@ def test_a_full_disk_is_said_in_the_answer(running: Collector, monkeypatch: pyte
         answer = running.query("SELECT round, COUNT(*) AS n FROM users GROUP BY round")
         acknowledged, counted = answer.watermark
         assert (acknowledged, counted) == (2_650, sum(row[1].value for row in answer))
-        assert f"{acknowledged:,} reports were acknowledged and {counted:,} are counted" in answer.notes[-1]
+        assert f"{acknowledged:,} reports were acknowledged, but {counted:,} counted" in answer.notes[-1]
     assert running.query("SELECT round, COUNT(*) AS n FROM users GROUP BY round").watermark == (2_650, 2_650)
 
 

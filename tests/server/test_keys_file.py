@@ -28,7 +28,7 @@ keys, name = Keys(Path(sys.argv[1])), sys.argv[2]
 for number in range(int(sys.argv[3])):
     keys.create(f"{name}-{number}", ["query"])
     doomed = keys.create(f"doomed-{name}-{number}", ["query"])
-    [row] = keys.listed(doomed)
+    [row] = keys.list_keys(doomed)
     assert keys.revoke(str(row["digest"])) == 1
 """
 NOBODY = 65534
@@ -43,11 +43,11 @@ def test_many_processes_lose_no_key_and_bring_none_back(tmp_path: Path) -> None:
     ]
     reader = Keys(path)
     while any(one.poll() is None for one in running):
-        reader.listed()  # a reader never meets half a file
+        reader.list_keys()  # a reader never meets half a file
     assert [one.returncode for one in running] == [0] * WRITERS
-    names = {str(key["name"]) for key in Keys(path).listed()}
+    names = {str(key["name"]) for key in Keys(path).list_keys()}
     assert names == {f"writer{number}-{k}" for number in range(WRITERS) for k in range(EACH)}
-    assert {str(key["name"]) for key in reader.listed()} == names
+    assert {str(key["name"]) for key in reader.list_keys()} == names
     assert {one.name for one in tmp_path.iterdir()} == {"keys.json", "keys.json.lock"}
 
 

@@ -146,7 +146,7 @@ def test_a_sample_that_is_not_corrected_is_found_out(large: tc.Database, monkeyp
 
 def test_explain_names_the_statement_of_sums_by_code(large: tc.Database) -> None:
     text = str(large.sql("SELECT state, COUNT(*) AS n FROM adults GROUP BY state").explain())
-    assert "all totals are read from the views' tables" in text
+    assert "tacit reads all totals from the views' tables" in text
     assert "GROUP BY code" in text
 
 

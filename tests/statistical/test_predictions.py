@@ -164,4 +164,4 @@ def test_what_is_assumed_about_rows_is_said_and_on_the_safe_side(alike: bool) ->
     assert informed["v"].error > 1.15 * spread if alike else abs(informed["v"].error / spread - 1) < 0.1
     assert any("errors are smaller" in note for note in informed.notes)
     plain = collection.predict("SELECT AVG(x) AS v FROM orders", users=people)
-    assert any("numbers of rows per person are taken to be even, of orders from 0 to 3" in note for note in plain.notes)
+    assert any("assumes that 0 to 3 rows in orders per person are equally likely" in note for note in plain.notes)

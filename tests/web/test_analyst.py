@@ -168,7 +168,7 @@ def test_problems_are_marked_where_they_are(page: Page, demo: str, sql: str, mar
 def test_what_the_builder_cannot_show_stays_as_it_is(page: Page, demo: str) -> None:
     text = "SELECT COUNT(*) AS n -- everybody\nFROM shop   WHERE (age) > 3"
     opened(page, demo, text)
-    expect(page.locator(".builder")).to_contain_text("It stays as it is, and can be run.")
+    expect(page.locator(".builder")).to_contain_text("You can still run it as SQL.")
     expect(page.locator("#sql")).to_have_value(text)
     expect(proof(page)).to_have_attribute("data-adds-up", "true")
 
@@ -315,13 +315,13 @@ def test_keys_open_the_page_and_tuples_are_for_auditors(page: Page, strangers: C
             page.goto(f"{address}/query#q={quote('SELECT home, COUNT(*) AS n FROM bank GROUP BY home')}")
             page.reload()
             page.fill("#key", given)
-            page.click("text=Go on")
+            page.click("text=Continue")
             if given == "wrong":
-                expect(page.get_by_role("alert")).to_contain_text("not known")
+                expect(page.get_by_role("alert")).to_contain_text("unknown")
                 continue
             expect(page.locator("#chart svg")).to_be_visible()
             if sees:
                 expect(proof(page)).to_have_attribute("data-adds-up", "true")
             else:
-                expect(tuples(page)).to_contain_text("for auditors")
+                expect(tuples(page)).to_contain_text("the scope audit")
             assert given not in page.url

@@ -32,7 +32,7 @@ WATCH = """() => {
     if (!area) return;
     window.looks++;
     const own = /AS (q\\d)/.exec(area.value)?.[1];
-    for (const name of ["Answer", "What would", "Tuples"]) {
+    for (const name of ["Answer", "How to make", "Tuples"]) {
       const panel = document.querySelector(`section[aria-label^="${name}"]`);
       if (!panel || panel.hidden || panel.matches(".stale")) continue;
       for (const [said] of spoken(panel).matchAll(/\\bq\\d\\b/g)) {

@@ -67,7 +67,7 @@ def test_bytes_of_another_collection_are_not_praised(page: Page, address: str) -
     other = tc.Collection(tc.Schema([SERVICE]), 3.0).to_json()
     page.route(f"**{PATH}", lambda route: route.fulfill(body=other, content_type="application/json"))
     page.goto(address)
-    expect(page.get_by_role("alert")).to_contain_text("not the collection of this address")
+    expect(page.get_by_role("alert")).to_contain_text("not the one that this address names")
     expect(page.locator("#hash .badge.bad")).to_have_text("different")
     expect(page.locator("main")).not_to_contain_text("proves it exactly")
 

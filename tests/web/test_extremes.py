@@ -82,9 +82,9 @@ def liars_of_half(value: float = 1000) -> list[Row]:
         ([cell(1000, 30, 10, area="north")], f"{QUESTION} ORDER BY n DESC LIMIT 1", "more extreme than they are"),
         ([cell(1000, 30, 10, area="north")], f"{QUESTION} HAVING n > 900", "more extreme than they are"),
         ([cell(1000, 30, 10, area="north"), cell(1, 30, 0, area="south")], ORDERED, "more extreme than they are"),
-        ([cell(1000, None, 10)], ONE, "No meaningful error"),
-        ([cell(None, None, None)], ONE, "No meaningful error"),
-        ([cell(1000, 400, 10)], ONE, "Good for orientation: within 40\u00a0%"),
+        ([cell(1000, None, 10)], ONE, "is not meaningful"),
+        ([cell(None, None, None)], ONE, "is not meaningful"),
+        ([cell(1000, 400, 10)], ONE, "A rough estimate: within 40\u00a0%"),
         ([cell(100, 400, 10)], ONE, "Too noisy to tell"),
         ([cell(0, 0, 20)], ONE, "could move it by up to 20"),
     ],
@@ -95,14 +95,14 @@ def test_verdicts_consider_noise_liars_and_selection(
     crafted(page, demo, rows, sql)
     expect(advice(page)).to_contain_text(says)
     if "10\u00a0%" not in says:
-        expect(advice(page)).not_to_contain_text("Sharp enough to act on")
+        expect(advice(page)).not_to_contain_text("Accurate enough to act on")
 
 
 def test_what_is_sharp_is_called_so(page: Page, demo: str) -> None:
     crafted(page, demo, [cell(1000, 30, 10, area="north")], f"{QUESTION} ORDER BY area LIMIT 1")
-    expect(advice(page)).to_contain_text("Sharp enough to act on: within 3\u00a0% of the value.")
+    expect(advice(page)).to_contain_text("Accurate enough to act on: within 3\u00a0% of the value.")
     crafted(page, demo, [cell(1000, 30, 10, area=name) for name in ("north", "south")])
-    expect(advice(page)).to_contain_text("Sharp enough to act on: within 3\u00a0% of the value.")
+    expect(advice(page)).to_contain_text("Accurate enough to act on: within 3\u00a0% of the value.")
     crafted(page, demo, [cell(1000, 30, 10, area=f"a{i}") for i in range(40)])
     expect(advice(page)).to_contain_text("Of 40 intervals at 95\u00a0%, expect 2 to miss.")
 
@@ -110,7 +110,7 @@ def test_what_is_sharp_is_called_so(page: Page, demo: str) -> None:
 @pytest.mark.parametrize(("value", "half"), [(0.01, 300), (1e-300, 300), (0, 300), (1, 3e6)])
 def test_no_number_of_people_that_nobody_could_reach(page: Page, demo: str, value: float, half: float) -> None:
     crafted(page, demo, [cell(value, half)], ONE)
-    expect(advice(page)).to_contain_text("not reachable by more people")
+    expect(advice(page)).to_contain_text("more than a billion people")
     assert not re.search(r"\d,\d{3},\d{3},\d{3}", advice(page).inner_text())
 
 
@@ -124,8 +124,8 @@ def test_wishes_are_answered_within_reason(page: Page, demo: str) -> None:
     }
     crafted(page, demo, [cell(1000, 5)], ONE, curves)
     for wish, says in {
-        "0.0001": "not reachable by more people",
-        "1e-300": "not reachable by more people",
+        "0.0001": "more than a billion people",
+        "1e-300": "more than a billion people",
         "0": "is no width",
         "-1": "is no width",
         "Infinity": "is no width",

@@ -71,9 +71,9 @@ def test_nothing_is_said_about_rows_of_an_earlier_visit(page: Page, address: str
     expect(page.locator("main")).to_contain_text("was drawn from these rows")
     leaves = page.locator("#leaves").text_content()
     page.reload()
-    expect(page.locator("#rows-gone")).to_contain_text("drawn on an earlier visit, or in another tab")
+    expect(page.locator("#rows-gone")).to_contain_text("drawn on an earlier visit or in another tab")
     expect(page.locator("main")).not_to_contain_text("was drawn from these rows")
-    expect(page.locator("#raw")).to_contain_text("not kept")
+    expect(page.locator("#raw")).to_contain_text("not stored")
     expect(page.locator("#club-0-visits")).to_have_count(0)
     assert page.locator("#leaves").text_content() == leaves
     page.click("#submit:enabled")

@@ -33,7 +33,7 @@ from tacit.server.keys import Keys
 
 WRONG = "SELECT COUNT(*) AS people FROM shop WHERE agee > 3"
 
-PANELS = ("Answer", "What would make it sharper", "Tuples")
+PANELS = ("Answer", "How to make it more accurate", "Tuples")
 
 LAST_PAGE = re.compile("1,976–2,000 of 2,000|2,001–(2,0..) of \\1")
 """The demo has 2,000 people, and those whom other tests have added."""
@@ -84,7 +84,7 @@ def test_link_and_code_are_of_the_box(page: Page, demo: str, context: BrowserCon
 def test_the_question_of_a_grey_answer_is_taken_back(page: Page, demo: str) -> None:
     opened(page, demo)
     page.fill("#sql", WRONG)
-    page.click("text=Take this question back")
+    page.click("text=Restore this question")
     expect(page.locator("#sql")).to_have_value(AREAS)
     settled(page)
 
@@ -277,14 +277,14 @@ def test_a_revoked_key_clears_the_answer_and_another_one_goes_on(page: Page, key
     first, second = keys.create("one", ["query", "audit"]), keys.create("two", ["query", "audit"])
     page.goto(f"{address}/query#q={quote('SELECT home, COUNT(*) AS n FROM bank GROUP BY home')}")
     page.fill("#key", first)
-    page.click("text=Go on")
+    page.click("text=Continue")
     settled(page)
     assert keys.revoke(sha256(first.encode()).hexdigest()[:12]) == 1
     page.click("#run")
     expect(page.locator("#key")).to_be_visible()
     nothing_is_left(page)
     page.fill("#key", second)
-    page.click("text=Go on")
+    page.click("text=Continue")
     settled(page)
     expect(table(page)).to_contain_text("north")
     assert second not in page.url
@@ -321,14 +321,14 @@ def test_reports_that_are_not_counted_are_said(page: Page, demo: str) -> None:
 def test_curves_that_could_not_be_fetched_are_missed_aloud(page: Page, demo: str) -> None:
     page.route("**/v1/curves", lambda route: route.fulfill(**FAILURES["slow down"]))
     page.goto(f"{demo}/query#q={quote(AREAS)}")
-    expect(panel(page, "What would make it sharper")).to_contain_text("Try again in 2 s")
+    expect(panel(page, "How to make it more accurate")).to_contain_text("Try again in 2 s")
     expect(page.locator("figure")).to_have_count(0)
 
 
 def test_the_focus_goes_where_the_next_step_is(page: Page, demo: str) -> None:
     opened(page, demo)
     page.fill("#sql", SMOKERS)
-    page.click("text=Take this question back")
+    page.click("text=Restore this question")
     expect(page.locator("#sql")).to_be_focused()
     page.fill("#sql", SMOKERS)
     page.click("text=Run the question in the box")

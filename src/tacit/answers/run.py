@@ -68,7 +68,7 @@ def explain_answer(answer: Answer, people: People, predict: Callable[[int], obje
     """Return how a question is answered, and the error to expect from as many people as have reported."""
     lines = answer.explain().splitlines()
     for name, shift in answer.shifts().items():
-        lines.append(f"1 % fake people could shift {name} by at most {shift:,.4g}")
+        lines.append(f"1 % of fake people could shift {name} by at most {shift:,.4g}")
     try:
         users = max(1, people.count())
         lines += ["", f"predicted for {users:,} people:", *str(predict(users)).splitlines()]
@@ -109,11 +109,11 @@ def _weak(rows: list[list[Any]]) -> list[str]:
     estimates = [cell for row in rows for cell in row if isinstance(cell, Estimate)]
     notes = []
     if any(estimate.freedom < FEW_REPORTS - 1 and estimate.error != 0 for estimate in estimates):
-        notes.append("fewer than 30 reports really count in some estimates; their intervals are wide")
+        notes.append("some estimates rest on fewer than 30 effective reports; their intervals are wide")
     if any(math.isnan(estimate.value) or math.isnan(estimate.margin) for estimate in estimates):
-        notes.append("some estimates or their errors are not defined: too few reports, or a negative variance")
+        notes.append("some estimates or errors are not defined: too few reports, or a negative variance")
     if any(math.isinf(estimate.margin) for estimate in estimates):
-        notes.append("some ratios have no finite interval, and no error: their denominators may be zero")
+        notes.append("some ratios have no finite interval and no error: their denominators may be zero")
     return notes
 
 
@@ -122,19 +122,19 @@ def _shares(tiers: dict[str, float]) -> list[str]:
     if not tiers:
         return []
     shares = ", ".join(f"{share:.0%} from tier {name}" for name, share in tiers.items())
-    return [f"the variance of the first estimate comes {shares}"]
+    return [f"the variance of the first estimate comes {shares} (docs/glossary.md#tier)"]
 
 
 def _meaning(bound: Bound, people: People, options: Options) -> list[str]:
     notes = [*bound.notes(), *unknown_labels(bound.statement, [one.labels for one in people.rounds])]
     if len(people.rounds) > 1:
-        notes.append(f"added up over {', '.join(one.name for one in people.rounds)}")
+        notes.append(f"summed over {', '.join(one.name for one in people.rounds)}")
     if bound.selection.test or any(not bound.is_key(place) for place, _ in bound.selection.order):
-        notes.append("rows were chosen or ordered by estimates: extremes look more extreme than they are")
+        notes.append("rows were selected or sorted by noisy estimates: extremes look more extreme than they are")
     if options.simultaneous:
-        notes.append(f"all intervals hold together at {options.confidence:.4g} (Bonferroni)")
+        notes.append(f"all intervals hold simultaneously at {options.confidence:.4g} (Bonferroni)")
     if options.superpopulation:
-        notes.append("errors are those of a population of which the people are a sample")
+        notes.append("errors treat the people as a sample from a larger population (docs/glossary.md#interval)")
     return notes
 
 
@@ -173,15 +173,19 @@ class _Question:
             query = f'SELECT count(*) AS n FROM "{table}" WHERE channel = 0 AND NOT {is_number(column)}'  # noqa: S608
             [found] = self.people.engine.fetch(query, [], {}).column("n").to_pylist()
             counts[name] = counts.get(name, 0) + int(found)
-        return [f"{count:,} values of {name} are no numbers, and left out" for name, count in counts.items() if count]
+        return [
+            f"{count:,} values of {name} are not numbers and were left out" for name, count in counts.items() if count
+        ]
 
     def not_met(self) -> list[str]:
         """Say which conditions on public columns nobody meets: a value that was mistyped looks like an exact zero."""
         leaves = about_public(self.bound.scope, self.bound.statement, met=self._met)
         counts = {sql_of(leaf): self.people.count((), [public_condition(self.bound.scope, leaf)]) for leaf in leaves}
-        notes = [f"{text} holds for nobody: no report has such a value" for text, count in counts.items() if not count]
+        notes = [
+            f"{text} is true for nobody: no report has such a value" for text, count in counts.items() if not count
+        ]
         if self.bound.conditions and not self._met and not notes:
-            notes = ["nobody meets all conditions on public columns at once, so the answer is exact"]
+            notes = ["nobody meets all conditions on public columns, so the answer is exact"]
         return notes
 
     def rows(self, groups: list[tuple[int, ...]]) -> list[Row]:

@@ -153,7 +153,7 @@ class Sums:
         try:
             return min((self.products[i, i] ** 2 / self.fourths[i] for i in place if self.fourths[i]), default=math.inf)
         except OverflowError:
-            message = "Squares of what people add are too large. Divide the columns, or use fewer factors."
+            message = "Squared contributions are too large. Divide the columns, or use fewer factors."
             raise UnanswerableError(message, code="number-too-large") from None
 
 

@@ -1,4 +1,4 @@
-"""Compute what anyone can learn at most about a person from everything the person sends, exactly."""
+"""Compute exactly the most that anyone can learn about a person from everything the person sends."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from tacit.server.store.log import Log
 __all__ = ["configure", "run"]
 
 MAX_TRIALS = 1_000_000_000
-"""People encoded of each kind: some hours of work."""
+"""Maximum people encoded of each kind: some hours of work."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("files", nargs="*", metavar="file", help="contracts (.json) or collection files (.toml)")
     parser.add_argument(
-        "--trials", type=float, metavar="N", help="also encode N people of each kind, and look at what came out"
+        "--trials", type=float, metavar="N", help="also encode N people of each kind, and test the output"
     )
     parser.add_argument(
-        "--report", type=Path, metavar="DIR", help="write evidence: one page, JSON, contracts and the log"
+        "--report", type=Path, metavar="DIR", help="write an evidence folder: a page, JSON, the contracts and the log"
     )
-    parser.add_argument("--store", type=Path, metavar="FOLDER", help="the folder of `tacit serve`, for its log")
-    parser.add_argument("--verify", type=Path, metavar="DIR", help="check all claims of such a folder again")
+    parser.add_argument("--store", type=Path, metavar="FOLDER", help="the folder of `tacit serve` whose log to include")
+    parser.add_argument("--verify", type=Path, metavar="DIR", help="verify every claim of an evidence folder")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     if options.verify:
         return _verify(options.verify, log, as_json=options.json)
     if not options.files:
-        message = "Name a collection file or a contract, or give --verify DIR."
+        message = "Pass a collection file or a contract, or --verify DIR."
         raise UsageError(message, code="bad-option")
     if options.trials is not None and not 1 <= options.trials <= MAX_TRIALS:
         message = f"--trials is {options.trials:g}; it must be a number from 1 to {MAX_TRIALS:,}."
@@ -52,35 +52,35 @@ def run(options: argparse.Namespace) -> int:
     else:
         for one in collections:
             print(f"collection {one.id}\n{one.audit()}")
-        for found in trials.values():
-            _print_trials(found)
+        for trial in trials.values():
+            _print_trials(trial)
     if options.report:
         made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         write(options.report, gather(collections, made=made, log=log, trials=trials), collections, log)
         if not options.json:
-            print(f"evidence is in {options.report}; check it with tacit audit --verify {options.report}")
-    fine = all(one.audit().ok for one in collections) and all(found.ok for found in trials.values())
+            print(f"evidence written to {options.report}; verify it with tacit audit --verify {options.report}")
+    fine = all(one.audit().ok for one in collections) and all(trial.ok for trial in trials.values())
     return 0 if fine else 1
 
 
 def _data(collection: Collection, trials: Mapping[str, Trials]) -> dict[str, object]:
     data = audited(collection)
     if collection.id in trials:
-        found = trials[collection.id]
-        data |= {"trials": {"ok": found.ok, "lower_bound": found.lower_bound, "problems": found.problems}}
+        result = trials[collection.id]
+        data |= {"trials": {"ok": result.ok, "lower_bound": result.lower_bound, "problems": result.problems}}
     return data
 
 
 def _print_trials(trials: Trials) -> None:
     for where, bound in trials.lower_bound.items():
-        print(f"{where}: by what was encoded, epsilon is at least {bound:.6f}")
+        print(f"{where}: the encoded reports show that epsilon is at least {bound:.6f}")
     for problem in trials.problems:
         print(f"FAILED: {problem}")
 
 
 def _log(folder: Path) -> list[str]:
     if not (folder / "log.db").is_file():
-        message = f"{folder.name!r} is no folder of tacit serve: it has no log."
+        message = f"{folder.name!r} is not a folder of tacit serve: it has no log."
         raise UsageError(message, code="no-store")
     log = Log(folder / "log.db")
     try:

@@ -1,4 +1,4 @@
-"""Perturb tables by a collection and write what may leave: a contract and one Parquet file per service."""
+"""Perturb tables according to a collection, and write a contract and one Parquet file per service."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("file", help="a collection file (.toml, .json) or a contract (.json)")
     parser.add_argument("tables", nargs="+", metavar="service=table", help="a Parquet or CSV file for each service")
-    parser.add_argument("--out", required=True, help="folder for contract.json and the reports; must not hold any yet")
+    parser.add_argument("--out", required=True, help="new or empty folder for contract.json and the reports")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Encode; nothing is written unless everything is valid."""
+    """Encode; nothing is written unless all rows are valid."""
     collection = Collection.from_file(options.file)
     tables: dict[str, Any] = named_tables(options.tables)
     folder = Path(options.out)
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
         message = f"{folder.name} is a file. Choose a new folder."
         raise UsageError(message, code="unwritable-file")
     if folder.exists() and any(folder.iterdir()):
-        message = f"{folder.name} is not empty. Encoding again would send second reports: choose a new folder."
+        message = f"{folder.name} is not empty. Encoding again would draw second reports. Choose a new folder."
         raise UsageError(message, code="folder-not-empty")
     with new_folder(folder) as part:
         reports = collection.encode(**tables, progress=bar if sys.stderr.isatty() else None)

@@ -1,4 +1,4 @@
-"""Say how accurate a question would be, before anything is collected."""
+"""Predict how accurate the answer to a question would be, before anything is collected."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("question", help="SELECT … FROM service …")
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--users", type=int, default=100_000, help="people expected to report (default 100000)")
-    asked.add_argument("--error", type=float, help="instead: say how many people give this standard error")
-    asked.add_argument("--relative", type=float, help="the same, with the error as a share of the value")
-    parser.add_argument("--like", help="a sample table of the service, for the frequencies of values")
+    asked.add_argument("--error", type=float, help="instead: predict how many people give this standard error")
+    asked.add_argument("--relative", type=float, help="the same, for an error relative to the value")
+    parser.add_argument("--like", help="a sample table of the service, to estimate frequencies from")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
     parser.add_argument(
-        "--sql", action="store_true", help="instead: print the SQL that shares the tables and estimates the question"
+        "--sql", action="store_true", help="instead: print SQL that encodes the tables and estimates the answer"
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the expected answer with its error, or the people that an error takes."""
+    """Print the expected answer with its error, or the number of people that an error needs."""
     collection = Collection.from_file(options.file)
     if options.sql:
         texts = statements(collection, options.question)
@@ -49,8 +49,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def statements(collection: Collection, question: str) -> dict[str, str]:
-    """Return what each engine is told: how tables are shared, and how a question is estimated from them."""
-    found: dict[str, str] = {}
+    """Return the statements for each engine: how to encode tables, and how to estimate a question from the reports."""
+    texts: dict[str, str] = {}
     service = tables_of(parse(question), question)[0].name
     everybody = next((one.name for one in collection.schema.services if one.one_to_one), "people")
     sharing: tuple[SharingDialect, ...] = ("duckdb", "spark")
@@ -58,9 +58,9 @@ def statements(collection: Collection, question: str) -> dict[str, str]:
         for one in collection.schema.services:
             people = "" if one.one_to_one else everybody
             text = sharing_statement(collection, one.name, one.name, f"ldp_{one.name}", dialect=dialect, people=people)
-            found[f"{dialect}: share {one.name}"] = text + ";"
-    found["postgres: functions"] = POSTGRES.rstrip()
+            texts[f"{dialect}: share {one.name}"] = text + ";"
+    texts["postgres: functions"] = POSTGRES.rstrip()
     engines: tuple[EngineName, ...] = ("duckdb", "spark", "postgres")
     for engine in engines:
-        found[f"{engine}: estimate"] = rewrite(collection, question, f"ldp_{service}", dialect=engine) + ";"
-    return found
+        texts[f"{engine}: estimate"] = rewrite(collection, question, f"ldp_{service}", dialect=engine) + ";"
+    return texts

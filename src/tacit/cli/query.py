@@ -20,11 +20,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("question", help="SELECT … FROM service …")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
     parser.add_argument("--decoder", default="blue", help="blue (default), cover or rdc")
-    parser.add_argument("--simultaneous", action="store_true", help="let all intervals hold together (Bonferroni)")
     parser.add_argument(
-        "--consistent", action="store_true", help="post-process: never negative, adding up, any attributes; biased"
+        "--simultaneous", action="store_true", help="make all intervals hold simultaneously (Bonferroni)"
     )
-    parser.add_argument("--plot", metavar="FILE", help="also draw the first estimates, as an SVG file")
+    parser.add_argument(
+        "--consistent",
+        action="store_true",
+        help="post-process: counts add up and are never negative, any attributes; biased",
+    )
+    parser.add_argument("--plot", metavar="FILE", help="also write a chart of the first estimates (SVG)")
     parser.add_argument("--explain", action="store_true", help="also print the SQL that the engine ran")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -41,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _answer(options: argparse.Namespace) -> Answer:
-    """Ask a release, or the reports of a database."""
+    """Query a release, or the reports of a database."""
     settings = {"confidence": options.confidence, "simultaneous": options.simultaneous}
     if Path(options.database).suffix.lower() == ".parquet":
         return Release.load(options.database).sql(options.question, **settings)
@@ -55,7 +59,7 @@ def _answer(options: argparse.Namespace) -> Answer:
 
 
 def draw(answer: Answer, path: str) -> None:
-    """Draw an answer into a file."""
+    """Write a chart of an answer to a file."""
     try:
         answer.plot(path=path)
     except OSError as cause:
@@ -64,9 +68,9 @@ def draw(answer: Answer, path: str) -> None:
 
 
 def open_existing(path: str) -> Database:
-    """Open a database file that exists: a question must not make one."""
+    """Open an existing database file: a question must not create one."""
     if not Path(path).is_file():
-        message = f"There is no database {Path(path).name!r}. Make one with tacit load."
+        message = f"There is no database {Path(path).name!r}. Create one with tacit load."
         raise UsageError(message, code="no-database")
     return connect(path)
 
@@ -76,4 +80,4 @@ def print_answer(answer: Answer, *, as_json: bool) -> None:
     print(answer.to_json() if as_json else answer)
     if not as_json:
         for name, shift in answer.shifts().items():
-            print(f"1 % fake people could shift {name} by at most {shift:,.4g}")
+            print(f"1 % of fake people could shift {name} by at most {shift:,.4g}")

@@ -23,10 +23,10 @@ def run(options: argparse.Namespace) -> int:
     """Read questions from the terminal or a pipe, a line each, and print their answers."""
     database = open_existing(options.database)
     if sys.stdin is None:
-        message = "Standard input is closed, so there are no questions to read. Use tacit query for one question."
+        message = "Standard input is closed, so no questions can be read. Use tacit query for one question."
         raise UsageError(message, code="closed-input")
     if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(errors="replace")  # bytes that are no text make a question that cannot be read
+        sys.stdin.reconfigure(errors="replace")  # undecodable bytes make an invalid question
     prompt = "tacit> " if sys.stdin.isatty() else ""
     try:
         while question := input(prompt).strip():

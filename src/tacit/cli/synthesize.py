@@ -1,4 +1,4 @@
-"""Write made-up rows that follow the tables of a service, as Parquet or CSV."""
+"""Write synthetic rows that follow the marginals of a service, as Parquet or CSV."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("database", help="a database file that `tacit load` wrote")
     parser.add_argument("out", help="a new file, .parquet or .csv")
-    parser.add_argument("--rows", type=int, default=10_000, help="how many (default 10,000)")
-    parser.add_argument("--seed", type=int, help="for the same rows again")
-    parser.add_argument("--service", help="where reports of several services are loaded")
+    parser.add_argument("--rows", type=int, default=10_000, help="number of rows (default 10,000)")
+    parser.add_argument("--seed", type=int, help="seed, to get the same rows again")
+    parser.add_argument("--service", help="needed if several services have reports")
     parser.add_argument("--method", help="shrink (default), calm, em or uniform")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Make rows and write them."""
+    """Generate rows and write them."""
     out = Path(options.out)
     if out.suffix.lower() not in WRITERS:
         message = f"{out.name} must end in .parquet or .csv."
@@ -43,5 +43,5 @@ def run(options: argparse.Namespace) -> int:
     finally:
         database.close()
     words = {"file": out.name, "rows": rows.num_rows, "columns": rows.column_names}
-    print(json.dumps(words) if options.json else f"{rows.num_rows:,} made-up rows in {out.name}")
+    print(json.dumps(words) if options.json else f"{rows.num_rows:,} synthetic rows written to {out.name}")
     return 0

@@ -1,4 +1,4 @@
-"""The client's own audit, before anything is encoded: a contract's integers must keep the budgets that it claims.
+"""The client's own audit, before anything is encoded: a contract's integers must keep the budgets it states.
 
 The worst likelihood ratio of each oracle follows from its integers (`tacit.contract.oracles` states the argument, and
 tests check it by enumeration) and is compared with a rational below ``e**epsilon``. Reports are drawn
@@ -17,11 +17,11 @@ from tacit.errors import PrivacyError
 __all__ = ["budget", "refuse_unsafe"]
 
 SCALE = 512
-"""Bits behind the point of the bound below e**epsilon: finer than what thresholds are built with."""
+"""Fractional bits of the bound below e**epsilon: more precise than the thresholds."""
 
 
 def refuse_unsafe(interpreter: Interpreter) -> None:
-    """Refuse a contract whose thresholds give away more than it says."""
+    """Refuse a contract whose thresholds exceed the loss it states."""
     total = Fraction(0)
     for service in interpreter.data["services"]:
         for rules, channel in zip(interpreter.channels(service["name"]), service["channels"], strict=True):

@@ -1,7 +1,7 @@
 """Validate a contract: its text, its version, and the members and types of every object.
 
-The rules and their order are those of `docs/wire.md`; the first one that is broken names the refusal. A fetched
-contract is not trusted, so limits are checked before any work that depends on its numbers.
+The rules and their order are those of `docs/wire.md`; the error names the first broken one. A fetched contract is not
+trusted, so limits are checked before any work that depends on its numbers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Check = Callable[[Any], None]
 
 
 def read_contract(text: str) -> Data:
-    """Return the data of a valid contract; ContractError names the rule that another one breaks."""
+    """Return the data of a valid contract; otherwise raise a ContractError that names the broken rule."""
     data = _parse(text)
     _shape(data["tacit"])(data)
     columns = [column for service in data["services"] for column in service["attributes"]]
@@ -63,7 +63,7 @@ def _refuse_constant(word: str) -> Never:
 
 
 def _write(value: Any, depth: int) -> str:
-    """Return canonical JSON; NaN, which equals no text, for numbers that have none."""
+    """Return canonical JSON; NaN, which equals no text, for numbers without a canonical form."""
     if depth > MAX_DEPTH:
         raise ValueError
     if type(value) is dict:

@@ -1,4 +1,4 @@
-"""The bytes of a contract: JSON that people can review, programs in any language can follow, and hashes can name.
+"""The bytes of a contract: JSON that people can review, programs can follow, and a hash can identify.
 
 The text is canonical: the same contract always gives the same bytes, and its SHA-256 is the collection's id. Large
 structures are formulas: a product of levels instead of its views, one entry per domain size instead of one per view.
@@ -38,7 +38,7 @@ from tacit.errors import LayoutError, SchemaError
 __all__ = ["MAX_BYTES", "contract_id", "contract_text", "read_contract"]
 
 BUDGET = re.compile(r"[0-9]{1,100}(\.[0-9]{1,100})?\Z|[0-9]{1,100}/[1-9][0-9]{0,99}\Z")
-"""How a budget is written; longer fractions come of weights with many digits."""
+"""Maximum digits of a budget; longer fractions come from weights with many digits."""
 
 
 def contract_text(contract: Contract) -> str:
@@ -69,7 +69,7 @@ def contract_text(contract: Contract) -> str:
 
 
 def contract_id(text: str) -> str:
-    """Return the name of a contract: the SHA-256 of its bytes, in hexadecimal."""
+    """Return the id of a contract: the SHA-256 of its bytes, in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -124,11 +124,11 @@ def _ascending(entries: Any) -> Any:
 
 
 def _views(views: Sequence[View], attributes: int, *, parities: bool) -> dict[str, Any]:
-    """Write views in the shortest form: parities, a product of levels, or else a list."""
+    """Write views in the shortest form: parities, a product of levels, or a list."""
     if parities:
         return {"parities": max(sum(map(bool, view)) for view in views)}
     ranges = [sorted({view[i] for view in views}) for i in range(attributes)]
-    whole = math.prod(map(len, ranges)) == len(views)  # a list of pairs may span an astronomic product
+    whole = math.prod(map(len, ranges)) == len(views)  # a list of pairs may span an enormous product
     if whole and list(views) == list(itertools.product(*ranges)):
         return {"product": ranges}
     return {"list": [_sparse(view) for view in views]}
@@ -140,7 +140,7 @@ def _sparse(view: View) -> list[int]:
 
 
 def read_contract(text: str) -> Contract:
-    """Return the contract of a JSON text that keeps every rule of `docs/wire.md` but those of the audit."""
+    """Return the contract of a JSON text that satisfies every rule of `docs/wire.md` except those of the audit."""
     data = parse(text)
     try:
         contract = _read(data)
@@ -172,7 +172,7 @@ def _budget(text: str) -> Fraction:
 
 @dataclass
 class _Limits:
-    """What is left of the views of a contract."""
+    """How many more views a contract may have."""
 
     views: int = MAX_VIEWS
     entries: int = MAX_ENTRIES
@@ -189,14 +189,14 @@ def _read(data: Mapping[str, Any]) -> Contract:
     round_name, tier = _label(data["round"]), _label(data.get("tier", "-"), empty=False)
     mechanism, oracle = _label(data["mechanism"]), _label(data["oracle"])
     epsilon, limits = _budget(data["epsilon"]), _Limits()
-    schema = Schema([_declared(item) for item in data["services"]])
+    schema = Schema([_read_declaration(item) for item in data["services"]])
     pairs = zip(data["services"], schema.services, strict=True)
     services = tuple(_read_service(item, service, limits) for item, service in pairs)
     return Contract(schema, epsilon, mechanism, oracle, round_name, DRAW_BITS, services, tier if "tier" in data else "")
 
 
-def _declared(data: Mapping[str, Any]) -> Service:
-    """Return what a service declares, written in the one way there is."""
+def _read_declaration(data: Mapping[str, Any]) -> Service:
+    """Return a service's declaration, which must be in canonical form."""
     attributes = []
     for item in data["attributes"]:
         _require("other" not in item or item["other"] in item["values"], "bad-option")
@@ -210,7 +210,7 @@ def _read_service(data: Mapping[str, Any], service: Service, limits: _Limits) ->
     layout, why = _label(data["layout"]), _label(data.get("why", "-"), empty=False)
     plain = [Levels.of(attribute) for attribute in service.sensitive]
     _require(data["levels"] == [_levels(*pair) for pair in zip(service.sensitive, plain, strict=True)], "bad-levels")
-    derived = tuple(_derived(item, service) for item in data.get("derived", ()))
+    derived = tuple(_read_derived(item, service) for item in data.get("derived", ()))
     _require(len({one.kind for one in derived}) <= 1, "bad-derived")
     _require(len({one.source for one in derived}) == len(derived), "bad-derived")
     _require(len(data["channels"]) <= MAX_CHANNELS, "too-many-channels")
@@ -221,7 +221,7 @@ def _read_service(data: Mapping[str, Any], service: Service, limits: _Limits) ->
     return compiled
 
 
-def _derived(item: tuple[int, Any], service: Service) -> Derived:
+def _read_derived(item: tuple[int, Any], service: Service) -> Derived:
     source, kind = item
     _require(0 <= source < len(service.sensitive) and kind in get_args(Kind), "bad-derived")
     _require((kind == "pair") != service.one_to_one, "bad-derived")
@@ -252,7 +252,7 @@ def _order(entries: Any) -> list[Any]:
 
 
 class _Oracles:
-    """The oracles of a channel, which views find by their number of cells."""
+    """The oracles of a channel, by the number of cells of a view."""
 
     def __init__(self, by_domain: Mapping[str, Any], otherwise: Mapping[str, Any] | None) -> None:
         self._by_domain, self._otherwise = by_domain, otherwise
@@ -265,11 +265,11 @@ class _Oracles:
         return self._made[key]
 
     def _build(self, sizes: tuple[int, ...]) -> Oracle:
-        found = self._by_domain.get(str(math.prod(sizes)), self._otherwise)
-        if found is None:
+        entry = self._by_domain.get(str(math.prod(sizes)), self._otherwise)
+        if entry is None:
             refuse("no-oracle")
-        parameters = {word: number for word, number in found.items() if word != "oracle"}
-        oracle = STEPS[found["oracle"]].read(sizes, DRAW_BITS, parameters)
+        parameters = {word: number for word, number in entry.items() if word != "oracle"}
+        oracle = STEPS[entry["oracle"]].read(sizes, DRAW_BITS, parameters)
         _require(not oracle.flaw(), oracle.flaw())
         return oracle
 
@@ -296,7 +296,7 @@ def _read_views(data: Mapping[str, Any], levels: Sequence[Levels], limits: _Limi
 
 
 def _names_levels(sparse: Sequence[int], levels: Sequence[Levels]) -> bool:
-    """Tell whether a view is attribute, level, attribute, level, …, in order and without roots."""
+    """Return whether a view is attribute, level, attribute, level, …, in order and without roots."""
     attributes, depths = sparse[::2], sparse[1::2]
     if len(attributes) != len(depths) or sorted(set(attributes)) != attributes:
         return False

@@ -30,7 +30,7 @@ WHOLE = 2**53
 
 
 def refuse_undeclared(service: str, attribute: Public, column: pa.ChunkedArray) -> None:
-    """Raise if a typed public column holds anything it does not declare; the error shows no value."""
+    """Raise if a typed public column has a value that it does not declare; the error shows no value."""
     missing = column.is_null()
     declared = _declared(attribute)
     if pa.types.is_null(column.type):
@@ -38,12 +38,12 @@ def refuse_undeclared(service: str, attribute: Public, column: pa.ChunkedArray) 
     elif not any(holds(column.type) for holds in TYPES[declared]):
         wrong = np.ones(len(column), dtype=np.bool_)
     else:
-        wrong = ~np.asarray(_allowed(attribute, declared, column)) & ~np.asarray(missing)
+        wrong = ~np.asarray(_allowed_rows(attribute, declared, column)) & ~np.asarray(missing)
     if not attribute.null:
         wrong = wrong | np.asarray(missing)
     rows = np.flatnonzero(wrong)
     if len(rows):
-        problem = f"values are not what the public column declares: {attribute.allowed}."
+        problem = f"values do not match the public column's declaration: {attribute.allowed}."
         raise RecordError(
             problem,
             code="wrong-public",
@@ -54,8 +54,8 @@ def refuse_undeclared(service: str, attribute: Public, column: pa.ChunkedArray) 
         )
 
 
-def _allowed(attribute: Public, declared: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Tell for each row whether its value is allowed; rows that are NULL do not count."""
+def _allowed_rows(attribute: Public, declared: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return for each row whether its value is allowed; NULL rows do not count."""
     if attribute.values is not None:
         allowed = pc.is_in(column, value_set=pa.array(attribute.values, type=_comparable(column.type, attribute)))
     elif declared == "str":
@@ -70,7 +70,7 @@ def _allowed(attribute: Public, declared: str, column: pa.ChunkedArray) -> pa.Ch
 
 
 def _comparable(kind: pa.DataType, attribute: Public) -> pa.DataType:
-    """Return the type that declared values and a column have in common."""
+    """Return the common type of declared values and a column."""
     return kind if isinstance((attribute.values or ("",))[0], str) else pa.int64()
 
 

@@ -46,14 +46,14 @@ Column: TypeAlias = Any
 
 @dataclass(frozen=True)
 class Loaded:
-    """What became of reports: stored, and refused because their people had reported already."""
+    """The result of loading: reports stored, and refused because their people had already reported."""
 
     stored: int
     refused: int
 
 
 def report_table(collection: str, service: str) -> str:
-    """Return the name of the table that holds the reports of a collection's service."""
+    """Return the name of the table with the reports of a collection's service."""
     return f"reports_{collection[:16]}_{service}"
 
 
@@ -207,7 +207,7 @@ class ReportTable:
         table, service = self.arrow, self.compiled.service
         name, expected = service.name, column_names(service)
         if not isinstance(table, pa.Table) or table.column_names != expected:
-            message = f"Reports of {name!r} are an Arrow table with the columns {', '.join(expected)}."
+            message = f"Reports of {name!r} must be an Arrow table with the columns {', '.join(expected)}."
             raise ReportError(message, code="wrong-columns")
         whole = all(pa.types.is_integer(table.schema.field(word).type) for word in NUMBERS)
         if not whole or any(table[word].null_count for word in (service.key, *NUMBERS)):
@@ -215,11 +215,11 @@ class ReportTable:
             raise ReportError(message, code="wrong-columns")
         rules = ReportRules(self.compiled)
         if not rules.knows_all(*(table[word] for word in NUMBERS)):
-            message = f"A report of {name!r} has a slot, channel or code that the collection does not know."
+            message = f"A report of {name!r} has a slot, channel or code outside the collection's range."
             raise ReportError(message, code="unknown-code")
         kind = table.schema.field(service.key).type
         if not (pa.types.is_int64(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-            message = f"Keys of {name!r} are 64-bit integers or text."
+            message = f"Keys of {name!r} must be 64-bit integers or text."
             raise ReportError(message, code="wrong-columns")
         if len(rules.alphabets) * rules.sends > 1 and not self._is_complete():
             message = (

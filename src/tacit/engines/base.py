@@ -159,13 +159,13 @@ def unfit(cause: Exception) -> TacitError:
     """Return the refusal of reports that do not fit the stored ones; the engine's own words may quote a key."""
     if failed := outage("Reports cannot be stored", cause):
         return failed
-    problem = f"The reports do not fit the stored ones ({type(cause).__name__}). Keep their types as they were."
+    problem = f"The reports do not match the stored ones ({type(cause).__name__}). Use the same column types."
     return ReportError(problem, code="reports-do-not-fit")
 
 
 def broken(cause: Exception) -> EngineError:
     """Return the failure of an engine whose files cannot be read or written."""
-    message = f"The database cannot be read or written ({type(cause).__name__}). Look at its disk, and open it anew."
+    message = f"The database cannot be read or written ({type(cause).__name__}). Check its disk, then open it again."
     return EngineError(message, code="engine-failed")
 
 
@@ -174,7 +174,7 @@ def unrunnable(cause: Exception) -> EngineError:
     if failed := outage("The question cannot be answered now", cause):
         return failed
     message = (
-        f"The engine refused the question ({type(cause).__name__}). Compare and sum public columns by their own type: "
-        "text with text, numbers with numbers."
+        f"The engine could not run the question ({type(cause).__name__}). Compare public columns with values of their "
+        "own type: text with text, numbers with numbers."
     )
     return EngineError(message)

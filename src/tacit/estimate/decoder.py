@@ -232,7 +232,7 @@ class Decoder:
             constant = self._read(Term(1.0, own), grid, collected)
             factors.append(collected.factor(constant))
         if self.service.service.sends > 1:
-            message = "Products of estimates cannot be added up over several reports of a person. Use hio, fc or pairs."
+            message = "Products of estimates cannot be summed over several reports of a person. Use hio, fc or pairs."
             raise UnanswerableError(message)
         return tuple(factors)
 
@@ -242,7 +242,7 @@ class Decoder:
         message = (
             f"{' × '.join(names)} were not collected together in {self.service.service.name!r} "
             f"(mechanism {self.service.layout}), so their joint total has no unbiased estimate. "
-            "Mechanisms that could answer: hio, fc, sc; pairs for two attributes."
+            "Mechanisms that can answer: hio, fc, sc; pairs for two attributes (docs/glossary.md#view)."
         )
         return UnanswerableError(message)
 

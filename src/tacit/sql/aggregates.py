@@ -105,13 +105,13 @@ def _people(scope: Scope, node: exp.AggFunc, where: Total) -> Total:
     [column] = node.this.expressions if len(node.this.expressions) == 1 else [None]
     keys = {source.service.key.lower() for source in scope.sources}
     if not isinstance(column, exp.Column) or column.name.lower() not in keys:
-        message = "COUNT(DISTINCT …) has no unbiased estimate but for the person's key. Use COUNT(*) or GROUP BY."
+        message = "COUNT(DISTINCT …) is supported for the person's key only. Use COUNT(*) or GROUP BY."
         raise scope.unsupported(message, node, "count-distinct")
     total = scope.people(where)
     if total is None:
         message = (
-            "Whether any of a person's rows satisfies a condition is more than her reports say. Count people without "
-            "conditions on one-to-many services, or count rows with COUNT(*)."
+            "Reports do not reveal whether any of a person's rows meets a condition. Count people without conditions "
+            "on one-to-many services, or count rows with COUNT(*)."
         )
         raise scope.unsupported(message, node, "count-distinct")
     return total
@@ -160,7 +160,7 @@ def _expression(scope: Scope, node: exp.Expr) -> tuple[Total, Total]:
             branch, branch_present = _expression(scope, result) if result is not None else (Total(()), Total(()))
             value, present = value + chosen * branch, present + chosen * branch_present
         return value, present
-    message = "An aggregate takes columns, numbers, +, -, * and CASE. Rewrite the expression."
+    message = "An aggregate can contain columns, numbers, +, -, * and CASE only. Rewrite the expression."
     raise scope.unsupported(message, node, "unsupported-expression")
 
 

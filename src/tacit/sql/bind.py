@@ -79,7 +79,9 @@ class Bound:
     def _groups(self) -> list[tuple[int, ...]]:
         sizes = [len(key.classes) for key in self.keys if key.public is None]
         if math.prod(sizes) > MAX_GROUPS:
-            message = f"{math.prod(sizes)} groups; at most {MAX_GROUPS}. Group by fewer or coarser attributes."
+            message = (
+                f"{math.prod(sizes)} groups; at most {MAX_GROUPS} are allowed. Group by fewer or coarser attributes."
+            )
             raise UnsupportedSqlError(message, code="too-many-groups", text=self.scope.text)
         classes = [key.classes for key in self.keys if key.public is None]
         possible = [[i for i, (_, holds) in enumerate(known) if (self.where * holds).pieces] for known in classes]
@@ -137,7 +139,8 @@ class Bound:
         sources = [source for source in self.scope.sources if source.twin is None]
         several = [source.service for source in sources if source.service.rows_at_most > 1]
         notes = [
-            f"of {s.name}, at most {s.at_most} rows per person count; of more, that many at random" for s in several
+            f"{s.name}: at most {s.at_most} rows per person count; if a person has more, {s.at_most} random ones count"
+            for s in several
         ]
         return [*notes, *decided(self.scope, self.statement, self.where), *coarse_notes(self.scope, self.statement)]
 
@@ -193,7 +196,7 @@ def _grouped(scope: Scope, statement: exp.Select) -> list[exp.Expr]:
         if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
             place = int(str(node.this)[:9]) - 1
             if not 0 <= place < len(statement.expressions):
-                message = "GROUP BY has a position that no output column has."
+                message = "GROUP BY refers to an output column by a position that does not exist."
                 raise scope.unsupported(message, node, "unsupported-group")
             found.append(statement.expressions[place].unalias())
         elif isinstance(node, exp.Column) and not node.table and node.name.lower() not in columns:

@@ -81,11 +81,11 @@ def explain_plan(plan: Plan, totals: Sequence[Total]) -> str:
         lines.append(f"and {len(totals) - 12} more totals")
     if plan.by_code is not None:
         way, (text, parameters) = (
-            "the engine sums by code; all totals are read from the views' tables",
+            "the engine sums by code, and tacit reads all totals from the views' tables",
             plan.by_code,
         )
     elif plan.is_histogram:
-        way, (text, parameters) = "codes are counted by the engine and weighted here", histogram(plan)
+        way, (text, parameters) = "the engine counts codes, and tacit weights them", histogram(plan)
     else:
-        way, (text, parameters) = "the engine joins and adds up", statement(plan)
+        way, (text, parameters) = "the engine joins and sums contributions", statement(plan)
     return "\n".join([*lines, f"{way}; parameters: {len(parameters)}", text])

@@ -169,10 +169,10 @@ class Plan:
         """Return the rollup that stands for the reports, or why there is none."""
         [first, *others] = self.round.stored
         if first.rollup is None or others:
-            return None, "joins need people" if others else "none was made"
+            return None, "joins need one row per person" if others else "none exists"
         missing = sorted(self.columns(0) - {*first.rollup.by, *LABELS})
         if missing:
-            return None, f"it does not hold {', '.join(missing)}"
+            return None, f"it does not include {', '.join(missing)}"
         return first.rollup, ""
 
     def columns(self, number: int) -> set[str]:
@@ -240,7 +240,9 @@ class Plan:
         service = self.round.stored[number].service
         most, sends = service.service.rows_at_most, service.service.sends
         if len(service.channels) > 1:
-            message = f"Joining {service.service.name} with itself needs one channel. Use hio, fc or pairs."
+            message = (
+                f"Joining {service.service.name} with itself needs a mechanism with one channel. Use hio, fc or pairs."
+            )
             raise UnanswerableError(message)
         ratio = (most - 1) * sends / (most * (sends - 1))
         texts = [self._read(number, (left * right).scaled(sends / most))]

@@ -89,7 +89,7 @@ class Total:
 
     def __mul__(self, other: Total) -> Total:
         if self.terms * other.terms > MAX_PRODUCTS:
-            message = f"The question multiplies out to more than {MAX_PRODUCTS} terms. Use fewer CASE, OR and sums."
+            message = f"The question expands to more than {MAX_PRODUCTS} terms. Use fewer CASE, OR and sums."
             raise UnsupportedSqlError(message, code="too-many-terms")
         return _gathered(tuple(left.times(right) for left in self.pieces for right in other.pieces))
 

@@ -1,4 +1,4 @@
-"""Bulk encoding inside Spark: owners' tables never leave the cluster unperturbed."""
+"""Bulk encoding in Spark: raw tables never leave the cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SPARK_TYPES = {pa.int16(): "SMALLINT", pa.int32(): "INT", pa.int64(): "BIGINT"}
 
 
 def encode_in_spark(collection: Collection, service: str, frame: Any, *, people: Any = None) -> Any:
-    """Return a DataFrame of a service's reports, made on the executors that hold its rows.
+    """Return a DataFrame of a service's reports, encoded on the executors that hold its rows.
 
     Parameters
     ----------
@@ -30,11 +30,11 @@ def encode_in_spark(collection: Collection, service: str, frame: Any, *, people:
     frame : pyspark.sql.DataFrame
         The owner's rows.
     people : pyspark.sql.DataFrame, optional
-        All who take part, needed where people may have no row: a frame with the key.
+        Everybody who takes part, needed if people may have no row: a frame with the key.
 
     Notes
     -----
-    Spark may run a task again, and then draws anew: write the reports to a table once, and use that table.
+    Spark may run a task again, and then draws again: write the reports to a table once, and use that table.
     """
     compiled = collection.contract[service]
     own, sharing, channels = compiled.service, Sharing(collection.to_json()), len(compiled.channels)
@@ -45,7 +45,7 @@ def encode_in_spark(collection: Collection, service: str, frame: Any, *, people:
     columns = [f"`{name}` {types[name]}" for name in column_names(own)]
     given = [attribute.name for attribute in own.sensitive] if own.one_to_one else ["rows_"]
 
-    def encoded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def encode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if not batch.num_rows:
                 continue
@@ -57,4 +57,4 @@ def encode_in_spark(collection: Collection, service: str, frame: Any, *, people:
             keys, slots, channel = batch.column(own.key).take(row), place // channels, place % channels
             yield pa.RecordBatch.from_pydict(report_columns(own, keys, slots, channel, lists.flatten(), shown))
 
-    return gathered.mapInArrow(encoded, ", ".join(columns))
+    return gathered.mapInArrow(encode_batches, ", ".join(columns))

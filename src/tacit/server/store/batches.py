@@ -1,4 +1,4 @@
-"""Reports of an inbox as tables of the analytical database: what the encoder would have made."""
+"""Reports of an inbox as tables of the analytical database, in the form that the encoder produces."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def batch_of(
 ) -> ReportTable:
     """Return reports as the encoder would have made them.
 
-    The engine is told how many rows there must be before: those that have left the inbox, all of which are there. If
-    there are no others, what the inbox calls new is new there, too, and need not be looked for among all of them.
+    The batch states how many rows the engine must already have: those that have left the inbox. If it has no others,
+    every report that is new to the inbox is new there too, and need not be looked up.
     """
     keys, rows_before = [stored_key(person) for person in reports.people], len(compiled.channels) * reports.settled
     return ReportTable.from_json(collection.id, compiled, keys, reports.slots, contents, rows_before=rows_before)
 
 
 def with_stored_keys(reports: pa.Table, key: str) -> pa.Table:
-    """Return encoded reports with people as a collector's database knows them: whole numbers as marked text."""
+    """Return encoded reports with people's keys as a collector's database stores them: integers as marked text."""
     column = reports[key]
     if not pa.types.is_integer(column.type):
         return reports

@@ -1,4 +1,4 @@
-"""Whether a report may be stored: its form, service, slot, codes and public columns, against the contract."""
+"""Validation of a report against the contract: form, service, slot, codes and public columns."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from tacit.encode.reports import ReportRules
 __all__ = ["Person", "Refused", "Report", "Validator", "person_of", "stored_key"]
 
 Person = int | str
-"""A key: 42 and "42" are different people."""
+"""A person's key: 42 and "42" are different people."""
 
 NUMBER = "\x01"
-"""Before a whole number that is stored as text: no person's text has it."""
+"""Prefix of an integer key stored as text; no text key contains it."""
 
 MOST_PUBLIC = 4_096
-"""Bytes of a report's public columns."""
+"""Maximum bytes of a report's public columns."""
 
 
 class Report(NamedTuple):
-    """A report that the contract knows: who, where, and its content as canonical bytes."""
+    """A report that fits the contract: who, where, and its content as canonical bytes."""
 
     person: Person
     service: str
@@ -30,12 +30,12 @@ class Report(NamedTuple):
     content: bytes
 
     def __repr__(self) -> str:
-        """Say where it belongs, and nothing of whom it is or what it says."""
+        """Show where it belongs, but nothing of the person or the content."""
         return f"Report({self.service}, slot {self.slot})"
 
 
 class Refused(NamedTuple):
-    """A report that is never acceptable."""
+    """A report that will never be acceptable."""
 
     code: str
 
@@ -76,10 +76,10 @@ class Validator:
 
 
 def stored_key(person: Person) -> str:
-    """Return a person as the analytical database knows her: text, in which numbers cannot be mistaken for text."""
+    """Return a person's key as the analytical database stores it: text that keeps numbers and text apart."""
     return person if isinstance(person, str) else f"{NUMBER}{person}"
 
 
 def person_of(key: str) -> Person:
-    """Return the person that a stored key is about."""
+    """Return the person's key from a stored one."""
     return int(key[1:]) if key.startswith(NUMBER) else key
