@@ -32,7 +32,7 @@ lint: .venv/dev.done
 	$(BIN)/mypy
 
 bench: .venv/bench.done
-	$(BIN)/python -m bench.client.run --slice
+	$(BIN)/python -m bench.start.run --slice
 	$(BIN)/python -m bench.encode.run --slice
 	$(BIN)/python -m bench.speed.run --slice
 	@test -z "$(DATA)" || $(BIN)/python -m bench.mda.run --slice --data "$(DATA)"

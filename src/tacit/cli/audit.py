@@ -1,4 +1,4 @@
-"""Compute what anyone can learn at most about a person from everything the person sends, exactly."""
+"""The work of `tacit audit`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -13,24 +13,10 @@ from tacit.errors import UsageError
 from tacit.evidence import Trials, audited, gather, run_trials, verify, write
 from tacit.server.store.log import Log
 
-__all__ = ["configure", "run"]
+__all__ = ["run"]
 
 MAX_TRIALS = 1_000_000_000
 """People encoded of each kind: some hours of work."""
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("files", nargs="*", metavar="file", help="contracts (.json) or collection files (.toml)")
-    parser.add_argument(
-        "--trials", type=float, metavar="N", help="also encode N people of each kind, and look at what came out"
-    )
-    parser.add_argument(
-        "--report", type=Path, metavar="DIR", help="write evidence: one page, JSON, contracts and the log"
-    )
-    parser.add_argument("--store", type=Path, metavar="FOLDER", help="the folder of `tacit serve`, for its log")
-    parser.add_argument("--verify", type=Path, metavar="DIR", help="check all claims of such a folder again")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
