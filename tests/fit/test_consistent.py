@@ -305,6 +305,7 @@ def collected(values: np.ndarray, seed: int) -> tc.Database:
     return db
 
 
+@pytest.mark.long("12 fits of 200,000 people; single fits stay")
 def test_fits_are_closer_than_unbiased_answers_and_than_independence() -> None:
     """n = 200,000, epsilon 1, nine ranges of two correlated attributes, 12 encodings, a false alarm in 1e-9.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ import httpx
 import pytest
 
 from support.collectors import COLLECTION, Serving, body_of, reports_of, serving
+from support.tiers import keeping
 
 SECONDS = 30
 
@@ -82,8 +84,14 @@ def started_on(folder: Path) -> tuple[str, subprocess.Popen[str]]:
     return process.stdout.readline(), process
 
 
-@pytest.mark.parametrize("damage", sorted(DAMAGES))
-@pytest.mark.parametrize("file", ["inbox.db", "log.db"])
+@pytest.mark.parametrize(
+    ("file", "damage"),
+    keeping(
+        [("inbox.db", "middle"), ("log.db", "half"), ("inbox.db", "text")],
+        itertools.product(["inbox.db", "log.db"], sorted(DAMAGES)),
+        "kinds of damage to each file of a store",
+    ),
+)
 def test_a_damaged_file_is_named(filled: Path, file: str, damage: str) -> None:
     """Some damage is seen when the file is opened; the rest must not look like a mistake of ours while it runs."""
     path = filled / "store" / file

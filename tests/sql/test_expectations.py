@@ -14,6 +14,7 @@ import tacit as tc
 from support.adult import SCHEMA
 from support.decoding import oracle_table
 from support.questions import Questions
+from support.tiers import how_many
 from tacit.contract.contract import ServiceContract
 from tacit.contract.oracles import Oracle
 from tacit.errors import UnanswerableError
@@ -24,7 +25,7 @@ from tacit.sql.bind import bind
 from tacit.sql.parse import parse
 from tacit.sql.tables import scope_of, tables_of
 
-QUESTIONS = 520
+QUESTIONS = how_many(60, 520, "generated questions, exact in every layout and decoder")
 
 LAYOUTS = ["hio", "hi", "sc", "em", "fc", "mg", "mg(2)", "am(3)", "pairs"]
 

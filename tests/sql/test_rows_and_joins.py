@@ -12,6 +12,7 @@ import pytest
 
 import tacit as tc
 from support.people import drawn_places, possible_people, slot_row
+from support.tiers import how_many
 from tacit.errors import UnanswerableError
 from tacit.estimate.decoder import Decoder
 from tacit.estimate.estimate import Estimate
@@ -163,7 +164,7 @@ def test_generated_joins_equal_sql_on_the_raw_tables() -> None:
     connection = duckdb.connect()
     for name, table in raw.items():
         connection.register(name, table)
-    for question in join_questions(np.random.default_rng(8), 150):
+    for question in join_questions(np.random.default_rng(8), how_many(50, 150, "generated joins on raw rows")):
         width = int("GROUP BY" in question)
         truth = {row[:width]: row[width:] for row in connection.execute(question).fetchall()}
         for row in database.sql(question):

@@ -97,6 +97,7 @@ def postgres_address() -> Iterator[str]:
 def engine_named(name: str, folder: Path) -> Iterator[tc.Database]:
     """Lend an empty database of an engine."""
     if name == "duckdb":
+        folder.mkdir(exist_ok=True)
         yield tc.connect(folder / "reports.tacit")
     elif name == "postgres":
         with postgres_address() as address:

@@ -27,6 +27,7 @@ from support.analyst_page import (
     table,
 )
 from support.collectors import served_here
+from support.tiers import keeping
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
@@ -104,7 +105,7 @@ def test_a_wrong_question_leaves_nothing_of_the_answer_before(page: Page, demo: 
     settled(page)
 
 
-@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize("failure", keeping(["internal"], FAILURES, "failures of the collector"))
 def test_a_failure_leaves_nothing_of_the_answer_before(page: Page, demo: str, failure: str) -> None:
     opened(page, demo)
     page.route("**/v1/query", lambda route: route.fulfill(**FAILURES[failure]))
@@ -134,7 +135,14 @@ def test_a_collector_that_is_gone_is_said_and_comes_back(context: BrowserContext
     settled(page)
 
 
-@pytest.mark.parametrize("path", ["/v1/query", "/demo/exact", "/v1/draft", "/v1/curves", "/v1/contributions"])
+@pytest.mark.parametrize(
+    "path",
+    keeping(
+        ["/v1/query", "/v1/contributions"],
+        ["/v1/query", "/demo/exact", "/v1/draft", "/v1/curves", "/v1/contributions"],
+        "replies that come late",
+    ),
+)
 def test_late_replies_to_an_earlier_question_are_dropped(page: Page, demo: str, path: str) -> None:
     opened(page, demo)
     held = Held(page, path, only="clinic")
