@@ -3,8 +3,13 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 FILES := src tests bench docs
+WORKERS ?= 3  # of pytest, on two cores: a third of the time, tests wait for processes and browsers
 
-PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal -q
+# Compiled Python is kept, whatever the environment says: tests start hundreds of processes.
+export PYTHONDONTWRITEBYTECODE :=
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
+
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
 # What a change breaks first, in a minute: see CONTRIBUTING.
 CHECK := tests/structure/test_architecture.py tests/structure/test_glossary.py tests/unit tests/vectors tests/privacy \
@@ -70,7 +75,7 @@ lock: .venv/dev.done
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .pycache .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: install it and run make again."; exit 2; }

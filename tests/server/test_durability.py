@@ -288,7 +288,7 @@ def test_altered_reports_are_never_counted(tmp_path: Path) -> None:
     number, person, slot, digest, content = rows[7]
     altered: list[tuple[str, Any]] = [("slot", slot ^ 1)]
     bits = list(itertools.product(range(len(content)), range(8)))
-    some = bits[:: max(1, len(bits) // how_many(30, 10_000, "altered bits of a stored report"))]
+    some = bits[:: max(1, len(bits) // how_many(15, 10_000, "altered bits of a stored report"))]
     altered += [("content", flipped(content, at, bit)) for at, bit in some]
     altered += [("digest", flipped(digest, at)) for at in range(len(digest))]
     changed = [flipped(person.encode(), at).decode() for at in range(len(person))]

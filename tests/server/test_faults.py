@@ -66,7 +66,7 @@ def zygote(shim: Shim) -> Iterator[Zygote]:
 @pytest.mark.parametrize(
     "cell",
     keeping(
-        [cell for cell in CELLS if cell.file in ("store/inbox.db-wal", "store/*reports.tacit", "store/log.db")],
+        [cell for cell in CELLS if cell.file in ("store/inbox.db-wal", "store/*reports.tacit")],
         CELLS,
         "calls on files of a store that fail",
     ),

@@ -25,7 +25,7 @@ from tacit.sql.bind import bind
 from tacit.sql.parse import parse
 from tacit.sql.tables import scope_of, tables_of
 
-QUESTIONS = how_many(60, 520, "generated questions, exact in every layout and decoder")
+QUESTIONS = how_many(30, 520, "generated questions, exact in every layout and decoder")
 
 LAYOUTS = ["hio", "hi", "sc", "em", "fc", "mg", "mg(2)", "am(3)", "pairs"]
 

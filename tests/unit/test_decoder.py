@@ -11,7 +11,7 @@ import pytest
 import tacit as tc
 from support.channels import all_records
 from support.decoding import Exact, random_functional, range_functional
-from support.tiers import keeping
+from support.tiers import how_many, keeping
 from tacit.answers.auto import mean_variance
 from tacit.contract.contract import ServiceContract
 from tacit.errors import UnanswerableError
@@ -43,7 +43,7 @@ def test_the_mean_contribution_is_the_functional(
     exact, decoder = Exact(service), Decoder(service, name)
     sizes = tuple(levels.size for levels in service.levels)
     answered = 0
-    for _ in range(4):
+    for _ in range(how_many(2, 4, "random functionals of each layout and decoder")):
         functional = random_functional(source, sizes)
         try:
             decoded = decoder.decode(functional)

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from support.browser import CHROMIUM, MISSING
 from support.demos import demo_served
+from support.tiers import keeping
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 
@@ -45,7 +46,7 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-@pytest.fixture(params=LOOKS)
+@pytest.fixture(params=keeping(["light", "dark"], LOOKS, "looks of a screen"))
 def look(browser: Browser, request: pytest.FixtureRequest) -> Iterator[BrowserContext]:
     """Lend a fresh profile: light, dark and narrow."""
     context = browser.new_context(**LOOKS[request.param])
