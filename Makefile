@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
 # What a change breaks first, in a minute: see CONTRIBUTING.
 CHECK := tests/structure/test_architecture.py tests/structure/test_glossary.py tests/unit tests/vectors tests/privacy \
-  tests/property tests/sql/test_planner_is_exact.py tests/sql/test_language.py tests/server/test_protocol.py \
+  tests/property tests/sql/test_planner_is_exact.py tests/server/test_protocol.py \
   tests/cli/test_start_up.py
 
 .PHONY: demo check test test-all hostile engines crashes faults bench lint docs lock clean

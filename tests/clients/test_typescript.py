@@ -18,13 +18,14 @@ import tacit as tc
 from support.browser import CHROMIUM, MISSING
 from support.meeting import assert_two_clients_meet
 from support.npm import install
+from support.tiers import how_many
 from tacit.client import Interpreter
 from tacit.errors import ContractError
 
 FOLDER = Path(__file__).parents[2] / "sdk" / "typescript"
 FIXTURES = FOLDER / "test" / "fixtures"
 
-CONTRACTS = 80
+CONTRACTS = how_many(20, 80, "random contracts, encoded in both languages")
 PEOPLE = 25
 
 SHAPES: list[dict[str, Any]] = [{}, {}, {"optional": True}, {"at_most": 1}, {"at_most": 3}, {"at_most": 6, "sends": 4}]
