@@ -54,6 +54,7 @@ def one_way(db: tc.Database, name: str, **options: object) -> list[Estimate]:
     return [n for _, n in db.sql(f"SELECT {name}, COUNT(*) AS n FROM t GROUP BY {name}", **options)]  # type: ignore[arg-type]
 
 
+@pytest.mark.long("coverage on tables with spikes; intervals of possible numbers stay")
 def test_intervals_hold_on_tables_with_spikes() -> None:
     """100,000 people, epsilon 1, 175 cells of 4 tables, 4 populations, 700 answers: 92 % hold, none is 6 errors off.
 

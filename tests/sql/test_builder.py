@@ -225,9 +225,10 @@ def spoiled(model: Any, source: np.random.Generator) -> Any:
 def test_spoiled_models_are_refused_or_written_but_never_break() -> None:
     source = np.random.default_rng(4)
     models, refused = Models(source), 0
-    for _ in range(how_many(500, 1_000, "spoiled models")):
+    count = how_many(500, 1_000, "spoiled models")
+    for _ in range(count):
         try:
             parse(text_of(spoiled(models.model(), source)))
         except TacitError:
             refused += 1
-    assert refused >= 500
+    assert refused >= 0.5 * count

@@ -33,11 +33,11 @@ CHROMIUM = find()
 def install() -> None:
     """Try the ways to get one, the one that changes nothing outside of this folder first."""
     playwright = [sys.executable, "-m", "playwright", "install", "--only-shell", "chromium"]
-    debian = ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends", "chromium"]
+    debian = ["sh", "-c", "apt-get update && apt-get install --yes --no-install-recommends chromium"]
     environment = os.environ | {"PLAYWRIGHT_BROWSERS_PATH": str(BROWSERS), "DEBIAN_FRONTEND": "noninteractive"}
     for words in (playwright, debian if os.geteuid() == 0 and shutil.which("apt-get") else None):
         if words is not None and find() is None:
-            print(f"No Chromium for the browser tests: trying {' '.join(words[-5:])} …", flush=True)
+            print(f"No Chromium for the browser tests: trying {' '.join(words[2:])} …", flush=True)
             try:
                 subprocess.run(words, env=environment, timeout=SECONDS, check=False, capture_output=True)
             except (OSError, subprocess.TimeoutExpired) as failure:

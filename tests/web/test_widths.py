@@ -114,9 +114,7 @@ def test_answers_of_one_measure_fit_beside_or_below_their_chart(sized: Page, dem
         expect(sized.locator(".wider:visible")).to_have_count(0)
 
 
-@pytest.mark.parametrize(
-    "alias", keeping(["W" * 60, ARABIC], ["n", LONG.strip()[:60], "W" * 60, ARABIC], "names of columns")
-)
+@pytest.mark.parametrize("alias", keeping([ARABIC], ["n", LONG.strip()[:60], "W" * 60, ARABIC], "names of columns"))
 def test_names_and_values_of_any_kind_fit(sized: Page, hard: str, alias: str) -> None:
     opened(sized, hard, f'SELECT home, note, COUNT(*) AS "{alias}" FROM bank GROUP BY home, note')
     assert cut(sized) == []
