@@ -13,8 +13,8 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
 # What a change breaks first, in a minute: see CONTRIBUTING.
 CHECK := tests/structure/test_architecture.py tests/structure/test_glossary.py tests/unit tests/vectors tests/privacy \
-  tests/property tests/sql/test_planner_is_exact.py tests/server/test_protocol.py \
-  tests/cli/test_start_up.py
+  tests/property tests/sql/test_planner_is_exact.py tests/server/test_protocol.py tests/cli/test_start_up.py \
+  $(addprefix --ignore=tests/,unit/test_doctor.py unit/test_evidence.py privacy/test_constant_work.py)
 
 .PHONY: demo check test test-all hostile engines crashes faults bench lint docs lock clean
 
