@@ -82,7 +82,7 @@ def few_outputs(seed: int, calls: int = 1) -> Callable[[], Iterable[Sequence[Int
         ("hierarchical", {"height": 2}),
         ("blue", {}),
         ("adaptive", {}),
-        ("auto", {}),
+        pytest.param("auto", {}, marks=pytest.mark.long("the neighbours of `auto`, which takes one of the others")),
     ],
 )
 def test_no_pair_of_neighbours_loses_more_than_epsilon(name: str, options: dict[str, float]) -> None:

@@ -144,6 +144,7 @@ def test_errors_are_those_of_the_posterior(source: np.random.Generator, *, is_sp
     assert (found.errors(directions) > 1.02 * np.sqrt(mutant)).all()
 
 
+@pytest.mark.long("200 fits of one table; single fits stay")
 def test_stated_intervals_hold(source: np.random.Generator) -> None:
     """Tables that are smooth but for a few cells, 200 draws of their noise, a range each, false alarm 1e-9.
 

@@ -12,13 +12,14 @@ import httpx
 import pytest
 
 from support.collectors import COLLECTION, body_of, collector_here, reports_of, served_here
+from support.tiers import how_many
 from tacit.cli import main
 from tacit.errors import UsageError
 from tacit.evidence.atomic import write_atomically
 from tacit.server.app import make_app
 from tacit.server.keys import Keys
 
-WRITERS, EACH = 8, 12
+WRITERS, EACH = how_many(3, 8, "processes that write keys"), 12
 PROGRAM = """
 import sys
 from pathlib import Path
@@ -35,7 +36,7 @@ NOBODY = 65534
 
 
 def test_many_processes_lose_no_key_and_bring_none_back(tmp_path: Path) -> None:
-    """8 processes make 12 keys each and as many that they revoke; the old writer kept about 117 of 123."""
+    """Processes make 12 keys each and as many that they revoke; of eight, the old writer kept about 117 of 123."""
     path = tmp_path / "keys.json"
     running = [
         subprocess.Popen([sys.executable, "-c", PROGRAM, str(path), f"writer{number}", str(EACH)])

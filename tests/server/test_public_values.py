@@ -15,6 +15,7 @@ import pytest
 import tacit as tc
 from support.collectors import COLLECTION, collector_here, reports_of
 from support.engines import ENGINES, engine_named, postgres_address
+from support.tiers import keeping
 from tacit.encode.public import stored_text
 from tacit.server.collector import Collector
 
@@ -182,7 +183,7 @@ def test_bulk_loads_keep_their_types(values: pa.Array, condition: str, count: in
     db.close()
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("name", keeping(["duckdb", "postgres"], ENGINES, "texts and numbers in one column of Spark"))
 def test_engines_agree_on_mixed_texts(name: str, tmp_path: Path) -> None:
     texts = [stored_text(one) for one in (*HOSTILE[: len(PEOPLE) - 2], 3, 0.25)]
     with engine_named(name, tmp_path) as db:

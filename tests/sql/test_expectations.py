@@ -15,6 +15,7 @@ from support.adult import SCHEMA
 from support.channels import plain_layouts
 from support.decoding import oracle_table
 from support.questions import Questions
+from support.tiers import how_many
 from tacit.contract.contract import ServiceContract
 from tacit.contract.oracles import Oracle
 from tacit.errors import UnanswerableError
@@ -25,7 +26,7 @@ from tacit.sql.bind import bind
 from tacit.sql.parse import parse
 from tacit.sql.tables import scope_of, tables_of
 
-QUESTIONS = 520
+QUESTIONS = how_many(30, 520, "generated questions, exact in every layout and decoder")
 
 LAYOUTS = [*plain_layouts(), "mg(2)", "am(3)"]
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import tacit as tc
+from support.tiers import keeping
 from tacit.server.app import TABLE
 
 ROOT = Path(__file__).parents[2]
@@ -77,7 +78,12 @@ exit $code
 """
 
 
-@pytest.mark.parametrize("path", [path for path in PAGES if blocks(path, "console")], ids=ids)
+WITH_COMMANDS = [path for path in PAGES if blocks(path, "console")]
+
+
+@pytest.mark.parametrize(
+    "path", keeping(WITH_COMMANDS[-1:], WITH_COMMANDS, "pages whose commands are run; one stays"), ids=ids
+)
 def test_console_blocks_run(path: Path, tmp_path: Path) -> None:
     """The commands of a page run in order, after its Python blocks, in a new folder, and all of them succeed."""
     with socket.create_server(("127.0.0.1", 0)) as free:

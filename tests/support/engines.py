@@ -118,6 +118,7 @@ ENGINES: dict[str, Callable[[Path], AbstractContextManager[tc.Database]]] = {
 
 def engine_named(name: str, folder: Path) -> AbstractContextManager[tc.Database]:
     """Lend an empty database of an engine."""
+    folder.mkdir(exist_ok=True)
     return _spark(folder, name) if name == "spark connect" else ENGINES[name](folder)
 
 

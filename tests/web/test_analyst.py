@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import tacit as tc
 from support.collectors import served_here
+from support.tiers import keeping
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
@@ -141,16 +142,16 @@ def test_the_forecast_comes_while_typing_and_nothing_is_run(page: Page, demo: st
     assert set(asked) == {"/v1/draft"}
 
 
-@pytest.mark.parametrize(
-    ("sql", "marked"),
-    [
-        ("SELECT COUNT(*) AS n\nFROM shop\nWHERE agee > 3", "agee"),
-        ("SELECT COUNT(*) AS n FROM shopp", "shopp"),
-        ("SELECT COUNT(*) AS n FROM shop WHERE age > = 3", "="),
-        ("SELECT COUNT(*) AS n /* 🙂 */ FROM shop WHERE agee = 1", "agee"),
-        ("SELEC COUNT(*) FROM shop", "SELEC"),
-    ],
-)
+PROBLEMS = [
+    ("SELECT COUNT(*) AS n\nFROM shop\nWHERE agee > 3", "agee"),
+    ("SELECT COUNT(*) AS n FROM shopp", "shopp"),
+    ("SELECT COUNT(*) AS n FROM shop WHERE age > = 3", "="),
+    ("SELECT COUNT(*) AS n /* 🙂 */ FROM shop WHERE agee = 1", "agee"),
+    ("SELEC COUNT(*) FROM shop", "SELEC"),
+]
+
+
+@pytest.mark.parametrize(("sql", "marked"), keeping([PROBLEMS[3]], PROBLEMS, "problems that are marked"))
 def test_problems_are_marked_where_they_are(page: Page, demo: str, sql: str, marked: str) -> None:
     opened(page, demo)
     page.fill("#sql", sql)

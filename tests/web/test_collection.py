@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 import tacit as tc
 from support.collectors import served_here
+from support.tiers import keeping
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
@@ -40,7 +41,7 @@ def problem(page: Page, path: str, status: int, detail: str) -> None:
     page.route(f"**{path}", lambda route: route.fulfill(status=status, body=body, content_type="application/json"))
 
 
-@pytest.mark.parametrize("status", [429, 500, 503])
+@pytest.mark.parametrize("status", keeping([503], [429, 500, 503], "statuses of a collector that cannot answer"))
 def test_a_collector_that_cannot_answer_does_not_say_that_nothing_is_there(
     page: Page, address: str, status: int
 ) -> None:

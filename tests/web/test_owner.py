@@ -151,6 +151,7 @@ def test_she_needs_no_mouse(page: Page, demo: str) -> None:
     expect(page.locator("#receipt")).to_contain_text("The collector has your report")
 
 
+@pytest.mark.long("ways that tests of the client cover, too")
 def test_the_cap_is_kept_over_services(page: Page, demo: str) -> None:
     play(page, demo, 2)
     encode(page)
@@ -174,6 +175,7 @@ def test_offline_reports_wait_and_leave_by_themselves(context: BrowserContext, p
     expect(page.locator("#outbox")).to_have_count(0)
 
 
+@pytest.mark.long("ways that tests of the client cover, too")
 def test_another_device_is_refused_and_told_so(page: Page, demo: str) -> None:
     """Somebody reported under her name before: the first one counts, and she sees the code of the refusal."""
     play(page, demo, 3)
@@ -200,6 +202,7 @@ def test_forgetting_deletes_here_and_there(page: Page, demo: str) -> None:
     expect(page.locator("#history")).to_contain_text("forgotten")
 
 
+@pytest.mark.long("ways that tests of the client cover, too")
 def test_all_of_it_can_be_downloaded(page: Page, demo: str) -> None:
     play(page, demo, 1)
     page.click("#service-orders")

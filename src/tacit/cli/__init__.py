@@ -1,4 +1,4 @@
-"""The command line: one file per verb, loaded when it is called.
+"""The command line: the options of all verbs in one light file, the work of each in its own, loaded when called.
 
 Exit codes: 0 success, 1 a failed audit or a bug in tacit, 2 a usage error, 130 interrupted by Ctrl-C. This file imports
 almost nothing, so that Ctrl-C while libraries load is caught too.

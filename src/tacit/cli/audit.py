@@ -1,4 +1,4 @@
-"""Compute exactly the most that anyone can learn about a person from everything the person sends."""
+"""The work of `tacit audit`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -13,24 +13,10 @@ from tacit.errors import UsageError
 from tacit.evidence import Trials, audited, gather, run_trials, verify, write
 from tacit.server.store.log import Log
 
-__all__ = ["configure", "run"]
+__all__ = ["run"]
 
 MAX_TRIALS = 1_000_000_000
 """Maximum people encoded of each kind: some hours of work."""
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("files", nargs="*", metavar="file", help="contracts (.json) or collection files (.toml)")
-    parser.add_argument(
-        "--trials", type=float, metavar="N", help="also encode N people of each kind, and test the output"
-    )
-    parser.add_argument(
-        "--report", type=Path, metavar="DIR", help="write an evidence folder: a page, JSON, the contracts and the log"
-    )
-    parser.add_argument("--store", type=Path, metavar="FOLDER", help="the folder of `tacit serve` whose log to include")
-    parser.add_argument("--verify", type=Path, metavar="DIR", help="verify every claim of an evidence folder")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -11,9 +11,9 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import ModuleType
 
 import tacit
+from tacit.cli import options
 from tacit.cli.interrupts import has_happened
 from tacit.errors import BudgetError, InternalError, PrivacyError, TacitError, UsageError
 
@@ -38,7 +38,7 @@ VERBS: dict[str, str] = {
     "release": "release",
     "advise": "advise",
 }
-"""Each verb and the module that runs it."""
+"""Each verb and the name of the module that runs it, and of the function of `options` that declares its arguments."""
 
 TRACEBACK = "TACIT_TRACEBACK"
 """Environment variable that shows the traceback of an unexpected error; its message may quote data."""
@@ -51,14 +51,9 @@ def parser(verbs: Iterable[str] = VERBS) -> argparse.ArgumentParser:
     command.add_argument("--version", action="version", version=f"tacit {tacit.__version__}")
     subparsers = command.add_subparsers(dest="verb", required=True, metavar="verb")
     for name in verbs:
-        module = _module(name)
-        summary = (module.__doc__ or "").partition("\n")[0]
-        module.configure(subparsers.add_parser(name, help=summary, description=summary))
+        declare = getattr(options, VERBS[name])
+        declare(subparsers.add_parser(name, help=declare.__doc__, description=declare.__doc__))
     return command
-
-
-def _module(verb: str) -> ModuleType:
-    return importlib.import_module(f"tacit.cli.{VERBS[verb]}")
 
 
 def run(words: Sequence[str]) -> int:
@@ -66,8 +61,9 @@ def run(words: Sequence[str]) -> int:
     verb = words[0] if words and words[0] in VERBS else None
     try:
         _check_streams(verb)
-        options = parser([verb] if verb else VERBS).parse_args(words)
-        code = int(_module(options.verb).run(options))
+        given = parser([verb] if verb else VERBS).parse_args(words)
+        work = importlib.import_module(f"tacit.cli.{VERBS[given.verb]}")
+        code = int(work.run(given))
         sys.stdout.flush()  # here, where a full disk or a closed pipe can still be reported
     except BrokenPipeError:  # the reader of the output, such as `head`, has exited
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Encode a synthetic town, show what devices send, ask five questions, and serve the screens."""
+"""The work of `tacit demo`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tacit.server.keys import Keys
 from tacit.server.routes.demo import Demo
 from tacit.sql.meaning import meaning_of
 
-__all__ = ["configure", "run"]
+__all__ = ["run"]
 
 MOST_PEOPLE = 10_000_000
 
@@ -43,31 +43,6 @@ TIERS = {"careful": "0.5", "standard": "1", "open": "1.5"}
 
 WEIGHTS = {"shop": 2, "clinic": 1, "orders": 1}
 """The shop collects most, and half of the questions join it."""
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument(
-        "--people", type=int, default=500_000, help="number of people in the synthetic town (default 500000)"
-    )
-    parser.add_argument("--epsilon", default="4", help="budget per person over all three services (default 4)")
-    parser.add_argument(
-        "--serve",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="then serve the screens on this machine (default: on a terminal)",
-    )
-    parser.add_argument(
-        "--open",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="open the screens in a browser (default: on a terminal, if there is a browser)",
-    )
-    parser.add_argument("--port", type=int, default=8765, help="port of the screens (default 8765); 0 for any")
-    parser.add_argument(
-        "--attack", action="store_true", help="instead: show what one report per row reveals, and that tacit does not"
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON, and serve only with --serve")
 
 
 def run(options: argparse.Namespace) -> int:

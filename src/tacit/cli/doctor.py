@@ -1,4 +1,4 @@
-"""Check what a collector needs: disk, clock, files, contracts, keys, address, Java; with a fix for each problem."""
+"""The work of `tacit doctor`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tacit.server.store.read_only import open_read_only
 from tacit.server.store.verification import verify_analytical, verify_inbox
 from tacit.server.store.versions import VERSION, version_of
 
-__all__ = ["configure", "run"]
+__all__ = ["run"]
 
 EARLIEST = 1_767_225_600
 """2026-01-01: a clock before it is wrong."""
@@ -47,18 +47,6 @@ class Finding:
     ok: bool | None
     detail: str
     fix: str = ""
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("folder", type=Path, help="the folder of `tacit serve`; nothing in it is changed")
-    parser.add_argument("files", nargs="*", help="collection files or contracts to check before publishing")
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default 127.0.0.1)")
-    parser.add_argument("--certificate", help="PEM file with the certificate")
-    parser.add_argument("--private-key", help="PEM file with its key")
-    parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front terminates TLS")
-    parser.add_argument("--verify", action="store_true", help="read all reports and check their digests")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:

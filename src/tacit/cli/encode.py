@@ -1,4 +1,4 @@
-"""Perturb tables according to a collection, and write a contract and one Parquet file per service."""
+"""The work of `tacit encode`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -16,15 +16,7 @@ from tacit.cli.tables import named_tables
 from tacit.collection import Collection
 from tacit.errors import UsageError
 
-__all__ = ["configure", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("file", help="a collection file (.toml, .json) or a contract (.json)")
-    parser.add_argument("tables", nargs="+", metavar="service=table", help="a Parquet or CSV file for each service")
-    parser.add_argument("--out", required=True, help="new or empty folder for contract.json and the reports")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+__all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:

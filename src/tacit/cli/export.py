@@ -1,4 +1,4 @@
-"""Write a whole store to one file: of a folder, a database file, or a running collector."""
+"""The work of `tacit export`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,7 @@ from tacit.errors import EngineError, UsageError
 from tacit.server.archive import export_database, export_store
 from tacit.server.collector import Collector
 
-__all__ = ["configure", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument(
-        "store", help="a folder of `tacit serve`, a database file, or the address of a running collector"
-    )
-    parser.add_argument("file", type=Path, help="the archive to write; it must not exist")
-    parser.add_argument("--key", default="", help="an admin key of the running collector")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+__all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:

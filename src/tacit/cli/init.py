@@ -1,4 +1,4 @@
-"""Write a collection file to start from: an example, or one proposed from the columns of tables."""
+"""The work of `tacit init`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tacit.contract.budget import decimal_text, parse_epsilon
 from tacit.encode.tables import as_arrow
 from tacit.errors import SchemaError, UsageError
 
-__all__ = ["configure", "run"]
+__all__ = ["run"]
 
 MOST_CATEGORIES = 64
 """A column with at most this many distinct texts becomes categorical."""
@@ -46,16 +46,6 @@ epsilon = {epsilon}              # per person and round, over all services
 mechanism = "auto"
 
 """
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("file", help="the collection file to write (.toml); must not exist yet")
-    parser.add_argument(
-        "tables", nargs="*", metavar="service=table", help="Parquet or CSV files to propose columns from"
-    )
-    parser.add_argument("--epsilon", default="2", help="budget per person over all services (default 2)")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Create, list and revoke the keys of a collector."""
+"""The work of `tacit keys`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -12,32 +12,12 @@ from tacit.errors import UnknownNameError, UsageError
 from tacit.server.keys import Keys, Scope
 from tacit.server.store.log import Log
 
-__all__ = ["configure", "run"]
+__all__ = ["run"]
 
 SHOWN_DIGEST = 12
 """Digits of a key's digest that `list` shows."""
 
 LONGEST_NAME = 64
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("folder", help="the folder of `tacit serve`")
-    parser.add_argument("action", choices=["create", "list", "revoke"])
-    parser.add_argument("name", nargs="?", default="", help="name of the key to create, or digest of the key to revoke")
-    parser.add_argument(
-        "--scope",
-        action="append",
-        default=[],
-        help="ingest, query, admin, audit or watch (may be repeated); or sign, for tokens",
-    )
-    parser.add_argument(
-        "--origin", default="", help="origin that a browser key is bound to, such as https://shop.example"
-    )
-    parser.add_argument(
-        "--service", action="append", default=[], help="a service the key may report to (may be repeated)"
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:

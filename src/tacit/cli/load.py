@@ -1,4 +1,4 @@
-"""Store encoded reports in a database file; a person's second report is refused and counted."""
+"""The work of `tacit load`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,7 @@ from tacit.collection import Collection
 from tacit.database import connect
 from tacit.errors import ReportError
 
-__all__ = ["configure", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("database", help="a database file; created if it does not exist")
-    parser.add_argument("folders", nargs="+", help="folders that `tacit encode` wrote")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+__all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Predict how accurate the answer to a question would be, before anything is collected."""
+"""The work of `tacit plan`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -13,23 +13,7 @@ from tacit.collection import Collection
 from tacit.sql.parse import parse
 from tacit.sql.tables import tables_of
 
-__all__ = ["configure", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("file", help="a collection file (.toml, .json) or a contract (.json)")
-    parser.add_argument("question", help="SELECT … FROM service …")
-    asked = parser.add_mutually_exclusive_group()
-    asked.add_argument("--users", type=int, default=100_000, help="people expected to report (default 100000)")
-    asked.add_argument("--error", type=float, help="instead: predict how many people give this standard error")
-    asked.add_argument("--relative", type=float, help="the same, for an error relative to the value")
-    parser.add_argument("--like", help="a sample table of the service, to estimate frequencies from")
-    parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
-    parser.add_argument(
-        "--sql", action="store_true", help="instead: print SQL that encodes the tables and estimates the answer"
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+__all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Ask a question in SQL over the reports of a database; every aggregate comes with its error."""
+"""The work of `tacit query`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -11,26 +11,7 @@ from tacit.errors import UsageError
 from tacit.estimate.answer import Answer
 from tacit.server.store.verification import mark_of
 
-__all__ = ["configure", "draw", "open_existing", "print_answer", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("database", help="a database file that `tacit load` wrote, or a release (.parquet)")
-    parser.add_argument("question", help="SELECT … FROM service …")
-    parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
-    parser.add_argument("--decoder", default="blue", help="blue (default), cover or rdc")
-    parser.add_argument(
-        "--simultaneous", action="store_true", help="make all intervals hold simultaneously (Bonferroni)"
-    )
-    parser.add_argument(
-        "--consistent",
-        action="store_true",
-        help="post-process: counts add up and are never negative, any attributes; biased",
-    )
-    parser.add_argument("--plot", metavar="FILE", help="also write a chart of the first estimates (SVG)")
-    parser.add_argument("--explain", action="store_true", help="also print the SQL that the engine ran")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+__all__ = ["draw", "open_existing", "print_answer", "run"]
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Publish a private histogram of a table once: charge its ledger, draw the noise, write the release."""
+"""The work of `tacit release`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pyarrow.parquet
 
 from tacit.central.compare import check_column, compare
 from tacit.central.ledger import Ledger
-from tacit.central.methods import METHODS
 from tacit.central.release import release
 from tacit.cli.outputs import new_file
 from tacit.collection import Collection
@@ -21,27 +20,7 @@ from tacit.contract.budget import decimal_text
 from tacit.contract.schema import Service
 from tacit.errors import UsageError
 
-__all__ = ["configure", "declared_service", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("table", help="a Parquet or CSV file with one row for each person")
-    parser.add_argument("--epsilon", required=True, help="budget of this release")
-    parser.add_argument("--method", default="auto", help=f"{', '.join(METHODS)} (default auto)")
-    parser.add_argument("--collection", help="collection file that declares the columns (default: TABLE.toml)")
-    parser.add_argument("--service", help="service of the collection file, if it has several")
-    parser.add_argument("--ledger", help="ledger of these people (default: TABLE.ledger); created if missing")
-    parser.add_argument("--budget", help="total budget of a new ledger (default: the epsilon of this release)")
-    parser.add_argument("--out", help="file to write (default: TABLE.release.parquet); must not exist yet")
-    parser.add_argument("--count-threshold", type=float, help="kdtree: split boxes with more people than this")
-    parser.add_argument("--uneven-threshold", type=float, help="kdtree: split boxes that are more uneven than this")
-    parser.add_argument("--height", type=int, help="hierarchical: levels of the tree (default 13)")
-    parser.add_argument("--synthetic", metavar="FILE", help="also write synthetic rows (.parquet)")
-    parser.add_argument(
-        "--compare", metavar="COLUMN", help="also chart COLUMN beside the raw data, for the curator only"
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+__all__ = ["declared_service", "run"]
 
 
 def declared_service(collection: str, name: str | None) -> Service:

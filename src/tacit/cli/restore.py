@@ -1,4 +1,4 @@
-"""Restore a store from an archive that `tacit export` wrote; existing files are not changed."""
+"""The work of `tacit import`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,7 @@ from tacit.errors import UsageError
 from tacit.server.archive import restore
 from tacit.server.deletions import delete_again
 
-__all__ = ["configure", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("file", type=Path, help="the archive")
-    parser.add_argument("store", type=Path, help="the folder or database file to create")
-    parser.add_argument(
-        "--deletions", type=Path, metavar="LOG", help="a later log (from GET /v1/log) whose deletions to repeat"
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+__all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:

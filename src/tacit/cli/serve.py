@@ -1,4 +1,4 @@
-"""Collect reports and answer questions over HTTP, from one folder."""
+"""The work of `tacit serve`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.http.connections import Connection
 from tacit.server.http.request_log import LogFile, journal, say
-from tacit.server.http.settings import EVERYBODY, Settings
+from tacit.server.http.settings import Settings
 from tacit.server.keys import Keys
 from tacit.server.metrics import file_limit
 from tacit.server.store.ledger import declared_total
 
-__all__ = ["configure", "is_loopback", "listen", "run", "serve_app"]
+__all__ = ["is_loopback", "listen", "run", "serve_app"]
 
 SWITCH_SECONDS = 0.001
 """How long a busy thread keeps Python's lock from the others: SQLite lets go of it at every step, and reports would
@@ -43,66 +43,6 @@ RESERVED_FILES = 64
 
 OBJECTS = 50_000
 """New objects between garbage collections: a few batches of reports."""
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("folder", help="folder of the store; created if it does not exist")
-    parser.add_argument("collections", nargs="*", help="collection files or contracts to publish")
-    parser.add_argument("--store", default="", help="postgresql://… to store reports there instead of in the folder")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8765, help="port (default 8765); 0 for any free port")
-    parser.add_argument("--certificate", help="PEM file with the certificate, for TLS")
-    parser.add_argument("--private-key", help="PEM file with its key")
-    parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front terminates TLS")
-    parser.add_argument("--log", type=Path, metavar="FILE", help="also write a JSON line for each request to this file")
-    chosen = Settings()
-    parser.add_argument(
-        "--require-token",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help=f"require a person's token for reports and deletions with keys of this name; {EVERYBODY} for all keys "
-        "(may be repeated)",
-    )
-    parser.add_argument(
-        "--allow-without-token",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help=f"let browser keys of this name send without tokens: anyone who reads the page can then report under "
-        f"any id; {EVERYBODY} for all keys (may be repeated); recorded in the log",
-    )
-    parser.add_argument(
-        "--person-epsilon",
-        metavar="EPSILON",
-        help="limit on a person's total epsilon over all collections; reports beyond it are refused "
-        "(default: what the contracts declare)",
-    )
-    parser.add_argument(
-        "--deletions-per-minute",
-        type=float,
-        default=chosen.deletions_per_minute,
-        help="average limit per key, or per person with a token (default %(default)g)",
-    )
-    parser.add_argument(
-        "--reports-per-second",
-        type=float,
-        default=chosen.reports_per_second,
-        help="average limit per key (default %(default)g)",
-    )
-    parser.add_argument(
-        "--questions-per-minute",
-        type=float,
-        default=chosen.questions_per_minute,
-        help="average limit per key (default %(default)g)",
-    )
-    parser.add_argument(
-        "--question-seconds",
-        type=float,
-        default=chosen.question_seconds,
-        help="time limit of a question (default %(default)g)",
-    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Ask questions one after the other; an empty line or Ctrl-D ends."""
+"""The work of `tacit shell`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,7 @@ import sys
 from tacit.cli.query import open_existing, print_answer
 from tacit.errors import TacitError, UsageError
 
-__all__ = ["configure", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("database", help="a database file that `tacit load` wrote")
-    parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
-    parser.add_argument("--json", action="store_true", help="print answers as JSON")
+__all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:

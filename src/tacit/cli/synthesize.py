@@ -1,4 +1,4 @@
-"""Write synthetic rows that follow the marginals of a service, as Parquet or CSV."""
+"""The work of `tacit synthesize`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -13,20 +13,9 @@ from tacit.cli.outputs import new_file
 from tacit.cli.query import open_existing
 from tacit.errors import UsageError
 
-__all__ = ["configure", "run"]
+__all__ = ["run"]
 
 WRITERS = {".parquet": pyarrow.parquet.write_table, ".csv": pyarrow.csv.write_csv}
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("database", help="a database file that `tacit load` wrote")
-    parser.add_argument("out", help="a new file, .parquet or .csv")
-    parser.add_argument("--rows", type=int, default=10_000, help="number of rows (default 10,000)")
-    parser.add_argument("--seed", type=int, help="seed, to get the same rows again")
-    parser.add_argument("--service", help="needed if several services have reports")
-    parser.add_argument("--method", help="shrink (default), calm, em or uniform")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
