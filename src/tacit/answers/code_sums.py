@@ -9,6 +9,7 @@ cell as often as any other.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tacit.answers.code_cache import Fetched, cache_of
 from tacit.answers.sampling import CodeCounts, Control, sampled
 from tacit.contract.contract import Channel
 from tacit.engines.base import Engine
 from tacit.estimate.batch import FunctionalBatch, batch_of
 from tacit.estimate.functional import Functional, Term, Vector
-from tacit.estimate.tallies import Tallies
 from tacit.sql.mixed import Reading
 from tacit.sql.plan import Plan, Round
 from tacit.sql.scope import Found, Scope
@@ -114,7 +115,29 @@ class CodePlan:
 
     def run(self, engine: Engine, uploads: Mapping[str, pa.Table]) -> dict[Values, Moments] | None:
         """Return the sums of each public group; None where tables of so many groups would take too long."""
-        table = engine.fetch(*self.statement, uploads)
+        text, parameters = self.statement
+        changes = None if uploads else engine.changes()
+        if changes is None:
+            fetched = self._fetch(engine, text, parameters, uploads)
+        else:
+            key = (changes, text, *((type(value), value) for value in parameters))
+            fetched = cache_of(engine).get(key, lambda: self._fetch(engine, text, parameters, uploads))
+        counts = fetched.counts
+        if self._work(counts) > MOST_WORK:
+            return None
+        totals = self._totals(fetched)
+        products, fourths = self._higher(fetched)
+        people = np.bincount(counts.group, counts.columns[0], minlength=counts.groups)
+        return {
+            own: Moments(int(people[place]), totals[place], products[place], fourths[place])
+            for place, own in enumerate(fetched.values)
+        }
+
+    def _fetch(
+        self, engine: Engine, text: str, parameters: Sequence[object], uploads: Mapping[str, pa.Table]
+    ) -> Fetched:
+        """Fetch the sums, in the order of codes."""
+        table = engine.fetch(text, parameters, uploads)
         keys = len(self.plan.keys)
         group, first = numbered(table, keys)
         values = rows_of(table.take(first), keys) if keys else [()]
@@ -122,16 +145,7 @@ class CodePlan:
         codes = np.asarray(table.column(keys)).astype(np.int64)
         order = np.argsort(codes, kind="stable")
         order = order[columns[0][order] > 0]  # a rollup keeps rows of people who were deleted
-        counts = CodeCounts(codes[order], group[order], [column[order] for column in columns], len(values))
-        if self._work(counts) > MOST_WORK:
-            return None
-        totals, tables = self._totals(counts)
-        products, fourths = self._higher(counts, tables)
-        people = np.bincount(counts.group, counts.columns[0], minlength=counts.groups)
-        return {
-            own: Moments(int(people[place]), totals[place], products[place], fourths[place])
-            for place, own in enumerate(values)
-        }
+        return Fetched(values, CodeCounts(codes[order], group[order], [own[order] for own in columns], len(values)))
 
     def _work(self, counts: CodeCounts) -> int:
         """Return how many cells are visited to tally all groups and weights."""
@@ -141,23 +155,20 @@ class CodePlan:
         )
         return each * counts.groups * len(set(self._weight))
 
-    def _totals(self, counts: CodeCounts) -> tuple[Vector, list[Tallies]]:
-        """Return the totals of each group, and its tables of people."""
-        totals = np.zeros((counts.groups, self._batch.count))
-        owners = np.array([-1 if own is None else own for own in self._weight])
-        people = []
-        for group in range(counts.groups):
-            mine = slice(None) if counts.groups == 1 else np.flatnonzero(counts.group == group)
-            people.append(Tallies(self.channel, counts.codes[mine], counts.columns[0][mine]))
-            for own in np.unique(owners).tolist():
-                column = counts.columns[1 + own][mine]
-                tallies = people[-1] if own < 0 else Tallies(self.channel, counts.codes[mine], column)
-                read = self._batch.totals(tallies, range(len(self.channel.views)))
-                totals[group, owners == own] = read[owners == own]
-        return totals, people
+    def _totals(self, fetched: Fetched) -> Vector:
+        """Return the totals of each group."""
+        groups = fetched.counts.groups
+        totals = np.zeros((groups, self._batch.count))
+        columns = np.array([0 if own is None else 1 + own for own in self._weight])
+        for group, column in itertools.product(range(groups), np.unique(columns).tolist()):
+            tallies = fetched.tallies(self.channel, group, column)
+            read = self._batch.totals(tallies, range(len(self.channel.views)))
+            totals[group, columns == column] = read[columns == column]
+        return totals
 
-    def _higher(self, counts: CodeCounts, people: Sequence[Tallies]) -> tuple[Vector, Vector]:
+    def _higher(self, fetched: Fetched) -> tuple[Vector, Vector]:
         """Return sums of products of pairs, and of fourth powers, of each group."""
+        counts = fetched.counts
         products, fourths = np.zeros((counts.groups, len(self._pairs))), np.zeros((counts.groups, len(self._squared)))
         if not self._squared:
             return products, fourths
@@ -178,6 +189,7 @@ class CodePlan:
                 if control:
                     control.add(own[0], values, both[:, plain])
             if control:
+                people = [fetched.tallies(self.channel, group, 0) for group in range(counts.groups)]
                 known = np.stack([self._second.totals(own, [part.view]) for own in people])
                 products[:, plain] += control.correction(known)
         return products, fourths

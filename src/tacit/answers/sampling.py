@@ -33,6 +33,18 @@ class CodeCounts:
     columns: list[Vector]
     groups: int
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        return sum(array.nbytes for array in (self.codes, self.group, *self.columns))
+
+    def of_group(self, group: int, column: int) -> tuple[Codes, Vector]:
+        """Return the codes of a group and what a column says of them."""
+        if self.groups == 1:
+            return self.codes, self.columns[column]
+        rows = np.flatnonzero(self.group == group)
+        return self.codes[rows], self.columns[column][rows]
+
     def bounds(self, channel: Channel) -> Codes:
         """Return where each view's codes begin and end."""
         return np.searchsorted(self.codes, [*(view.offset for view in channel.views), channel.alphabet])

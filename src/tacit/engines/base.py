@@ -106,6 +106,9 @@ class Engine(Protocol):
     def codes(self, table: str, channel: int) -> npt.NDArray[np.int64]:
         """Return the distinct codes of a channel, in order."""
 
+    def changes(self) -> int | None:
+        """Return a number that every change of stored reports raises; None where others may change them unnoticed."""
+
     def fetch(self, statement: str, parameters: Sequence[Any], uploads: Upload) -> pa.Table:
         """Run one statement over the reports and the uploaded tables."""
 

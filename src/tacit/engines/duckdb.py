@@ -10,7 +10,8 @@ import os
 import re
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,10 @@ BROKEN = (duckdb.FatalException, duckdb.IOException, duckdb.InternalException, d
 """What it raises when its file cannot be read or written, or is not what was written."""
 
 
+CHANGES: Counter[Hashable] = Counter()
+"""How often the reports of each file, or database in memory, were changed."""
+
+
 class DuckDB:
     """An engine over one DuckDB database."""
 
@@ -59,6 +64,7 @@ class DuckDB:
 
     def __init__(self, path: str | Path | None = None, *, read_only: bool = False) -> None:
         self._door, self._idle = threading.Lock(), threading.Condition()
+        self._place: Hashable = object() if path is None else str(Path(path).resolve())
         self._busy: list[duckdb.DuckDBPyConnection] = []
         if path is not None and any(mark in str(path) for mark in UNUSABLE):
             message = f"The path {str(path)!r} contains one of {' '.join(UNUSABLE)}, which DuckDB interprets."
@@ -98,6 +104,19 @@ class DuckDB:
                 self._busy = [other for other in self._busy if other is not cursor]
                 self._idle.notify_all()
                 cursor.close()
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Let one call change reports at a time, and number the change, whether it was finished or not."""
+        with self._door:
+            try:
+                yield
+            finally:
+                CHANGES[self._place] += 1
+
+    def changes(self) -> int:
+        """Return how often this process has changed reports of the file: no other can while this one has it open."""
+        return CHANGES[self._place]
 
     def _rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a small query."""
@@ -149,7 +168,7 @@ class DuckDB:
         that an earlier one inserted, and scans find none in a table that was made empty in the same transaction.
         """
         try:
-            with self._door, self._cursor() as connection:
+            with self._changing(), self._cursor() as connection:
                 rolled = self.rollups()
                 refused = [self._find_new(connection, i, batch) for i, batch in enumerate(batches)]
                 for i, batch in enumerate(batches):
@@ -215,7 +234,7 @@ class DuckDB:
     def forget(self, tables: Sequence[tuple[str, str]], person: int | str) -> int:
         """Delete a person from tables, given with their keys, and from their rollups; return how many rows."""
         deleted = 0
-        with self._door, self._cursor() as connection:
+        with self._changing(), self._cursor() as connection:
             rolled = self.rollups()
             connection.begin()
             for table, key in tables:
@@ -230,7 +249,7 @@ class DuckDB:
 
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
         """Keep counts of codes by public columns beside a report table from now on, exact after every batch."""
-        with self._door, self._cursor() as connection:
+        with self._changing(), self._cursor() as connection:
             connection.execute("CREATE TABLE IF NOT EXISTS tacit_rollups (name TEXT, columns TEXT[], rows BIGINT)")
             connection.begin()
             connection.execute(f'CREATE OR REPLACE TABLE "{rollup_of(table)}" AS {counted(table, by)}')
@@ -303,7 +322,7 @@ class DuckDB:
 
     def clear(self, table: str) -> None:
         """Drop a report table and its rollup."""
-        with self._door, self._cursor() as connection:
+        with self._changing(), self._cursor() as connection:
             if self.has_table("tacit_rollups"):
                 connection.execute("DELETE FROM tacit_rollups WHERE name = ?", [table])
             for name in (rollup_of(table), table):

@@ -200,6 +200,9 @@ class Postgres:
         with self._connection() as connection:
             return np.array([code for (code,) in connection.execute(query, [channel])], dtype=np.int64)
 
+    def changes(self) -> None:
+        """Other processes may change reports at any time."""
+
     def fetch(self, statement: str, parameters: Sequence[Any], uploads: Upload) -> pa.Table:
         """Run one statement over the reports and the uploaded tables."""
         try:

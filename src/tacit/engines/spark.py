@@ -217,6 +217,9 @@ class Spark:
         found = reports.where(col("channel") == channel).select("code").distinct().toArrow()
         return np.sort(np.asarray(found["code"], dtype=np.int64))
 
+    def changes(self) -> None:
+        """Other processes may change reports at any time."""
+
     def fetch(self, statement: str, parameters: Sequence[Any], uploads: Upload) -> pa.Table:
         """Run one statement over the reports and the uploaded tables."""
         try:

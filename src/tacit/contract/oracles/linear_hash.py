@@ -348,8 +348,8 @@ class LinearHash(Oracle):
             waves = look_up(np.ascontiguousarray(self._transform(i, own).T))
             product *= waves[:, :, picks[:, i]]
             totals *= own.sum(axis=1)[picks[:, i]]
-        rows = np.tensordot(np.concatenate([product.real, product.imag], axis=1), _waves(self.g), axes=(1, 0))
-        sums: npt.NDArray[np.float64] = rows[place, :, reply]
+        rows = _waves(self.g).T @ np.concatenate([product.real, product.imag], axis=1)
+        sums: npt.NDArray[np.float64] = rows[place, reply]
         sums[codes == 0] = totals
         return sums
 

@@ -1,0 +1,102 @@
+"""Sums by code are fetched once, and again after every change of the reports."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tacit as tc
+from tacit.answers import code_cache
+from tacit.engines.duckdb import DuckDB
+
+SCHEMA = tc.Schema([tc.Service("t", key="uid", attributes=[tc.Categorical("a", list("xyz")), tc.Public("os")])])
+COLLECTION = tc.Collection(SCHEMA, 4.0)
+GROUPS = "SELECT a, COUNT(*) AS n FROM t GROUP BY a"
+
+
+def load(db: tc.Database, first: int, count: int) -> None:
+    rows = {"uid": np.arange(first, first + count), "a": ["x"] * count, "os": ["i"] * count}
+    db.load(COLLECTION.encode(t=rows, rng=tc.insecure_rng(first)))
+
+
+@pytest.fixture
+def db() -> tc.Database:
+    made = tc.connect()
+    made.create(COLLECTION)
+    load(made, 0, 100)
+    return made
+
+
+@pytest.fixture
+def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the statements that add up by code, as they are run."""
+    statements: list[str] = []
+    fetch = DuckDB.fetch
+
+    def noted(self: DuckDB, statement: str, *rest: object) -> object:
+        if "GROUP BY code" in statement:
+            statements.append(statement)
+        return fetch(self, statement, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(DuckDB, "fetch", noted)
+    return statements
+
+
+def test_questions_about_one_service_share_their_sums(db: tc.Database, fetched: list[str]) -> None:
+    db.sql(GROUPS)
+    db.sql(GROUPS)
+    db.sql("SELECT COUNT(*) AS n FROM t WHERE a = 'x'")
+    assert len(fetched) == 1
+    db.sql("SELECT COUNT(*) AS n FROM t WHERE a = 'x' AND os = 'i'")
+    db.sql("SELECT COUNT(*) AS n FROM t WHERE a = 'x' AND os = 'j'")
+    assert len(fetched) == 3
+
+
+def test_every_change_is_seen(db: tc.Database, fetched: list[str]) -> None:
+    def people() -> int:
+        return db.sql(GROUPS)["n"][0].n
+
+    assert people() == 100
+    load(db, 100, 50)
+    assert people() == 150
+    db.forget(3)
+    assert people() == 149
+    db.rollup("t", by=["os"])
+    assert people() == 149
+    load(db, 200, 1)
+    assert people() == 150
+    assert len(fetched) == 5
+
+
+def test_another_connection_to_the_same_file_is_seen(tmp_path: Path) -> None:
+    first = tc.connect(tmp_path / "reports.tacit")
+    first.create(COLLECTION)
+    load(first, 0, 100)
+    second = tc.connect(tmp_path / "reports.tacit")
+    assert second.sql(GROUPS)["n"][0].n == 100
+    load(first, 100, 50)
+    assert second.sql(GROUPS)["n"][0].n == 150
+
+
+def test_what_was_used_longest_ago_is_dropped(
+    db: tc.Database, fetched: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(code_cache, "MOST_BYTES", 0)
+    db.sql(GROUPS)
+    db.sql(GROUPS)
+    assert len(fetched) == 2
+
+
+def test_who_asks_at_once_waits_for_one_fetch(db: tc.Database, fetched: list[str]) -> None:
+    answers: list[float] = []
+    threads = [threading.Thread(target=lambda: answers.append(db.sql(GROUPS)["n"][0].value)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 8
+    assert len(set(answers)) == 1
+    assert len(fetched) == 1
