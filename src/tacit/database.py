@@ -176,7 +176,7 @@ class Database:
             message = f"The reports of {str(name)[:60]!r} belong to no collection of this database. Create it first."
             raise ReportError(message, code="unknown-collection")
         compiled = collection.contract[name]
-        made = table.checked() if isinstance(table, ReportTable) else ReportTable.from_arrow(owner, compiled, table)
+        made = table.check() if isinstance(table, ReportTable) else ReportTable.from_arrow(owner, compiled, table)
         is_admitted = made.rows_before is not None  # by an inbox, which lets people into one tier each
         tiers = [
             (report_table(tier.id, one.name), one.key)

@@ -40,7 +40,7 @@ def test_what_clients_send_becomes_the_table_that_the_encoder_makes(name: str) -
         contents.append(([row["code"] for row in own], [own[0][column.name] for column in service.public]))
     keys, slots = [row["uid"] for row in rows[::channels]], [row["slot"] for row in rows[::channels]]
     made = ReportTable.from_json(COLLECTION.id, compiled(name), keys, slots, contents, rows_before=0)
-    assert made.checked().arrow.to_pylist() == rows
+    assert made.check().arrow.to_pylist() == rows
     assert made.arrow.schema.names == table.schema.names == column_names(service)
     assert [made.arrow.schema.field(word).type for word in ("slot", "channel", "code")] == [
         table.schema.field(word).type for word in ("slot", "channel", "code")

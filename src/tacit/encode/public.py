@@ -32,7 +32,7 @@ WHOLE = 2**53
 def refuse_undeclared(service: str, attribute: Public, column: pa.ChunkedArray) -> None:
     """Raise if a typed public column has a value that it does not declare; the error shows no value."""
     missing = column.is_null()
-    declared = _declared(attribute)
+    declared = _declared_type(attribute)
     if pa.types.is_null(column.type):
         wrong = np.zeros(len(column), dtype=np.bool_)
     elif not any(holds(column.type) for holds in TYPES[declared]):
@@ -74,7 +74,7 @@ def _comparable(kind: pa.DataType, attribute: Public) -> pa.DataType:
     return kind if isinstance((attribute.values or ("",))[0], str) else pa.int64()
 
 
-def _declared(attribute: Public) -> str:
+def _declared_type(attribute: Public) -> str:
     """Return the type of a typed public column, by its values where it lists them."""
     return attribute.type or ("str" if isinstance((attribute.values or ("",))[0], str) else "int")
 
@@ -83,7 +83,7 @@ def public_array(attribute: Public, values: list[Any]) -> pa.Array:
     """Return values that clients have sent as a column of the declared type; where none is declared, as text."""
     if not attribute.typed:
         return pa.array([stored_text(value) for value in values], pa.string())
-    declared = _declared(attribute)
+    declared = _declared_type(attribute)
     if declared == "float":
         values = [None if value is None else float(value) for value in values]
     return pa.array(values, STORED[declared])

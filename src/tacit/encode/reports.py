@@ -66,11 +66,11 @@ def report_columns(
     service: Service, key: Column, slot: Column, channel: Column, code: Column, public: Sequence[Column] = ()
 ) -> dict[str, Column]:
     """Return the columns of reports by name, in order and of the right types."""
-    numbers = [_typed(values, kind) for values, kind in zip((slot, channel, code), NUMBERS.values(), strict=True)]
+    numbers = [_as_type(values, kind) for values, kind in zip((slot, channel, code), NUMBERS.values(), strict=True)]
     return dict(zip(column_names(service), [key, *numbers, *public], strict=True))
 
 
-def _typed(values: Column, kind: pa.DataType) -> Column:
+def _as_type(values: Column, kind: pa.DataType) -> Column:
     return values.cast(kind) if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, kind)
 
 
@@ -119,7 +119,7 @@ class ReportRules:
         return bool(known.all() and ((codes >= 0) & (codes < alphabets[channels])).all())
 
 
-def _labelled(
+def _with_labels(
     table: pa.Table, collection: str, service: Service, metadata: Mapping[str, str] | None = None
 ) -> pa.Table:
     """Return the table with metadata that say where it belongs."""
@@ -162,7 +162,7 @@ class ReportTable:
             pa.table(report_columns(service, keys, slots, np.full(len(own), channel, np.int32), own, shown))
             for channel, own in enumerate(codes)
         ]
-        return cls(collection, compiled, _labelled(pa.concat_tables(parts), collection, service, metadata))
+        return cls(collection, compiled, _with_labels(pa.concat_tables(parts), collection, service, metadata))
 
     @classmethod
     def from_json(
@@ -189,12 +189,12 @@ class ReportTable:
                 for number, attribute in enumerate(service.public)
             ],
         )
-        return cls(collection, compiled, _labelled(pa.table(columns), collection, service), rows_before)
+        return cls(collection, compiled, _with_labels(pa.table(columns), collection, service), rows_before)
 
     @classmethod
     def from_arrow(cls, collection: str, compiled: ServiceContract, table: pa.Table) -> ReportTable:
         """Return reports from outside; ReportError if they are none of this service, or incomplete."""
-        return cls(collection, compiled, table).checked()
+        return cls(collection, compiled, table).check()
 
     @staticmethod
     def owner(table: Any) -> str:
@@ -202,7 +202,7 @@ class ReportTable:
         metadata = (table.schema.metadata or {}) if isinstance(table, pa.Table) else {}
         return bytes(metadata.get(COLLECTION.encode(), b"")).decode(errors="replace")
 
-    def checked(self) -> ReportTable:
+    def check(self) -> ReportTable:
         """Return the table; refuse reports that the contract does not know, or that tell of a person only in part."""
         table, service = self.arrow, self.compiled.service
         name, expected = service.name, column_names(service)
