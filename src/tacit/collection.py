@@ -5,31 +5,30 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, overload
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.answers.auto import choose_layout
 from tacit.answers.forecast import people_for, predict
+from tacit.contract.amplification import DELTA, parse_delta
 from tacit.contract.audit import Audit, audit_contract
 from tacit.contract.budget import BudgetLike, decimal_text, parse_epsilon
 from tacit.contract.contract import Contract, compile_contract
 from tacit.contract.diff import Diff, diff_contracts
 from tacit.contract.files import read_schema
 from tacit.contract.randomness import Rng, SystemRng
+from tacit.contract.readers import central_loss
 from tacit.contract.rules import reformat
 from tacit.contract.schema import Schema
 from tacit.contract.wire import contract_id, contract_text, read_contract
-from tacit.encode.bulk import Progress, encode_rows, validate_rows
-from tacit.encode.keys import check_people, key_column, key_order, owners, people_column
-from tacit.encode.slots import choose_rows
-from tacit.encode.tables import as_table
-from tacit.errors import ContractError, PrivacyError, RecordError, SchemaError, TacitError, UnknownNameError, UsageError
+from tacit.encode.bulk import Progress
+from tacit.encode.everybody import encode_everybody
+from tacit.errors import ContractError, PrivacyError, SchemaError, TacitError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import DecoderName
 
@@ -176,9 +175,31 @@ class Collection:
         """The services and their attributes."""
         return self._contract.schema
 
-    def audit(self) -> Audit:
-        """Return the exact audit: worst ratio of every channel, and a person's total."""
-        return self._audit
+    def audit(
+        self, *, people: int | None = None, delta: BudgetLike = DELTA, alike: int | None = None, known: int = 0
+    ) -> Audit:
+        """Return the exact audit: worst ratio of every channel, and a person's total.
+
+        With ``people`` it also says what readers of answers learn at most (``central_epsilon``), under the conditions
+        of docs/two-guarantees.md.
+
+        Parameters
+        ----------
+        people : int, optional
+            Those who report in this collection.
+        delta : float
+            The chance that the central bound fails.
+        alike : int, optional
+            The people of the smallest class alike in all public columns; needed where there are any.
+        known : int
+            People whose reports a reader may have sent or may know.
+        """
+        if people is None:
+            return self._audit
+        ratio = self._audit.ratio if self._audit.ok else None
+        chance = parse_delta(delta)
+        central = central_loss(self._contract, ratio, people=people, delta=chance, alike=alike, known=known)
+        return replace(self._audit, central=central)
 
     @cached_property
     def _audit(self) -> Audit:
@@ -276,79 +297,24 @@ class Collection:
         if rng is not None and not callable(getattr(rng, "draws", None)):
             message = f"rng is a {type(rng).__name__}. Leave it out, or pass tc.insecure_rng(seed) in tests."
             raise UsageError(message, code="bad-option")
-        return self._encode_all(tables, people, SystemRng() if rng is None else rng, progress)
+        return self._encode(tables, people, SystemRng() if rng is None else rng, progress)
 
-    def _encode_all(
+    def _encode(
         self,
         tables: Mapping[str, Any],
         people: Iterable[int] | Iterable[str] | None,
         rng: Rng,
         progress: Progress | None,
     ) -> dict[str, pa.Table]:
-        """Validate everything, then draw."""
-        for name in tables:
-            self._contract[name]
-        sources = {}
-        for compiled in self._contract.services:
-            service = compiled.service
-            if service.name not in tables:
-                problem = "no table was given. Everybody in a round reports to every service."
-                raise RecordError(problem, code="missing-table", service=service.name)
-            sources[service.name] = as_table(service, _as_rows(tables[service.name]))
-        keys = {name: key_column(self._contract[name].service, table) for name, table in sources.items()}
-        for name, column in keys.items():
-            order = key_order(column) if self._contract[name].service.one_to_one else None
-            if order is not None:
-                sources[name], keys[name] = sources[name].take(pa.array(order)), column.take(pa.array(order))
-        everybody = {name: column for name, column in keys.items() if self._contract[name].service.one_to_one}
-        check_people(everybody, people)
-        taking_part = people_column(everybody, people)
-        order = key_order(taking_part)
-        taking_part = taking_part if order is None else taking_part.take(pa.array(order))
-        others = [name for name in keys if name not in everybody]
-        owned = {name: owners(keys[name], taking_part, self._contract[name].service) for name in others}
-        for name, table in sources.items():
-            validate_rows(self._contract[name], table)
-        reports = {}
-        for name, table in sources.items():
-            if name in everybody:
-                reports[name] = self._encode(name, table, keys[name], rng, progress)
-            else:
-                slots = choose_rows(self._contract[name], table, owned[name], len(taking_part), rng)
-                reports[name] = self._encode(name, slots.table, taking_part, rng, progress, slots.extra)
-        return reports
+        reports = encode_everybody(self._contract, tables, people, rng, progress)
+        name = {b"tacit.collection": self.id.encode()}
+        return {one: table.replace_schema_metadata(table.schema.metadata | name) for one, table in reports.items()}
 
     def refuse_unsafe(self) -> None:
         """Raise if the audit fails: nothing is encoded then."""
         if not self._audit.ok:
             message = "The audit of this contract fails, so nothing is encoded with it. Run audit() to see where."
             raise PrivacyError(message, code="audit-failed", rule=self._audit.rule)
-
-    def _encode(
-        self,
-        name: str,
-        table: pa.Table,
-        people: pa.ChunkedArray,
-        rng: Rng,
-        progress: Progress | None,
-        extra: npt.NDArray[np.int64] | None = None,
-    ) -> pa.Table:
-        compiled = self._contract[name]
-        service, rows = compiled.service, table.num_rows
-        codes = encode_rows(compiled, table, rng, progress, extra=extra)
-        keys = people if service.sends == 1 else people.take(pa.array(np.repeat(np.arange(len(people)), service.sends)))
-        slot = np.tile(np.arange(service.sends, dtype=np.int16), rows // service.sends)
-        parts = []
-        for index, channel_codes in enumerate(codes):
-            columns = {
-                service.key: keys,
-                "slot": pa.array(slot),
-                "channel": pa.array(np.full(rows, index, dtype=np.int32)),
-                "code": pa.array(channel_codes),
-            }
-            parts.append(pa.table(columns | {a.name: table.column(a.name) for a in service.public}))
-        metadata = {"tacit.collection": self.id, "tacit.service": name, "tacit.randomness": _label(rng)}
-        return pa.concat_tables(parts).replace_schema_metadata(metadata)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Collection) and self._text == other._text
@@ -373,17 +339,3 @@ def _weights(schema: Schema, weights: Mapping[str, BudgetLike] | None) -> dict[s
             message = f"weights: that of {name} must be a number above 0, such as 2."
             raise SchemaError(message, code="bad-option") from None
     return found
-
-
-def _label(rng: Rng) -> str:
-    """Name the source of randomness in metadata: whatever is not the operating system's own is insecure."""
-    return "system" if type(rng) is SystemRng else "insecure"
-
-
-def _as_rows(source: Any) -> Any:
-    """Turn a single record, a dict of scalars, into a table of one row."""
-    if isinstance(source, Mapping) and all(
-        isinstance(value, str) or not hasattr(value, "__len__") for value in source.values()
-    ):
-        return {name: [value] for name, value in source.items()}
-    return source

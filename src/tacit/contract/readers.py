@@ -1,0 +1,136 @@
+"""What readers of answers learn about a person: a contract's central epsilon, or why none is claimed.
+
+The collector sees every report, and learns at most the local epsilon. Readers who see answers only learn less, because
+answers are functions of the multiset of messages (`tacit.contract.amplification`). A number is stated only for the
+crowd that the conditions below leave: those that a program can check are checked, the others are said beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tacit.contract.amplification import DELTA, central_epsilon, rounded_crowd
+from tacit.contract.budget import decimal_text
+from tacit.contract.contract import Contract
+from tacit.contract.oracles import Grr, Oracle
+from tacit.contract.schema import Schema
+from tacit.errors import UsageError
+
+__all__ = ["CONDITIONS", "CentralLoss", "central_loss", "clone_share", "public_columns"]
+
+CONDITIONS = (
+    "the reader sees answers only: no single report, contribution, export or file of the collector",
+    "the reader neither sent nor knows the reports of the people counted here",
+    "all answers are about the same people, or about sets that grew by at least as many people at once",
+    "whether somebody takes part does not depend on the data: taking part is not hidden",
+)
+"""What the number rests on beside what is computed; docs/two-guarantees.md says how each is kept."""
+
+ENUMERATE = 20_000
+"""Entries of a view's matrix up to which the share of clones is computed from every entry."""
+
+
+@dataclass(frozen=True)
+class CentralLoss:
+    """What readers of answers learn at most about one of ``people``, but for a chance of ``delta``.
+
+    ``epsilon`` is None where nothing is claimed; ``reason`` says why.
+    """
+
+    epsilon: float | None
+    delta: Fraction
+    people: int
+    share: Fraction
+    reason: str = ""
+
+    def to_data(self) -> dict[str, Any]:
+        """Return plain data."""
+        stated = {"epsilon": self.epsilon, "delta": decimal_text(self.delta), "people": self.people}
+        return stated | {"clone_share": str(self.share), "reason": self.reason, "conditions": list(CONDITIONS)}
+
+    def __str__(self) -> str:
+        if self.epsilon is None:
+            return f"Against readers of answers nothing better is claimed: {self.reason}"
+        return (
+            f"Against readers of answers: at most {self.epsilon:.4g} nats at delta {float(self.delta):g}, "
+            f"hidden among {self.people:,} people."
+        )
+
+
+def clone_share(contract: Contract, ratio: Fraction) -> Fraction:
+    """Return the share gamma of `tacit.contract.amplification` for everything that a person sends, exactly.
+
+    By the definition of ``ratio``, ``1 / ratio`` is always such a share. Where a person's message is one report of one
+    view, the two records to be told apart may be taken to lie in different cells: a record is a mixture of cells
+    (rounding, choosing a row), divergences of mixtures are at most those of their parts, and equal cells have none.
+    """
+    service = contract.services[0]
+    one = len(contract.services) == 1 and service.service.sends == 1
+    if not one or len(service.channels) > 1 or len(service.channels[0].views) > 1:
+        return 1 / ratio
+    return _pair_share(service.channels[0].views[0].oracle, ratio)
+
+
+def _pair_share(oracle: Oracle, ratio: Fraction) -> Fraction:
+    """Return the least ``2 w[z] / (w[x] + w[x'])`` over codes and cells, x and x' different."""
+    if oracle.domain == 1:
+        return Fraction(1)
+    if isinstance(oracle, Grr):
+        return Fraction(2 * oracle.flip, oracle.stay + oracle.flip)
+    if oracle.domain * oracle.alphabet > ENUMERATE:
+        return 1 / ratio
+    shares = [Fraction(1)]
+    for code in range(oracle.alphabet):
+        weights = sorted(oracle.weight(cell, code) for cell in range(oracle.domain))
+        if weights[-1]:
+            shares.append(Fraction(2 * weights[0], weights[-1] + weights[-2]))
+    return min(shares)
+
+
+def public_columns(schema: Schema) -> list[str]:
+    """Return the names of all public columns, with their services."""
+    return [f"{service.name}.{column.name}" for service in schema.services for column in service.public]
+
+
+def central_loss(
+    contract: Contract,
+    ratio: Fraction | None,
+    *,
+    people: int,
+    delta: Fraction = DELTA,
+    alike: int | None = None,
+    known: int = 0,
+) -> CentralLoss:
+    """Return what readers of answers learn at most.
+
+    Parameters
+    ----------
+    ratio : Fraction or None
+        The worst likelihood ratio of everything that a person sends; None if it has no bound.
+    people : int
+        Those who report in this collection.
+    alike : int, optional
+        The people of the smallest class that is alike in all public columns.
+    known : int
+        People whose reports readers sent themselves, or know.
+    """
+    for word, number, least in (("people", people, 1), ("alike", alike, 1), ("known", known, 0)):
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < least):
+            message = f"{word} must be a whole number of people, {least} or more."
+            raise UsageError(message, code="bad-option")
+    columns = public_columns(contract.schema)
+    if ratio is None:
+        return CentralLoss(None, delta, 0, Fraction(0), "the audit of the contract fails.")
+    share = clone_share(contract, ratio)
+    if columns and alike is None:
+        reason = (
+            f"public columns ({', '.join(columns[:8])}) divide the people into classes, and only people of the same "
+            "class hide each other. Say with alike how many people the smallest class has."
+        )
+        return CentralLoss(None, delta, 0, share, reason)
+    crowd = rounded_crowd(max(0, min(people, people if alike is None else alike) - known))
+    found = central_epsilon(ratio, share, crowd, delta) if crowd > 1 else None
+    reason = "" if found is not None else f"{crowd:,} people are too few to hide one among them."
+    return CentralLoss(found, delta, crowd, share, reason)

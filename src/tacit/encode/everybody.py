@@ -1,0 +1,106 @@
+"""Tables of all services in, reports of everybody out: everything is validated before anything is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tacit.contract.contract import Contract, ServiceContract
+from tacit.contract.randomness import Rng, SystemRng
+from tacit.encode.bulk import Progress, encode_rows, validate_rows
+from tacit.encode.keys import check_people, key_column, key_order, owners, people_column
+from tacit.encode.slots import choose_rows
+from tacit.encode.tables import as_table
+from tacit.errors import RecordError
+
+__all__ = ["encode_everybody"]
+
+
+def encode_everybody(
+    contract: Contract,
+    tables: Mapping[str, Any],
+    people: Iterable[int] | Iterable[str] | None,
+    rng: Rng,
+    progress: Progress | None,
+) -> dict[str, pa.Table]:
+    """Validate the records of all services, then draw everybody's reports."""
+    sources = _sources(contract, tables)
+    keys = {name: key_column(contract[name].service, table) for name, table in sources.items()}
+    for name, column in keys.items():
+        order = key_order(column) if contract[name].service.one_to_one else None
+        if order is not None:
+            sources[name], keys[name] = sources[name].take(pa.array(order)), column.take(pa.array(order))
+    everybody = {name: column for name, column in keys.items() if contract[name].service.one_to_one}
+    check_people(everybody, people)
+    taking_part = people_column(everybody, people)
+    order = key_order(taking_part)
+    taking_part = taking_part if order is None else taking_part.take(pa.array(order))
+    others = [name for name in keys if name not in everybody]
+    owned = {name: owners(keys[name], taking_part, contract[name].service) for name in others}
+    for name, table in sources.items():
+        validate_rows(contract[name], table)
+    reports = {}
+    for name, table in sources.items():
+        if name in everybody:
+            reports[name] = _encode(contract[name], table, keys[name], rng, progress)
+        else:
+            slots = choose_rows(contract[name], table, owned[name], len(taking_part), rng)
+            reports[name] = _encode(contract[name], slots.table, taking_part, rng, progress, slots.extra)
+    return reports
+
+
+def _sources(contract: Contract, tables: Mapping[str, Any]) -> dict[str, pa.Table]:
+    """Return the table of each service; refuse others, and services without one."""
+    for name in tables:
+        contract[name]
+    sources = {}
+    for compiled in contract.services:
+        service = compiled.service
+        if service.name not in tables:
+            problem = "no table was given. Everybody in a round reports to every service."
+            raise RecordError(problem, code="missing-table", service=service.name)
+        sources[service.name] = as_table(service, _as_rows(tables[service.name]))
+    return sources
+
+
+def _encode(
+    compiled: ServiceContract,
+    table: pa.Table,
+    people: pa.ChunkedArray,
+    rng: Rng,
+    progress: Progress | None,
+    extra: npt.NDArray[np.int64] | None = None,
+) -> pa.Table:
+    service, rows = compiled.service, table.num_rows
+    codes = encode_rows(compiled, table, rng, progress, extra=extra)
+    keys = people if service.sends == 1 else people.take(pa.array(np.repeat(np.arange(len(people)), service.sends)))
+    slot = np.tile(np.arange(service.sends, dtype=np.int16), rows // service.sends)
+    parts = []
+    for index, channel_codes in enumerate(codes):
+        columns = {
+            service.key: keys,
+            "slot": pa.array(slot),
+            "channel": pa.array(np.full(rows, index, dtype=np.int32)),
+            "code": pa.array(channel_codes),
+        }
+        parts.append(pa.table(columns | {a.name: table.column(a.name) for a in service.public}))
+    metadata = {"tacit.service": service.name, "tacit.randomness": _label(rng)}
+    return pa.concat_tables(parts).replace_schema_metadata(metadata)
+
+
+def _label(rng: Rng) -> str:
+    """Name the source of randomness in metadata: whatever is not the operating system's own is insecure."""
+    return "system" if type(rng) is SystemRng else "insecure"
+
+
+def _as_rows(source: Any) -> Any:
+    """Turn a single record, a dict of scalars, into a table of one row."""
+    if isinstance(source, Mapping) and all(
+        isinstance(value, str) or not hasattr(value, "__len__") for value in source.values()
+    ):
+        return {name: [value] for name, value in source.items()}
+    return source
