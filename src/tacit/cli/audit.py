@@ -6,11 +6,13 @@ import argparse
 import datetime
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tacit.collection import Collection
+from tacit.contract.amplification import parse_delta
 from tacit.errors import UsageError
-from tacit.evidence import Trials, audited, gather, run_trials, verify, write
+from tacit.evidence import Readership, Trials, audited, gather, run_trials, verify, write
 from tacit.server.store.log import Log
 
 __all__ = ["configure", "run"]
@@ -28,6 +30,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", type=Path, metavar="DIR", help="write evidence: one page, JSON, contracts and the log"
     )
+    parser.add_argument("--people", type=int, metavar="N", help="people who report: also bound what answers tell")
+    parser.add_argument("--delta", type=float, default=1e-8, help="chance that this bound fails (default 1e-8)")
+    parser.add_argument("--alike", type=int, metavar="N", help="people of the smallest class by public columns")
+    parser.add_argument("--known", type=int, default=0, metavar="N", help="people whose reports a reader may know")
     parser.add_argument("--store", type=Path, metavar="FOLDER", help="the folder of `tacit serve`, for its log")
     parser.add_argument("--verify", type=Path, metavar="DIR", help="check all claims of such a folder again")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -46,25 +52,33 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(message, code="bad-option")
     collections = [Collection.from_file(path) for path in options.files]
     trials = {one.id: run_trials(one, int(options.trials)) for one in collections} if options.trials else {}
+    readers = _readers(options)
     if options.json:
-        shown = [_data(one, trials) for one in collections]
+        shown = [_data(one, trials, readers) for one in collections]
         print(json.dumps(shown[0] if len(shown) == 1 else shown, indent=1))
     else:
         for one in collections:
-            print(f"collection {one.id}\n{one.audit()}")
+            audit = replace(one.audit(), central=readers.loss(one)) if readers else one.audit()
+            print(f"collection {one.id}\n{audit}")
         for found in trials.values():
             _print_trials(found)
     if options.report:
         made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        write(options.report, gather(collections, made=made, log=log, trials=trials), collections, log)
+        write(options.report, gather(collections, made=made, log=log, trials=trials, readers=readers), collections, log)
         if not options.json:
             print(f"evidence is in {options.report}; check it with tacit audit --verify {options.report}")
     fine = all(one.audit().ok for one in collections) and all(found.ok for found in trials.values())
     return 0 if fine else 1
 
 
-def _data(collection: Collection, trials: Mapping[str, Trials]) -> dict[str, object]:
-    data = audited(collection)
+def _readers(options: argparse.Namespace) -> Readership | None:
+    if options.people is None:
+        return None
+    return Readership(options.people, parse_delta(options.delta), options.alike, options.known)
+
+
+def _data(collection: Collection, trials: Mapping[str, Trials], readers: Readership | None = None) -> dict[str, object]:
+    data = audited(collection) | ({"central": readers.loss(collection).to_data()} if readers else {})
     if collection.id in trials:
         found = trials[collection.id]
         data |= {"trials": {"ok": found.ok, "lower_bound": found.lower_bound, "problems": found.problems}}

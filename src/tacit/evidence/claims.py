@@ -18,6 +18,7 @@ from tacit.collection import Collection
 from tacit.contract.budget import decimal_text, log_above
 from tacit.contract.files import schema_hash
 from tacit.contract.hash_chain import read_chain
+from tacit.evidence.readers import Readership, central_claims
 from tacit.evidence.trials import Trial, Trials
 
 __all__ = ["audited", "code_hash", "gather", "read_trials", "summed"]
@@ -33,6 +34,7 @@ def gather(
     made: str,
     log: Sequence[str] | None = None,
     trials: Mapping[str, Trials] | None = None,
+    readers: Readership | None = None,
 ) -> Claims:
     """Return everything that is claimed.
 
@@ -46,6 +48,8 @@ def gather(
         Lines of a collector's log.
     trials : mapping, optional
         Trials of the encoder by the ids of collections.
+    readers : Readership, optional
+        The crowd that hides a person from readers of answers.
     """
     claims: Claims = {
         "evidence": 1,
@@ -54,6 +58,8 @@ def gather(
         "collections": [_described(collection) for collection in collections],
         "total": summed(collections),
     }
+    if readers:
+        claims["readers"] = central_claims(collections, readers)
     if trials:
         claims["trials"] = {name: [_trial(one) for one in found.found] for name, found in trials.items()}
     if log is not None:
