@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tacit.answers.catalog import Catalog
 from tacit.answers.contributions import Contributions, Page, contributions_to
+from tacit.answers.crowds import Crowds
 from tacit.answers.fitted import Models, run_consistent
 from tacit.answers.people import People
 from tacit.answers.run import explain_answer, run
@@ -58,6 +59,7 @@ class Database:
         self._engine = engine
         self._catalog: Catalog[Collection] = Catalog(engine)
         self._people: dict[tuple[object, ...], People] = {}
+        self._crowds = Crowds(engine)
         self._models, self._tables = Models(engine), Tables(engine, self._catalog)
         self._dimensions = {name.lower(): Dimension(name, key, table) for name, key, table in engine.dimensions()}
         for text in engine.contracts():
@@ -147,6 +149,7 @@ class Database:
 
     def close(self) -> None:
         """Close the database."""
+        self._crowds.close()
         self._engine.close()
 
     def load(self, reports: Mapping[str, pa.Table], *, progress: Progress | None = None) -> dict[str, Loaded]:
@@ -161,6 +164,7 @@ class Database:
         checked = [self._check(name, table) for name, table in reports.items()]
         batches = [self._batch(name, table, collection) for name, table, collection in checked]
         refused = self._engine.append(batches)
+        self._crowds.grew({collection.id for _, _, collection in checked})
         if progress is not None:
             rows = sum(table.num_rows for _, table, _ in checked)
             progress(rows, rows)
@@ -222,8 +226,9 @@ class Database:
         question, explain = without_explain(text)
         asked = self._question(question, parameters, options)
         if consistent:
-            return run_consistent(asked.bound, asked.people, self._models, options, explain=explain)
-        answer = run(asked.bound, asked.people, options)
+            answer = run_consistent(asked.bound, asked.people, self._models, options, explain=explain)
+            return answer.with_privacy(self._crowds.seen(asked.rounds))
+        answer = run(asked.bound, asked.people, options).with_privacy(self._crowds.seen(asked.rounds))
         if not explain:
             return answer
         wanted = {"confidence": options.confidence, "decoder": options.decoder}
@@ -325,7 +330,7 @@ class Database:
         if len({one.contract.round for one in rounds}) > 1:
             check_rounds(statement, question, superpopulation=options.superpopulation)
         plain = statement.sql(dialect="duckdb") if parameters else question
-        return _Question(plain, newest, bound, self._people_of(scope, rounds, options.decoder))
+        return _Question(plain, newest, bound, self._people_of(scope, rounds, options.decoder), rounds)
 
     def _people_of(self, scope: Scope, rounds: list[Collection], decoder: DecoderName) -> People:
         """Return the people of some services: the same object for the same reports, so that answers can be combined."""
@@ -371,3 +376,4 @@ class _Question:
     newest: Collection
     bound: Bound
     people: People
+    rounds: list[Collection]

@@ -7,6 +7,8 @@ crowd that the conditions below leave: those that a program can check are checke
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,7 +20,16 @@ from tacit.contract.oracles import Grr, Oracle
 from tacit.contract.schema import Schema
 from tacit.errors import UsageError
 
-__all__ = ["CONDITIONS", "CentralLoss", "central_loss", "clone_share", "public_columns"]
+__all__ = [
+    "CONDITIONS",
+    "CentralLoss",
+    "Privacy",
+    "central_loss",
+    "clone_share",
+    "over_rounds",
+    "public_columns",
+    "unclaimed",
+]
 
 CONDITIONS = (
     "the reader sees answers only: no single report, contribution, export or file of the collector",
@@ -57,6 +68,53 @@ class CentralLoss:
             f"Against readers of answers: at most {self.epsilon:.4g} nats at delta {float(self.delta):g}, "
             f"hidden among {self.people:,} people."
         )
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """Both guarantees of an answer: ``local`` against the collector, ``central`` against readers of answers."""
+
+    local: float
+    central: CentralLoss
+
+    def to_data(self) -> dict[str, Any]:
+        """Return plain data; a loss without bound is None."""
+        return {"local": self.local if math.isfinite(self.local) else None, "central": self.central.to_data()}
+
+    def __str__(self) -> str:
+        return f"Against the collector: at most {self.local:.6g} nats. {self.central}"
+
+
+def unclaimed(reason: str, delta: Fraction = DELTA) -> CentralLoss:
+    """Return that nothing is claimed about readers, and why."""
+    return CentralLoss(None, delta, 0, Fraction(0), reason)
+
+
+def over_rounds(losses: Iterable[tuple[str, float, CentralLoss]]) -> Privacy:
+    """Add up losses over rounds, each given with its name; of the tiers of a round the largest counts.
+
+    A person is in one tier of a round. Nothing is claimed about readers if a part has no central loss.
+    """
+    local: dict[str, Fraction] = {}
+    central: dict[str, Fraction] = {}
+    parts = list(losses)
+    lacking = next((part for _, _, part in parts if part.epsilon is None), None)
+    for name, loss, part in parts:
+        if not math.isfinite(loss):
+            return Privacy(math.inf, lacking or part)
+        local[name] = max(local.get(name, Fraction(0)), Fraction(loss))
+        central[name] = max(central.get(name, Fraction(0)), Fraction(part.epsilon or 0))
+    total, delta = sum(central.values(), Fraction(0)), sum({name: part.delta for name, _, part in parts}.values())
+    if lacking is None:
+        crowd, share = min(part.people for _, _, part in parts), min(part.share for _, _, part in parts)
+        return Privacy(_up(sum(local.values(), Fraction(0))), CentralLoss(_up(total), Fraction(delta), crowd, share))
+    return Privacy(_up(sum(local.values(), Fraction(0))), lacking)
+
+
+def _up(value: Fraction) -> float:
+    """Return a double that is not below a fraction."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def clone_share(contract: Contract, ratio: Fraction) -> Fraction:
@@ -122,7 +180,7 @@ def central_loss(
             raise UsageError(message, code="bad-option")
     columns = public_columns(contract.schema)
     if ratio is None:
-        return CentralLoss(None, delta, 0, Fraction(0), "the audit of the contract fails.")
+        return unclaimed("the audit of the contract fails.", delta)
     share = clone_share(contract, ratio)
     if columns and alike is None:
         reason = (
