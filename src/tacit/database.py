@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tacit.answers.catalog import Catalog
 from tacit.answers.contributions import Contributions, Page, contributions_to
-from tacit.answers.crowds import Crowds
+from tacit.answers.crowds import ClassSizes, Crowds
 from tacit.answers.fitted import Models, run_consistent
 from tacit.answers.people import People
 from tacit.answers.run import explain_answer, run
@@ -307,6 +307,10 @@ class Database:
         asked = self._question(without_explain(text)[0], (), Options())
         people = asked.people.count(asked.bound.public, asked.bound.conditions)
         return asked.newest, people, asked.bound.sensitive_part()
+
+    def class_sizes(self, collection: Collection) -> ClassSizes:
+        """Count a collection's people, and those of the smallest class that questions can single out."""
+        return self._crowds.sizes(collection)
 
     def asked_about(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Collection, ServiceContract]]:
         """Return the collections, with their services, whose reports a question is about."""

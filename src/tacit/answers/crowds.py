@@ -80,11 +80,15 @@ class Crowds:
         return partial(self._privacy, rounds)
 
     def _privacy(self, rounds: Sequence[Audited]) -> Privacy:
-        return privacy_of(rounds, lambda one: GROWN if one.id in self._grown else self._sizes(one))
+        return privacy_of(rounds, self._crowd)
 
-    def _sizes(self, collection: Audited) -> ClassSizes | str:
+    def _crowd(self, collection: Audited) -> ClassSizes | str:
         if self._is_closed:
             return CLOSED
+        return GROWN if collection.id in self._grown else self.sizes(collection)
+
+    def sizes(self, collection: Audited) -> ClassSizes:
+        """Count a collection's people, and those of the smallest class."""
         tables = [
             (report_table(collection.id, one.service.name), one.service)
             for one in collection.contract.services

@@ -79,6 +79,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "(default: what the contracts declare)",
     )
     parser.add_argument(
+        "--snapshot",
+        type=int,
+        metavar="N",
+        help="answers advance by at least N people at once, so that they state a central epsilon; 0 counts every "
+        "report as it comes (default: as before)",
+    )
+    parser.add_argument(
         "--deletions-per-minute",
         type=float,
         default=chosen.deletions_per_minute,
@@ -119,7 +126,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _collect(options: argparse.Namespace, folder: Path, read: list[Collection], listening: socket.socket) -> None:
     """Open the store and serve it."""
-    collector = Collector(folder, options.store, person_epsilon=_total(options.person_epsilon))
+    total = _total(options.person_epsilon)
+    collector = Collector(folder, options.store, person_epsilon=total, snapshot=options.snapshot)
     try:
         _publish_and_serve(options, collector, read, listening)
     finally:

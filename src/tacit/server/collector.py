@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from tacit.answers.contributions import Contributions
+from tacit.answers.crowds import privacy_of
 from tacit.collection import Collection
 from tacit.contract.budget import decimal_text
 from tacit.database import Database, Loaded
@@ -30,6 +32,7 @@ from tacit.server.store.inbox import Inbox, Status
 from tacit.server.store.ledger import cost_of, round_of
 from tacit.server.store.log import Log, hash_of
 from tacit.server.store.mover import Mover
+from tacit.server.store.snapshots import Snapshots
 from tacit.server.store.tombstones import scope_of
 from tacit.server.store.validate import Person, Refused, Report, Validator
 from tacit.server.store.watermarks import Watermarks
@@ -51,16 +54,21 @@ class Collector:
         The address of a PostgreSQL database that keeps the reports instead of the first two.
     person_epsilon : Fraction, optional
         What a person may give away over all collections: reports that would exceed it are refused.
+    snapshot : int, optional
+        People by whom answers advance at least, or 0 to count every report as it comes. Default: as it was before.
     """
 
-    def __init__(self, folder: Path, store: str = "", *, person_epsilon: Fraction | None = None) -> None:
+    def __init__(
+        self, folder: Path, store: str = "", *, person_epsilon: Fraction | None = None, snapshot: int | None = None
+    ) -> None:
         self.folder, self._elsewhere, self.person_epsilon = folder, bool(store), person_epsilon
         self._validators: dict[str, Validator] = {}
         self._published: dict[str, Collection] = {}
         self._is_closed = False
         with ExitStack() as opened:  # closed again if anything cannot be opened
             self._open_files(folder, store, opened)
-            self.mover = Mover(self.inbox, self.analytical, folder, is_elsewhere=self._elsewhere)
+            self.snapshots = Snapshots(self.inbox, snapshot)
+            self.mover = Mover(self.inbox, self.analytical, folder, self.snapshots, is_elsewhere=self._elsewhere)
             with opening(folder / "log.db"):
                 self._go_on_with_log()
             self._watermarks = Watermarks(self.inbox, self.analytical, self.mover)
@@ -133,6 +141,8 @@ class Collector:
             for name, table in reports.items():
                 place = (table.schema.metadata[b"tacit.collection"].decode(), name)
                 self.inbox.add_bulk(*place, loaded[name].stored // len(owners[name].channels))
+            for name in {table.schema.metadata[b"tacit.collection"].decode() for table in reports.values()}:
+                self.snapshots.loaded(name, partial(self.database.class_sizes, self.collection(name)))
         return loaded
 
     def _open_all(self) -> None:
@@ -150,6 +160,7 @@ class Collector:
         if self.person_epsilon is not None:
             costs = {(collection.id, one.service.name): cost_of(one) for one in contract.services}
             self.inbox.limit(self.person_epsilon, costs)
+        self.snapshots.add(collection)
         self._validators[collection.id] = Validator(contract)
         self._published = self._published | {collection.id: collection}
 
@@ -203,6 +214,9 @@ class Collector:
         self.log.add("question", sql=hash_of(text), key=asker)
         parameters = options.get("parameters", ())
         answer, mark = self._watermarks.measured(text, parameters, lambda db: db.sql(text, **options))
+        rounds = self.read(lambda db: [one for one, _ in db.asked_about(text, parameters)])
+        crowds = {one.id: self.snapshots.crowd(one.id) for one in rounds}
+        answer = answer.with_privacy(lambda: privacy_of(rounds, lambda one: crowds[one.id]))
         return answer.with_watermark(mark.watermark, *mark.notes)
 
     def contributions(self, text: str, *, asker: str = "", **options: Any) -> tuple[Contributions, dict[str, int]]:
@@ -234,7 +248,12 @@ class Collector:
 
         def record() -> int:
             self.log.add("person-deleted", tombstones=traces, key=asker)
-            return sum(self.inbox.forget(name, person, some) for name, some in scopes.items() if some or not services)
+            deleted = 0
+            for name, some in scopes.items():
+                if (some or not services) and (count := self.inbox.forget(name, person, some)):
+                    self.snapshots.forgot(self.collections[name], some)
+                    deleted += count
+            return deleted
 
         return self.mover.delete(record)
 
