@@ -21,6 +21,7 @@ from tacit.answers.contributions import Contributions
 from tacit.answers.crowds import privacy_of
 from tacit.collection import Collection
 from tacit.contract.budget import decimal_text
+from tacit.contract.readers import Privacy
 from tacit.database import Database, Loaded
 from tacit.engines.failures import opening
 from tacit.errors import TacitError, UnknownNameError, UsageError
@@ -215,9 +216,11 @@ class Collector:
         parameters = options.get("parameters", ())
         answer, mark = self._watermarks.measured(text, parameters, lambda db: db.sql(text, **options))
         rounds = self.read(lambda db: [one for one, _ in db.asked_about(text, parameters)])
-        crowds = {one.id: self.snapshots.crowd(one.id) for one in rounds}
-        answer = answer.with_privacy(lambda: privacy_of(rounds, lambda one: crowds[one.id]))
-        return answer.with_watermark(mark.watermark, *mark.notes)
+        return answer.with_privacy(partial(self.privacy, *rounds)).with_watermark(mark.watermark, *mark.notes)
+
+    def privacy(self, *collections: Collection) -> Privacy:
+        """Return what reports tell about a person of some collections, and what answers tell by now."""
+        return privacy_of(collections, lambda one: self.snapshots.crowd(one.id))
 
     def contributions(self, text: str, *, asker: str = "", **options: Any) -> tuple[Contributions, dict[str, int]]:
         """Return what tuples add to an answer, and its watermark; who looks at single reports is in the log."""

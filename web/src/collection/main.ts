@@ -4,6 +4,7 @@ import { collections, get, getBytes, type Listed, Problem, replyOf } from "../sh
 import { type Child, h, isolated, scroller } from "../shared/dom.js";
 import { open } from "../shared/frame.js";
 import { certainty, listed, number } from "../shared/numbers.js";
+import { type Central, readersText } from "../shared/readers.js";
 import { budget, type Contract, domainText, openColumns, rowsText, type Service, serviceBudget, treatmentText } from "../shared/words.js";
 
 /** Values that a sentence names, and those that the page lists. */
@@ -14,6 +15,7 @@ interface Audit {
   readonly ok: boolean;
   readonly worst_loss: number | null;
   readonly epsilon: string;
+  readonly central?: Central;
   readonly channels: readonly {
     readonly service: string; readonly channel: string; readonly reports: number; readonly epsilon: string;
     readonly realised: number | null; readonly oracle: string; readonly problem: string;
@@ -38,7 +40,8 @@ void open(async () => {
     h("h1", {}, listed(contract.services.map(({ name }) => isolated(name)))),
     h("p", {}, labels(contract)),
     isOther && h("p", { class: "notice bad", role: "alert" }, "These bytes are not the collection of this address: their hash differs. Do not report by this contract."),
-    h("section", { class: "card" }, h("h2", {}, "What anyone can learn"), ...promise(contract, { ok: holds })),
+    h("section", { class: "card" }, h("h2", {}, "What anyone can learn"), ...promise(contract, { ok: holds }),
+      !(checked instanceof Problem) && checked.central && h("p", { id: "readers" }, readersText(checked.central))),
     ...contract.services.map(serviceView),
     !(published instanceof Problem) && tiersView(published, id),
     h("section", { class: "card", id: "audit" }, h("h2", {}, "The audit"), ...auditView(checked, own)),

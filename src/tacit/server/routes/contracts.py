@@ -38,10 +38,11 @@ async def contract(server: Server, call: Call) -> Response:
 
 
 async def audit(server: Server, call: Call) -> Response:
-    """Return what a person gives away at most, as exact arithmetic finds it."""
+    """Return what a person gives away at most, as exact arithmetic finds it, and what answers tell by now."""
     collection = server.collector.collection(call.request.path_params["id"])
     result = await asyncio.to_thread(collection.audit)
-    return JSONResponse({"collection": collection.id} | result.to_data())
+    privacy = await asyncio.to_thread(server.collector.privacy, collection)
+    return JSONResponse({"collection": collection.id} | result.to_data() | {"central": privacy.central.to_data()})
 
 
 COLLECTION = {
@@ -86,7 +87,7 @@ CONTRACTS = (
         "GET",
         "/v1/collections/{id}/audit",
         audit,
-        "The exact audit: a person's worst loss, and that of every channel.",
+        "The exact audit: a person's worst loss, that of every channel, and what answers tell readers at most.",
         returns={
             "type": "object",
             "required": ["ok", "epsilon", "worst_loss", "channels"],
