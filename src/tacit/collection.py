@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -22,7 +23,7 @@ from tacit.contract.contract import Contract, compile_contract
 from tacit.contract.diff import Diff, diff_contracts
 from tacit.contract.files import read_schema
 from tacit.contract.randomness import Rng, SystemRng
-from tacit.contract.readers import central_loss
+from tacit.contract.readers import central_loss, local_budget
 from tacit.contract.rules import reformat
 from tacit.contract.schema import Schema
 from tacit.contract.wire import contract_id, contract_text, read_contract
@@ -34,7 +35,10 @@ from tacit.estimate.decoder import DecoderName
 
 __all__ = ["Collection"]
 
-FILE_WORDS = ("epsilon", "services", "mechanism", "oracle", "round", "tier", "weights", "users")
+FILE_WORDS = (
+    *("epsilon", "services", "mechanism", "oracle", "round", "tier", "weights", "users"),
+    *("central_epsilon", "delta", "alike"),
+)
 
 
 class Collection:
@@ -45,7 +49,8 @@ class Collection:
     schema : Schema
         The services and their attributes.
     epsilon : int, float, str, Decimal or Fraction
-        What anyone may learn about a person from everything the person sends in this round.
+        What anyone may learn about a person from everything the person sends in this round. Instead of it,
+        ``central_epsilon`` may be given.
     mechanism : str
         ``"auto"`` (by predicted error), ``"hio"``, ``"hi"``, ``"sc"``, ``"em"``, ``"fc"``, ``"pairs"``, ``"am(k)"``,
         ``"calm(k)"``, ``"tables(k)"``; the last two need ``users``.
@@ -60,6 +65,13 @@ class Collection:
         Services whose reports have a larger or smaller share of the budget than others. Default: 1 each.
     users : int, optional
         The people expected, for mechanisms that choose their views by it: ``pairs`` and ``auto`` may, others must.
+    central_epsilon : float, optional
+        Instead of epsilon: what readers of answers may learn about one of ``users``; the largest budget that keeps to
+        it is found. It holds under the conditions of docs/two-guarantees.md, and the collector learns that budget.
+    delta : float
+        The chance that the central bound fails.
+    alike : int, optional
+        The people expected in the smallest class by public columns; needed for ``central_epsilon`` if there are any.
 
     Examples
     --------
@@ -73,7 +85,7 @@ class Collection:
     def __init__(
         self,
         schema: Schema,
-        epsilon: BudgetLike,
+        epsilon: BudgetLike | None = None,
         *,
         mechanism: str = "auto",
         oracle: str = "auto",
@@ -81,6 +93,9 @@ class Collection:
         tier: str = "",
         weights: Mapping[str, BudgetLike] | None = None,
         users: int | None = None,
+        central_epsilon: BudgetLike | None = None,
+        delta: BudgetLike = DELTA,
+        alike: int | None = None,
     ) -> None:
         if not isinstance(schema, Schema):
             message = f"schema is a {type(schema).__name__}; pass a Schema."
@@ -92,9 +107,9 @@ class Collection:
         if users is not None and (isinstance(users, bool) or not isinstance(users, int) or not 1 <= users <= 10**12):
             message = "users must be a whole number of people, from 1 to 10**12."
             raise SchemaError(message, code="bad-option")
-        self._contract = compile_contract(
+        compiled = partial(
+            compile_contract,
             schema,
-            parse_epsilon(epsilon),
             mechanism=mechanism,
             oracle=oracle,
             round_name=round,
@@ -103,6 +118,13 @@ class Collection:
             tier=tier,
             users=users,
         )
+        if (epsilon is None) == (central_epsilon is None):
+            message = "Give epsilon, what anyone may learn, or central_epsilon, what readers of answers may learn."
+            raise UsageError(message, code="bad-option")
+        if central_epsilon is None:
+            self._contract = compiled(parse_epsilon(epsilon))  # type: ignore[arg-type]
+        else:
+            self._contract = _planned(compiled, central_epsilon, parse_delta(delta), users, alike)
         self._text = contract_text(self._contract)
 
     @classmethod
@@ -150,11 +172,11 @@ class Collection:
         for word in data:
             if word not in FILE_WORDS:
                 raise UnknownNameError("setting of a collection file", word, FILE_WORDS, code="unknown-word")
-        if "epsilon" not in data or "services" not in data:
+        if ("epsilon" not in data and "central_epsilon" not in data) or "services" not in data:
             message = "A collection file needs epsilon and services."
             raise SchemaError(message, code="missing-word")
         options = {word: data[word] for word in FILE_WORDS[2:] if word in data}
-        return cls(read_schema(data["services"]), data["epsilon"], **options)
+        return cls(read_schema(data["services"]), data.get("epsilon"), **options)
 
     def to_json(self) -> str:
         """Return the contract: the same bytes for everybody who holds this collection."""
@@ -326,6 +348,26 @@ class Collection:
         services = ", ".join(service.name for service in self.schema.services)
         epsilon = decimal_text(self._contract.epsilon)
         return f"Collection({services}; epsilon={epsilon}, mechanism={self._contract.mechanism!r}, id={self.id[:12]}…)"
+
+
+def _planned(
+    compiled: Callable[[Fraction], Contract], central: BudgetLike, delta: Fraction, users: int | None, alike: int | None
+) -> Contract:
+    """Return the contract of the largest budget with which readers of answers learn at most ``central``."""
+    if users is None:
+        message = "central_epsilon needs users: how many people report."
+        raise UsageError(message, code="bad-option")
+    limit, crowd = parse_epsilon(central), min(users, users if alike is None else alike)
+    reason = "use more people."
+    for alone, less in itertools.product((True, False), range(3)):  # what is stated is rounded up
+        contract = compiled(local_budget(limit, crowd, delta, alone=alone) - Fraction(less, 1000))
+        audit = audit_contract(contract)
+        found = central_loss(contract, audit.ratio, people=users, delta=delta, alike=alike)
+        reason = found.reason or reason
+        if audit.worst_loss <= limit or (found.epsilon is not None and found.epsilon <= limit):
+            return contract
+    message = f"No budget gives a central epsilon of {decimal_text(limit)}: {reason}"
+    raise UsageError(message, code="no-central-epsilon")
 
 
 def _weights(schema: Schema, weights: Mapping[str, BudgetLike] | None) -> dict[str, Fraction]:

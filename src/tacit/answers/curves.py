@@ -13,7 +13,7 @@ from tacit.contract.contract import Contract
 from tacit.errors import LayoutError, UnanswerableError
 from tacit.estimate.answer import Options
 
-__all__ = ["Curves", "curves", "half_width", "no_interval"]
+__all__ = ["EPSILONS", "Curves", "curves", "half_width", "no_interval"]
 
 EPSILONS = tuple(Fraction(tenths, 10) for tenths in (1, 2, 5, 10, 20, 40, 80))
 """Budgets of the curve, in nats."""

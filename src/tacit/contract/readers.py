@@ -11,10 +11,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
-from tacit.contract.amplification import DELTA, central_epsilon, rounded_crowd
-from tacit.contract.budget import decimal_text
+from tacit.contract.amplification import DELTA, Crowd, central_epsilon, rounded_crowd
+from tacit.contract.budget import MAX_EPSILON, decimal_text, exp_below
 from tacit.contract.contract import Contract
 from tacit.contract.oracles import Grr, Oracle
 from tacit.contract.schema import Schema
@@ -26,6 +27,7 @@ __all__ = [
     "Privacy",
     "central_loss",
     "clone_share",
+    "local_budget",
     "over_rounds",
     "public_columns",
     "unclaimed",
@@ -88,6 +90,25 @@ class Privacy:
 def unclaimed(reason: str, delta: Fraction = DELTA) -> CentralLoss:
     """Return that nothing is claimed about readers, and why."""
     return CentralLoss(None, delta, 0, Fraction(0), reason)
+
+
+@lru_cache(maxsize=64)
+def local_budget(central: Fraction, people: int, delta: Fraction, *, alone: bool) -> Fraction:
+    """Return the largest local epsilon, in thousandths, whose central epsilon for so many people is within a limit.
+
+    With ``alone`` a person's message is taken to be one report of randomised response, whose share of clones is larger.
+    """
+
+    def holds(thousandths: int) -> bool:
+        p = exp_below(Fraction(thousandths, 1000))
+        crowd = Crowd.of(p, 2 / (p + 1) if alone else 1 / p, rounded_crowd(people), delta)
+        return Fraction(crowd.delta(float(central))) <= delta
+
+    low, high = int(1000 * central), 1000 * MAX_EPSILON
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return Fraction(max(low, 1), 1000)
 
 
 def over_rounds(losses: Iterable[tuple[str, float, CentralLoss]]) -> Privacy:
