@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, overload
@@ -22,14 +20,16 @@ from tacit.contract.budget import BudgetLike, decimal_text, parse_epsilon
 from tacit.contract.contract import Contract, compile_contract
 from tacit.contract.diff import Diff, diff_contracts
 from tacit.contract.files import read_schema
+from tacit.contract.panel import Panel
+from tacit.contract.planning import planned_contract, service_weights
 from tacit.contract.randomness import Rng, SystemRng
-from tacit.contract.readers import central_loss, local_budget
+from tacit.contract.readers import central_loss
 from tacit.contract.rules import reformat
 from tacit.contract.schema import Schema
 from tacit.contract.wire import contract_id, contract_text, read_contract
 from tacit.encode.bulk import Progress
 from tacit.encode.everybody import encode_everybody
-from tacit.errors import ContractError, PrivacyError, SchemaError, TacitError, UnknownNameError, UsageError
+from tacit.errors import ContractError, PrivacyError, SchemaError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import DecoderName
 
@@ -37,7 +37,7 @@ __all__ = ["Collection"]
 
 FILE_WORDS = (
     *("epsilon", "services", "mechanism", "oracle", "round", "tier", "weights", "users"),
-    *("central_epsilon", "delta", "alike"),
+    *("central_epsilon", "delta", "alike", "panel", "rounds", "reports"),
 )
 
 
@@ -72,6 +72,11 @@ class Collection:
         The chance that the central bound fails.
     alike : int, optional
         The people expected in the smallest class by public columns; needed for ``central_epsilon`` if there are any.
+    panel : str, optional
+        Name of a rotating panel of ``rounds`` rounds, in ``reports`` of which each person is asked, by a public coin.
+        Then epsilon is a person's total over the panel, whatever her values do in between (docs/panels.md).
+    rounds, reports : int
+        See ``panel``.
 
     Examples
     --------
@@ -96,11 +101,14 @@ class Collection:
         central_epsilon: BudgetLike | None = None,
         delta: BudgetLike = DELTA,
         alike: int | None = None,
+        panel: str = "",
+        rounds: int = 0,
+        reports: int = 1,
     ) -> None:
         if not isinstance(schema, Schema):
             message = f"schema is a {type(schema).__name__}; pass a Schema."
             raise SchemaError(message, code="bad-option")
-        for word, label in (("round", round), ("tier", tier)):
+        for word, label in (("round", round), ("tier", tier), ("panel", panel)):
             if not isinstance(label, str) or len(label) > 100 or not label.isprintable():
                 message = f"{word} must be printable text of at most 100 characters, such as '2026-11'."
                 raise SchemaError(message, code="bad-option")
@@ -114,17 +122,21 @@ class Collection:
             oracle=oracle,
             round_name=round,
             choose_layout=partial(choose_layout, oracle=oracle, users=users) if mechanism == "auto" else None,
-            weights=_weights(schema, weights),
+            weights=service_weights(schema, weights),
             tier=tier,
             users=users,
+            panel=Panel.of(panel, rounds, reports, round),
         )
         if (epsilon is None) == (central_epsilon is None):
             message = "Give epsilon, what anyone may learn, or central_epsilon, what readers of answers may learn."
             raise UsageError(message, code="bad-option")
+        if central_epsilon is not None and panel:
+            message = "central_epsilon plans a single round. Give a panel its epsilon, and audit it with people."
+            raise UsageError(message, code="bad-option")
         if central_epsilon is None:
             self._contract = compiled(parse_epsilon(epsilon))  # type: ignore[arg-type]
         else:
-            self._contract = _planned(compiled, central_epsilon, parse_delta(delta), users, alike)
+            self._contract = planned_contract(compiled, central_epsilon, parse_delta(delta), users, alike)
         self._text = contract_text(self._contract)
 
     @classmethod
@@ -185,6 +197,11 @@ class Collection:
     @cached_property
     def id(self) -> str:
         """SHA-256 of the contract."""
+        return contract_id(self._text)
+
+    @cached_property
+    def contract_id(self) -> str:
+        """SHA-256 of the contract's bytes; a round of a panel shares it with the other rounds."""
         return contract_id(self._text)
 
     @property
@@ -272,6 +289,9 @@ class Collection:
             show how many people have no rows, a dict of these by service.
         """
         options = Options(confidence, decoder)
+        if self.panel:
+            message = "Rounds of a panel are not predicted. Predict the same collection without panel, for one round."
+            raise UsageError(message, code="panel-not-predicted")
         if users is not None:
             return predict(self._contract, text, users=users, like=like, options=options)
         return people_for(self._contract, text, error=error, relative=relative, like=like, options=options)
@@ -286,6 +306,33 @@ class Collection:
     def diff(self, other: Collection) -> Diff:
         """Return what changes from this collection to another, and what the change costs."""
         return diff_contracts(self._contract, other._contract, same=self._text == other._text)
+
+    @property
+    def panel(self) -> Panel | None:
+        """The panel that this collection is, or one round of; None if it is a single round."""
+        return self._contract.panel
+
+    @cached_property
+    def parts(self) -> tuple[Collection, ...]:
+        """What people report to, each with an id and a budget: the rounds of a panel, or else the collection."""
+        panel = self._contract.panel
+        if panel is None or self._contract.member:
+            return (self,)
+        return tuple(self._part(panel, number) for number in range(1, panel.rounds + 1))
+
+    def _part(self, panel: Panel, number: int) -> Collection:
+        share, label = self._contract.epsilon / panel.reports, panel.label(number)
+        part, name = Collection.__new__(Collection), panel.id_of(self._text, number)
+        contract = replace(self._contract, epsilon=share, round=label, member=number)
+        vars(part).update(_contract=contract, _text=self._text, id=name)
+        return part
+
+    def round(self, number: int) -> Collection:
+        """Return one round of a panel, from 1 on."""
+        if self.panel is None or not 1 <= number <= self.panel.rounds:
+            message = f"There is no round {number}: only panels have rounds, from 1 on."
+            raise UsageError(message, code="no-such-round")
+        return self.parts[number - 1]
 
     def encode(
         self,
@@ -316,6 +363,9 @@ class Collection:
             For each service: key, slot, channel, code, then the public columns.
         """
         self.refuse_unsafe()
+        if self.panel and not self._contract.member:
+            message = "People report to the rounds of a panel: use collection.round(number).encode(…)."
+            raise UsageError(message, code="panel-as-a-whole")
         if rng is not None and not callable(getattr(rng, "draws", None)):
             message = f"rng is a {type(rng).__name__}. Leave it out, or pass tc.insecure_rng(seed) in tests."
             raise UsageError(message, code="bad-option")
@@ -339,7 +389,7 @@ class Collection:
             raise PrivacyError(message, code="audit-failed", rule=self._audit.rule)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Collection) and self._text == other._text
+        return isinstance(other, Collection) and self.id == other.id
 
     def __hash__(self) -> int:
         return hash(self.id)
@@ -348,36 +398,3 @@ class Collection:
         services = ", ".join(service.name for service in self.schema.services)
         epsilon = decimal_text(self._contract.epsilon)
         return f"Collection({services}; epsilon={epsilon}, mechanism={self._contract.mechanism!r}, id={self.id[:12]}…)"
-
-
-def _planned(
-    compiled: Callable[[Fraction], Contract], central: BudgetLike, delta: Fraction, users: int | None, alike: int | None
-) -> Contract:
-    """Return the contract of the largest budget with which readers of answers learn at most ``central``."""
-    if users is None:
-        message = "central_epsilon needs users: how many people report."
-        raise UsageError(message, code="bad-option")
-    limit, crowd = parse_epsilon(central), min(users, users if alike is None else alike)
-    reason = "use more people."
-    for alone, less in itertools.product((True, False), range(3)):  # what is stated is rounded up
-        contract = compiled(local_budget(limit, crowd, delta, alone=alone) - Fraction(less, 1000))
-        audit = audit_contract(contract)
-        found = central_loss(contract, audit.ratio, people=users, delta=delta, alike=alike)
-        reason = found.reason or reason
-        if audit.worst_loss <= limit or (found.epsilon is not None and found.epsilon <= limit):
-            return contract
-    message = f"No budget gives a central epsilon of {decimal_text(limit)}: {reason}"
-    raise UsageError(message, code="no-central-epsilon")
-
-
-def _weights(schema: Schema, weights: Mapping[str, BudgetLike] | None) -> dict[str, Fraction]:
-    """Return the weights of services as fractions; refuse unknown services, and weights that are no numbers above 0."""
-    found = {}
-    for name, weight in (weights or {}).items():
-        schema[name]
-        try:
-            found[name] = parse_epsilon(weight)
-        except TacitError:
-            message = f"weights: that of {name} must be a number above 0, such as 2."
-            raise SchemaError(message, code="bad-option") from None
-    return found

@@ -23,7 +23,7 @@ export function certaintyText(epsilon: number): string {
 /** Return what a person's reports to a service show, and what they hide, in sentences. */
 export function guarantee(contract: Contract, service: ServiceData): string[] {
   const { name, key, at_most: most, sends = 1, optional, attributes } = service;
-  const { round, tier } = contract;
+  const { round, tier, panel } = contract;
   const [cost, total] = [spending(service), exact(contract.epsilon)];
   const shown = [key, ...attributes.filter(({ kind }) => kind === "public").map((attribute) => attribute.name)];
   const label = (round ? `, round ${round}` : "") + (tier ? `, tier ${tier}` : "");
@@ -33,8 +33,9 @@ export function guarantee(contract: Contract, service: ServiceData): string[] {
     `Leaves as it is: ${listed(shown)}, and that you report to ${name}${label}.`,
     `Knowing that already, whoever sees ${sends === 1 ? "this report" : `these ${sends} reports`} ` +
       `can raise a certainty of 50 % about anything else in the ${rows} ${to(cost)}`,
-    ...(isAtMost(total, cost) ? [] : [`Your reports to all services of this round together: ${to(total)}`]),
-    "Reports of other rounds add to this.",
+    ...(isAtMost(total, cost) ? [] : [`Your reports to all services of this round${
+      panel ? ` and of all rounds of panel ${panel}` : ""} together: ${to(total)}`]),
+    `Reports of other ${panel ? "panels" : "rounds"} add to this.`,
   ];
 }
 

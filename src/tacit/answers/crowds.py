@@ -103,7 +103,10 @@ class Crowds:
 def privacy_of(rounds: Iterable[Audited], crowd: Callable[[Audited], ClassSizes | str]) -> Privacy:
     """Return both guarantees of answers about some rounds and tiers, given their crowds or why there is none."""
     losses = []
+    panels = {}
     for one in rounds:
+        if one.contract.panel:
+            panels[one.contract.round] = one.contract.panel
         audit, found = one.audit(), crowd(one)
         ratio = audit.ratio if audit.ok else None
         if isinstance(found, str):
@@ -111,7 +114,7 @@ def privacy_of(rounds: Iterable[Audited], crowd: Callable[[Audited], ClassSizes 
         else:
             central = central_loss(one.contract, ratio, people=max(1, found.people), alike=max(1, found.smallest))
         losses.append((one.contract.round, audit.worst_loss, central))
-    return over_rounds(losses)
+    return over_rounds(losses, panels)
 
 
 def class_sizes(engine: Engine, tables: Sequence[tuple[str, Service]]) -> ClassSizes:

@@ -31,7 +31,7 @@ def refuse_unsafe(interpreter: Interpreter) -> None:
     for service in interpreter.data["services"]:
         for rules, channel in zip(interpreter.channels(service["name"]), service["channels"], strict=True):
             epsilon = budget(channel["epsilon"])
-            total += service.get("sends", 1) * epsilon
+            total += interpreter.data.get("reports", 1) * service.get("sends", 1) * epsilon
             pairs = {_weights(oracle, prod(sizes)) for oracle, sizes in rules.oracles if prod(sizes) > 1}
             where = f"{service['name']}, {channel['name']}"
             if any(truth <= lie for truth, lie in pairs):

@@ -67,9 +67,11 @@ def guarantee(contract: Data, service: Data) -> list[str]:
         f"Knowing that already, whoever sees {reports} can raise a certainty of 50 % about {about} "
         f"to at most {certainty(cost)} %.",
     ]
+    panel = contract.get("panel")
+    within = f"this round and of all rounds of panel {panel}" if panel else "this round"
     if total > cost:
-        sentences.append(f"Your reports to all services of this round together: to at most {certainty(total)} %.")
-    return [*sentences, "Reports of other rounds add to this."]
+        sentences.append(f"Your reports to all services of {within} together: to at most {certainty(total)} %.")
+    return [*sentences, f"Reports of other {'panels' if panel else 'rounds'} add to this."]
 
 
 def _listed(names: Sequence[str]) -> str:

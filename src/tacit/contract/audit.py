@@ -217,7 +217,7 @@ def audit_contract(contract: Contract) -> Audit:
     return Audit(
         contract.epsilon,
         tuple(
-            _audit_channel(compiled.service.name, compiled.service.sends, channel)
+            _audit_channel(compiled.service.name, contract.times * compiled.service.sends, channel)
             for compiled in contract.services
             for channel in compiled.channels
         ),

@@ -8,8 +8,8 @@ crowd that the conditions below leave: those that a program can check are checke
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -18,6 +18,7 @@ from tacit.contract.amplification import DELTA, Crowd, central_epsilon, rounded_
 from tacit.contract.budget import MAX_EPSILON, decimal_text, exp_below
 from tacit.contract.contract import Contract
 from tacit.contract.oracles import Grr, Oracle
+from tacit.contract.panel import Panel
 from tacit.contract.schema import Schema
 from tacit.errors import UsageError
 
@@ -111,10 +112,11 @@ def local_budget(central: Fraction, people: int, delta: Fraction, *, alone: bool
     return Fraction(max(low, 1), 1000)
 
 
-def over_rounds(losses: Iterable[tuple[str, float, CentralLoss]]) -> Privacy:
+def over_rounds(losses: Iterable[tuple[str, float, CentralLoss]], panels: Mapping[str, Panel] | None = None) -> Privacy:
     """Add up losses over rounds, each given with its name; of the tiers of a round the largest counts.
 
-    A person is in one tier of a round. Nothing is claimed about readers if a part has no central loss.
+    A person is in one tier of a round, and in as many rounds of a panel as it says: ``panels`` has those of rounds.
+    Nothing is claimed about readers if a part has no central loss.
     """
     local: dict[str, Fraction] = {}
     central: dict[str, Fraction] = {}
@@ -125,11 +127,23 @@ def over_rounds(losses: Iterable[tuple[str, float, CentralLoss]]) -> Privacy:
             return Privacy(math.inf, lacking or part)
         local[name] = max(local.get(name, Fraction(0)), Fraction(loss))
         central[name] = max(central.get(name, Fraction(0)), Fraction(part.epsilon or 0))
-    total, delta = sum(central.values(), Fraction(0)), sum({name: part.delta for name, _, part in parts}.values())
-    if lacking is None:
-        crowd, share = min(part.people for _, _, part in parts), min(part.share for _, _, part in parts)
-        return Privacy(_up(sum(local.values(), Fraction(0))), CentralLoss(_up(total), Fraction(delta), crowd, share))
-    return Privacy(_up(sum(local.values(), Fraction(0))), lacking)
+    known = panels or {}
+    collector = _up(_largest(local, known))
+    if lacking is not None:
+        return Privacy(collector, lacking)
+    delta = _largest({name: part.delta for name, _, part in parts}, known)
+    crowd, share = min(part.people for _, _, part in parts), min(part.share for _, _, part in parts)
+    return Privacy(collector, CentralLoss(_up(_largest(central, known)), delta, crowd, share))
+
+
+def _largest(losses: Mapping[str, Fraction], panels: Mapping[str, Panel]) -> Fraction:
+    """Return the most that the rounds of one person add up to."""
+    by_panel: dict[str, list[Fraction]] = {}
+    for name, loss in losses.items():
+        by_panel.setdefault(panels[name].name if name in panels else "", []).append(loss)
+    reports = {panel.name: panel.reports for panel in panels.values()}
+    kept = [sorted(some, reverse=True)[: reports.get(name, len(some))] for name, some in by_panel.items()]
+    return sum((loss for some in kept for loss in some), Fraction(0))
 
 
 def _up(value: Fraction) -> float:
@@ -146,7 +160,7 @@ def clone_share(contract: Contract, ratio: Fraction) -> Fraction:
     (rounding, choosing a row), divergences of mixtures are at most those of their parts, and equal cells have none.
     """
     service = contract.services[0]
-    one = len(contract.services) == 1 and service.service.sends == 1
+    one = len(contract.services) == 1 and service.service.sends * contract.times == 1
     if not one or len(service.channels) > 1 or len(service.channels[0].views) > 1:
         return 1 / ratio
     return _pair_share(service.channels[0].views[0].oracle, ratio)
@@ -194,11 +208,17 @@ def central_loss(
         The people of the smallest class that is alike in all public columns.
     known : int
         People whose reports readers sent themselves, or know.
+
+    Of a panel, people are those of all rounds. Everybody can tell who was asked when, so only people of the same round
+    hide each other, and a person's rounds add up.
     """
     for word, number, least in (("people", people, 1), ("alike", alike, 1), ("known", known, 0)):
         if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < least):
             message = f"{word} must be a whole number of people, {least} or more."
             raise UsageError(message, code="bad-option")
+    panel = contract.panel
+    if ratio is not None and panel and not contract.member:
+        return _of_panel(contract, panel, ratio, people=people, delta=delta, alike=alike, known=known)
     columns = public_columns(contract.schema)
     if ratio is None:
         return unclaimed("the audit of the contract fails.", delta)
@@ -213,3 +233,35 @@ def central_loss(
     found = central_epsilon(ratio, share, crowd, delta) if crowd > 1 else None
     reason = "" if found is not None else f"{crowd:,} people are too few to hide one among them."
     return CentralLoss(found, delta, crowd, share, reason)
+
+
+def _of_panel(
+    contract: Contract, panel: Panel, ratio: Fraction, *, people: int, delta: Fraction, alike: int | None, known: int
+) -> CentralLoss:
+    """Return the central loss of a whole panel: that of one round, as often as a person reports."""
+    one = replace(contract, member=1)
+    crowd = panel.fewest(people if alike is None else min(people, alike))
+    found = central_loss(
+        one,
+        _root_above(ratio, panel.reports),
+        people=max(1, crowd),
+        delta=delta / panel.reports,
+        alike=None if alike is None else max(1, crowd),
+        known=known,
+    )
+    epsilon = None if found.epsilon is None else _up(Fraction(found.epsilon) * panel.reports)
+    return replace(found, epsilon=epsilon, delta=delta)
+
+
+def _root_above(value: Fraction, degree: int) -> Fraction:
+    """Return the root of a power of a fraction; of anything else, a fraction that is not below it."""
+
+    def root(number: int) -> int:
+        low, high = 0, 1 << (number.bit_length() // degree + 1)
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if middle**degree <= number else (low, middle - 1)
+        return low
+
+    top, bottom = root(value.numerator), root(value.denominator)
+    return Fraction(top + (top**degree < value.numerator), bottom)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,11 @@ def encode_everybody(
     """Validate the records of all services, then draw everybody's reports."""
     sources = _sources(contract, tables)
     keys = {name: key_column(contract[name].service, table) for name, table in sources.items()}
+    if contract.panel:
+        asked = {name: _asked(contract, column) for name, column in keys.items()}
+        sources = {name: table.filter(asked[name]) for name, table in sources.items()}
+        keys = {name: column.filter(asked[name]) for name, column in keys.items()}
+        people = None if people is None else cast("list[str]", [one for one in people if contract.asks(one)])
     for name, column in keys.items():
         order = key_order(column) if contract[name].service.one_to_one else None
         if order is not None:
@@ -51,6 +56,11 @@ def encode_everybody(
             slots = choose_rows(contract[name], table, owned[name], len(taking_part), rng)
             reports[name] = _encode(contract[name], slots.table, taking_part, rng, progress, slots.extra)
     return reports
+
+
+def _asked(contract: Contract, keys: pa.ChunkedArray) -> pa.Array:
+    """Mark the people who are asked in this round of a panel."""
+    return pa.array([contract.asks(person) for person in keys.to_pylist()], pa.bool_())
 
 
 def _sources(contract: Contract, tables: Mapping[str, Any]) -> dict[str, pa.Table]:

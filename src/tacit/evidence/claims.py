@@ -89,7 +89,10 @@ def _described(collection: Collection) -> Claims:
         }
         for one in contract.services
     ]
-    return {"round": contract.round, "tier": contract.tier, "services": services} | audited(collection)
+    panel = contract.panel
+    seats = {"panel": {"name": panel.name, "rounds": panel.rounds, "reports": panel.reports}} if panel else {}
+    labels = {"round": contract.round, "tier": contract.tier} | seats
+    return labels | {"services": services} | audited(collection)
 
 
 def summed(collections: Iterable[Collection]) -> Claims:
@@ -98,7 +101,8 @@ def summed(collections: Iterable[Collection]) -> Claims:
     budget: dict[tuple[str, str], Fraction] = {}
     bounded = True
     for one in collections:
-        place, ratio = (one.contract.round, schema_hash(one.schema)), one.audit().ratio
+        label = f"panel {one.panel.name}" if one.panel else one.contract.round
+        place, ratio = (label, schema_hash(one.schema)), one.audit().ratio
         bounded &= ratio is not None
         worst[place] = max(worst.get(place, Fraction(1)), ratio or Fraction(1))
         budget[place] = max(budget.get(place, Fraction(0)), one.contract.epsilon)

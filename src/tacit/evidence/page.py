@@ -93,6 +93,8 @@ def _cell(content: object, *, number: bool = False) -> str:
 
 def _collection(one: Claims) -> str:
     named = ", ".join(_(one[word]) for word in ("round", "tier") if one[word]) or "unnamed"
+    if panel := one.get("panel"):
+        named = f"panel {_(panel['name'])}: {panel['reports']} of {panel['rounds']} rounds for each person"
     services = _table(
         ["service", "mechanism", "reports", "perturbed", "known to the collector as it is", "taking part"],
         (

@@ -54,7 +54,8 @@ def central_claims(collections: Iterable[Collection], readers: Readership) -> Cl
     found: Claims = {}
     worst: dict[tuple[str, str], tuple[float, Fraction]] = {}
     for one in collections:
-        loss, place = readers.loss(one), (one.contract.round, schema_hash(one.schema))
+        label = f"panel {one.panel.name}" if one.panel else one.contract.round
+        loss, place = readers.loss(one), (label, schema_hash(one.schema))
         found[one.id] = {name: value for name, value in loss.to_data().items() if name != "conditions"}
         stated = (one.audit().worst_loss, Fraction(0)) if loss.epsilon is None else (loss.epsilon, loss.delta)
         before = worst.get(place, (0.0, Fraction(0)))

@@ -148,13 +148,20 @@ class Collector:
 
     def _open_all(self) -> None:
         """Open all collections of both stores: reports are taken, and people deleted, also while one lacks some."""
-        known = {collection.id: collection for collection in self.database.collections}
-        for name, text in self.inbox.contracts().items():
-            self._open(known.pop(name) if name in known else Collection.from_json(text))
-        for collection in known.values():
-            self._open(collection)
+        contracts = self.inbox.contracts()
+        for text in contracts.values():
+            self._open(Collection.from_json(text))
+        for collection in self.database.collections:
+            if collection.contract_id not in contracts:
+                self._open_part(collection)
 
     def _open(self, collection: Collection) -> None:
+        """Open a collection or, of a panel, every round."""
+        self._published = self._published | {collection.id: collection}
+        for part in collection.parts:
+            self._open_part(part)
+
+    def _open_part(self, collection: Collection) -> None:
         contract = collection.contract
         sends = {service.name: service.sends for service in collection.schema.services}
         self.inbox.add_collection(collection.id, sends, round_of(collection))
@@ -167,12 +174,12 @@ class Collector:
 
     @property
     def collections(self) -> dict[str, Collection]:
-        """Published collections by their ids, whatever the analytical database knows of them just now."""
-        return self._published
+        """Published collections by their ids, whatever the analytical database knows of them; panels as a whole."""
+        return {name: one for name, one in self._published.items() if not one.contract.member}
 
     def collection(self, name: str) -> Collection:
-        """Return a published collection."""
-        found = self.collections.get(name)
+        """Return a published collection, or a round of a panel."""
+        found = self._published.get(name)
         if found is None:
             raise UnknownNameError("collection", name[:64], None, code="unknown-collection")
         return found
@@ -184,7 +191,11 @@ class Collector:
 
         ``objection`` is why the sender may not send a report that is acceptable otherwise, if there is a reason.
         """
-        validator = self._validators.get(collection) or self._validators[self.collection(collection).id]
+        validator = self._validators.get(collection)
+        if validator is None:
+            self.collection(collection)  # says so if there is none
+            message = "This is a panel. Send reports to the id of one of its rounds."
+            raise UsageError(message, code="panel-as-a-whole")
         validated = [validator(report) for report in reports]
         if objection:
             validated = [
@@ -241,7 +252,8 @@ class Collector:
         is not logged does not happen. No move, question or copy comes between log, inbox and analytical database; if
         the last one cannot do it now, the next move does, and no question is answered before.
         """
-        names = list(self.collections) if collection is None else [self.collection(collection).id]
+        wanted = self.collections.values() if collection is None else [self.collection(collection)]
+        names = [part.id for one in wanted for part in one.parts]
         scopes = {name: self._known_services(name, services) for name in names}
         traces = {
             scope_of(name, service): self.inbox.tombstone(name, person, service).hex()
@@ -254,7 +266,7 @@ class Collector:
             deleted = 0
             for name, some in scopes.items():
                 if (some or not services) and (count := self.inbox.forget(name, person, some)):
-                    self.snapshots.forgot(self.collections[name], some)
+                    self.snapshots.forgot(self._published[name], some)
                     deleted += count
             return deleted
 
@@ -262,7 +274,7 @@ class Collector:
 
     def _known_services(self, collection: str, services: Sequence[str]) -> list[str]:
         """Return those services that a collection has."""
-        return [one.name for one in self.collections[collection].schema.services if one.name in services]
+        return [one.name for one in self._published[collection].schema.services if one.name in services]
 
     def taken(self, collection: str, person: Person, services: Sequence[str] | None = ()) -> list[tuple[str, int]]:
         """Return the services and slots, of some services or all, that take no report of a person any more.

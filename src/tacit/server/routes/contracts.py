@@ -22,6 +22,7 @@ async def collections(server: Server, call: Call) -> Response:
             "tier": one.contract.tier,
             "epsilon": float(one.contract.epsilon),
             "services": [service.name for service in one.schema.services],
+            **({"panel": one.panel.name, "rounds": [part.id for part in one.parts]} if one.panel else {}),
         }
         for name, one in server.collector.collections.items()
     ]
@@ -54,6 +55,8 @@ COLLECTION = {
         "tier": {"type": "string"},
         "epsilon": {"type": "number"},
         "services": {"type": "array", "items": {"type": "string"}},
+        "panel": {"type": "string"},
+        "rounds": {"type": "array", "items": {"type": "string"}},
     },
 }
 

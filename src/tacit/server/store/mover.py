@@ -208,9 +208,9 @@ class Mover:
         """Make the contracts of both stores the same: a database that begins anew has none."""
         kept = self._inbox.contracts()
         for collection in self._analytical.database.collections:
-            if collection.id not in kept:
-                self._inbox.add_contract(collection.id, collection.to_json())
-        known = {collection.id for collection in self._analytical.database.collections}
+            if collection.contract_id not in kept:
+                self._inbox.add_contract(collection.contract_id, collection.to_json())
+        known = {collection.contract_id for collection in self._analytical.database.collections}
         for name, text in kept.items():
             if name not in known:
                 self._analytical.database.create(Collection.from_json(text))
