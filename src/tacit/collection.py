@@ -300,8 +300,9 @@ class Collection:
         """Return the collection that another budget would give; everything else, also shares of services, stays."""
         old = self._contract
         weights = {s.service.name: sum(channel.epsilon for channel in s.channels) for s in old.services}
-        labels = {"mechanism": old.mechanism, "oracle": old.oracle, "round": old.round, "tier": old.tier}
-        return Collection(self.schema, epsilon, weights=weights, **labels)  # type: ignore[arg-type]
+        labels: dict[str, Any] = {"mechanism": old.mechanism, "oracle": old.oracle, "tier": old.tier}
+        labels |= old.panel.options if old.panel else {"round": old.round}
+        return Collection(self.schema, epsilon, weights=weights, **labels)
 
     def diff(self, other: Collection) -> Diff:
         """Return what changes from this collection to another, and what the change costs."""

@@ -151,6 +151,9 @@ def test_a_panel_is_one_contract() -> None:
     assert collection.round(3).contract.round == "test/03"
     assert '"panel": "test"' in collection.to_json()
     assert collection.round(3) != collection.round(4)
+    more = collection.with_epsilon(3)
+    assert more.panel == collection.panel
+    assert "panel test of 1 in 12 rounds becomes a single round" in str(collection.diff(tc.Collection(more.schema, 3)))
 
 
 def test_only_people_of_the_same_round_hide_each_other() -> None:

@@ -50,6 +50,9 @@ CROWD_DIGITS = 3
 EPSILON_DIGITS = 4
 """Significant digits of a central epsilon, which is rounded up."""
 
+WORTH = 0.95
+"""Share of the local epsilon above which a central one says nothing more: it holds but for a chance of delta."""
+
 FINENESS = 256
 """Bits that ratio and share keep: a person's ratio over many reports has thousands."""
 
@@ -89,7 +92,7 @@ def rounded_crowd(people: int) -> int:
 
 
 def central_epsilon(ratio: Fraction, share: Fraction, people: int, delta: Fraction = DELTA) -> float | None:
-    """Return a central epsilon at delta that certainly holds, rounded up; None if it is no smaller than the local one.
+    """Return a central epsilon that certainly holds at delta, rounded up; None if it is hardly below the local one.
 
     Parameters
     ----------
@@ -118,14 +121,14 @@ def _outward(value: Fraction) -> Fraction:
 def _solved(ratio: Fraction, share: Fraction, people: int, delta: Fraction) -> float | None:
     local = log_above(ratio)
     crowd = Crowd.of(ratio, share, people, delta)
-    if crowd.delta(local * (1 - 10.0**-EPSILON_DIGITS)) > delta:
+    if crowd.delta(local * WORTH) > delta:
         return None
     low, high = local * 1e-9, local
     while high > low * (1 + 10.0 ** -(EPSILON_DIGITS + 1)):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if crowd.delta(middle) > delta else (low, middle)
     unit = 10.0 ** (math.floor(math.log10(high)) + 1 - EPSILON_DIGITS)
-    for steps in range(math.ceil(high / unit), math.ceil(local / unit)):
+    for steps in range(math.ceil(high / unit), math.ceil(local * WORTH / unit) + 2):
         rounded = float(f"{steps * unit:.{EPSILON_DIGITS}g}")
         if crowd.delta(rounded) <= delta:  # of the very number that is returned
             return rounded

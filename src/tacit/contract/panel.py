@@ -49,6 +49,11 @@ class Panel:
         return cls(name, rounds, reports)
 
     @property
+    def options(self) -> dict[str, str | int]:
+        """The arguments of a collection that make this panel."""
+        return {"panel": self.name, "rounds": self.rounds, "reports": self.reports}
+
+    @property
     def weight(self) -> Fraction:
         """How many people of the panel one person of a round stands for."""
         return Fraction(self.rounds, self.reports)

@@ -72,7 +72,7 @@ def contract_text(contract: Contract) -> str:
 
 
 def _panel(panel: Panel | None) -> dict[str, Any]:
-    return {"panel": panel.name, "rounds": panel.rounds, "reports": panel.reports} if panel else {}
+    return dict(panel.options) if panel else {}
 
 
 def contract_id(text: str) -> str:
