@@ -235,8 +235,7 @@ class Collection:
         """
         if people is None:
             return self._audit
-        ratio = self._audit.ratio if self._audit.ok else None
-        chance = parse_delta(delta)
+        ratio, chance = self._audit.ratio if self._audit.ok else None, parse_delta(delta)
         central = central_loss(self._contract, ratio, people=people, delta=chance, alike=alike, known=known)
         return replace(self._audit, central=central)
 
@@ -298,10 +297,10 @@ class Collection:
 
     def with_epsilon(self, epsilon: BudgetLike) -> Collection:
         """Return the collection that another budget would give; everything else, also shares of services, stays."""
-        old = self._contract
+        old, panel = self._contract, self._contract.panel
         weights = {s.service.name: sum(channel.epsilon for channel in s.channels) for s in old.services}
         labels: dict[str, Any] = {"mechanism": old.mechanism, "oracle": old.oracle, "tier": old.tier}
-        labels |= old.panel.options if old.panel else {"round": old.round}
+        labels |= panel.options if panel else {"round": old.round}
         return Collection(self.schema, epsilon, weights=weights, **labels)
 
     def diff(self, other: Collection) -> Diff:

@@ -10,9 +10,11 @@ import pytest
 
 import tacit as tc
 from support.collectors import Serving, collector_here
+from tacit.cli import main
 from tacit.client import Delivery, connect
 from tacit.client.panel import assigned_rounds
 from tacit.errors import PrivacyError, UsageError
+from tacit.server.collector import Collector
 
 SCHEMA = tc.Schema([tc.Service("users", key="uid", attributes=[tc.Categorical("x", ["a", "b"])])])
 PANEL = tc.Collection(SCHEMA, 2, panel="2026", rounds=6, reports=2)
@@ -105,3 +107,32 @@ def test_a_panel_survives_restarts_and_rebuilding(tmp_path: Path) -> None:
         assert again.query("SELECT COUNT(*) AS n FROM users")["n"].value == before == 3
         [status] = again.accept(part.id, [report]).result()
         assert status["status"] == "again"
+
+
+def test_a_panel_in_snapshots_states_both_guarantees(tmp_path: Path) -> None:
+    """Each round has snapshots and a crowd of its own; over the panel a person's two reports add up."""
+    people = [f"q{i}" for i in range(600)]
+    collector = Collector(tmp_path, snapshot=50)
+    collector.publish(PANEL)
+    try:
+        for part in PANEL.parts:
+            reports = [
+                {"person": person, "service": "users", "slot": 0, "codes": [0]}
+                for person in people
+                if part.contract.asks(person)
+            ]
+            collector.accept(part.id, reports).result()
+            collector.move()
+        answer = collector.query(COUNT)
+        assert answer.privacy is not None
+        assert answer.privacy == collector.privacy(PANEL)
+        assert answer.privacy.local == pytest.approx(2)
+        central = answer.privacy.central
+        assert 150 < central.people < 200
+        one = PANEL.round(1).audit(people=central.people).central_epsilon
+        assert one is not None
+        assert central.epsilon == pytest.approx(2 * one, rel=0.05)
+        assert float(central.delta) == pytest.approx(2e-8)
+    finally:
+        collector.close()
+    assert main(["doctor", str(tmp_path), "--verify"]) == 0

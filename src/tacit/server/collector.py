@@ -231,7 +231,8 @@ class Collector:
 
     def privacy(self, *collections: Collection) -> Privacy:
         """Return what reports tell about a person of some collections, and what answers tell by now."""
-        return privacy_of(collections, lambda one: self.snapshots.crowd(one.id))
+        rounds = [part for one in collections for part in self.snapshots.counted(one.parts)]
+        return privacy_of(rounds, lambda one: self.snapshots.crowd(one.id))
 
     def contributions(self, text: str, *, asker: str = "", **options: Any) -> tuple[Contributions, dict[str, int]]:
         """Return what tuples add to an answer, and its watermark; who looks at single reports is in the log."""

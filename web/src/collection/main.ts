@@ -64,8 +64,10 @@ function labels({ round, tier, mechanism }: Contract & { mechanism?: string }): 
 function promise(contract: Contract, checked: Pick<Audit, "ok">): Child[] {
   const epsilon = budget(contract.epsilon);
   const open = listed([...new Set(contract.services.flatMap(openColumns))]);
+  const { panel, rounds, reports } = contract;
+  const span = panel ? `in the ${number(rounds!)} rounds of panel ${isolated(panel)}, in ${number(reports!)} of which she is asked,` : "in this round";
   return [
-    h("p", { class: "promise" }, `Leaves as it is: ${open}, and that a person takes part. Knowing that already, whoever sees everything a person sends in this round can raise a certainty ` +
+    h("p", { class: "promise" }, `Leaves as it is: ${open}, and that a person takes part. Knowing that already, whoever sees everything a person sends ${span} can raise a certainty ` +
       "of 50\u00a0% about anything else in her rows to at most ",
       h("strong", {}, certainty(epsilon)), ` (ε = ${number(epsilon)}).`),
     h("p", {}, checked.ok ? "The audit below proves it exactly, in fractions, over the numbers that the encoders compare with."

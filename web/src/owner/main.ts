@@ -301,7 +301,7 @@ function rowsFor(service: Service, sample: SamplePerson | undefined): Row[] {
 }
 
 void open(async (demo) => {
-  const rounds = roundsOf(await collections());
+  const rounds = roundsOf((await collections()).filter(({ panel }) => !panel)); // whose rounds apps ask in
   const screen = new Screen(demo, rounds);
   await screen.start();
   return [screen.root, !rounds.length && h("p", { class: "soft" }, "Nothing is collected here yet.")];

@@ -65,6 +65,7 @@ class Snapshots:
             message = f"A snapshot takes from 2 to {MOST_AT_ONCE:,} people, or 0 for none."
             raise UsageError(message, code="bad-option")
         self._inbox = inbox
+        self._waiting: dict[str, tuple[int, str | None]] = {}
         before = int(inbox.remembered("snapshot") or 0)
         self.least = before if least is None else least
         if self.least != before:
@@ -87,11 +88,15 @@ class Snapshots:
         """
         state = self._state(collection.id)
         total = collection.contract.reports
+        now = (self._inbox.stored, self._inbox.remembered("generation"))
+        if self._waiting.get(collection.id) == now:
+            return None  # nothing came since there were too few
         while True:
             whole = _whole(self._inbox.waiting(collection.id), total)
             due = [person for person, numbers in whole.items() if numbers[-1] <= state.last]
             chosen = due or sorted(whole, key=lambda person: whole[person][-1])[:MOST_AT_ONCE]
             if not due and len(chosen) < self.least:
+                self._waiting[collection.id] = now
                 return None
             numbers = {number for person in chosen for number in whole[person]}
             found = {
@@ -137,6 +142,10 @@ class Snapshots:
         else:
             self.grew(collection, 0, *sizes())
 
+    def counted(self, parts: Sequence[Collection]) -> Sequence[Collection]:
+        """Return the rounds of a panel in which people were counted, or the first; of anything else what it is."""
+        return [part for part in parts if self._state(part.id).people] or parts[:1]
+
     def crowd(self, collection: str) -> ClassSizes | str:
         """Return the people who hide each other in answers about a collection, or why there are none."""
         state = self._state(collection)
@@ -144,7 +153,9 @@ class Snapshots:
             return OPEN
         if state.reason:
             return state.reason
-        return ClassSizes(state.people - state.forgotten, state.smallest - state.forgotten)
+        sizes = [size for (name, _), size in self._inbox.sizes().items() if name == collection]
+        gone = state.forgotten + sum(size.damaged + size.lost for size in sizes)
+        return ClassSizes(max(0, state.people - gone), max(0, state.smallest - gone))
 
     def _state(self, collection: str) -> _State:
         text = self._inbox.remembered(f"snapshot {collection}")
