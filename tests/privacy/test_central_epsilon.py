@@ -108,6 +108,23 @@ def test_the_case_on_which_tighter_formulas_fail() -> None:
     assert Crowd.of(p, least_share(matrix), 2, DELTA).delta(0.45) >= truth
 
 
+def test_why_growing_sets_and_small_classes_are_no_crowd() -> None:
+    """The counter-examples behind the refusals: 29 people and then 30, or a class of one among 30.
+
+    The difference of two histograms is the newcomer's code, and so is the histogram of her class: the divergence is
+    that of one report, far above what would be claimed for 30 people.
+    """
+    oracle = TINY[0][0]
+    matrix = oracle_matrix(oracle)
+    ratio, share = worst_ratio(matrix), least_share(matrix)
+    claimed = central_epsilon(ratio, share, 30, Fraction(1, 1000))
+    assert claimed is not None
+    e = exp_below(Fraction(claimed))
+    alone = true_delta(matrix, 1, e)
+    assert alone > 100 * Fraction(1, 1000)
+    assert true_delta(matrix, 30, e) <= Fraction(1, 1000)
+
+
 def test_monotone_in_people_epsilon_and_delta() -> None:
     """1,000 random channels: more people or a larger delta never raise it, a larger local budget never lowers it."""
     source = np.random.default_rng(1)
