@@ -118,6 +118,8 @@ export interface Curves {
   readonly epsilon: readonly (readonly [number, number])[];
   readonly people: readonly (readonly [number, number])[];
   readonly now: readonly [number, number, number];
+  /** Local and central epsilon, if these people were one closed crowd; empty where public columns divide them. */
+  readonly central: readonly (readonly [number, number])[];
 }
 
 export interface Report {
