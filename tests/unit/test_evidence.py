@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -202,3 +203,22 @@ def test_nothing_is_claimed_about_classes_nobody_counted(tmp_path: Path) -> None
     assert claims["total"] == {"epsilon": pytest.approx(2.5), "delta": "0"}
     write(tmp_path, gather(COLLECTIONS, made="now", readers=Readership(people=50_000)), COLLECTIONS)
     assert failing(tmp_path) == []
+
+
+def test_a_panel_in_evidence_states_its_worst_case_and_both_numbers(tmp_path: Path) -> None:
+    """A third party computes them again in under a minute; a report less in the claims is found."""
+    panel = tc.Collection(tc.Schema([ORDERS]), 2.0, panel="2026", rounds=52, reports=2)
+    write(tmp_path, gather([panel], made="now", readers=Readership(people=1_000_000)), [panel])
+    start = time.perf_counter()
+    assert failing(tmp_path) == []
+    assert time.perf_counter() - start < 60
+    claims = json.loads((tmp_path / "evidence.json").read_text())
+    [one] = claims["collections"]
+    assert one["panel"] == {"name": "2026", "rounds": 52, "reports": 2}
+    assert sum(channel["reports"] for channel in one["channels"]) == 2
+    assert claims["total"]["epsilon"] == "2"
+    assert 0 < claims["readers"]["total"]["epsilon"] < 2
+    text = (tmp_path / "evidence.json").read_text()
+    (tmp_path / "evidence.json").write_text(text.replace('"reports": 2', '"reports": 1'))
+    assert failing(tmp_path)
+    assert "panel 2026: 2 of 52 rounds" in (tmp_path / "index.html").read_text()

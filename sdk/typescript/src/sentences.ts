@@ -35,7 +35,7 @@ export function guarantee(contract: Contract, service: ServiceData): string[] {
       `can raise a certainty of 50 % about anything else in the ${rows} ${to(cost)}`,
     ...(isAtMost(total, cost) ? [] : [`Your reports to all services of this round${
       panel ? ` and of all rounds of panel ${panel}` : ""} together: ${to(total)}`]),
-    `Reports of other ${panel ? "panels" : "rounds"} add to this.`,
+    `Reports of other ${panel ? "panels and " : ""}rounds add to this.`,
   ];
 }
 

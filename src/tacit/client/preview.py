@@ -71,7 +71,7 @@ def guarantee(contract: Data, service: Data) -> list[str]:
     within = f"this round and of all rounds of panel {panel}" if panel else "this round"
     if total > cost:
         sentences.append(f"Your reports to all services of {within} together: to at most {certainty(total)} %.")
-    return [*sentences, f"Reports of other {'panels' if panel else 'rounds'} add to this."]
+    return [*sentences, f"Reports of other {'panels and rounds' if panel else 'rounds'} add to this."]
 
 
 def _listed(names: Sequence[str]) -> str:
