@@ -13,7 +13,7 @@ from tacit.collection import Collection
 from tacit.contract.amplification import DELTA
 from tacit.contract.budget import decimal_text
 from tacit.contract.files import schema_hash
-from tacit.contract.readers import CONDITIONS, CentralLoss
+from tacit.contract.readers import CONDITIONS, CentralLoss, central_loss
 
 __all__ = ["Readership", "central_claims"]
 
@@ -31,9 +31,9 @@ class Readership:
 
     def loss(self, collection: Collection) -> CentralLoss:
         """Return what readers learn at most about a person of a collection."""
-        found = collection.audit(people=self.people, delta=self.delta, alike=self.alike, known=self.known).central
-        assert found is not None  # noqa: S101  people were given
-        return found
+        audit, contract = collection.audit(), collection.contract
+        ratio = audit.ratio if audit.ok else None
+        return central_loss(contract, ratio, people=self.people, delta=self.delta, alike=self.alike, known=self.known)
 
     def to_data(self) -> Claims:
         """Return plain data."""
