@@ -1,27 +1,45 @@
-# Two commands matter: `make demo` and `make test`. Each installs what it needs into .venv.
+# `make demo`, and for changes `make check`, `make test`, `make test-all`. Each installs what it needs into .venv.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 FILES := src tests bench docs
+WORKERS ?= 3  # of pytest, on two cores: a third of the time, tests wait for processes and browsers
 
-.PHONY: demo test hostile engines crashes faults bench lint docs lock clean
+# Compiled Python is kept, whatever the environment says: tests start hundreds of processes.
+export PYTHONDONTWRITEBYTECODE :=
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
+
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
+
+# What a change breaks first, in a minute: see CONTRIBUTING.
+CHECK := tests/structure/test_architecture.py tests/structure/test_glossary.py tests/unit tests/vectors tests/privacy \
+  tests/property tests/sql/test_planner_is_exact.py tests/server/test_protocol.py tests/cli/test_start_up.py \
+  $(addprefix --ignore=tests/,unit/test_doctor.py unit/test_evidence.py privacy/test_constant_work.py)
+
+.PHONY: demo check test test-all hostile engines crashes faults bench lint docs lock clean
 
 demo: .venv/run.done
 	@$(BIN)/tacit demo
 
-test: lint
-	$(BIN)/python -m pytest -n 2 -q
+check: lint
+	$(PYTEST) $(CHECK)
 
+test: lint .venv/browser.done
+	$(PYTEST)
+
+test-all: lint .venv/browser.done
+	TACIT_LONG=1 $(PYTEST) --result docs/reference/test-all.json
+
+# Some of the same tests, with more of everything: 100,000 hostile texts and contracts, 650 questions, 200 kills.
 hostile: .venv/dev.done
-	TACIT_HOSTILE_TEXTS=100000 $(BIN)/python -m pytest -n 2 -q tests/sql/test_hostile_text.py
-	TACIT_FUZZ_CASES=20000 $(BIN)/python -m pytest -n 2 -q tests/server/test_fuzz.py
-	TACIT_CONTRACT_MUTANTS=100000 $(BIN)/python -m pytest -q -rP tests/clients/test_contracts.py -k decide_alike
+	TACIT_LONG=5 $(PYTEST) tests/sql/test_hostile_text.py tests/server/test_fuzz.py tests/server/test_hostile_questions.py
+	TACIT_LONG=5 $(PYTEST) tests/clients/test_contracts.py
 
 engines: .venv/dev.done
-	TACIT_ALL_CASES=1 TACIT_REQUIRE_ALL=1 $(BIN)/python -m pytest -n 2 -q tests/engines
+	TACIT_LONG=10 TACIT_REQUIRE_ALL=1 $(PYTEST) tests/engines
 
 crashes: .venv/dev.done
-	TACIT_CRASH_ROUNDS=200 $(BIN)/python -m pytest -q tests/server/test_crashes.py
+	TACIT_LONG=2 $(BIN)/python -m pytest -q tests/server/test_crashes.py
 
 faults: .venv/dev.done
 	$(BIN)/python -m bench.faults.run --minutes 60
@@ -32,7 +50,7 @@ lint: .venv/dev.done
 	$(BIN)/mypy
 
 bench: .venv/bench.done
-	$(BIN)/python -m bench.client.run --slice
+	$(BIN)/python -m bench.start.run --slice
 	$(BIN)/python -m bench.encode.run --slice
 	$(BIN)/python -m bench.speed.run --slice
 	@test -z "$(DATA)" || $(BIN)/python -m bench.mda.run --slice --data "$(DATA)"
@@ -41,6 +59,10 @@ bench: .venv/bench.done
 	$(BIN)/python -m bench.joint.speed --slice
 	$(BIN)/python -m bench.ingest.run --slice
 	@test -z "$(DATA)" || $(BIN)/python -m bench.ranges.run --slice --data "$(DATA)"
+
+.venv/browser.done: .venv/dev.done
+	@$(BIN)/python tests/support/browser.py
+	@touch $@
 
 docs: .venv/dev.done
 	$(BIN)/python -m docs.generate
@@ -53,7 +75,7 @@ lock: .venv/dev.done
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .pycache .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: install it and run make again."; exit 2; }

@@ -6,7 +6,7 @@ import argparse
 import inspect
 from pathlib import Path
 
-from docs import rooms
+from docs import long_tests, rooms
 from tacit.central import METHODS
 from tacit.cli.command import parser as command_parser
 from tacit.contract.layouts import LAYOUTS
@@ -64,7 +64,17 @@ def architecture() -> str:
     return MADE + "\n".join(text)
 
 
-PAGES = {"mechanisms.md": mechanisms, "cli.md": command_line, "architecture.md": architecture}
+def list_of_long_tests() -> str:
+    """Return what `make test` leaves to `make test-all`."""
+    return MADE + long_tests.page()
+
+
+PAGES = {
+    "mechanisms.md": mechanisms,
+    "cli.md": command_line,
+    "architecture.md": architecture,
+    "long-tests.md": list_of_long_tests,
+}
 
 if __name__ == "__main__":
     HERE.mkdir(exist_ok=True)

@@ -1,12 +1,20 @@
-"""Seeds by test name, and skips that fail where everything must be present."""
+"""Seeds by test name, what is left to `make test-all`, and skips that fail where everything must be present."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import time
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+from support.tiers import LONG, write_result
+
+NOT_RUN = pytest.StashKey[str]()
+STARTED = pytest.StashKey[float]()
 
 
 @pytest.fixture
@@ -19,6 +27,18 @@ def seed(request: pytest.FixtureRequest) -> int:
 def source(seed: int) -> np.random.Generator:
     """Return a generator of test data."""
     return np.random.default_rng(seed)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make test-all` keep its result."""
+    parser.addoption("--result", type=Path, metavar="FILE", help="write commit, seconds and counts to a file")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave long tests out unless they are asked for."""
+    config.stash[STARTED] = time.monotonic()
+    if not LONG and not config.option.markexpr:
+        config.option.markexpr = "not long"
 
 
 def _failed_if_required(report: pytest.TestReport | pytest.CollectReport) -> None:
@@ -44,9 +64,20 @@ def pytest_make_collect_report():
     return report
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """End with the list of skips, or say that there are none."""
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """List what was skipped, and keep the result where that is asked for."""
     skipped = terminalreporter.stats.get("skipped", [])
-    terminalreporter.write_line(f"skipped: {len(skipped) or 'none'}")
     for report in skipped:
-        terminalreporter.write_line(f"  {report.nodeid}: {report.longrepr[-1]}")
+        terminalreporter.write_line(f"skipped {report.nodeid}: {report.longrepr[-1]}")
+    reasons = Counter(str(report.longrepr[-1]).removeprefix("Skipped: ") for report in skipped)
+    told = "; ".join(f"{count} × {reason}" for reason, count in reasons.most_common())
+    config.stash[NOT_RUN] = f"not run: {told or 'nothing was skipped'}"
+    if config.option.result:
+        counts = {name: len(terminalreporter.stats.get(name, [])) for name in ("passed", "failed", "error", "skipped")}
+        write_result(config.option.result, time.monotonic() - config.stash[STARTED], counts)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Say in the last line what was not run."""
+    if NOT_RUN in config.stash:
+        print(config.stash[NOT_RUN])

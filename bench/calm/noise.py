@@ -21,7 +21,7 @@ from tacit.contract.oracles import Grr, Oracle, choose
 from tacit.contract.randomness import insecure_rng
 from tacit.model.coefficients import Shape, Shown
 from tacit.model.em import rows_of
-from tacit.model.views import decoded
+from tacit.model.views import decode_frequencies
 
 __all__ = ["Collected", "Oue", "check", "collect", "oracle_for", "paper_oracle", "read", "shape_for"]
 
@@ -41,7 +41,7 @@ class Collected:
 def oracle_for(cells: int, epsilon: float) -> Oracle:
     """Return what tacit takes for a view of so many cells."""
     bound = exp_below(parse_epsilon(str(epsilon)))
-    return choose(cells, bound).build((cells,), bound)
+    return choose(cells, bound)((cells,), bound)
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _encoded(oracle: Oracle, held: np.ndarray, rng: np.random.Generator) -> np.n
     draws = source.draws(len(cells) * (1 + oracle.answers)).reshape(len(cells), -1)
     answers = draws[:, 1] if oracle.answers == 1 else draws[:, 1:]
     codes, times = np.unique(oracle.randomise([cells], draws[:, 0], answers), return_counts=True)
-    return decoded(oracle, codes, times).ravel()
+    return decode_frequencies(oracle, codes, times).ravel()
 
 
 def check(people: Population, sets: Sequence[tuple[int, ...]], epsilon: float) -> float:

@@ -41,7 +41,7 @@ def one_dimension(folder: Path, releases: int = 100) -> dict[str, Any]:
     first, offs = None, []
     for _ in range(releases):
         body = released(income, "cells", ALPHA)
-        first = body.fitted() if first is None else first
+        first = body.cell_estimates() if first is None else first
         offs.append(ranges.errors(body)[0])
     raw = income.table()
     assert first is not None
@@ -55,7 +55,7 @@ def one_dimension(folder: Path, releases: int = 100) -> dict[str, Any]:
         for alpha in ALPHAS
     }
     both = acs(folder, "age", "income")
-    table, noisy = both.table().astype(float), released(both, "cells", ALPHA).fitted()
+    table, noisy = both.table().astype(float), released(both, "cells", ALPHA).cell_estimates()
     ages = np.arange(16, 95)
     return {
         "raw": raw.tolist(),

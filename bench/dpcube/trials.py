@@ -82,7 +82,7 @@ class Ranges:
 
     def errors(self, body: Body) -> tuple[Array, Array]:
         """Return absolute and relative errors of a release."""
-        off = np.abs(self.counted(body.fitted()) - self.truth)
+        off = np.abs(self.counted(body.cell_estimates()) - self.truth)
         return off, off / np.maximum(self.truth, FLOOR * len(self.records))
 
     def covered(self, body: Body) -> float:

@@ -1,4 +1,4 @@
-"""The class users hold: a schema, a budget and a layout, compiled once, for encoding, auditing and sharing."""
+"""Collection: a schema, a budget and a layout, compiled once, for encoding, auditing and sharing."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ class Collection:
     schema : Schema
         The services and their attributes.
     epsilon : int, float, str, Decimal or Fraction
-        What anyone may learn about a person from everything the person sends in this round. Instead of it,
+        Bound on what anyone can learn about a person from everything the person sends in this round. Instead of it,
         ``central_epsilon`` may be given.
     mechanism : str
         ``"auto"`` (by predicted error), ``"hio"``, ``"hi"``, ``"sc"``, ``"em"``, ``"fc"``, ``"pairs"``, ``"am(k)"``,
         ``"calm(k)"``, ``"tables(k)"``; the last two need ``users``.
     oracle : str
-        ``"auto"`` (least noise for each view) or one of ``"grr"``, ``"ss"``, ``"lh"``, ``"olh"``, ``"oue"``.
+        ``"auto"`` (least noise for each view) or one of ``tacit.contract.oracles.ORACLES``, such as ``"lh"``.
     round : str
-        Name of the round; part of the id, so a new round is a new collection with a budget of its own.
+        Name of the round; part of the id, so a new round is a new collection with its own budget.
     tier : str
-        Name of a choice: collections that differ in tier (and epsilon, say) are one round, each person is in one tier
-        of all services, and questions are about all of them together. Choices must not depend on the data.
+        Name of an option: collections that differ only in tier (and epsilon, say) form one round. Each person is in one
+        tier for all services, and answers combine all tiers. The choice must not depend on the data.
     weights : dict, optional
-        Services whose reports have a larger or smaller share of the budget than others. Default: 1 each.
+        Relative shares of the budget for the reports of each service. Default: 1 each.
     users : int, optional
-        The people expected, for mechanisms that choose their views by it: ``pairs`` and ``auto`` may, others must.
+        The expected number of people, which some mechanisms use to choose views; optional for ``pairs`` and ``auto``.
     central_epsilon : float, optional
         Instead of epsilon: what readers of answers may learn about one of ``users``; the largest budget that keeps to
         it is found. It holds under the conditions of docs/two-guarantees.md, and the collector learns that budget.
@@ -149,7 +149,7 @@ class Collection:
     def from_json(cls, text: str) -> Collection:
         """Return the collection of a contract, which may have been reformatted; its integers are kept as they are.
 
-        It keeps every rule of `docs/wire.md`; `audit` checks the rules about its budgets.
+        It satisfies every rule of `docs/wire.md`; `audit` checks the rules about its budgets.
         """
         return cls._of(read_contract(reformat(text)))
 
@@ -157,7 +157,7 @@ class Collection:
     def from_file(cls, path: str | Path) -> Collection:
         """Return the collection of a contract (JSON), or compile a collection file (TOML or JSON)."""
         try:
-            text = Path(path).read_text(encoding="utf-8-sig")  # some editors begin files with a mark
+            text = Path(path).read_text(encoding="utf-8-sig")  # some editors write a byte-order mark
         except (OSError, UnicodeDecodeError) as cause:
             message = f"{Path(path).name} cannot be read ({type(cause).__name__}). Name a .toml or .json file."
             raise ContractError(message, code="unreadable-file") from None
@@ -166,7 +166,7 @@ class Collection:
         try:
             data = json.loads(text)
         except (ValueError, RecursionError):
-            data = None  # the contract reader says what is wrong
+            data = None  # the contract reader reports the problem
         return cls._compile(data) if isinstance(data, dict) and "tacit" not in data else cls.from_json(text)
 
     @classmethod
@@ -191,7 +191,7 @@ class Collection:
         return cls(read_schema(data["services"]), data.get("epsilon"), **options)
 
     def to_json(self) -> str:
-        """Return the contract: the same bytes for everybody who holds this collection."""
+        """Return the contract: the same bytes for everybody with this collection."""
         return self._text
 
     @cached_property
@@ -270,22 +270,22 @@ class Collection:
         confidence: float = 0.95,
         decoder: DecoderName = "blue",
     ) -> Answer | int:
-        """Return the errors a question would have, or the people it would take, before anything is collected.
+        """Predict the errors of a question, or the number of people it needs, before anything is collected.
 
         Attributes are assumed to be independent and uniform, or distributed as ``like`` says.
 
         Parameters
         ----------
         users : int
-            A number of people; the answer is a table of expected values with their errors.
+            A number of people; the result is a table of expected values with their errors.
         error : float
-            Instead of users: the standard error wanted; the answer is the number of people. Errors of averages shrink
-            with people, so this is the least number; those of totals grow, so it is the largest.
+            Instead of users: the wanted standard error; the result is the number of people. Errors of averages shrink
+            with more people, so this is the smallest number; errors of totals grow, so it is the largest.
         relative : float
-            Instead of users: the standard error wanted as a share of the value; the answer is the number of people.
+            Instead of users: the wanted standard error relative to the value; the result is the number of people.
         like : table or dict, optional
-            A sample of records, or a dict that gives attributes a weight for each value; for several services, or to
-            show how many people have no rows, a dict of these by service.
+            A sample of records, or a dict from attributes to a weight for each value; for several services, or to give
+            the share of people without rows, a dict of these by service.
         """
         options = Options(confidence, decoder)
         if self.panel:
@@ -296,7 +296,7 @@ class Collection:
         return people_for(self._contract, text, error=error, relative=relative, like=like, options=options)
 
     def with_epsilon(self, epsilon: BudgetLike) -> Collection:
-        """Return the collection that another budget would give; everything else, also shares of services, stays."""
+        """Return the same collection with another budget; shares of services stay the same."""
         old, panel = self._contract, self._contract.panel
         weights = {s.service.name: sum(channel.epsilon for channel in s.channels) for s in old.services}
         labels: dict[str, Any] = {"mechanism": old.mechanism, "oracle": old.oracle, "tier": old.tier}
@@ -342,17 +342,17 @@ class Collection:
         progress: Progress | None = None,
         **tables: Any,
     ) -> dict[str, pa.Table]:
-        """Perturb the records of all services, one table each; everything is validated before anything is drawn.
+        """Perturb the records of all services, one table each; all rows are validated before anything is drawn.
 
         Parameters
         ----------
         people : iterable of keys, optional
-            Who takes part; everybody sends to every service, whoever has rows. Default: the keys of the first service
-            with one row per person.
+            Who takes part; everybody reports to every service, with or without rows. Default: the keys of the first
+            service with one row per person.
         rng : Rng, optional
             Default: the operating system. `insecure_rng` is for tests, and shows in the output's metadata.
         progress : callable, optional
-            Called with rows done and rows in all.
+            Called with the rows done and the total number of rows.
         **tables
             For each service a pandas, polars, Arrow or DuckDB table, a path to Parquet or CSV, or a single record as
             a dict.
@@ -369,23 +369,16 @@ class Collection:
         if rng is not None and not callable(getattr(rng, "draws", None)):
             message = f"rng is a {type(rng).__name__}. Leave it out, or pass tc.insecure_rng(seed) in tests."
             raise UsageError(message, code="bad-option")
-        return self._encode(tables, people, SystemRng() if rng is None else rng, progress)
-
-    def _encode(
-        self,
-        tables: Mapping[str, Any],
-        people: Iterable[int] | Iterable[str] | None,
-        rng: Rng,
-        progress: Progress | None,
-    ) -> dict[str, pa.Table]:
-        reports = encode_everybody(self._contract, tables, people, rng, progress)
-        name = {b"tacit.collection": self.id.encode()}
-        return {one: table.replace_schema_metadata(table.schema.metadata | name) for one, table in reports.items()}
+        source = SystemRng() if rng is None else rng
+        return encode_everybody(self.id, self._contract, tables, people, source, progress)
 
     def refuse_unsafe(self) -> None:
-        """Raise if the audit fails: nothing is encoded then."""
+        """Raise if the audit fails."""
         if not self._audit.ok:
-            message = "The audit of this contract fails, so nothing is encoded with it. Run audit() to see where."
+            message = (
+                "The audit of this contract fails, so nothing is encoded with it. Run audit() to see where "
+                "(docs/glossary.md#audit)."
+            )
             raise PrivacyError(message, code="audit-failed", rule=self._audit.rule)
 
     def __eq__(self, other: object) -> bool:

@@ -19,10 +19,10 @@ from tacit.contract.attributes import check_name
 from tacit.contract.contract import ServiceContract
 from tacit.contract.schema import Service
 from tacit.encode.bulk import Progress
-from tacit.encode.reports import Loaded, check_reports, report_table
+from tacit.encode.reports import Loaded, ReportTable, report_table
 from tacit.encode.tables import as_arrow
 from tacit.engines import open_engine
-from tacit.engines.base import ROWS_BEFORE, Batch, Engine, rollup_of
+from tacit.engines.base import Batch, Engine, rollup_of
 from tacit.errors import ReportError, UnanswerableError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import Decoder, DecoderName
@@ -44,8 +44,8 @@ def connect(path: Any = None, *, engine: Any = "duckdb") -> Database:
     Parameters
     ----------
     path : str or Path, optional
-        A file of DuckDB, a folder for Spark, or the address of a PostgreSQL database (``postgresql://…``). Default: in
-        memory. A SparkSession may stand here, too.
+        A DuckDB file, a folder for Spark, the address of a PostgreSQL database (``postgresql://…``), or a SparkSession.
+        Default: in memory.
     engine : str or SparkSession
         ``"duckdb"``, ``"postgresql://…"``, a SparkSession, or ``"spark"`` for one on this machine.
     """
@@ -53,7 +53,7 @@ def connect(path: Any = None, *, engine: Any = "duckdb") -> Database:
 
 
 class Database:
-    """Reports of any number of collections, and SQL over them."""
+    """Reports of any number of collections, and SQL queries over them."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -103,16 +103,16 @@ class Database:
         return self._engine.forget(tables, person)
 
     def dimension(self, name: str, table: Any, *, key: str) -> None:
-        """Add a public table (products, shops) that services are joined with on a sensitive attribute, its key.
+        """Add a public table (products, shops) that questions join on a sensitive attribute, its key.
 
         Parameters
         ----------
         name : str
-            What questions call it; a dimension of that name is replaced.
+            Its name in questions; an existing dimension of that name is replaced.
         table : table or path
             One row for each key.
         key : str
-            The column that sensitive attributes hold.
+            The column whose values sensitive attributes hold.
         """
         check_name("dimension", name)
         services = {service.name.lower() for c in self.collections for service in c.schema.services}
@@ -124,17 +124,17 @@ class Database:
         self._dimensions[name.lower()] = made
 
     def rollup(self, service: str, *, by: Sequence[str] = ()) -> None:
-        """Keep counts of codes beside a service's reports, so that questions take no longer as people report.
+        """Maintain counts of codes for a service, so that queries do not slow down as more people report.
 
-        They stay exact with every load, and serve questions about this service alone that look at no public columns
-        but those in ``by``; EXPLAIN says whether they do. People must send one report.
+        The counts are updated with every load, and answer questions about this service alone that use no public columns
+        except those in ``by``; EXPLAIN says whether they were used. Each person must send one report.
 
         Parameters
         ----------
         service : str
-            A service of which reports are loaded.
+            A service with reports.
         by : sequence of str
-            Public columns to count by: those with few values.
+            Public columns to count by, with few values each.
         """
         newest = self._catalog.find([service])
         rolled = newest.contract[service]
@@ -150,7 +150,7 @@ class Database:
         self._people.clear()
 
     def copy_to(self, path: Any) -> None:
-        """Write a copy of everything, without what was deleted, to a new file; others may go on reading."""
+        """Write a copy of everything except deleted data to a new file; others may keep reading."""
         self._engine.copy_to(path)
 
     def close(self) -> None:
@@ -158,44 +158,43 @@ class Database:
         self._crowds.close()
         self._engine.close()
 
-    def load(self, reports: Mapping[str, pa.Table], *, progress: Progress | None = None) -> dict[str, Loaded]:
+    def load(
+        self, reports: Mapping[str, pa.Table | ReportTable], *, progress: Progress | None = None
+    ) -> dict[str, Loaded]:
         """Store encoded reports, as `Collection.encode` returns them; a person's second report is refused.
 
-        All tables are stored together or, if one is refused or the machine fails, none. ``progress`` is called with
-        rows stored and rows in all.
+        All tables are stored together, or none if one is refused or the machine fails. ``progress`` is called with the
+        rows stored and the total number of rows.
         """
         if not isinstance(reports, Mapping):
             message = "Reports are a dict of Arrow tables, one for each service, as Collection.encode returns them."
             raise ReportError(message, code="wrong-columns")
-        checked = [self._check(name, table) for name, table in reports.items()]
-        batches = [self._batch(name, table, collection) for name, table, collection in checked]
+        batches = [self._batch(name, table) for name, table in reports.items()]
         refused = self._engine.append(batches)
-        self._crowds.grew({collection.id for _, _, collection in checked})
+        self._crowds.grew(batch.table for batch in batches)
         if progress is not None:
-            rows = sum(table.num_rows for _, table, _ in checked)
+            rows = sum(batch.rows for batch in batches)
             progress(rows, rows)
-        counts = zip(checked, refused, strict=True)
-        return {name: Loaded(table.num_rows - count, count) for (name, table, _), count in counts}
+        counts = zip(reports, batches, refused, strict=True)
+        return {name: Loaded(batch.rows - count, count) for name, batch, count in counts}
 
-    def _batch(self, name: str, table: pa.Table, collection: Collection) -> Batch:
-        service = collection.contract[name].service
-        chosen = ROWS_BEFORE in (table.schema.metadata or {})  # by an inbox, which lets people into one tier each
-        tiers = [
-            (report_table(tier.id, one.name), one.key)
-            for tier in ([] if chosen else self._catalog.other_tiers(collection))
-            for one in tier.schema.services
-        ]
-        return Batch(report_table(collection.id, service.name), service, table, tiers)
-
-    def _check(self, name: str, table: pa.Table) -> tuple[str, pa.Table, Collection]:
-        metadata = (table.schema.metadata or {}) if isinstance(table, pa.Table) else {}
-        owner = metadata.get(b"tacit.collection", b"").decode(errors="replace")
+    def _batch(self, name: str, table: pa.Table | ReportTable) -> Batch:
+        """Return reports that may be stored; refuse those of no collection here, and those that break its rules."""
+        owner = table.collection if isinstance(table, ReportTable) else ReportTable.owner(table)
         collection = self._catalog.get(owner)
         if collection is None or not isinstance(name, str):
             message = f"The reports of {str(name)[:60]!r} belong to no collection of this database. Create it first."
             raise ReportError(message, code="unknown-collection")
-        check_reports(collection.contract[name], table)
-        return name, table, collection
+        compiled = collection.contract[name]
+        made = table.checked() if isinstance(table, ReportTable) else ReportTable.from_arrow(owner, compiled, table)
+        is_admitted = made.rows_before is not None  # by an inbox, which lets people into one tier each
+        tiers = [
+            (report_table(tier.id, one.name), one.key)
+            for tier in ([] if is_admitted else self._catalog.other_tiers(collection))
+            for one in tier.schema.services
+        ]
+        service = compiled.service
+        return Batch(report_table(collection.id, service.name), service, made.arrow, tiers, made.rows_before)
 
     def sql(
         self,
@@ -213,20 +212,20 @@ class Database:
         Parameters
         ----------
         text : str
-            One SELECT; after EXPLAIN, how it would be answered instead of the answer.
+            One SELECT; with EXPLAIN, the result describes how it would be answered.
         parameters : sequence
-            Constants for the ``?`` of the question, in order: numbers, texts, dates, booleans or None.
+            Constants for each ``?`` in the question, in order: numbers, text, dates, booleans or None.
         confidence : float
             Level of the intervals.
         decoder : {"blue", "cover", "rdc", "rdc(1)", "rdc(4)", "rdc(8)", "rdc(16)"}
-            How codes are read: least squares, or as in the papers; rdc averages two signed covers of each attribute,
-            or as many as it says.
+            The decoder: least squares, or those of the papers; rdc averages two signed covers of each attribute, or the
+            given number.
         simultaneous : bool
-            Whether all intervals of the answer hold together at the confidence (Bonferroni).
+            Whether all intervals of the answer hold simultaneously at the confidence (Bonferroni).
         superpopulation : bool
-            Whether errors are about a population that the people are a sample of, not about the people themselves.
+            Whether errors treat the people as a sample from a larger population.
         consistent : bool
-            Whether answers are post-processed: they add up, over any number of attributes, and are biased.
+            Whether to post-process: answers add up and work for any number of attributes, but are biased.
         """
         options = Options(confidence, decoder, simultaneous=simultaneous, superpopulation=superpopulation)
         question, explain = without_explain(text)
@@ -254,12 +253,12 @@ class Database:
         Parameters
         ----------
         attributes : sequence of str
-            Sensitive attributes of one service, in any number.
+            Any number of sensitive attributes of one service.
         service : str, optional
-            Needed where several services have these attributes.
+            Needed if several services have these attributes.
         method : {"shrink", "calm", "linear", "em", "uniform"}, optional
-            How views become tables. Default: shrink, the most accurate; em where attributes were reported apart.
-            ``linear`` is unbiased, and refused for attributes that no view holds together.
+            How views become tables. Default: shrink, the most accurate; em if attributes were reported separately.
+            ``linear`` is unbiased, and refused for attributes that no view reports together.
         confidence : float
             Level of the intervals.
         """
@@ -269,16 +268,16 @@ class Database:
     def synthesize(
         self, rows: int, *, seed: int | None = None, service: str | None = None, method: str | None = None
     ) -> pa.Table:
-        """Return synthetic rows of a service, which follow its marginals: nobody's record.
+        """Return synthetic rows of a service that follow its marginals; no row is anybody's record.
 
         Parameters
         ----------
         rows : int
-            How many; their keys are 1, 2, 3, …
+            The number of rows; their keys are 1, 2, 3, …
         seed : int, optional
-            For the same rows again.
+            Makes the rows reproducible.
         service : str, optional
-            Needed where reports of several services are loaded; services are made up independently of each other.
+            Needed if several services have reports; services are synthesised independently.
         method : str, optional
             As for `marginal`.
         """
@@ -294,7 +293,7 @@ class Database:
         decoder: DecoderName = "blue",
         **page: Any,
     ) -> Contributions:
-        """Return what each encoded tuple adds to an answer, page by page; the sum of all is the answer.
+        """Return the contribution of each encoded tuple to an answer, page by page; their sum is the answer.
 
         This shows reports of single people, which `sql` never does: it is for audits and demonstrations.
 

@@ -79,7 +79,7 @@ class UsageError(TacitError, ValueError):
 
 
 class UnknownNameError(UsageError, LookupError):
-    """A name that does not exist; carries what does, or None where that is not told."""
+    """A name does not exist. ``known`` lists those that do, unless that is secret."""
 
     default_code = "unknown-name"
 
@@ -88,8 +88,8 @@ class UnknownNameError(UsageError, LookupError):
         near = difflib.get_close_matches(name, self.known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         listed = ", ".join(self.known[:8]) + (", …" if len(self.known) > 8 else "")
-        told = "" if known is None else f" Known: {listed or 'none'}."
-        super().__init__(f"There is no {kind} {name!r}.{hint}{told}", code=code)
+        listing = "" if known is None else f" Known: {listed or 'none'}."
+        super().__init__(f"There is no {kind} {name!r}.{hint}{listing}", code=code)
 
 
 class SchemaError(UsageError):

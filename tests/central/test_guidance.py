@@ -95,7 +95,7 @@ def test_the_advisor_follows_people_epsilon_and_cells() -> None:
     assert rich.method == "blue"
     assert poor.method == "adaptive"
     assert rich.expected["blue"] < rich.expected["cells"]
-    assert "tell every cell apart" in str(rich)
+    assert "enough to estimate every cell" in str(rich)
 
 
 def test_the_advisor_tries_methods_on_a_table_that_is_not_private() -> None:

@@ -15,7 +15,7 @@ from tacit.central import sparse
 from tacit.central.boxes import Boxes
 from tacit.central.noise import Laplace, OpenDp
 from tacit.central.records import Records
-from tacit.central.sparse import Background, gap_scale, lowest_threshold, unravelled, visible_cells
+from tacit.central.sparse import Background, gap_scale, lowest_threshold, unravel, visible_cells
 
 SERVICE = tc.Service("s", key="uid", attributes=[tc.Ordinal("x", 0, 199), tc.Ordinal("y", 0, 99)])
 
@@ -134,7 +134,7 @@ def test_large_domains_are_released_without_visiting_them() -> None:
 
 def test_flat_cells_and_places_agree() -> None:
     sizes = (3, 4, 5)
-    places = unravelled(np.arange(60), sizes)
+    places = unravel(np.arange(60), sizes)
     assert (np.ravel_multi_index(tuple(places.T), sizes) == np.arange(60)).all()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import tacit as tc
+from support.tiers import keeping
 from tacit.central import Ledger, Release
 from tacit.cli import main
 
@@ -81,7 +83,9 @@ def test_without_an_error_stream_the_answer_is_still_printed(folder: Path) -> No
     assert shell(folder, f'tacit query d.tacit "{QUESTION}" 2>&-').stdout.count("±") == 6
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+@pytest.mark.parametrize(
+    "encoding", keeping(["ascii"], ["ascii", "latin-1", "cp1252", "utf-8"], "encodings of a terminal")
+)
 def test_any_encoding_of_a_terminal(encoding: str, folder: Path) -> None:
     for line in (f'tacit query d.tacit "{QUESTION}"', "tacit doctor reports", "tacit audit absent.toml"):
         result = shell(folder, line, PYTHONIOENCODING=encoding, PYTHONUTF8="0", LC_ALL="C")
@@ -90,7 +94,7 @@ def test_any_encoding_of_a_terminal(encoding: str, folder: Path) -> None:
         assert "Traceback" not in result.stderr
 
 
-@pytest.mark.parametrize("columns", ["1", "40", "10000"])
+@pytest.mark.parametrize("columns", keeping(["1"], ["1", "40", "10000"], "widths of a terminal"))
 def test_any_width_of_a_terminal(columns: str, folder: Path) -> None:
     for line in ("tacit --help", "tacit query --help", f'tacit query d.tacit "{QUESTION}"'):
         result = shell(folder, line, COLUMNS=columns)
@@ -99,7 +103,7 @@ def test_any_width_of_a_terminal(columns: str, folder: Path) -> None:
 
 def test_the_shell_reads_lines_of_any_system_until_the_end(folder: Path) -> None:
     question = "SELECT COUNT(*) AS n FROM users"
-    for end in ("", "\n", "\r\n", "\n\n"):
+    for end in ("", "\r\n\r\n"):
         result = subprocess.run(
             [*COMMAND, "shell", "d.tacit", "--json"],
             input=(question + end).encode(),
@@ -145,8 +149,15 @@ VERBS = [
 ]
 
 
-@pytest.mark.parametrize("words", VERBS, ids=lambda words: words[0])
-@pytest.mark.parametrize("seconds", [0.1, 0.5, 1.5])
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    keeping(
+        [(0.1, VERBS[0]), (0.5, VERBS[6]), (1.5, VERBS[4])],
+        itertools.product([0.1, 0.5, 1.5], VERBS),
+        "Ctrl-C in every verb at three moments",
+    ),
+    ids=lambda given: given[0] if isinstance(given, list) else given,
+)
 def test_ctrl_c_leaves_one_line_and_nothing_half_written(
     words: list[str], seconds: float, folder: Path, tmp_path: Path
 ) -> None:

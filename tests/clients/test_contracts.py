@@ -1,13 +1,11 @@
 """One specification, three validators: package, Python client and TypeScript client name the same rule for every lie.
 
-``TACIT_CONTRACT_MUTANTS`` says how many mutants the fuzzer tries. What all three accept is judged by an exact loss that
-is computed from the JSON alone.
+What all three accept is judged by an exact loss that is computed from the JSON alone.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import subprocess
@@ -25,6 +23,7 @@ from support.contracts import FOLDER, TypeScriptClient, originals, package, pyth
 from support.losses import objections
 from support.mutants import mutant
 from support.npm import install
+from support.tiers import how_many
 from tacit.client.client import Client
 from tacit.client.transport import Transport
 from tacit.client.wallet import Wallet
@@ -32,7 +31,7 @@ from tacit.contract.rules import RULES
 from tacit.errors import ContractError, RecordError
 from vectors.lies import HERE, files
 
-MUTANTS = int(os.environ.get("TACIT_CONTRACT_MUTANTS", "400"))
+MUTANTS = how_many(200, 20_000, "mutated contracts, judged by three validators")
 BATCH = 250
 """Mutants that one process hands to another at a time."""
 
@@ -88,7 +87,7 @@ def test_lies_regenerate_and_cover_every_rule() -> None:
 
 def test_the_specification_lists_every_rule_in_order() -> None:
     text = (Path(__file__).parents[2] / "docs" / "wire.md").read_text()
-    table = text.partition("| rule | a contract keeps it if |")[2].partition("\n\n")[0]
+    table = text.partition("| rule | a contract satisfies it if |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `([a-z0-9-]+)` \|", table, flags=re.MULTILINE) == list(RULES)
 
 

@@ -16,6 +16,7 @@ import pytest
 
 import tacit as tc
 from support.collectors import COLLECTION
+from support.tiers import how_many
 from tacit.client.client import Client
 from tacit.client.transport import Transport
 from tacit.client.wallet import Wallet
@@ -46,7 +47,8 @@ for number in range(int(first), int(first) + (1 if left else 1_000_000)):
 """
 
 REPORTS = {"users": 1, "orders": 2}
-KILLS, RECORDS = 12, int(os.environ.get("TACIT_KILL_RECORDS", "300"))
+KILLS = how_many(4, 100, "kills of an app at random moments")
+RECORDS = 25 * KILLS
 
 
 def start(folder: Path, first: int, stop: int) -> subprocess.Popen[str]:
@@ -84,7 +86,7 @@ def test_a_kill_at_every_statement_leaves_nothing_charged_and_unsent(tmp_path: P
 
 
 def test_kills_at_random_moments_leave_nothing_charged_and_unsent(tmp_path: Path) -> None:
-    """The parent kills at a moment that nothing in the child depends on; TACIT_KILL_RECORDS asks for a longer run."""
+    """The parent kills at a moment that nothing in the child depends on."""
     source, kills, found = random.Random(16), 0, 0
     while kills < KILLS or found < RECORDS:
         process = start(tmp_path, kills * 1_000_000, 0)

@@ -79,7 +79,7 @@ def test_nobody_spends_more_than_the_cap(collector: Serving, tmp_path: Path) -> 
 def test_a_preview_is_what_leaves(client: Client) -> None:
     me = client.person("shown")
     shown = me.preview("users", ROW)
-    assert shown.sentence.startswith("Leaves as it is: uid and os, and that you report to users.")
+    assert shown.sentence.startswith("Sent unchanged: uid and os, and that you report to users.")
     assert "to at most 88.1 %" in shown.sentence
     assert client.flush().sent == 0, "a preview sends nothing"
     assert shown.raw == ROW

@@ -98,7 +98,7 @@ def test_a_lost_wallet_draws_nothing_that_the_collector_holds(tmp_path: Path) ->
         assert me.record("users", ROW) == entry
         shown = me.preview("users", ROW)
         assert shown.leaves == ()
-        assert shown.sentence.startswith("Nothing leaves")
+        assert shown.sentence.startswith("Nothing is sent")
         me.rows("orders", [])  # was not reported before, so it is drawn and charged
         assert me.budget()["spent"] == 4.0
         assert again.flush().sent == 2

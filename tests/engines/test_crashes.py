@@ -13,6 +13,7 @@ import pytest
 
 import tacit as tc
 from support.engines import postgres_address
+from support.tiers import keeping
 from tacit.errors import ReportError
 
 TESTS = Path(__file__).parents[1]
@@ -88,7 +89,7 @@ def check(address: str, acknowledged: int) -> None:
     assert acknowledged * PEOPLE <= users <= (acknowledged + 1) * PEOPLE, "at most one batch was not told of"
 
 
-@pytest.mark.parametrize("round_", range(6))
+@pytest.mark.parametrize("round_", keeping([0, 1], range(12), "kills of a loader into DuckDB"))
 def test_duckdb_keeps_whole_batches(round_: int, tmp_path: Path, seed: int) -> None:
     address = str(tmp_path / "reports.tacit")
     check(address, killed_after(address, 0.05 + seed % 1000 / 1500))
@@ -101,7 +102,7 @@ def test_services_that_are_stored_one_by_one_are_caught(tmp_path: Path) -> None:
         check(address, acknowledged)
 
 
-@pytest.mark.parametrize("round_", range(3))
+@pytest.mark.parametrize("round_", keeping([0], range(6), "kills of a loader into PostgreSQL"))
 def test_postgres_keeps_whole_batches(round_: int, seed: int) -> None:
     with postgres_address() as address:
         check(address, killed_after(address, 0.05 + seed % 1000 / 1500))

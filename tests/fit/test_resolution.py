@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
+from support.tiers import keeping
 from tacit.answers.auto import mean_variance
 from tacit.contract.layouts import Expected, Levels
 from tacit.contract.layouts.resolution import levels_for
@@ -42,7 +43,7 @@ def test_attributes_that_have_nothing_to_choose_are_left_alone() -> None:
     assert (one, categories) == ((), (1,))
 
 
-@pytest.mark.parametrize("attributes", [1, 2, 6])
+@pytest.mark.parametrize("attributes", keeping([1, 2], [1, 2, 6], "levels of six attributes; two stay"))
 def test_choices_cost_unbiased_answers_little_or_nothing(attributes: int) -> None:
     every = collection(attributes, mechanism="pairs").contract["t"]
     chosen = collection(attributes, mechanism="pairs", users=10**6).contract["t"]

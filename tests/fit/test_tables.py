@@ -35,7 +35,7 @@ def test_tallies_are_sums_of_supports(
     name: str, sizes: tuple[int, ...], epsilon: str, source: np.random.Generator
 ) -> None:
     try:
-        oracle = ORACLES[name].build(sizes, exp_below(Fraction(epsilon)))
+        oracle = ORACLES[name](sizes, exp_below(Fraction(epsilon)))
     except LayoutError:
         assert name in ("grr", "ss"), "only these refuse domains"
         return
@@ -144,6 +144,7 @@ def test_errors_are_those_of_the_posterior(source: np.random.Generator, *, is_sp
     assert (found.errors(directions) > 1.02 * np.sqrt(mutant)).all()
 
 
+@pytest.mark.long("200 fits of one table; single fits stay")
 def test_stated_intervals_hold(source: np.random.Generator) -> None:
     """Tables that are smooth but for a few cells, 200 draws of their noise, a range each, false alarm 1e-9.
 

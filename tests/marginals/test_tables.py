@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from support.channels import enumerable
 from tacit.contract.budget import exp_below
 from tacit.contract.layouts import Levels
 from tacit.contract.oracles import ORACLES, Grr
@@ -20,7 +21,7 @@ from tacit.model.marginal_model import MarginalModel
 from tacit.model.nonnegative import norm_sub, ripple, top_down
 from tacit.model.shrink import fitted_means, posterior_means
 from tacit.model.synthesis import draw_rows
-from tacit.model.views import decoded
+from tacit.model.views import decode_frequencies
 
 UNEVEN = Levels.build(13, fanout=3, null=True)
 LEVELS = (Levels.build(3, fanout=3, null=False), UNEVEN, Levels.build(2, fanout=2, null=False))
@@ -186,14 +187,14 @@ def test_wide_faces_must_say_more_than_their_pairs(strength: float) -> None:
     assert abs(float((found * signs[0] * signs[1] * signs[2]).sum()) - strength) < 6.1 * 0.01 * 8**0.5
 
 
-@pytest.mark.parametrize("name", ["grr", "ss", "lh", "oue"])
+@pytest.mark.parametrize("name", enumerable())
 def test_tables_of_expected_counts_are_exact(name: str) -> None:
     """With every code as often as expected, decoding gives the frequencies back: the estimate is unbiased."""
     truth = np.array([0.5, 0.3, 0.15, 0.05])
-    oracle = ORACLES[name].build((2, 2), exp_below(Fraction(1)))
+    oracle = ORACLES[name]((2, 2), exp_below(Fraction(1)))
     codes, chances = np.arange(oracle.alphabet), rows_of(oracle)
     assert np.allclose(chances.sum(axis=0), 1)
-    assert np.allclose(decoded(oracle, codes, chances @ truth).ravel(), truth)
+    assert np.allclose(decode_frequencies(oracle, codes, chances @ truth).ravel(), truth)
 
 
 def test_likeliest_frequencies() -> None:

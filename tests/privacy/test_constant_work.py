@@ -11,7 +11,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from types import FrameType
 from typing import Any
 
@@ -27,9 +27,12 @@ WORDS = [f"v{number:03d}" for number in range(1000)]
 Rows = list[dict[str, Any]]
 
 
-def collection(*attributes: Any, mechanism: str = "auto", oracle: str = "auto", **service: Any) -> tc.Collection:
+def collection(
+    *attributes: Any, mechanism: str = "auto", oracle: str = "auto", **service: Any
+) -> Callable[[], tc.Collection]:
+    """Return a function that compiles a collection when it is first called: not while tests are collected."""
     schema = tc.Schema([tc.Service("s", key="uid", attributes=list(attributes), **service)])
-    return tc.Collection(schema, 2.0, mechanism=mechanism, oracle=oracle)
+    return cache(partial(tc.Collection, schema, 2.0, mechanism=mechanism, oracle=oracle))
 
 
 def rows(count: int, value: int) -> Rows:
@@ -41,7 +44,7 @@ PLACE = tc.Categorical("c", ["a", "b", "c"])
 MANY = {"at_most": 5, "sends": 3}
 DATES = tc.Ordinal("x", DAY, DAY + datetime.timedelta(days=400), cells=20)
 
-CASES: dict[str, tuple[tc.Collection, list[Rows]]] = {
+CASES: dict[str, tuple[Callable[[], tc.Collection], list[Rows]]] = {
     "category": (collection(tc.Categorical("x", WORDS)), [[{"x": word}] for word in WORDS[::37]]),
     "other": (collection(tc.Categorical("x", WORDS, other="v007")), [[{"x": "v900"}], [{"x": "none"}], [{"x": "☃"}]]),
     "missing category": (collection(tc.Categorical("x", WORDS, null=True)), [[{"x": "v900"}], [{"x": None}]]),
@@ -91,7 +94,7 @@ def instructions(work: Callable[[], object]) -> int:
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_instructions_for_all_values(name: str, source: np.random.Generator) -> None:
     made, classes = CASES[name]
-    interpreter = Interpreter(made.to_json())
+    interpreter = Interpreter(made().to_json())
     for _ in range(30):
         draws = source.integers(0, 2**53, interpreter.draws("s")).tolist()
         interpreter.encode_rows("s", classes[0], draws)  # what is prepared when a view is drawn first
@@ -101,7 +104,7 @@ def test_the_same_instructions_for_all_values(name: str, source: np.random.Gener
 
 def test_truth_and_lie_take_the_same_instructions(source: np.random.Generator) -> None:
     for oracle in ("grr", "olh", "oue"):
-        interpreter = Interpreter(CASES[oracle][0].to_json())
+        interpreter = Interpreter(CASES[oracle][0]().to_json())
         count, codes, found = interpreter.draws("s"), set(), set()
         seed = source.integers(0, 2**53, 2).tolist()  # view and seed are public
         for _ in range(40):
@@ -116,7 +119,7 @@ def test_truth_and_lie_take_the_same_instructions(source: np.random.Generator) -
 def test_values_at_the_ends_take_about_as_long(name: str, source: np.random.Generator) -> None:
     """n = 3,000 encodings per class, interleaved; searching the list or skipping rows changes more than 10 %."""
     made, classes = CASES[name]
-    interpreter, pair = Interpreter(made.to_json()), (classes[0], classes[-1])
+    interpreter, pair = Interpreter(made().to_json()), (classes[0], classes[-1])
     pool = source.integers(0, 2**53, (50, interpreter.draws("s"))).tolist()
     times: tuple[list[int], list[int]] = [], []
     gc.disable()

@@ -9,50 +9,53 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from support.channels import all_records, channel_row
+from support.channels import all_records, channel_row, enumerable
 from tacit.collection import Collection
 from tacit.contract.budget import exp_below
 from tacit.contract.contract import compile_contract
 from tacit.contract.oracles import ORACLES, Oracle
 from tacit.contract.randomness import ReplayRng
+from tacit.errors import LayoutError
 
 BITS = 8
-CASES = [
-    *(("grr", sizes) for sizes in [(1,), (2,), (3,), (5,), (2, 3), (2, 2, 2)]),
-    *(("ss", sizes) for sizes in [(2,), (3,), (5,), (6,), (2, 3), (2, 2, 2)]),
-    *(("lh", sizes) for sizes in [(2,), (3,), (5,), (6,), (2, 3), (3, 4), (2, 2, 2)]),
-]
+SIZES = [(1,), (2,), (3,), (5,), (6,), (2, 3), (3, 4), (2, 2, 2)]
+
+
+def fitting(name: str, epsilon: Fraction) -> list[Oracle]:
+    """Return an oracle's channels over small domains, as far as it accepts them and all their draws can be tried."""
+    found = []
+    for sizes in SIZES:
+        try:
+            oracle = ORACLES[name](sizes, exp_below(epsilon), BITS)
+        except LayoutError:
+            continue
+        found += [oracle] if oracle.answers <= 2 else []
+    return found
 
 
 def counts(oracle: Oracle, cell: int) -> np.ndarray:
-    """Return how many of all (seed, answer) words give each code."""
+    """Return how many of all words (seed and answer, or two answers) give each code."""
     words = np.arange(1 << BITS, dtype=np.uint64)
     seed, answer = (grid.ravel() for grid in np.meshgrid(words, words))
     cells = [np.full(len(seed), part) for part in np.unravel_index(cell, oracle.sizes)]
-    return np.bincount(oracle.randomise(cells, seed, answer), minlength=oracle.alphabet)
+    answers = answer if oracle.answers == 1 else np.stack([seed, answer], axis=1)
+    return np.bincount(oracle.randomise(cells, seed, answers), minlength=oracle.alphabet)
 
 
-@pytest.mark.parametrize(("name", "sizes"), CASES)
+@pytest.mark.parametrize("name", enumerable())
 @pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(2)])
-def test_all_words_together_are_the_channel(name: str, sizes: tuple[int, ...], epsilon: Fraction) -> None:
-    oracle = ORACLES[name].build(sizes, exp_below(epsilon), BITS)
-    scale = Fraction(1 << 2 * BITS, oracle.denominator)
-    for cell in range(oracle.domain):
-        expected = [oracle.weight(cell, code) * scale for code in range(oracle.alphabet)]
-        assert counts(oracle, cell).tolist() == expected
-
-
-def test_unary_bits_exhaust_their_thresholds() -> None:
-    oracle = ORACLES["oue"].build((2,), exp_below(Fraction(1)), BITS)
-    words = np.arange(1 << BITS, dtype=np.uint64)
-    answers = np.stack([grid.ravel() for grid in np.meshgrid(words, words)], axis=1)
-    for cell in range(2):
-        codes = oracle.randomise([np.full(len(answers), cell)], words, answers)
-        assert np.bincount(codes, minlength=4).tolist() == [oracle.weight(cell, code) for code in range(4)]
+def test_all_words_together_are_the_channel(name: str, epsilon: Fraction) -> None:
+    channels = fitting(name, epsilon)
+    assert any(oracle.domain > 1 for oracle in channels)
+    for oracle in channels:
+        scale = Fraction(1 << 2 * BITS, oracle.denominator)
+        for cell in range(oracle.domain):
+            expected = [oracle.weight(cell, code) * scale for code in range(oracle.alphabet)]
+            assert counts(oracle, cell).tolist() == expected, oracle.sizes
 
 
 def test_a_different_threshold_would_be_seen() -> None:
-    oracle = ORACLES["grr"].build((5,), exp_below(Fraction(1)), BITS)
+    oracle = ORACLES["grr"]((5,), exp_below(Fraction(1)), BITS)
     mutant = type(oracle)(oracle.sizes, BITS, flip=oracle.flip - 1)  # type: ignore[call-arg]
     assert counts(mutant, 0).tolist() != [oracle.weight(0, code) << BITS for code in range(5)]
 

@@ -37,7 +37,7 @@ SCHEMAS = [
     [orders("a", 3, 1)],
     [orders("a", 2, 2)],
     [orders("a", 4, 2)],
-    [orders("a", 4, 4)],
+    pytest.param([orders("a", 4, 4)], marks=pytest.mark.long("four of four rows; two of four stay")),
     [USERS, orders("a", 3, 1)],
     [USERS, CARD, orders("a", 3, 2)],
     [USERS, CARD, orders("a", 2, 1), orders("b", 4, 2)],

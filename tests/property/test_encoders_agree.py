@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit as tc
+from support.tiers import how_many
 from tacit.client import Interpreter
 from tacit.client.interpreter import draw_of_words
 from tacit.contract.randomness import ReplayRng
@@ -42,7 +43,7 @@ records = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=how_many(25, 60, "tables for both encoders"), deadline=None, derandomize=True)
 @given(
     rows=st.lists(records, min_size=1, max_size=20),
     mechanism=st.sampled_from(["hio", "hi", "sc", "fc", "am(2)", "am(3)", "pairs"]),
@@ -89,7 +90,7 @@ CHECKED = tc.Collection(tc.Schema([SERVICE]), 1.0, mechanism="sc")
 CHECKER = Interpreter(CHECKED.to_json())
 
 
-@settings(max_examples=1_500, deadline=None, derandomize=True)
+@settings(max_examples=how_many(300, 1_500, "odd values for both encoders"), deadline=None, derandomize=True)
 @given(name=st.sampled_from([attribute.name for attribute in SERVICE.attributes]), value=weird)
 def test_any_value_is_encoded_by_a_declared_rule_or_refused_by_name_in_both(name: str, value: Any) -> None:
     good = {"age": 3, "state": "CA", "spend": 2.5, "band": 50, "grade": 2, "day": datetime.date(2026, 2, 1)}

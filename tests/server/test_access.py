@@ -18,7 +18,7 @@ from tacit.client.tokens import sign
 from tacit.errors import AccessError, UsageError
 from tacit.server.app import TABLE, make_app
 from tacit.server.collector import Collector
-from tacit.server.http.openapi import described
+from tacit.server.http.openapi import describe_api
 from tacit.server.http.settings import Settings
 from tacit.server.keys import Keys
 
@@ -56,7 +56,7 @@ def place(collector: Collector, tmp_path: Path) -> Iterator[Place]:
 
 def operations() -> list[tuple[str, str, set[str]]]:
     """Return method, path and scopes of everything that is described; none for what is open to all."""
-    paths = described(TABLE)["paths"]
+    paths = describe_api(TABLE)["paths"]
     return [
         (m, path, {one["x-tacit-scope"], *one.get("x-tacit-also", ())} - {None})
         for path, ways in paths.items()
@@ -121,16 +121,16 @@ def test_a_running_collector_sees_new_and_revoked_keys(place: Place, tmp_path: P
     assert asked(place, "post", "/v1/forget", second).status_code == 403
     with pytest.raises(UsageError, match="Revoke the old one first"):
         other.create("shop", ["query"])
-    [old, _] = [key["digest"] for key in other.listed() if key["name"] == "shop" and key["scopes"] == ("query",)]
+    [old, _] = [key["digest"] for key in other.list_keys() if key["name"] == "shop" and key["scopes"] == ("query",)]
     assert other.revoke(str(old)) == 1
     assert code(asked(place, "post", "/v1/query", first)) == "unknown-key"
     assert code(asked(place, "post", "/v1/query", second)) == "no-reports"
 
 
 def test_revoking_the_last_key_opens_nothing(place: Place) -> None:
-    for key in place.keys.listed():
+    for key in place.keys.list_keys():
         place.keys.revoke(str(key["digest"]))
-    assert place.keys.listed() == []
+    assert place.keys.list_keys() == []
     assert code(asked(place, "post", "/v1/query", None)) == "unknown-key"
 
 

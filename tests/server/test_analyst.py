@@ -118,7 +118,7 @@ def test_public_columns_change_only_how_many_people_a_forecast_is_about(
 def test_a_draft_that_cannot_be_foretold_says_why(client: httpx.Client) -> None:
     drafted = ask(client, "draft", sql="SELECT COUNT(*) AS n FROM shop WHERE device = 'ios' OR age > 3")
     assert drafted["problem"] is drafted["expected"] is None
-    assert "Public columns" in drafted["unforeseen"]
+    assert "public columns" in drafted["unforeseen"]
     outside = ask(client, "draft", sql="SELECT COUNT(*) AS n /* all */ FROM shop")
     assert outside["model"] is None
     assert outside["outside"]

@@ -1,11 +1,10 @@
 """R1: what is acknowledged is on disk. The collector is killed at random moments; nothing it said is lost.
 
-``make test`` kills it 30 times; TACIT_CRASH_ROUNDS=200 (``make crashes``) more often.
+``make crashes`` kills it 200 times.
 """
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -16,8 +15,9 @@ import httpx
 import numpy as np
 
 from support.collectors import Serving, body_of, reports_of
+from support.tiers import how_many
 
-ROUNDS = int(os.environ.get("TACIT_CRASH_ROUNDS", "30"))
+ROUNDS = how_many(3, 100, "kills of a collector under load")
 PEOPLE = 40
 """In each request: 120 reports."""
 

@@ -140,7 +140,7 @@ def test_a_restored_archive_is_told_of_deletions_of_one_service(place: Place, tm
     assert main(words) == 0
     again = Collector(tmp_path / "again")
     try:
-        assert again.taken(COLLECTION.id, "u-1") == place.collector.taken(COLLECTION.id, "u-1")
+        assert again.reported_slots(COLLECTION.id, "u-1") == place.collector.reported_slots(COLLECTION.id, "u-1")
         assert people(again) == (1, 2)
         mine = [report for report in reports_of(0, 1) if report["service"] == "users"]
         assert again.accept(COLLECTION.id, mine).result() == [{"status": "refused", "code": "forgotten"}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import sqlite3
 import time
@@ -14,6 +15,7 @@ import pytest
 
 import tacit as tc
 from support.collectors import COLLECTION, collector_here, reports_of
+from support.tiers import how_many
 from tacit.encode.reports import report_table
 from tacit.engines.duckdb import DuckDB
 from tacit.errors import EngineError, OverloadedError
@@ -138,7 +140,7 @@ def test_a_full_disk_is_said_in_the_answer(running: Collector, monkeypatch: pyte
         answer = running.query("SELECT round, COUNT(*) AS n FROM users GROUP BY round")
         acknowledged, counted = answer.watermark
         assert (acknowledged, counted) == (2_650, sum(row[1].value for row in answer))
-        assert f"{acknowledged:,} reports were acknowledged and {counted:,} are counted" in answer.notes[-1]
+        assert f"{acknowledged:,} reports were acknowledged, but {counted:,} counted" in answer.notes[-1]
     assert running.query("SELECT round, COUNT(*) AS n FROM users GROUP BY round").watermark == (2_650, 2_650)
 
 
@@ -285,7 +287,9 @@ def test_altered_reports_are_never_counted(tmp_path: Path) -> None:
     file.close()
     number, person, slot, digest, content = rows[7]
     altered: list[tuple[str, Any]] = [("slot", slot ^ 1)]
-    altered += [("content", flipped(content, at, bit)) for at in range(len(content)) for bit in range(8)]
+    bits = list(itertools.product(range(len(content)), range(8)))
+    some = bits[:: max(1, len(bits) // how_many(15, 10_000, "altered bits of a stored report"))]
+    altered += [("content", flipped(content, at, bit)) for at, bit in some]
     altered += [("digest", flipped(digest, at)) for at in range(len(digest))]
     changed = [flipped(person.encode(), at).decode() for at in range(len(person))]
     altered += [("person", name) for name in changed]

@@ -19,6 +19,7 @@ from bench.faults.kills import run_kills
 from bench.faults.people import People
 from bench.faults.shim import Shim, has_compiler
 from bench.faults.syscalls import Cell, Rounds
+from support.tiers import keeping
 from tacit.server.store.log import Log
 
 CELLS = {
@@ -62,7 +63,15 @@ def zygote(shim: Shim) -> Iterator[Zygote]:
 
 
 @needs_compiler
-@pytest.mark.parametrize("cell", CELLS, ids=str)
+@pytest.mark.parametrize(
+    "cell",
+    keeping(
+        [cell for cell in CELLS if cell.file in ("store/inbox.db-wal", "store/*reports.tacit")],
+        CELLS,
+        "calls on files of a store that fail",
+    ),
+    ids=str,
+)
 def test_a_failing_call_loses_nothing_and_is_said(shim: Shim, zygote: Zygote, tmp_path: Path, cell: Cell) -> None:
     with closing(Rounds(shim, zygote, tmp_path / "collector")) as rounds:
         for n in CELLS[cell]:
@@ -85,6 +94,7 @@ def test_acknowledging_before_the_commit_is_noticed(shim: Shim, tmp_path: Path) 
         assert rounds.run(cell, 1).lost + rounds.last().lost > 0
 
 
+@pytest.mark.long("kills of a forked collector; test_crashes kills one")
 def test_kills_under_load_lose_nothing(tmp_path: Path) -> None:
     with closing(Zygote(os.environ)) as zygote:
         found = run_kills(tmp_path, zygote, rounds=3, seconds=60)

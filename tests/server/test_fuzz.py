@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,12 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support.collectors import COLLECTION, Serving, body_of, collector_here, reports_of, served_here, serving
+from support.tiers import how_many
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
 
-CASES = int(os.environ.get("TACIT_FUZZ_CASES", "100"))
-"""Of each test; a target of make raises it."""
+CASES = how_many(50, 2_000, "requests of any kind, of each fuzzer")
 
 PATH = f"/v1/collections/{COLLECTION.id}/reports"
 ALPHABETS = {one.service.name: [channel.alphabet for channel in one.channels] for one in COLLECTION.contract.services}

@@ -1,12 +1,8 @@
 # ruff: noqa: E501
-"""S5: no question is our mistake: whatever is too deep, too long or too large is refused by a 400 with a code.
-
-``TACIT_QUESTIONS`` says how many are asked.
-"""
+"""S5: no question is our mistake: whatever is too deep, too long or too large is refused by a 400 with a code."""
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,10 +12,11 @@ import httpx
 import pytest
 
 from support.collectors import COLLECTION, collector_here, reports_of, served_here
+from support.tiers import how_many
 from tacit.server.app import make_app
 from tacit.server.keys import Keys
 
-QUESTIONS = int(os.environ.get("TACIT_QUESTIONS", "300"))
+QUESTIONS = how_many(100, 3_000, "questions that are too deep, too long or too large")
 SIZES = (1, 3, 9, 60, 130, 400, 1_500, 4_000)
 
 Make = Callable[[int], str]

@@ -12,13 +12,14 @@ import httpx
 import pytest
 
 from support.collectors import COLLECTION, body_of, collector_here, reports_of, served_here
+from support.tiers import how_many
 from tacit.cli import main
 from tacit.errors import UsageError
 from tacit.evidence.atomic import write_atomically
 from tacit.server.app import make_app
 from tacit.server.keys import Keys
 
-WRITERS, EACH = 8, 12
+WRITERS, EACH = how_many(3, 8, "processes that write keys"), 12
 PROGRAM = """
 import sys
 from pathlib import Path
@@ -28,14 +29,14 @@ keys, name = Keys(Path(sys.argv[1])), sys.argv[2]
 for number in range(int(sys.argv[3])):
     keys.create(f"{name}-{number}", ["query"])
     doomed = keys.create(f"doomed-{name}-{number}", ["query"])
-    [row] = keys.listed(doomed)
+    [row] = keys.list_keys(doomed)
     assert keys.revoke(str(row["digest"])) == 1
 """
 NOBODY = 65534
 
 
 def test_many_processes_lose_no_key_and_bring_none_back(tmp_path: Path) -> None:
-    """8 processes make 12 keys each and as many that they revoke; the old writer kept about 117 of 123."""
+    """Processes make 12 keys each and as many that they revoke; of eight, the old writer kept about 117 of 123."""
     path = tmp_path / "keys.json"
     running = [
         subprocess.Popen([sys.executable, "-c", PROGRAM, str(path), f"writer{number}", str(EACH)])
@@ -43,11 +44,11 @@ def test_many_processes_lose_no_key_and_bring_none_back(tmp_path: Path) -> None:
     ]
     reader = Keys(path)
     while any(one.poll() is None for one in running):
-        reader.listed()  # a reader never meets half a file
+        reader.list_keys()  # a reader never meets half a file
     assert [one.returncode for one in running] == [0] * WRITERS
-    names = {str(key["name"]) for key in Keys(path).listed()}
+    names = {str(key["name"]) for key in Keys(path).list_keys()}
     assert names == {f"writer{number}-{k}" for number in range(WRITERS) for k in range(EACH)}
-    assert {str(key["name"]) for key in reader.listed()} == names
+    assert {str(key["name"]) for key in reader.list_keys()} == names
     assert {one.name for one in tmp_path.iterdir()} == {"keys.json", "keys.json.lock"}
 
 

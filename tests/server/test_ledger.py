@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import tacit as tc
 from support.collectors import COLLECTION, collector_here, reports_of
+from support.tiers import how_many
 from tacit.cli import main
 from tacit.server.collector import Collector
 from tacit.server.store.inbox import Inbox
@@ -97,7 +98,11 @@ class Spending(RuleBasedStateMachine):
 
 TestSpending = Spending.TestCase
 TestSpending.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    max_examples=how_many(15, 60, "orders of charges and deletions"),
+    stateful_step_count=30,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
 )
 
 

@@ -49,7 +49,7 @@ def test_a_long_read_shows_nobody_else_an_old_state(collector: Collector) -> Non
         "SELECT number FROM waiting JOIN places USING (place) WHERE service = 'users' LIMIT 10"
     ).fetchall()
     numbers = {number for (number,) in moved}
-    inbox.moved(*USERS, sorted(numbers))
+    inbox.mark_moved(*USERS, sorted(numbers))
     seen: set[int] = set()
     after = threading.Thread(target=lambda: seen.update(inbox.pending(*USERS, 1, 100)[0].numbers))
     after.start()

@@ -53,7 +53,7 @@ def is_problem(response: httpx.Response, status: int, *codes: str) -> bool:
     """Tell whether a response says what is wrong, and when to try again."""
     assert response.headers["content-type"] == "application/problem+json"
     assert int(response.headers["retry-after"]) >= 1
-    assert "made a mistake" not in response.text
+    assert "Internal error" not in response.text
     found = response.json()
     return response.status_code == status and found["code"] in codes
 

@@ -385,7 +385,7 @@ def test_a_move_that_was_cut_short_is_repeated_without_counting_twice(
         reports = reports_of(0, 30)
         made.accept(COLLECTION.id, reports).result()
         with monkeypatch.context() as patch:
-            patch.setattr(made.inbox, "moved", lambda _: 1 / 0)  # the database has them, the inbox has not let go
+            patch.setattr(made.inbox, "mark_moved", lambda _: 1 / 0)  # the database has them, the inbox has not let go
             assert made.move() == 0
         assert made.inbox.counts()["pending"] == 90
         assert made.move() == 90

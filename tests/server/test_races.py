@@ -69,7 +69,7 @@ def test_reports_that_are_moved_during_a_question_are_in_its_watermark(
         return database.sql(COUNT)
 
     monkeypatch.setattr(collector.database, "load", slow)
-    answer, measured = collector._watermarks.measured(COUNT, (), ask)
+    answer, measured = collector._watermarks.measure(COUNT, (), ask)
     moving[0].join()
     assert answer["n"].value == measured.watermark.counted == measured.watermark.acknowledged == PEOPLE + 10
 
@@ -85,7 +85,7 @@ def test_bulk_loads_during_a_question_are_in_its_watermark(collector: Collector)
         asked.append(database)
         return database.sql(COUNT)
 
-    answer, measured = collector._watermarks.measured(COUNT, (), ask)
+    answer, measured = collector._watermarks.measure(COUNT, (), ask)
     assert answer["n"].value == measured.watermark.counted == measured.watermark.acknowledged == PEOPLE + 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ import httpx
 import pytest
 
 from support.collectors import COLLECTION, Serving, body_of, reports_of, serving
+from support.tiers import keeping
 
 SECONDS = 30
 
@@ -82,8 +84,14 @@ def started_on(folder: Path) -> tuple[str, subprocess.Popen[str]]:
     return process.stdout.readline(), process
 
 
-@pytest.mark.parametrize("damage", sorted(DAMAGES))
-@pytest.mark.parametrize("file", ["inbox.db", "log.db"])
+@pytest.mark.parametrize(
+    ("file", "damage"),
+    keeping(
+        [("inbox.db", "middle"), ("log.db", "half"), ("inbox.db", "text")],
+        itertools.product(["inbox.db", "log.db"], sorted(DAMAGES)),
+        "kinds of damage to each file of a store",
+    ),
+)
 def test_a_damaged_file_is_named(filled: Path, file: str, damage: str) -> None:
     """Some damage is seen when the file is opened; the rest must not look like a mistake of ours while it runs."""
     path = filled / "store" / file
@@ -218,16 +226,16 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
     assert not (tmp_path / "store").exists(), "nothing was made"
 
 
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
-        (["--port", "70000"], "bad-option"),
-        (["--host", "::1x", "--behind-proxy"], "bad-address"),
-        (["--certificate", "missing.pem"], "bad-certificate"),
-        (["--log", "missing/requests.log"], "unwritable-file"),
-        (["--log", "/"], "unwritable-file"),
-    ],
-)
+IMPOSSIBLE = [
+    (["--port", "70000"], "bad-option"),
+    (["--host", "::1x", "--behind-proxy"], "bad-address"),
+    (["--certificate", "missing.pem"], "bad-certificate"),
+    (["--log", "missing/requests.log"], "unwritable-file"),
+    (["--log", "/"], "unwritable-file"),
+]
+
+
+@pytest.mark.parametrize(("options", "code"), keeping(IMPOSSIBLE[:2], IMPOSSIBLE, "options that cannot be"))
 def test_other_options_that_cannot_be(tmp_path: Path, options: list[str], code: str) -> None:
     assert refused(tmp_path / "store", *options, contract=contract_in(tmp_path))[0] == code
 

@@ -29,7 +29,7 @@ def test_the_file_of_a_stopped_collector_says_what_its_inbox_still_holds(
     assert answer["watermark"] == {"acknowledged": 520, "counted": 510}
     assert "10 wait" in answer["notes"][-1]
     assert main(["query", str(store / "reports.tacit"), COUNT]) == 0
-    assert "note: 520 reports were acknowledged and 510 are counted" in capsys.readouterr().out
+    assert "note: 520 reports were acknowledged, but 510 counted" in capsys.readouterr().out
 
 
 def test_the_file_of_a_running_collector_is_not_opened_beside_it(tmp_path: Path) -> None:

@@ -196,7 +196,7 @@ def test_people_whose_ids_look_alike_are_different_people(collector: Collector) 
     assert told(collector, [fee("", 1)], ROUND) == ["wrong-person"]
     for left, person in reversed(list(enumerate(people))):
         assert collector.query("SELECT COUNT(*) AS n FROM s")["n"].value == left + 1
-        assert collector.taken(ROUND.id, person) == [("s", 0)]
+        assert collector.reported_slots(ROUND.id, person) == [("s", 0)]
         assert collector.forget(person, ROUND.id) == 1
         assert told(collector, [fee(person, 1)], ROUND) == ["forgotten"]
     assert collector.inbox.sizes()[ROUND.id, "s"].known == 0

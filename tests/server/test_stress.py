@@ -109,7 +109,7 @@ class Crowd:
     def look(self) -> None:
         def work(number: int) -> None:
             self.collector.inbox.sizes()
-            self.collector.taken(COLLECTION.id, f"u-{number}")
+            self.collector.reported_slots(COLLECTION.id, f"u-{number}")
             self.collector.inbox.probe()
             self.collector.mover.probe()
 

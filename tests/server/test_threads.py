@@ -120,7 +120,7 @@ def test_a_store_that_does_not_answer_keeps_no_other_request_waiting(
 ) -> None:
     asked, go_on = threading.Event(), threading.Event()
     with collector_here(tmp_path / "store") as collector:
-        sizes, standing = collector.inbox.sizes, collector.inbox.remembered
+        sizes, standing = collector.inbox.sizes, collector.inbox.recall
 
         def slow_sizes() -> object:
             asked.set()
@@ -135,7 +135,7 @@ def test_a_store_that_does_not_answer_keeps_no_other_request_waiting(
 
         app = make_app(collector, Keys(tmp_path / "store" / "keys.json"))
         with served_here(app) as client, ThreadPoolExecutor(2) as pool:
-            for route, name, slow in (("metrics", "sizes", slow_sizes), ("readyz", "remembered", slow_state)):
+            for route, name, slow in (("metrics", "sizes", slow_sizes), ("readyz", "recall", slow_state)):
                 asked.clear()
                 go_on.clear()
                 with monkeypatch.context() as patched:

@@ -21,9 +21,9 @@ SCHEMA = tc.Schema(
 )
 COLLECTION = tc.Collection(SCHEMA, epsilon=4)
 
-ROUNDING = "hold the variance of that, at most 2500, about 1667"
+ROUNDING = "include the variance of the rounding (at most 2500, about 1667"
 BINS = "off by up to 4.5"
-BLURRED = "x was collected in coarser cells: conditions on it are blurred by a cell"
+BLURRED = "x was collected in coarser cells: conditions on it are accurate to one cell only (docs/glossary.md#cell)"
 
 SAID = {
     "VAR_POP(x)": ROUNDING,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-import os
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +14,12 @@ from engines.test_conformance import SHAPES, fill
 from sql.test_rows_and_joins import join_questions
 from support.engines import engine_named
 from support.questions import Questions
+from support.tiers import how_many, keeping
 from tacit.errors import QueryError, TacitError
 from tacit.estimate.estimate import Estimate
 
 CLOSE = 1e-9
 """Relative difference between an answer and the sum of its tuples; of answers below their error, of the error."""
-
-MANY = os.environ.get("TACIT_ALL_CASES") == "1"
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +55,8 @@ def added_up(database: tc.Database, question: str, *, rows: int = 2) -> int:
 
 def test_tuples_of_generated_questions_add_up_to_the_answer(database: tc.Database) -> None:
     questions = Questions(np.random.default_rng(77))
-    asked = [questions.question() for _ in range(600 if MANY else 60)]
-    asked += join_questions(np.random.default_rng(78), 200 if MANY else 30)
+    asked = [questions.question() for _ in range(how_many(10, 300, "generated questions whose tuples add up"))]
+    asked += join_questions(np.random.default_rng(78), how_many(5, 100, "generated joins whose tuples add up"))
     answered = [added_up(database, question) for question in asked]
     assert sum(count > 0 for count in answered) >= 0.55 * len(asked)  # pairs refuses conditions on three attributes
     assert sum(answered) >= len(asked)
@@ -77,8 +76,14 @@ def test_the_comparison_can_fail(database: tc.Database) -> None:
 AVERAGE = "SELECT AVG(amount) AS mean FROM users JOIN orders USING (uid) WHERE age < 5"
 
 
-@pytest.mark.parametrize("order", ["size", "value", "person"])
-@pytest.mark.parametrize("descending", [True, False])
+@pytest.mark.parametrize(
+    ("descending", "order"),
+    keeping(
+        [(True, "size"), (False, "person")],
+        itertools.product([True, False], ["size", "value", "person"]),
+        "orders of pages of tuples",
+    ),
+)
 def test_pages_are_in_order_and_add_up(database: tc.Database, order: str, *, descending: bool) -> None:
     first = database.contributions(AVERAGE, order=order, descending=descending, measure=0)
     assert first.columns == {"mean": [0, 1]}

@@ -37,17 +37,17 @@ def database() -> tc.Database:
 
 
 IMPOSSIBLE = {
-    "age > 500": "age is from 0 to 124 in steps of 1",
-    "500 < age": "age is from 0 to 124",
-    "age < 0": "age is from 0 to 124",
-    "age = -1": "age is from 0 to 124",
+    "age > 500": "age ranges from 0 to 124 in steps of 1",
+    "500 < age": "age ranges from 0 to 124",
+    "age < 0": "age ranges from 0 to 124",
+    "age = -1": "age ranges from 0 to 124",
     "age = 3.5": "in steps of 1",
-    "age BETWEEN 40 AND 20": "age is from 0 to 124",
-    "age BETWEEN 200 AND 300": "age is from 0 to 124",
-    "age IN (500, 600)": "age is from 0 to 124",
-    "age IS NULL": "age was collected without null",
-    "kids > 9": "values beyond count as the nearest of these",
-    "born > '2030-01-01'": "born is from 2026-01-01 to 2026-12-31",
+    "age BETWEEN 40 AND 20": "age ranges from 0 to 124",
+    "age BETWEEN 200 AND 300": "age ranges from 0 to 124",
+    "age IN (500, 600)": "age ranges from 0 to 124",
+    "age IS NULL": "age was collected without NULL",
+    "kids > 9": "values outside are clamped to the nearest end",
+    "born > '2030-01-01'": "born ranges from 2026-01-01 to 2026-12-31",
 }
 
 
@@ -57,7 +57,7 @@ def test_a_condition_that_nobody_can_meet_is_named(condition: str, database: tc.
         question = f"SELECT COUNT(*) AS n FROM users WHERE {asked}"
         answer = database.sql(question)
         assert answer["n"].value == 0
-        notes = [note for note in answer.notes if "holds for nobody" in note]
+        notes = [note for note in answer.notes if "is true for nobody" in note]
         assert len(notes) == 1
         assert IMPOSSIBLE[condition] in notes[0]
         assert notes[0] in COLLECTION.predict(question, users=1_000).notes
@@ -73,22 +73,20 @@ def test_notes_reach_filters_cases_and_other_branches(database: tc.Database) -> 
         "SELECT COUNT(*) AS n FROM users WHERE NOT age > 500",
         "SELECT COUNT(*) AS n FROM users WHERE age IN (20, 500)",
     ):
-        assert [note for note in database.sql(text).notes if "500 holds for nobody" in note], text
+        assert [note for note in database.sql(text).notes if "500 is true for nobody" in note], text
 
 
 def test_a_constant_beyond_the_domain_is_named_where_everybody_meets_it(database: tc.Database) -> None:
     for condition in ("age <= 500", "age <> 500", "age > -3", "kids < 70"):
         answer = database.sql(f"SELECT COUNT(*) AS n FROM users WHERE {condition}")
-        assert [note for note in answer.notes if note.startswith(f"{condition} holds for every value: ")], condition
+        assert [note for note in answer.notes if note.startswith(f"{condition} is true for every value: ")], condition
 
 
 def test_conditions_that_exclude_each_other_are_named(database: tc.Database) -> None:
     for condition in ("age > 50 AND age < 20", "state = 'CA' AND state = 'NY'"):
         answer = database.sql(f"SELECT COUNT(*) AS n FROM users WHERE {condition}")
         assert answer["n"].value == 0
-        assert "no values meet all conditions of WHERE at once, so the answer is exact: they exclude each other" in (
-            answer.notes
-        )
+        assert "the conditions in WHERE exclude each other, so the answer is exact" in (answer.notes)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +94,7 @@ def test_conditions_that_exclude_each_other_are_named(database: tc.Database) -> 
 )
 def test_other_conditions_have_no_such_note(condition: str, database: tc.Database) -> None:
     answer = database.sql(f"SELECT COUNT(*) AS n FROM users WHERE {condition}")
-    assert not [note for note in answer.notes if "holds for" in note or "exclude" in note]
+    assert not [note for note in answer.notes if "is true for" in note or "exclude" in note]
 
 
 def test_a_range_between_the_values_of_coarse_cells_is_refused(database: tc.Database) -> None:
@@ -116,10 +114,10 @@ def test_rounds_and_tiers_that_do_not_exist_are_named(database: tc.Database) -> 
 
 
 PUBLIC = {
-    "SELECT COUNT(*) AS n FROM users WHERE os = 'nope'": "os = 'nope' holds for nobody: no report has such a value",
-    "SELECT COUNT(*) AS n FROM users WHERE os IN ('x', 'y')": "os IN ('x', 'y') holds for nobody",
-    "SELECT COUNT(*) FILTER (WHERE os = 'nope') AS n FROM users": "os = 'nope' holds for nobody",
-    "SELECT os, COUNT(*) AS n FROM users WHERE 'nope' = os GROUP BY os": "'nope' = os holds for nobody",
+    "SELECT COUNT(*) AS n FROM users WHERE os = 'nope'": "os = 'nope' is true for nobody: no report has such a value",
+    "SELECT COUNT(*) AS n FROM users WHERE os IN ('x', 'y')": "os IN ('x', 'y') is true for nobody",
+    "SELECT COUNT(*) FILTER (WHERE os = 'nope') AS n FROM users": "os = 'nope' is true for nobody",
+    "SELECT os, COUNT(*) AS n FROM users WHERE 'nope' = os GROUP BY os": "'nope' = os is true for nobody",
     "SELECT COUNT(*) AS n FROM users WHERE os = 'ios' AND NOT os = 'ios'": "nobody meets all conditions",
 }
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 import numpy as np
 import pytest
 
 import tacit as tc
+from support.tiers import how_many
 from tacit.engines.duckdb import DuckDB
 from tacit.sql.bind import bind
 from tacit.sql.parse import parse, without_explain
@@ -96,10 +96,8 @@ def texts(source: np.random.Generator, count: int) -> list[str]:
     return made
 
 
-TEXTS = int(os.environ.get("TACIT_HOSTILE_TEXTS", "2000"))
-"""How many texts are tried: `make hostile` tries 100,000."""
-
 PARTS = 4
+TEXTS = how_many(600, 20_000, "hostile texts of questions")
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -141,7 +141,7 @@ def test_simultaneous_and_superpopulation_widen_and_say_so(noisy: tc.Database) -
     assert together["n"][0].margin > single.margin
     spread = noisy.sql("SELECT edu, STDDEV(age) AS d FROM adult GROUP BY edu", simultaneous=True)["d"][1]
     assert spread.high - spread.value != pytest.approx(spread.value - spread.low), "the interval of a root is uneven"
-    assert any("together" in note for note in together.notes)
+    assert any("simultaneously" in note for note in together.notes)
     wide = noisy.sql(question, superpopulation=True)
     assert all(a.error > b.error for a, b in zip(wide["n"], noisy.sql(question)["n"], strict=True))
     assert any("sample" in note for note in wide.notes)

@@ -15,6 +15,7 @@ from scipy.stats import binom
 
 import tacit as tc
 from support.chances import FALSE_ALARM, assert_mean
+from support.tiers import keeping
 from tacit.contract.randomness import insecure_rng
 
 REPETITIONS, PEOPLE = 2_000, 500
@@ -74,7 +75,10 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("mechanism", "decoder", "sends", "tables", "aggregate", "where"), CASES)
+@pytest.mark.parametrize(
+    ("mechanism", "decoder", "sends", "tables", "aggregate", "where"),
+    keeping([CASES[2], CASES[6], CASES[8]], CASES, "encodings of joins; three of nine shapes stay"),
+)
 def test_unbiased_and_covering(
     mechanism: str, decoder: str, sends: int, tables: str, aggregate: str, where: str, seed: int
 ) -> None:

@@ -46,7 +46,10 @@ def joined(attribute: tc.Ordinal, scale: int) -> tc.Database:
 
 @pytest.mark.parametrize(
     ("attribute", "scale"),
-    [(tc.Ordinal("x", 0, 15), 1), (tc.Ordinal("x", 0, 150, cells=16, dither=True, step=1), 10)],
+    [
+        pytest.param(tc.Ordinal("x", 0, 15), 1, marks=pytest.mark.long("joined rows that are not rounded")),
+        (tc.Ordinal("x", 0, 150, cells=16, dither=True, step=1), 10),
+    ],
     ids=["rows", "rounded rows"],
 )
 def test_variances_of_joined_rows_are_unbiased(attribute: tc.Ordinal, scale: int) -> None:

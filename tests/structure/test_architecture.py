@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
 import tomllib
@@ -15,7 +16,7 @@ import pytest
 
 import tacit
 from tacit.central import METHODS
-from tacit.contract.oracles import ORACLES
+from tacit.contract.oracles import ORACLES, STEPS
 from tacit.errors import TacitError
 
 ROOT = Path(tacit.__file__).parent
@@ -110,6 +111,23 @@ def test_mechanisms_carry_their_card(name: str) -> None:
 def test_methods_of_release_carry_their_card(name: str) -> None:
     card = inspect.getdoc(inspect.getmodule(METHODS[name])) or ""
     assert "\nGuarantee   epsilon: " in card, f"{name} does not say what it guarantees, and why"
+
+
+SCRIPT = REPOSITORY / "sdk" / "typescript" / "src"
+NAMING = {
+    ROOT / "client" / "steps.py",
+    *(SCRIPT / name for name in ("contract.ts", "meaning.ts", "members.ts", "steps.ts")),
+}
+"""Files of clients that name ways of drawing: the steps, and in TypeScript the types, the members and the meanings."""
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_clients_ask_for_the_name_of_a_step_in_one_place(name: str) -> None:
+    files = [*(ROOT / "client").rglob("*.py"), *SCRIPT.rglob("*.ts")]
+    told = re.compile(rf"""["']{name}["']|^  {name}[:(]""", re.MULTILINE)
+    assert {path for path in files if told.search(path.read_text())} <= NAMING
+    assert f'"{name}": ' in (ROOT / "client" / "steps.py").read_text()
+    assert not re.search(r"case \"|oracle === ", (SCRIPT / "steps.ts").read_text())
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

@@ -1,4 +1,4 @@
-"""The glossary is short, and knows every word of the public surface."""
+"""The glossary is short, defines every word of the public surface, and errors and notes link to it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 import tacit as tc
 
 TEXT = (Path(__file__).parents[2] / "docs" / "glossary.md").read_text().lower()
-TERMS = re.findall(r"^\| \*\*(.+?)\*\* \|", TEXT, re.MULTILINE)
+TERMS = re.findall(r"^\| (?:<a id=\S+></a>)+\*\*(.+?)\*\* \|", TEXT, re.MULTILINE)
+LINK = re.compile(r"docs/glossary\.md#([\w-]+)")
 PLAIN = {
     "text",
     "path",
@@ -44,6 +45,18 @@ def words_of_the_surface() -> set[str]:
 def test_it_has_at_most_forty_terms_in_order() -> None:
     assert 30 <= len(TERMS) <= 40
     assert sorted(TERMS) == TERMS
+
+
+def test_every_term_has_an_anchor() -> None:
+    anchors = [anchor.replace("-", " ") for anchor in re.findall(r'<a id="([\w-]+)"></a>', TEXT)]
+    assert anchors == [term for line in TERMS for term in line.split(", ")]
+
+
+def test_links_in_errors_and_notes_lead_to_a_term() -> None:
+    sources = (Path(__file__).parents[2] / "src").rglob("*.py")
+    linked = {anchor for path in sources for anchor in LINK.findall(path.read_text())}
+    assert len(linked) >= 8, "errors and notes explain their terms"
+    assert not {anchor for anchor in linked if f'<a id="{anchor}"></a>' not in TEXT}
 
 
 def test_every_public_word_is_in_it() -> None:

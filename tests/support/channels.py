@@ -5,8 +5,20 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
+from tacit.contract.budget import exp_below
 from tacit.contract.contract import Channel, Contract, ServiceContract
-from tacit.contract.oracles import Oracle
+from tacit.contract.layouts import LAYOUTS, ROUNDED
+from tacit.contract.oracles import ORACLES, Oracle
+
+
+def enumerable() -> list[str]:
+    """Return the names of oracles whose codes for two cells can be visited one by one."""
+    return [name for name, build in ORACLES.items() if build((2,), exp_below(Fraction(1))).alphabet < 2**20]
+
+
+def plain_layouts() -> list[str]:
+    """Return the names of layouts that take any service and no number."""
+    return [name for name in LAYOUTS if name not in ROUNDED and "(k)" not in name]
 
 
 def oracle_matrix(oracle: Oracle) -> list[list[Fraction]]:

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import tacit as tc
+from support.channels import plain_layouts
 from tacit.client.audit import refuse_unsafe
 from tacit.client.interpreter import Interpreter
 from tacit.contract.audit import audit_contract
+from tacit.contract.layouts import ROUNDED
+from tacit.contract.oracles import ORACLES
 from tacit.contract.wire import read_contract
 from tacit.errors import ContractError, PrivacyError, TacitError
 
@@ -83,8 +86,8 @@ X, Y = tc.Ordinal("x", 0, 5, fanout=2), tc.Ordinal("y", 0, 9)
 OS, LANGUAGE = tc.Public("os"), tc.Public("language", values=["en", "de"], null=True)
 COUNT, FLAG = tc.Public("count", type=int), tc.Public("flag", type=bool)
 
-LAYOUTS = ["auto", "hio", "hi", "sc", "em", "fc", "mg", "pairs", "am(1)", "am(2)", "mg(2)", "ft(1)", "ft(2)"]
-ROUNDED = ["srhio", "ahio", "ehio", "amg"]
+NUMBERED = ["am(1)", "am(2)", "mg(2)", "ft(1)", "ft(2)"]
+LAYOUTS = ["auto", *plain_layouts(), *NUMBERED]
 
 
 def service(name: str, *attributes: Any, **options: Any) -> tc.Service:
@@ -104,10 +107,7 @@ def originals() -> dict[str, str]:
         f"planned {name}": collection(service("s", X, STATE, LEVEL), mechanism=name, users=5_000)
         for name in ("calm(2)", "tables(2)")
     }
-    made |= {
-        f"oracle {name}": collection(shape, mechanism="fc", oracle=name, epsilon="1.9")
-        for name in ("grr", "ss", "lh", "olh", "oue")
-    }
+    made |= {f"oracle {name}": collection(shape, mechanism="fc", oracle=name, epsilon="1.9") for name in ORACLES}
     made |= {
         "lh of large g": collection(shape, mechanism="fc", oracle="lh", epsilon="4"),
         "wide hash": collection(service("s", AGE, Y, BAND, DAY), mechanism="fc", oracle="lh", epsilon="2"),
@@ -150,7 +150,7 @@ def random_collections(rng: random.Random, count: int) -> list[str]:
                 *services,
                 epsilon=rng.choice(["0.05", "0.5", "1", "1.7", "3", "8", "20", "30"]),
                 mechanism=rng.choice([*LAYOUTS, *ROUNDED]),
-                oracle=rng.choice(["auto", "auto", "auto", "lh", "olh", "oue", "ss", "grr"]),
+                oracle=rng.choice(["auto", "auto", "auto", *ORACLES]),
                 weights=weights,
             )
         except TacitError:

@@ -9,8 +9,8 @@ import subprocess
 import tempfile
 import uuid
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -18,8 +18,6 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 
 import tacit as tc
-
-ENGINES = ("duckdb", "postgres", "spark")
 
 
 class PostgresServer:
@@ -94,20 +92,34 @@ def postgres_address() -> Iterator[str]:
 
 
 @contextmanager
-def engine_named(name: str, folder: Path) -> Iterator[tc.Database]:
+def _postgres(folder: Path) -> Iterator[tc.Database]:
+    del folder
+    with postgres_address() as address:
+        database = tc.connect(address)
+        yield database
+        database.close()
+
+
+@contextmanager
+def _spark(folder: Path, session: str = "spark") -> Iterator[tc.Database]:
+    pytest.importorskip("pyspark")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield tc.connect(str(folder / "reports"), engine=spark_session(session))
+
+
+ENGINES: dict[str, Callable[[Path], AbstractContextManager[tc.Database]]] = {
+    "duckdb": lambda folder: closing(tc.connect(folder / "reports.tacit")),
+    "postgres": _postgres,
+    "spark": _spark,
+}
+"""What lends an empty database of each engine, in a folder."""
+
+
+def engine_named(name: str, folder: Path) -> AbstractContextManager[tc.Database]:
     """Lend an empty database of an engine."""
-    if name == "duckdb":
-        yield tc.connect(folder / "reports.tacit")
-    elif name == "postgres":
-        with postgres_address() as address:
-            database = tc.connect(address)
-            yield database
-            database.close()
-    else:
-        pytest.importorskip("pyspark")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield tc.connect(str(folder / "reports"), engine=spark_session(name))
+    folder.mkdir(exist_ok=True)
+    return _spark(folder, name) if name == "spark connect" else ENGINES[name](folder)
 
 
 def spark_session(name: str) -> object:

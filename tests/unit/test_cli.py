@@ -92,11 +92,11 @@ def test_the_demo_tells_its_story(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--people", "2000"]) == 0  # no terminal here, so nothing is served
     printed = capsys.readouterr().out
     for part in (
-        "device leave as they are",
+        "device are sent unchanged",
         "ok: a person's total loss",
         "98.3 %",
         "truth",
-        "intervals hold the truth",
+        "intervals contain the truth",
     ):
         assert part in printed
     assert "listening" not in printed

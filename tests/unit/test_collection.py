@@ -59,8 +59,8 @@ name = "users"
 key = "uid"
 attributes = [
   { name = "age", low = 0, high = 124 },
-  { name = "joined", kind = "date", low = "2020-01-01", high = "2026-12-31" },
-  { name = "left", kind = "date", low = 2020-01-01, high = 2026-12-31, null = true },
+  { name = "joined", kind = "date", low = "2026-01-01", high = "2026-03-31" },
+  { name = "left", kind = "date", low = 2026-01-01, high = 2026-03-31, null = true },
   { name = "state", kind = "categorical", values = ["CA", "NY"], other = "else" },
   { name = "os", kind = "public" },
 ]

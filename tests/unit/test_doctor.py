@@ -148,7 +148,7 @@ def test_a_read_only_folder_is_a_finding(store: Path) -> None:
     store.chmod(0o700)
     assert (result.returncode, result.stderr) == (1, "")
     found = {one["what"]: one for one in json.loads(result.stdout)}
-    assert found["files"]["detail"] == "this user may not write to it"
+    assert found["files"]["detail"] == "this user cannot write to it"
     for name in ("inbox", "log", "reports", "analytical"):
         assert found[name]["ok"] is True, name
 
@@ -191,7 +191,7 @@ def test_what_was_not_checked_has_no_tick(store: Path, capsys: pytest.CaptureFix
     (store / "keys.json").write_text("{")
     assert not looked(capsys, str(store))[1]["keys"]["ok"]
     main(["doctor", str(store), "--behind-proxy"])
-    assert "– address: 127.0.0.1, behind a proxy, whose TLS is not checked here" in capsys.readouterr().out
+    assert "– address: 127.0.0.1, behind a proxy whose TLS is not checked here" in capsys.readouterr().out
 
 
 def test_verify_reads_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

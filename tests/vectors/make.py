@@ -19,6 +19,7 @@ from typing import Any
 import tacit as tc
 from tacit.client import Interpreter
 from tacit.client.interpreter import draw_of_words
+from tacit.contract.oracles import ORACLES
 from tacit.errors import RecordError
 
 HERE = Path(__file__).parent / "v1"
@@ -50,13 +51,15 @@ RICH_RECORDS = [
     for i in range(24)
 ]
 
+SHOWN_BY = {"grr": SMALL[1:], "ss": SMALL[:1]}
+"""Attributes of vectors of oracles that are not meant for both."""
+
 CASES: dict[str, tuple[list[Any], list[dict[str, Any]], dict[str, Any]]] = {
-    "oracle_grr": (SMALL[1:], SMALL_RECORDS, {"mechanism": "fc", "oracle": "grr", "epsilon": 1}),
-    "oracle_ss": (SMALL[:1], SMALL_RECORDS, {"mechanism": "fc", "oracle": "ss", "epsilon": 1}),
-    "oracle_lh": (SMALL, SMALL_RECORDS, {"mechanism": "fc", "oracle": "lh", "epsilon": 1}),
+    **{
+        f"oracle_{name}": (SHOWN_BY.get(name, SMALL), SMALL_RECORDS, {"mechanism": "fc", "oracle": name, "epsilon": 1})
+        for name in ORACLES
+    },
     "oracle_lh_large_g": (SMALL, SMALL_RECORDS, {"mechanism": "fc", "oracle": "lh", "epsilon": 4}),
-    "oracle_olh": (SMALL, SMALL_RECORDS, {"mechanism": "fc", "oracle": "olh", "epsilon": 1}),
-    "oracle_oue": (SMALL, SMALL_RECORDS, {"mechanism": "fc", "oracle": "oue", "epsilon": 1}),
     "layout_hio": (WIDE, WIDE_RECORDS, {"mechanism": "hio", "epsilon": 1}),
     "layout_hi": (SMALL, SMALL_RECORDS, {"mechanism": "hi", "epsilon": 2}),
     "layout_sc": (WIDE, WIDE_RECORDS, {"mechanism": "sc", "epsilon": 3}),

@@ -1,9 +1,8 @@
-"""A real browser: Debian's Chromium, driven by Playwright; pictures are kept where TACIT_PICTURES says."""
+"""A real browser: Chromium, driven by Playwright; pictures are kept where TACIT_PICTURES says."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,9 +11,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from support.browser import CHROMIUM, MISSING
 from support.demos import demo_served
+from support.tiers import keeping
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 
 LOOKS: dict[str, dict[str, Any]] = {
@@ -39,14 +39,14 @@ def demo() -> Iterator[str]:
 def browser() -> Iterator[Browser]:
     """Lend a browser."""
     if CHROMIUM is None:
-        pytest.skip("no Chromium: install Debian's chromium, or set CHROMIUM")
+        pytest.skip(MISSING)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield started
         started.close()
 
 
-@pytest.fixture(params=LOOKS)
+@pytest.fixture(params=keeping(["light", "dark"], LOOKS, "looks of a screen"))
 def look(browser: Browser, request: pytest.FixtureRequest) -> Iterator[BrowserContext]:
     """Lend a fresh profile: light, dark and narrow."""
     context = browser.new_context(**LOOKS[request.param])

@@ -9,6 +9,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, expect
 
+from support.tiers import keeping
+
 ACTIONS = 45
 """Actions of one run: a few minutes of somebody in a hurry."""
 
@@ -32,7 +34,7 @@ WATCH = """() => {
     if (!area) return;
     window.looks++;
     const own = /AS (q\\d)/.exec(area.value)?.[1];
-    for (const name of ["Answer", "What would", "Tuples"]) {
+    for (const name of ["Answer", "How to make", "Tuples"]) {
       const panel = document.querySelector(`section[aria-label^="${name}"]`);
       if (!panel || panel.hidden || panel.matches(".stale")) continue;
       for (const [said] of spoken(panel).matchAll(/\\bq\\d\\b/g)) {
@@ -107,7 +109,7 @@ def act(page: Page, choose: random.Random) -> None:
     page.wait_for_timeout(choose.choice([0, 0, 30, 120, 400]))
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", keeping([1], range(1, 11), "orders of 45 actions on a bad network"))
 def test_nothing_fresh_is_of_another_question(page: Page, demo: str, seed: int) -> None:
     page.goto(f"{demo}/query#q={quote(QUESTIONS[0])}")
     expect(page.locator("[data-adds-up]").first).to_be_visible()

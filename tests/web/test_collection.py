@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 import tacit as tc
 from support.collectors import served_here
+from support.tiers import keeping
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
@@ -40,7 +41,7 @@ def problem(page: Page, path: str, status: int, detail: str) -> None:
     page.route(f"**{path}", lambda route: route.fulfill(status=status, body=body, content_type="application/json"))
 
 
-@pytest.mark.parametrize("status", [429, 500, 503])
+@pytest.mark.parametrize("status", keeping([503], [429, 500, 503], "statuses of a collector that cannot answer"))
 def test_a_collector_that_cannot_answer_does_not_say_that_nothing_is_there(
     page: Page, address: str, status: int
 ) -> None:
@@ -67,7 +68,7 @@ def test_bytes_of_another_collection_are_not_praised(page: Page, address: str) -
     other = tc.Collection(tc.Schema([SERVICE]), 3.0).to_json()
     page.route(f"**{PATH}", lambda route: route.fulfill(body=other, content_type="application/json"))
     page.goto(address)
-    expect(page.get_by_role("alert")).to_contain_text("not the collection of this address")
+    expect(page.get_by_role("alert")).to_contain_text("not the one that this address names")
     expect(page.locator("#hash .badge.bad")).to_have_text("different")
     expect(page.locator("main")).not_to_contain_text("proves it exactly")
 

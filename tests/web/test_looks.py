@@ -13,6 +13,8 @@ import httpx
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
+from support.tiers import keeping
+
 WEB = Path(__file__).parents[2] / "web"
 
 
@@ -83,7 +85,7 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", keeping(["nested"], QUESTIONS, "questions whose screens are looked at"))
 def test_the_analysts_screen(
     look: BrowserContext, demo: str, axe: str, picture: Callable[[Page, str], None], question: str
 ) -> None:

@@ -51,7 +51,7 @@ def test_she_encodes_sees_submits_and_is_counted(page: Page, demo: str) -> None:
     }
     assert sent == [], "nothing leaves before she submits"
     expect(page.locator("text=Encode again")).to_be_disabled()
-    expect(page.locator("#why")).to_contain_text("drawn once a round")
+    expect(page.locator("#why")).to_contain_text("drawn once per round")
     shown = page.locator("#request").text_content()
     page.click("#submit")
     expect(page.locator("#receipt")).to_contain_text("The collector has your report")
@@ -87,9 +87,9 @@ def test_what_leaves_as_it_is_is_named_before_what_is_hidden(page: Page, demo: s
     play(page, demo, 1)
     sentences = page.locator("#promise p")
     expect(sentences.nth(0)).to_contain_text(
-        re.compile(r"^Leaves as it is: \w+ and device, and that you report to shop")
+        re.compile(r"^Sent unchanged: \w+ and device, and that you report to shop")
     )
-    expect(sentences.nth(1)).to_contain_text("Knowing that already, whoever sees this report")
+    expect(sentences.nth(1)).to_contain_text("Someone who knows that and sees this report")
     said = " ".join(sentences.all_text_contents())
     encode(page)
     expect(page.locator("#said")).to_have_text(said)  # the preview of the client says the same
@@ -99,11 +99,11 @@ def test_what_leaves_as_it_is_is_named_before_what_is_hidden(page: Page, demo: s
 
 def test_the_cap_renews_if_she_says_so_and_the_page_says_when(page: Page, demo: str) -> None:
     play(page, demo, 0)
-    expect(page.locator("main")).to_contain_text("Your cap holds for ever")
-    expect(page.locator("#lost")).to_contain_text("reports are drawn again")
-    expect(page.locator("#not-kept")).to_contain_text("did not promise to keep")  # a fresh profile has no reason to
+    expect(page.locator("main")).to_contain_text("Your cap never renews")
+    expect(page.locator("#lost")).to_contain_text("draws reports again")
+    expect(page.locator("#not-kept")).to_contain_text("does not guarantee to keep")  # a fresh profile has no reason to
     page.select_option("#per", "year")
-    expect(page.locator("main")).to_contain_text("In any 365 days in a row you spend at most your cap")
+    expect(page.locator("main")).to_contain_text("You spend at most your cap in any 365 consecutive days")
     encode(page)
     today = page.evaluate("new Date(Date.now() + 365 * 864e5).toISOString().slice(0, 10)")
     expect(page.locator("#spent")).to_contain_text(f"stops counting on {today}")
@@ -124,7 +124,7 @@ def test_a_lost_wallet_with_a_token_draws_nothing_that_the_collector_has(page: P
     page.wait_for_selector("#person")
     page.select_option("#person", index=2)
     page.click("#encode:enabled")
-    expect(page.locator("#receipt")).to_contain_text("The collector has your report to this service already")
+    expect(page.locator("#receipt")).to_contain_text("The collector already has your report to this service")
     expect(page.locator("#service-shop")).to_contain_text("reported before")
     expect(page.locator("#spent")).to_contain_text("0 of 4 spent")
     page.click("#service-clinic")
@@ -151,13 +151,14 @@ def test_she_needs_no_mouse(page: Page, demo: str) -> None:
     expect(page.locator("#receipt")).to_contain_text("The collector has your report")
 
 
+@pytest.mark.long("ways that tests of the client cover, too")
 def test_the_cap_is_kept_over_services(page: Page, demo: str) -> None:
     play(page, demo, 2)
     encode(page)
     page.fill("#cap", "2.5")
     page.locator("#cap").blur()
     page.click("#service-clinic")
-    expect(page.locator("#over")).to_contain_text("Your cap is reached")
+    expect(page.locator("#over")).to_contain_text("This would exceed your cap")
     expect(page.locator("#encode")).to_be_disabled()
     expect(page.locator("svg[aria-label^='Spent']")).to_have_attribute("aria-label", "Spent: shop 2; 2 of 2.5.")
 
@@ -174,6 +175,7 @@ def test_offline_reports_wait_and_leave_by_themselves(context: BrowserContext, p
     expect(page.locator("#outbox")).to_have_count(0)
 
 
+@pytest.mark.long("ways that tests of the client cover, too")
 def test_another_device_is_refused_and_told_so(page: Page, demo: str) -> None:
     """Somebody reported under her name before: the first one counts, and she sees the code of the refusal."""
     play(page, demo, 3)
@@ -200,12 +202,13 @@ def test_forgetting_deletes_here_and_there(page: Page, demo: str) -> None:
     expect(page.locator("#history")).to_contain_text("forgotten")
 
 
+@pytest.mark.long("ways that tests of the client cover, too")
 def test_all_of_it_can_be_downloaded(page: Page, demo: str) -> None:
     play(page, demo, 1)
     page.click("#service-orders")
     leaves = encode(page)
     with page.expect_download() as waiting:
-        page.click("text=Download all of it")
+        page.click("text=Download everything")
     kept = json.loads(waiting.value.path().read_text())
     assert kept["receipts"][0]["reports"][0]["body"] == leaves
 

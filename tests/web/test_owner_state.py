@@ -71,9 +71,9 @@ def test_nothing_is_said_about_rows_of_an_earlier_visit(page: Page, address: str
     expect(page.locator("main")).to_contain_text("was drawn from these rows")
     leaves = page.locator("#leaves").text_content()
     page.reload()
-    expect(page.locator("#rows-gone")).to_contain_text("drawn on an earlier visit, or in another tab")
+    expect(page.locator("#rows-gone")).to_contain_text("drawn on an earlier visit or in another tab")
     expect(page.locator("main")).not_to_contain_text("was drawn from these rows")
-    expect(page.locator("#raw")).to_contain_text("not kept")
+    expect(page.locator("#raw")).to_contain_text("not stored")
     expect(page.locator("#club-0-visits")).to_have_count(0)
     assert page.locator("#leaves").text_content() == leaves
     page.click("#submit:enabled")
@@ -94,6 +94,7 @@ def test_what_another_tab_encoded_is_not_said_to_be_of_these_rows(
     assert other.locator("#leaves").text_content() == page.locator("#leaves").text_content()
 
 
+@pytest.mark.long("details of the owner's visits; another round, tab and contract stay")
 def test_a_file_changes_no_rows_that_a_report_was_drawn_from(page: Page, address: str, tmp_path: Path) -> None:
     begin(page, address, 3)
     page.click("#encode:enabled")
@@ -104,6 +105,7 @@ def test_a_file_changes_no_rows_that_a_report_was_drawn_from(page: Page, address
     expect(page.locator("#raw")).to_have_text('{"visits":3}')
 
 
+@pytest.mark.long("details of the owner's visits; another round, tab and contract stay")
 def test_another_cap_keeps_her_rows(page: Page, address: str) -> None:
     begin(page, address, 3)
     page.fill("#cap", "3")
@@ -112,6 +114,7 @@ def test_another_cap_keeps_her_rows(page: Page, address: str) -> None:
     expect(page.locator("#club-0-visits")).to_have_value("3")
 
 
+@pytest.mark.long("details of the owner's visits; another round, tab and contract stay")
 def test_another_cap_keeps_the_tier_that_she_chose(page: Page, demo: str) -> None:
     page.goto(f"{demo}/me")
     page.locator("#tier").focus()

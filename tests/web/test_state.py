@@ -27,13 +27,14 @@ from support.analyst_page import (
     table,
 )
 from support.collectors import served_here
+from support.tiers import keeping
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
 
 WRONG = "SELECT COUNT(*) AS people FROM shop WHERE agee > 3"
 
-PANELS = ("Answer", "What would make it sharper", "Tuples")
+PANELS = ("Answer", "How to make it more accurate", "Tuples")
 
 LAST_PAGE = re.compile("1,976–2,000 of 2,000|2,001–(2,0..) of \\1")
 """The demo has 2,000 people, and those whom other tests have added."""
@@ -68,6 +69,7 @@ def test_grey_is_seen_as_grey(page: Page, demo: str) -> None:
     assert page.evaluate(bar) == "grayscale(1)"
 
 
+@pytest.mark.long("details of the analyst's address and focus; what is fresh and what is stale stays")
 def test_link_and_code_are_of_the_box(page: Page, demo: str, context: BrowserContext) -> None:
     context.grant_permissions(["clipboard-read", "clipboard-write"], origin=demo)
     opened(page, demo, more="&o=value&d=0")
@@ -81,15 +83,16 @@ def test_link_and_code_are_of_the_box(page: Page, demo: str, context: BrowserCon
     expect(page.locator("#code")).to_have_text("broken")
 
 
+@pytest.mark.long("details of the analyst's address and focus; what is fresh and what is stale stays")
 def test_the_question_of_a_grey_answer_is_taken_back(page: Page, demo: str) -> None:
     opened(page, demo)
     page.fill("#sql", WRONG)
-    page.click("text=Take this question back")
+    page.click("text=Restore this question")
     expect(page.locator("#sql")).to_have_value(AREAS)
     settled(page)
 
 
-@pytest.mark.parametrize("read", [True, False])
+@pytest.mark.parametrize("read", keeping([False], [True, False], "wrong questions, read or not before they are run"))
 def test_a_wrong_question_leaves_nothing_of_the_answer_before(page: Page, demo: str, read: bool) -> None:
     opened(page, demo)
     page.fill("#sql", WRONG)
@@ -104,7 +107,7 @@ def test_a_wrong_question_leaves_nothing_of_the_answer_before(page: Page, demo: 
     settled(page)
 
 
-@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize("failure", keeping(["internal"], FAILURES, "failures of the collector"))
 def test_a_failure_leaves_nothing_of_the_answer_before(page: Page, demo: str, failure: str) -> None:
     opened(page, demo)
     page.route("**/v1/query", lambda route: route.fulfill(**FAILURES[failure]))
@@ -134,7 +137,14 @@ def test_a_collector_that_is_gone_is_said_and_comes_back(context: BrowserContext
     settled(page)
 
 
-@pytest.mark.parametrize("path", ["/v1/query", "/demo/exact", "/v1/draft", "/v1/curves", "/v1/contributions"])
+@pytest.mark.parametrize(
+    "path",
+    keeping(
+        ["/v1/query", "/v1/contributions"],
+        ["/v1/query", "/demo/exact", "/v1/draft", "/v1/curves", "/v1/contributions"],
+        "replies that come late",
+    ),
+)
 def test_late_replies_to_an_earlier_question_are_dropped(page: Page, demo: str, path: str) -> None:
     opened(page, demo)
     held = Held(page, path, only="clinic")
@@ -184,6 +194,7 @@ def test_pages_of_tuples_come_in_the_order_in_which_they_were_asked_for(page: Pa
     assert page.locator(".tuples tbody td").first.inner_text() == first
 
 
+@pytest.mark.long("details of the analyst's address and focus; what is fresh and what is stale stays")
 def test_an_address_past_the_last_tuple_shows_the_last_page(page: Page, demo: str) -> None:
     opened(page, demo, more="&p=999975&r=5000")
     expect(panel(page, "Tuples")).to_contain_text(LAST_PAGE)
@@ -217,12 +228,14 @@ def test_back_and_forward_restore_one_state(page: Page, demo: str) -> None:
     settled(page)
 
 
+@pytest.mark.long("details of the analyst's address and focus; what is fresh and what is stale stays")
 def test_unusual_levels_are_not_rounded(page: Page, demo: str) -> None:
     opened(page, demo, more="&c=0.99999")
     expect(page.get_by_label("Confidence of the intervals")).to_have_value("0.99999")
     expect(panel(page, "Answer")).to_contain_text("interval at 99.999")
 
 
+@pytest.mark.long("details of the analyst's address and focus; what is fresh and what is stale stays")
 def test_a_shared_address_restores_its_confidence_and_column(page: Page, demo: str) -> None:
     sql = "SELECT smoker, AVG(visits) AS visits, COUNT(*) AS people FROM clinic GROUP BY smoker"
     opened(page, demo, sql, "&c=0.5&k=people")
@@ -236,6 +249,7 @@ def test_a_shared_address_restores_its_confidence_and_column(page: Page, demo: s
     expect(page.get_by_label("Chart of")).to_have_value("visits")
 
 
+@pytest.mark.long("details of the analyst's address and focus; what is fresh and what is stale stays")
 def test_the_link_past_the_navigation_keeps_the_question(page: Page, demo: str) -> None:
     opened(page, demo)
     address = page.url
@@ -247,6 +261,7 @@ def test_the_link_past_the_navigation_keeps_the_question(page: Page, demo: str) 
     assert page.url == address
 
 
+@pytest.mark.long("details of the analyst's address and focus; what is fresh and what is stale stays")
 def test_confidence_of_a_question_that_was_not_run_does_not_run_it(page: Page, demo: str) -> None:
     opened(page, demo)
     page.fill("#sql", SMOKERS)
@@ -277,14 +292,14 @@ def test_a_revoked_key_clears_the_answer_and_another_one_goes_on(page: Page, key
     first, second = keys.create("one", ["query", "audit"]), keys.create("two", ["query", "audit"])
     page.goto(f"{address}/query#q={quote('SELECT home, COUNT(*) AS n FROM bank GROUP BY home')}")
     page.fill("#key", first)
-    page.click("text=Go on")
+    page.click("text=Continue")
     settled(page)
     assert keys.revoke(sha256(first.encode()).hexdigest()[:12]) == 1
     page.click("#run")
     expect(page.locator("#key")).to_be_visible()
     nothing_is_left(page)
     page.fill("#key", second)
-    page.click("text=Go on")
+    page.click("text=Continue")
     settled(page)
     expect(table(page)).to_contain_text("north")
     assert second not in page.url
@@ -318,17 +333,19 @@ def test_reports_that_are_not_counted_are_said(page: Page, demo: str) -> None:
     expect(page.locator(".advice")).not_to_contain_text("No verdict")
 
 
+@pytest.mark.long("details of the analyst's address and focus; what is fresh and what is stale stays")
 def test_curves_that_could_not_be_fetched_are_missed_aloud(page: Page, demo: str) -> None:
     page.route("**/v1/curves", lambda route: route.fulfill(**FAILURES["slow down"]))
     page.goto(f"{demo}/query#q={quote(AREAS)}")
-    expect(panel(page, "What would make it sharper")).to_contain_text("Try again in 2 s")
+    expect(panel(page, "How to make it more accurate")).to_contain_text("Try again in 2 s")
     expect(page.locator("figure")).to_have_count(0)
 
 
+@pytest.mark.long("details of the analyst's address and focus; what is fresh and what is stale stays")
 def test_the_focus_goes_where_the_next_step_is(page: Page, demo: str) -> None:
     opened(page, demo)
     page.fill("#sql", SMOKERS)
-    page.click("text=Take this question back")
+    page.click("text=Restore this question")
     expect(page.locator("#sql")).to_be_focused()
     page.fill("#sql", SMOKERS)
     page.click("text=Run the question in the box")

@@ -122,7 +122,7 @@ def test_names_of_others_are_text_and_nothing_else(page: Page, bank: str) -> Non
 
 def test_withheld_columns_and_wrong_values_are_told_apart(page: Page, bank: str) -> None:
     fill(page, bank, "u-2")
-    page.check("text=do not tell")
+    page.check("text=leave empty")
     page.fill("#bank-0-savings", "123456789012")
     page.click("#encode:enabled")
     expect(page.locator("[role=alert]")).to_contain_text("outside")
@@ -151,7 +151,7 @@ def test_a_changed_contract_is_shown_before_anything_is_encoded_by_it(
     other = tc.Service("bank", key="uid", attributes=[*BANK.attributes[:1], tc.Ordinal("debts", 0, 9)])
     collector.publish(tc.Collection(tc.Schema([other]), 2, round="two"))
     page.reload()
-    expect(page.locator("h2")).to_have_text("The contract changed since you last looked")
+    expect(page.locator("h2")).to_have_text("The contract has changed since your last visit")
     expect(page.locator("ins").filter(has_text="bank.debts")).to_be_visible()
     expect(page.locator("del").filter(has_text="bank.savings")).to_be_visible()
     expect(page.locator("#encode")).to_have_count(0)

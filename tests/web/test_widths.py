@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import tacit as tc
 from support.collectors import served_here
+from support.tiers import keeping
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.keys import Keys
@@ -57,7 +58,7 @@ def cut(page: Page) -> list[str]:
     return found
 
 
-@pytest.fixture(params=WIDTHS)
+@pytest.fixture(params=keeping([360, 1440], WIDTHS, "widths of a window"))
 def sized(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
     """Lend a page of some width."""
     scale = 2 if request.param == 720 else 1
@@ -113,7 +114,7 @@ def test_answers_of_one_measure_fit_beside_or_below_their_chart(sized: Page, dem
         expect(sized.locator(".wider:visible")).to_have_count(0)
 
 
-@pytest.mark.parametrize("alias", ["n", LONG.strip()[:60], "W" * 60, ARABIC])
+@pytest.mark.parametrize("alias", keeping([ARABIC], ["n", LONG.strip()[:60], "W" * 60, ARABIC], "names of columns"))
 def test_names_and_values_of_any_kind_fit(sized: Page, hard: str, alias: str) -> None:
     opened(sized, hard, f'SELECT home, note, COUNT(*) AS "{alias}" FROM bank GROUP BY home, note')
     assert cut(sized) == []

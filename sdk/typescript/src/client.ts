@@ -45,7 +45,7 @@ export interface Delivery {
   readonly problem?: TacitError;
 }
 
-/** A row beside what leaves for it, and what anyone can learn from that. */
+/** A row, the exact bytes to be sent for it, and what anyone can learn from them. */
 export interface Preview {
   readonly raw: unknown;
   /** The exact text of each report. */
@@ -53,7 +53,7 @@ export interface Preview {
   readonly epsilon: number;
   /** What a certainty of one half about any fact can become at most. */
   readonly certainty: number;
-  /** The guarantee in words: first what leaves as it is, then what the noise hides. */
+  /** The guarantee in words: first what is sent unchanged, then what the noise hides. */
   readonly sentence: string;
   readonly meanings: readonly Meaning[];
 }
@@ -130,7 +130,7 @@ export class Client {
     }
   }
 
-  /** Delete this person's reports here and at the collector. What was spent stays spent; the round is over for her. */
+  /** Delete this person's reports here and at the collector. The spent budget stays spent; the round is over for them. */
   async forget(options: { seconds?: number } = {}): Promise<Delivery> {
     await this.#parts.wallet.forget(this.#parts.address.url, this.#parts.address.collection);
     await this.#running?.catch(() => undefined); // reports under way arrive first

@@ -3,7 +3,7 @@
  */
 import { audit } from "./audit.js";
 import { Client, type Parts } from "./client.js";
-import { isWhole, MAX_BYTES } from "./contract.js";
+import { MAX_BYTES } from "./contract.js";
 import { ContractError, UsageError } from "./errors.js";
 import { exact } from "./exact.js";
 import { indexedDBStore } from "./indexeddb.js";
@@ -17,6 +17,7 @@ import type { Store } from "./store.js";
 import { PATIENCE, systemClock } from "./time.js";
 import { fetchBytes } from "./transport.js";
 import { Wallet } from "./wallet.js";
+import { isWhole } from "./whole.js";
 
 export interface Options {
   /** The id of the collection: the SHA-256 of its contract, in hexadecimal. */

@@ -7,6 +7,7 @@ import { needContract } from "./errors.js";
 import { exact, type Fraction, isAtMost, isReduced } from "./exact.js";
 import { canonical, checkMembers, daysOf } from "./members.js";
 import { BITS } from "./randomness.js";
+import { isWhole } from "./whole.js";
 
 export const MAX_BYTES = 256 * 1024;
 
@@ -93,10 +94,6 @@ export interface Contract {
 }
 
 export { dateOf } from "./members.js";
-
-export function isWhole(value: unknown, low: number, high: number): value is number {
-  return Number.isInteger(value) && low <= (value as number) && (value as number) <= high;
-}
 
 /**
  * Return the contract of a JSON text, valid up to what is compiled for each service, which `Interpreter` checks. `bits`

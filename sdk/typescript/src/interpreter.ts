@@ -3,15 +3,14 @@
  *
  * It knows no formula for a probability, and its codes equal those of the Python encoders for the same draws.
  */
-import { alphabet, answer, answerCount, digitCount } from "./answers.js";
 import {
-  type Attribute, type ChannelData, type Contract, levelsOf, needBudget, needLabel, type Oracle, readContract,
-  type ServiceData, widthsOf,
+  type Attribute, type ChannelData, type Contract, levelsOf, needBudget, needLabel, readContract, type ServiceData,
+  widthsOf,
 } from "./contract.js";
 import { needContract, RandomnessError, RecordError, UnknownNameError, UsageError } from "./errors.js";
-import { needSound } from "./flaws.js";
 import { BITS } from "./randomness.js";
 import { Column, isDithered, type Known, type Read } from "./record.js";
+import { type Step, stepOf } from "./steps.js";
 import { type Limits, limits, readViews } from "./views.js";
 import { power, product, quotient } from "./whole.js";
 
@@ -193,12 +192,11 @@ export class Service {
   }
 }
 
-/** A view: its level of each attribute, the attributes it tells of, its oracle and the first of its codes. */
+/** A view: its level of each attribute, the attributes it tells of, how it is drawn and the first of its codes. */
 export interface View {
   readonly levels: readonly number[];
   readonly active: readonly number[];
-  readonly sizes: readonly number[];
-  readonly oracle: Oracle;
+  readonly step: Step;
   readonly offset: number;
 }
 
@@ -212,10 +210,9 @@ export class Channel {
   readonly parities: boolean;
   readonly #attributes: readonly Known[];
   readonly #extras: number;
-  readonly #span: number;
 
   constructor(data: ChannelData, attributes: readonly Known[], extras: number, span: number, left: Limits) {
-    [this.#attributes, this.#extras, this.#span] = [attributes, extras, span];
+    [this.#attributes, this.#extras] = [attributes, extras];
     ({ name: this.name, epsilon: this.epsilon, draws: this.draws } = data);
     needLabel(this.name);
     needBudget(this.epsilon);
@@ -224,45 +221,48 @@ export class Channel {
     const tops = attributes.map(({ widths }) => widths.length);
     const sizesOf = attributes.map((attribute, i) => cellCount(attribute, tops[i]!));
     const { by_domain: domains, otherwise } = data;
-    const [used, digits, judged] = [new Set<number>(), new Set<number>(), new Set<string>()];
+    const steps = new Map<string, Step>(); // views of equal sizes share one
     this.views = readViews(data.views, tops, sizesOf, extras, left).map((levels) => {
       const below = levels.flatMap((level, i) => level ? [i] : []);
       const active = below.length ? below : [0];
       const sizes = this.parities ? [2] : active.map((i) => cellCount(attributes[i]!, levels[i]!));
       sizes[0]! += extras;
-      const domain = product(sizes);
-      needContract(domain < 2 ** 53, "codes-too-large");
-      const oracle = domains[domain] ?? otherwise;
-      needContract(oracle, "no-oracle");
-      if (!judged.has(`${sizes}`)) needSound(oracle, sizes, span);
-      judged.add(`${sizes}`);
-      if (oracle === otherwise) sizes.forEach((size) => digits.add(digitCount(size, oracle.g!)));
-      else used.add(domain);
-      const view = { levels, active, sizes, oracle, offset };
-      const codes = alphabet(oracle, sizes);
+      let step = steps.get(`${sizes}`);
+      if (!step) {
+        const domain = product(sizes);
+        needContract(domain < 2 ** 53, "codes-too-large");
+        const entry = domains[domain] ?? otherwise;
+        needContract(entry, "no-oracle");
+        steps.set(`${sizes}`, step = stepOf(entry, sizes, span));
+      }
+      const view = { levels, active, step, offset };
+      const codes = step.codes;
       fits &&= codes <= 2 ** 53 - offset; // the sum may be rounded
       offset += codes;
-      answers = Math.max(answers, answerCount(oracle, sizes));
+      answers = Math.max(answers, step.answers);
       return view;
     });
     needContract(fits, "codes-too-large");
     // With fewer draws than a view takes, or overlapping codes, a report would lose its noise or its meaning.
     needContract(data.draws === 2 + answers, "bad-draws");
     needContract(data.codes === offset, "bad-codes");
-    const isUsed = (entries: object, numbers: Set<number>): boolean =>
-      `${Object.keys(entries)}` === `${[...numbers].sort((a, b) => a - b)}`;
+    const made = [...steps.values()];
+    const digits = made.flatMap((step) => step.digits ?? []);
+    const isUsed = (entries: object, numbers: readonly number[]): boolean =>
+      `${Object.keys(entries)}` === `${[...new Set(numbers)].sort((a, b) => a - b)}`;
+    const used = made.flatMap(({ entry, domain }) => entry === otherwise ? [] : [domain]);
     needContract(isUsed(domains, used) && isUsed(otherwise?.multipliers ?? {}, digits), "unused-entry");
-    needContract(!otherwise || digits.size, "unused-entry");
+    needContract(!otherwise || digits.length, "unused-entry");
   }
 
   /** Return the code of a row's values or, if it is none, of an extra cell: the same work in both cases. */
   encode(values: readonly number[], isRow: boolean, extra: number, [pick, ...draws]: readonly number[]): number {
-    const { levels, active, sizes, oracle, offset } = this.views[pick! % this.views.length]!;
+    const { levels, active, step, offset } = this.views[pick! % this.views.length]!;
     const cells = this.parities
       ? [parity(active.reduce((bits, i) => bits ^ values[i]! & levels[i]!, 0))]
       : active.map((i) => cellOf(this.#attributes[i]!, levels[i]!, values[i]!));
-    const none = sizes.map((size, i) => i ? 0 : size - this.#extras + extra);
-    return offset + answer(oracle, sizes, isRow ? cells : none, draws, this.#span);
+    const none = step.sizes.map((size, i) => i ? 0 : size - this.#extras + extra);
+    return offset + step.draw(isRow ? cells : none, draws);
   }
 }
 

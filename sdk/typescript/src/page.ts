@@ -1,5 +1,5 @@
 /**
- * The last moments of a page: what waits leaves as a beacon, which outlives the page. Nobody hears its answer, so the
+ * When a page closes, waiting reports are sent as a beacon, which outlives the page. Nobody reads its response, so the
  * reports stay in the wallet and are sent again on the next visit; the collector counts them once.
  */
 import type { Client } from "./client.js";

@@ -1,16 +1,16 @@
 /**
- * What leaves, in words: what is readable in a report, and what anyone can learn about the rest.
+ * Previews in words: what a report reveals, and what anyone can learn about the rest.
  *
- * `tests/vectors/client/sentences.json` fixes these words; the Python client says the same ones.
+ * `tests/vectors/client/sentences.json` fixes the wording; the Python client uses the same.
  */
 import { spending } from "./audit.js";
 import type { Contract, ServiceData } from "./contract.js";
 import { exact, isAtMost, toNumber } from "./exact.js";
 
 export const NOTHING_LEAVES =
-  "Nothing leaves: the collector has reports of this person already, from a wallet that is gone.";
+  "Nothing is sent: the collector already has this person's reports, from a wallet that was lost.";
 
-/** Return the percentage that a certainty of 50 % can become at most, rounded up. */
+/** Return the percentage to which a certainty of 50 % can rise at most, rounded up. */
 export function certaintyText(epsilon: number): string {
   const share = 100 / (1 + Math.exp(-epsilon));
   for (let scale = 10; scale < 1e5; scale *= 10) {
@@ -20,7 +20,7 @@ export function certaintyText(epsilon: number): string {
   return "100";
 }
 
-/** Return what a person's reports to a service show, and what they hide, in sentences. */
+/** Return sentences that say what a person's reports to a service reveal, and what they hide. */
 export function guarantee(contract: Contract, service: ServiceData): string[] {
   const { name, key, at_most: most, sends = 1, optional, attributes } = service;
   const { round, tier, panel } = contract;
@@ -30,11 +30,11 @@ export function guarantee(contract: Contract, service: ServiceData): string[] {
   const rows = most !== undefined ? "rows, and how many there are," : optional ? "row, and whether there is one," : "row";
   const to = (epsilon: typeof cost): string => `to at most ${certaintyText(toNumber(epsilon))} %.`;
   return [
-    `Leaves as it is: ${listed(shown)}, and that you report to ${name}${label}.`,
-    `Knowing that already, whoever sees ${sends === 1 ? "this report" : `these ${sends} reports`} ` +
+    `Sent unchanged: ${listed(shown)}, and that you report to ${name}${label}.`,
+    `Someone who knows that and sees ${sends === 1 ? "this report" : `these ${sends} reports`} ` +
       `can raise a certainty of 50 % about anything else in the ${rows} ${to(cost)}`,
-    ...(isAtMost(total, cost) ? [] : [`Your reports to all services of this round${
-      panel ? ` and of all rounds of panel ${panel}` : ""} together: ${to(total)}`]),
+    ...(isAtMost(total, cost) ? []
+      : [`With all your reports of ${panel ? `all rounds of panel ${panel}` : "this round"}: ${to(total)}`]),
     `Reports of other ${panel ? "panels and " : ""}rounds add to this.`,
   ];
 }

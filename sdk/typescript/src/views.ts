@@ -1,9 +1,9 @@
 /**
  * The views of a channel: checked and counted before they are expanded.
  */
-import { type ChannelData, isWhole } from "./contract.js";
+import type { ChannelData } from "./contract.js";
 import { needContract } from "./errors.js";
-import { power, product } from "./whole.js";
+import { isWhole, power, product } from "./whole.js";
 
 /** What is left of the views of a contract, and of views times attributes. */
 export interface Limits {

@@ -54,7 +54,7 @@ export interface Pages {
   readonly entries: readonly Entry[];
   /** Collections this person left: nothing is drawn for them again. */
   readonly forgotten: readonly string[];
-  /** Collectors that have yet to be told to delete. */
+  /** Collectors that have not confirmed a deletion yet. */
   readonly deletions: readonly string[];
   /** Collections whose reports stay here until the collector has said which of them it holds. */
   readonly unasked?: readonly string[];
@@ -132,7 +132,7 @@ export class Wallet {
     return pages.entries.some((entry) => entry.collection === collection) && !pages.unasked?.includes(collection);
   }
 
-  /** Note the services for which the collector holds reports: none of this wallet leaves, and none costs. */
+  /** Record the services for which the collector already has reports: ours are not sent, and cost nothing. */
   async noteTaken(collection: string, claims: readonly Claim[]): Promise<void> {
     await this.#change((pages) => {
       const wasUnasked = pages.unasked?.includes(collection); // then nothing of it was ever sent
@@ -164,7 +164,7 @@ export class Wallet {
     }));
   }
 
-  /** Delete the reports of a collector, here and (when it has been told) there. What was spent stays spent. */
+  /** Delete the reports of a collector, here and, once it confirms, there. The spent budget stays spent. */
   async forget(url: string, collection: string): Promise<void> {
     await this.#change((pages) => {
       const left = pages.entries.filter((entry) => entry.url === url).map((entry) => entry.collection);

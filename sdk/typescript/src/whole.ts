@@ -23,6 +23,10 @@ export function choose(n: number, k: number): number {
   return count;
 }
 
+export function isWhole(value: unknown, low: number, high: number): value is number {
+  return Number.isInteger(value) && low <= (value as number) && (value as number) <= high;
+}
+
 export function product(numbers: readonly number[]): number {
   return numbers.reduce((a, b) => a * b, 1);
 }

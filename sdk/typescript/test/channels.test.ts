@@ -6,9 +6,11 @@ import { audit } from "../src/audit.js";
 import { ContractError, PrivacyError } from "../src/errors.js";
 import { Interpreter, type Row } from "../src/interpreter.js";
 import { channels, collections, streams } from "./fixtures.js";
+import { howMany } from "./setup.js";
 import { drawsOf, vectors, words } from "./vectors.js";
 
 const BITS = 5;
+const ROWS = howMany(1, 12, "records of a channel, all draws of each; of oue, whose draws are a million, none");
 
 /** Return how many of all combinations of draws give each code. */
 function exhaust(contract: string, row: Row, codes: number): number[] {
@@ -22,10 +24,10 @@ function exhaust(contract: string, row: Row, codes: number): number[] {
   return counts;
 }
 
-for (const [name, { contract, rows, counts }] of Object.entries(channels)) {
+for (const [name, { contract, rows, counts }] of Object.entries(channels).filter(([name]) => ROWS > 1 || name !== "oue")) {
   test(`all ${BITS}-bit draws together are the channel ${name}`, () => {
-    audit(new Interpreter(contract, BITS), BITS);
-    rows.forEach((row, i) => assert.deepEqual(exhaust(contract, row, counts[i]!.length), counts[i]));
+    audit(new Interpreter(contract, BITS));
+    rows.slice(0, ROWS).forEach((row, i) => assert.deepEqual(exhaust(contract, row, counts[i]!.length), counts[i]));
   });
 }
 

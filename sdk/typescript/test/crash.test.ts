@@ -8,10 +8,10 @@ import { exact, isAtMost } from "../src/exact.js";
 import { directoryStore } from "../src/node.js";
 import { spent, Wallet } from "../src/wallet.js";
 import { type Collector, unavailable } from "./collector.js";
-import { collector, client, folder } from "./setup.js";
+import { collector, client, folder, howMany } from "./setup.js";
 import { words } from "./vectors.js";
 
-const ROUNDS = 30;
+const ROUNDS = howMany(6, 30, "kills of an app in Node");
 
 /** Run the app and kill it: some time after its start, or while its k-th request waits for an answer. */
 async function killOnce(to: Collector, directory: string, kind: string, word: number, first: number): Promise<void> {

@@ -6,7 +6,7 @@ import { backOff, PATIENCE } from "../src/time.js";
 import { memoryStore } from "../src/store.js";
 import { dropped, type Fault, problem, unavailable } from "./collector.js";
 import { collections } from "./fixtures.js";
-import { client, collector, fixedDraws, folder, ORDERS, QUICK, USER } from "./setup.js";
+import { client, collector, fixedDraws, folder, howMany, ORDERS, QUICK, USER } from "./setup.js";
 import { directoryStore } from "../src/node.js";
 
 const silent: Fault = () => true; // never answers: the client's own limit ends it
@@ -103,7 +103,7 @@ test("reports of an earlier round leave with the next one, each to its own colle
   assert.deepEqual(to.posts.map(({ path }) => path.split("/")[3]), [collections.november.id, collections.december.id]);
 });
 
-const RETRIES = Number(process.env["TACIT_RETRIES"] ?? 2_000);
+const RETRIES = howMany(300, 2_000, "forced retries of a delivery");
 
 test(`${RETRIES} forced retries, with restarts between: one body for each report`, async (t) => {
   const to = await collector(t);

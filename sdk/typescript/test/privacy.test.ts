@@ -98,8 +98,8 @@ test("fixed streams have the stated distribution (chi-square), another epsilon's
   // Two bins: the answer is the hash of the cell, or a lie. The same draws without lies tell which.
   const { contract } = vectors.find(({ name }) => name === "oracle_lh")!;
   const interpreter = new Interpreter(contract);
-  const { oracle } = interpreter.service("s").channels[0]!.views[0]!;
-  const [g, stay, trials] = [oracle.g!, 1 - (oracle.g! - 1) * oracle.flip! / SPAN, 60_000];
+  const { g: hashes, flip } = interpreter.service("s").channels[0]!.views[0]!.step.entry;
+  const [g, stay, trials] = [hashes!, 1 - (hashes! - 1) * flip! / SPAN, 60_000];
   let kept = 0;
   const row = { age: 5, state: "NY" };
   const quiet = new Interpreter(contract.replace(/"flip": \d+/, '"flip": 0'));

@@ -19,7 +19,7 @@ test("a lost wallet draws nothing that the collector holds", async (t) => {
   assert.deepEqual([reports, epsilon], [[{ body: "", status: "taken" }], 0]);
   const shown = await again.preview("users", USER);
   assert.deepEqual([shown.leaves, shown.meanings], [[], []]);
-  assert.match(shown.sentence, /^Nothing leaves/);
+  assert.match(shown.sentence, /^Nothing is sent/);
   await again.rows("orders", ORDERS); // was not reported before, so it is drawn and charged
   assert.deepEqual(await again.budget(), { cap: 4, spent: 1, left: 3 });
   assert.equal((await again.flush()).sent, 2);

@@ -13,6 +13,11 @@ import { words } from "./vectors.js";
 
 export const QUICK: Partial<Parts> = { patience: { first: 1, longest: 4 }, timeout: 2_000 };
 
+const LONG = Number(process.env["TACIT_LONG"] ?? 0);
+
+/** Return how many are tried: few in `make test`, more in `make test-all`, times n with TACIT_LONG=n; see tests/support/tiers.py. */
+export const howMany = (short: number, long: number, _what: string): number => LONG ? long * LONG : short;
+
 export const USER = { age: 41, state: canaries[2]!, os: "ios" };
 export const ORDERS = [{ amount: 13, item: canaries[0]! }, { amount: 400, item: canaries[1]! }];
 

@@ -1,1 +1,1 @@
-"""Ways in for other tools: DB-API, SQLAlchemy, functions for engines."""
+"""Adapters for other tools: DB-API, SQLAlchemy, SQL functions."""

@@ -44,8 +44,8 @@ LISTED = 18
 """Bytes that a view of two attributes takes in a contract, at least where there are hundreds."""
 
 ALONE = (
-    "one attribute at a time: a contract has no room for views of every two; questions over several attributes have no "
-    "unbiased answer"
+    "one attribute at a time, because views of every pair do not fit in a contract; questions about several attributes "
+    "have no unbiased answer"
 )
 
 FIRST = 0.18

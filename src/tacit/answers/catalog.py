@@ -60,8 +60,8 @@ class Catalog(Generic[C]):
             same = (other.contract.round, other.contract.tier) == (mine.round, mine.tier)
             if same and other.schema == collection.schema and other.id != collection.id:
                 message = (
-                    "A collection of this schema, round and tier exists, with another contract: people would "
-                    "report twice in one round. Give the new one another round=, or another tier=."
+                    "A collection with this schema, round and tier but another contract exists: people would report "
+                    "twice in one round. Give the new one another round= or tier= (docs/glossary.md#round)."
                 )
                 raise UsageError(message, code="round-exists")
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from tacit.answers.people import People
 from tacit.answers.run import equal_to, value_of
 from tacit.answers.sums import SumsRequest, occurring_codes, readings
+from tacit.encode.reports import column_names
 from tacit.errors import UnknownNameError, UsageError
 from tacit.estimate.functional import Vector
 from tacit.sql.bind import Bound, Key
@@ -48,10 +49,10 @@ class Page:
             raise UnknownNameError("order", str(self.order), ORDERS)
         numbers = (self.measure, self.offset, self.limit, self.part)
         if any(isinstance(number, bool) or not isinstance(number, int) for number in numbers):
-            message = "measure, offset, limit and part are whole numbers."
+            message = "measure, offset, limit and part must be whole numbers."
             raise UsageError(message, code="bad-option")
         if not 0 <= self.offset < 2**53 or not 1 <= self.limit <= MOST_ROWS:
-            message = f"offset starts at 0, and limit is from 1 to {MOST_ROWS}."
+            message = f"offset must be 0 or more, and limit from 1 to {MOST_ROWS}."
             raise UsageError(message, code="bad-option")
 
 
@@ -147,8 +148,8 @@ def _chosen(bound: Bound, group: Mapping[str, Any]) -> tuple[tuple[int, ...], tu
     for key in bound.keys:
         name = next((name for name, output in bound.outputs if output is key), None)
         if name is None or name not in group:
-            wanted = "Show every column of GROUP BY in SELECT" if name is None else f"Give group={{{name!r}: …}}"
-            message = f"Contributions are those to one row of the answer. {wanted}."
+            wanted = "List every column of GROUP BY in SELECT" if name is None else f"Pass group={{{name!r}: …}}"
+            message = f"Contributions are shown for one row of the answer. {wanted}."
             raise UsageError(message, code="group-needed")
         if key.public is not None:
             values.append(group[name])
@@ -221,8 +222,7 @@ class _Reader:
             if source.twin is not None:
                 continue
             service = stored.service.service
-            names = [service.key, "slot", "channel", "code", *(column.name for column in service.public)]
-            listed, places = ", ".join(f'"{name}"' for name in names), ", ".join("?" * len(people))
+            listed, places = ", ".join(f'"{name}"' for name in column_names(service)), ", ".join("?" * len(people))
             query = (
                 f'SELECT {listed} FROM "{stored.table}" WHERE "{service.key}" IN ({places}) '  # noqa: S608
                 "ORDER BY slot, channel"

@@ -8,7 +8,7 @@ difference of the answers is about the newcomers alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -70,13 +70,13 @@ class Crowds:
         """Count nobody any more: the database is closed."""
         self._is_closed = True
 
-    def grew(self, collections: Collection[str]) -> None:
-        """Note that reports were added to some collections."""
-        self._grown |= self._answered & set(collections)
+    def grew(self, tables: Iterable[str]) -> None:
+        """Note that reports were added to some tables."""
+        self._grown |= self._answered & set(tables)
 
     def seen(self, rounds: Sequence[Audited]) -> Callable[[], Privacy]:
         """Note an answer about some rounds and tiers, and return what tells their guarantees."""
-        self._answered |= {one.id for one in rounds}
+        self._answered |= {table for one in rounds for table, _ in _tables(one)}
         return partial(self._privacy, rounds)
 
     def _privacy(self, rounds: Sequence[Audited]) -> Privacy:
@@ -85,19 +85,20 @@ class Crowds:
     def _crowd(self, collection: Audited) -> ClassSizes | str:
         if self._is_closed:
             return CLOSED
-        return GROWN if collection.id in self._grown else self.sizes(collection)
+        return GROWN if self._grown.intersection(table for table, _ in _tables(collection)) else self.sizes(collection)
 
     def sizes(self, collection: Audited) -> ClassSizes:
         """Count a collection's people, and those of the smallest class."""
-        tables = [
-            (report_table(collection.id, one.service.name), one.service)
-            for one in collection.contract.services
-            if self._engine.has_table(report_table(collection.id, one.service.name))
-        ]
+        tables = [(table, service) for table, service in _tables(collection) if self._engine.has_table(table)]
         rows = [self._engine.fetch(f'SELECT COUNT(*) FROM "{one}"', (), {})[0][0].as_py() for one, _ in tables]  # noqa: S608
         if self._known.get(collection.id, ([], None))[0] != rows:
             self._known[collection.id] = rows, class_sizes(self._engine, tables)
         return self._known[collection.id][1]
+
+
+def _tables(collection: Audited) -> list[tuple[str, Service]]:
+    """Return the report tables of a collection, with their services."""
+    return [(report_table(collection.id, one.service.name), one.service) for one in collection.contract.services]
 
 
 def privacy_of(rounds: Iterable[Audited], crowd: Callable[[Audited], ClassSizes | str]) -> Privacy:

@@ -64,7 +64,7 @@ def half_width(collection: Collection, text: str, *, people: int, confidence: fl
 
 def no_interval(people: int) -> str:
     """Say that no finite interval is likely for the widest of the groups."""
-    return f"No finite interval is likely with {people:,} people: a denominator may be zero. Ask wider groups."
+    return f"No finite interval is likely with {people:,} people: a denominator may be zero. Use larger groups."
 
 
 def curves(collection: Collection, text: str, *, people: int, confidence: float = 0.95) -> Curves:

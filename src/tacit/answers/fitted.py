@@ -18,7 +18,6 @@ import numpy as np
 from tacit.answers.people import People
 from tacit.answers.rows import Pending, Row, finished
 from tacit.answers.run import unbiased_estimates
-from tacit.answers.tallies import Tallies
 from tacit.engines.base import Engine
 from tacit.errors import UnsupportedSqlError, UsageError
 from tacit.estimate.answer import Answer, Options
@@ -37,30 +36,31 @@ __all__ = ["Models", "run_consistent"]
 
 NOTE = (
     "post-processed: fitted to all views together, so values are biased towards smooth or independent attributes; "
-    "errors and intervals are what the unbiased estimates from the same reports leave open, within what is possible"
+    "errors and intervals come from the unbiased estimates of the same reports, limited to possible values "
+    "(docs/glossary.md#consistent)"
 )
 ENTROPY = "three attributes and more: by maximum entropy from all pairs{}"
-WIDER = ", and from what views that show three and more say beyond them"
+WIDER = " and from views of three attributes and more"
 ASSUMED = (
     "some columns have no unbiased estimate: attributes that no view reports together are assumed independent given "
-    "the rest (maximum entropy). Errors of these columns are the fit's own; they cover neither that nor a wrong fit"
+    "the rest (maximum entropy). Their errors come from the fit, and cover neither this assumption nor a poor fit"
 )
 
 
 def _check(bound: Bound, options: Options) -> None:
     """Refuse questions that tables of one service cannot answer."""
     if options.decoder != "blue" or options.superpopulation:
-        message = "consistent=True has its own decoder and errors. Leave decoder= and superpopulation= out."
+        message = "consistent=True cannot be combined with decoder= or superpopulation=. Remove them."
         raise UsageError(message, code="bad-option")
     scope, reason = bound.scope, ""
     if len(scope.sources) > 1:
         reason = "joins services"
     elif not scope.sources[0].service.one_to_one or scope.sources[0].service.extras:
-        reason = f"is about {scope.sources[0].service.name}, of which people may have no row or several"
+        reason = f"is about {scope.sources[0].service.name}, where a person may have no row or several"
     elif bound.public or bound.conditions or _looks_at_public(bound):
-        reason = "looks at public columns"
+        reason = "uses public columns"
     if reason:
-        message = f"The question {reason}; consistent answers are about one row each. Ask without consistent=True."
+        message = f"The question {reason}, which consistent=True does not support. Ask without consistent=True."
         raise UnsupportedSqlError(message, code="not-consistent", text=scope.text)
 
 
@@ -99,8 +99,7 @@ def run_consistent(bound: Bound, people: People, known: Models, options: Options
     models = [known.of(one.stored[0]) for one in people.rounds]
     asked = [(group, bound.formulas(group)) for group in bound.groups()]
     columns = [made for _, formulas in asked for made in formulas if made]
-    tallies = [Tallies(model.counts, model.seen) for model in models]
-    anchors = unbiased_estimates(bound, people, options, columns, tallies)
+    anchors = unbiased_estimates(bound, people, options, columns)
     pending = iter(_estimates(columns, bound.scope.sizes, models, anchors))
     rows: list[Row] = [
         (group, bound.row(group, (), [next(pending) if f else None for f in formulas])) for group, formulas in asked
@@ -115,13 +114,13 @@ def run_consistent(bound: Bound, people: People, known: Models, options: Options
     names = [attribute.name for attribute in bound.scope.sources[0].service.sensitive]
     alone = sorted({t for model in models for t in used if not model.together(t)})
     lines += [
-        f"no view shows {' and '.join(names[i] for i in t)} together: assumed independent; no error covers that, so "
-        "none is stated, and the interval is everything that is possible"
+        f"no view reports {' and '.join(names[i] for i in t)} together: they are assumed independent. No error is "
+        "stated, because none would cover that; the interval is the range of possible values (docs/glossary.md#view)"
         for t in alone
     ]
     weak = sorted({t for model in models for t in used if model.is_weak(t)})
     lines += [
-        f"the reports carry almost no information about {' × '.join(names[i] for i in t)}: its table is assumed"
+        f"the reports carry almost no information about {' × '.join(names[i] for i in t)}: its table is an assumption"
         for t in weak
     ]
 
@@ -222,7 +221,7 @@ def _own_errors(
 
 
 @dataclass(frozen=True)
-class _Fitted:
+class _Fitted(Pending):
     """A column's fitted value, at a level that is not known yet, and what bounds its error.
 
     Where the reports have an unbiased estimate, the stated error is what that leaves open about the truth within its

@@ -48,15 +48,17 @@ def predict(contract: Contract, text: str, *, users: int, like: Any, options: Op
     selection = expected.bound.selection
     shown = [row[: len(expected.bound.names)] for row in (selection.apply(rows) if selection.selects else rows)]
     known = "uniform attributes" if like is None else "the given frequencies"
-    notes = [f"expected from {users:,} people, assuming {known}, independent of each other"]
+    notes = [f"expected from {users:,} people, assuming {known}, independent of each other (docs/glossary.md#forecast)"]
     several = [source.service for source in expected.bound.scope.sources if source.service.rows_at_most > 1]
     if several and like is None:
-        most = ", ".join(f"of {one.name} from 0 to {one.rows_at_most}" for one in several)
-        notes.append(f"numbers of rows per person are taken to be even, {most}; give like= where they are not")
+        most = ", ".join(f"0 to {one.rows_at_most} rows in {one.name}" for one in several)
+        notes.append(f"assumes that {most} per person are equally likely; pass like= if they are not")
     if several:
-        notes.append("rows of a person are taken to be independent: where they are alike, errors are smaller")
+        notes.append("assumes that a person's rows are independent; if they are similar, errors are smaller")
     if any(isinstance(cell, Estimate) and math.isinf(cell.margin) for row in shown for cell in row):
-        notes.append("no finite interval is likely for some ratios: with so many people their denominators may be zero")
+        notes.append(
+            "no finite interval is likely for some ratios: with this many people their denominators may be zero"
+        )
     return Answer(expected.bound.names, shown, notes=[*notes, *expected.bound.notes()])
 
 
@@ -80,7 +82,7 @@ def people_for(
     """Return the number of people at which the standard error is as asked for, by bisection over powers of ten."""
     target = error if error is not None else relative
     if isinstance(target, bool) or not isinstance(target, int | float) or not 0 < target < math.inf:
-        message = "Give users=, a number of people, or else error= or relative=, a positive number."
+        message = "Pass users= (a number of people), or error= or relative= (a positive number)."
         raise UsageError(message, code="bad-option")
     expected = _Expectation(contract, text, like, options)
 
@@ -95,8 +97,8 @@ def people_for(
 
     found = _crossing(log_error)
     if not 1 <= found <= MOST_PEOPLE:
-        side = "fewer than one person" if found < 1 else f"more than {MOST_PEOPLE:,} people"
-        message = f"That error would take {side}. Ask for another error, or change the collection."
+        side = "less than one person" if found < 1 else f"more than {MOST_PEOPLE:,} people"
+        message = f"This error would take {side}. Ask for another error, or change the collection."
         raise UnanswerableError(message, code="not-predictable")
     return math.ceil(found) if log_error(1e6) > log_error(1e8) else math.floor(found)
 
@@ -192,7 +194,7 @@ class _Expectation:
         separated = self.bound.scope.separated(functional)
         if len(separated) > MOST_PRODUCTS:
             message = (
-                f"The question sums {len(separated)} products of services; at most {MOST_PRODUCTS} can be predicted."
+                f"The question sums {len(separated)} products of services; at most {MOST_PRODUCTS} are predictable."
             )
             raise UnsupportedSqlError(message, code="not-predictable", text=self._text)
         return joint_variance(separated, self._decoders, self._populations)
@@ -204,5 +206,5 @@ class _Expectation:
 
 
 def _public_unknown(text: str) -> UnsupportedSqlError:
-    message = "Public columns are not known before collecting. Ask without them."
+    message = "Values of public columns are unknown before collecting. Predict without them."
     return UnsupportedSqlError(message, code="public-not-known", text=text)

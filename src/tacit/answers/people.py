@@ -143,7 +143,7 @@ class ReportProvenance:
             if shared or other.superpopulation != self.superpopulation:
                 message = (
                     "These estimates share reports, but come from different joins, decoders or options, so the error "
-                    "of their combination is not known. Ask for the combination in one question."
+                    "of their combination is unknown. Ask for the combination in one question."
                 )
                 raise UsageError(message, code="unknown-covariance")
             parts[people] = add_terms(parts.get(people, ()), terms)

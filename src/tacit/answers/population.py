@@ -33,7 +33,7 @@ def assumed(contract: Contract, services: Sequence[ServiceContract], like: Any) 
     if len(services) == 1 and not (isinstance(like, Mapping) and like.keys() & known.keys()):
         return [_population(services[0], like, 0)]
     if not isinstance(like, Mapping) or not like.keys() <= known.keys():
-        message = f"like: give a dict with a sample or weights for any of {', '.join(known)}."
+        message = f"like: pass a dict with a sample or weights for any of {', '.join(known)}."
         raise UsageError(message, code="bad-option")
     people = max((_people(known[name], sample) for name, sample in like.items()), default=0)
     return [_population(service, like.get(service.service.name), people) for service in services]
@@ -82,7 +82,7 @@ def _weighted(service: ServiceContract, like: Mapping[str, Any]) -> Population:
     found = list(Population.of(service).frequencies)
     for name, weights in like.items():
         if name not in names:
-            message = f"like: {str(name)[:60]!r} is no sensitive attribute. Attributes: {', '.join(names)}."
+            message = f"like: {str(name)[:60]!r} is not a sensitive attribute. Attributes: {', '.join(names)}."
             raise UsageError(message, code="bad-option")
         place = names.index(name)
         given = np.asarray(weights, dtype=np.float64)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from typing import Any
 
 from tacit.estimate.answer import Options
 from tacit.estimate.estimate import Estimate
@@ -14,13 +15,12 @@ Row = tuple[tuple[Any, ...], list[Any]]
 """The values and classes of a row's group, and its cells."""
 
 
-@runtime_checkable
-class Pending(Protocol):
+class Pending(ABC):
     """An estimate whose level is not known yet: it may depend on how many there are."""
 
+    @abstractmethod
     def at(self, level: float) -> Estimate:
         """Return the estimate."""
-        ...
 
 
 def finished(bound: Bound, rows: list[Row], options: Options) -> list[list[Any]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ import numpy as np
 from tacit.answers.intervals import uneven_error, uneven_interval
 from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People, ReportProvenance, add_terms
 from tacit.answers.rows import Pending, Row, finished
-from tacit.answers.sums import Sums, SumsRequest, fetch_sums, readings
-from tacit.answers.tallies import Tallies
+from tacit.answers.sums import Sums, SumsRequest, Values, fetch_by_code, fetch_sums
 from tacit.errors import TacitError, UnanswerableError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.estimate import Estimate
@@ -32,24 +30,24 @@ from tacit.sql.totals import Piece, SqlPiece, Total
 
 __all__ = ["equal_to", "explain_answer", "run", "unbiased_estimates", "value_of"]
 
+GROUPS_BY_CODE = 2_048
+"""Groups whose estimates are made together from sums by code."""
+
 GROUPS_AT_ONCE = 16
 """Groups per statement: each adds a few columns to the contribution table."""
 
 TABLE_CELLS = 2**23
 """Codes times groups at once where codes are counted first."""
 
-COLUMNS_AT_ONCE = 128
-"""Columns whose unbiased estimates are made together: a few hundred contributions of each code."""
+Fetch = Callable[..., tuple[dict[Values, Sums], list[Plan]] | None]
+"""From engine, scope, rounds, what is asked, keys and conditions to sums and plans."""
 
 
 def run(bound: Bound, people: People, options: Options) -> Answer:
     """Answer a bound question."""
     groups = bound.groups()
     question = _Question(bound, people, options)
-    rows: list[Row] = []
-    step = max(GROUPS_AT_ONCE, TABLE_CELLS // question.alphabet) if question.counts_codes else GROUPS_AT_ONCE
-    for start in range(0, len(groups), step):
-        rows += question.fetch(groups[start : start + step])
+    rows = question.rows(groups)
     shown = finished(bound, rows, options)
     return Answer(
         bound.names,
@@ -70,7 +68,7 @@ def explain_answer(answer: Answer, people: People, predict: Callable[[int], obje
     """Return how a question is answered, and the error to expect from as many people as have reported."""
     lines = answer.explain().splitlines()
     for name, shift in answer.shifts().items():
-        lines.append(f"1 % fake people could shift {name} by at most {shift:,.4g}")
+        lines.append(f"1 % of fake people could shift {name} by at most {shift:,.4g}")
     try:
         users = max(1, people.count())
         lines += ["", f"predicted for {users:,} people:", *str(predict(users)).splitlines()]
@@ -80,41 +78,42 @@ def explain_answer(answer: Answer, people: People, predict: Callable[[int], obje
 
 
 def unbiased_estimates(
-    bound: Bound, people: People, options: Options, columns: Sequence[Formula], tallies: Sequence[Tallies]
+    bound: Bound, people: People, options: Options, columns: Sequence[Formula]
 ) -> list[Pending | None]:
-    """Return the unbiased estimate of each column over everybody; None where the reports have none.
-
-    ``tallies`` are those of each round. Their second moments come from a sample: values that depend on the noise of
-    the totals are asked of the engine.
-    """
+    """Return the unbiased estimate of each column over everybody; None where the reports have none."""
     question = _Question(bound, people, options)
-    alike: dict[tuple[bool, Hashable], list[int]] = {}
+    alike: dict[Hashable, list[int]] = {}
     for place, made in enumerate(columns):
         key = tuple(piece.functional.attributes for total in made.totals for piece in total.pieces)
-        alike.setdefault((made.corrects, key), []).append(place)
-    found: list[Pending | None] = [None] * len(columns)
-    for (corrects, _), places in alike.items():
-        step = GROUPS_AT_ONCE if corrects else COLUMNS_AT_ONCE
-        for start in range(0, len(places), step):
+        alike.setdefault(key, []).append(place)
+    estimates: list[Pending | None] = [None] * len(columns)
+    for places in alike.values():
+        start, step = 0, GROUPS_BY_CODE
+        fetch: Fetch = fetch_by_code
+        while start < len(places):
             some = places[start : start + step]
             try:
-                estimates = question.over_everybody([columns[place] for place in some], () if corrects else tallies)
+                made_of = question.over_everybody([columns[place] for place in some], fetch)
             except UnanswerableError:
                 break
-            for place, estimate in zip(some, estimates, strict=True):
-                found[place] = estimate
-    return found
+            if made_of is None:
+                step, fetch = GROUPS_AT_ONCE, fetch_sums
+                continue
+            for place, estimate in zip(some, made_of, strict=True):
+                estimates[place] = estimate
+            start += step
+    return estimates
 
 
 def _weak(rows: list[list[Any]]) -> list[str]:
     estimates = [cell for row in rows for cell in row if isinstance(cell, Estimate)]
     notes = []
     if any(estimate.freedom < FEW_REPORTS - 1 and estimate.error != 0 for estimate in estimates):
-        notes.append("fewer than 30 reports really count in some estimates; their intervals are wide")
+        notes.append("some estimates rest on fewer than 30 effective reports; their intervals are wide")
     if any(math.isnan(estimate.value) or math.isnan(estimate.margin) for estimate in estimates):
-        notes.append("some estimates or their errors are not defined: too few reports, or a negative variance")
+        notes.append("some estimates or errors are not defined: too few reports, or a negative variance")
     if any(math.isinf(estimate.margin) for estimate in estimates):
-        notes.append("some ratios have no finite interval, and no error: their denominators may be zero")
+        notes.append("some ratios have no finite interval and no error: their denominators may be zero")
     return notes
 
 
@@ -123,19 +122,19 @@ def _shares(tiers: dict[str, float]) -> list[str]:
     if not tiers:
         return []
     shares = ", ".join(f"{share:.0%} from tier {name}" for name, share in tiers.items())
-    return [f"the variance of the first estimate comes {shares}"]
+    return [f"the variance of the first estimate comes {shares} (docs/glossary.md#tier)"]
 
 
 def _meaning(bound: Bound, people: People, options: Options) -> list[str]:
     notes = [*bound.notes(), *unknown_labels(bound.statement, [one.labels for one in people.rounds])]
     if len(people.rounds) > 1:
-        notes.append(f"added up over {', '.join(one.name for one in people.rounds)}")
+        notes.append(f"summed over {', '.join(one.name for one in people.rounds)}")
     if bound.selection.test or any(not bound.is_key(place) for place, _ in bound.selection.order):
-        notes.append("rows were chosen or ordered by estimates: extremes look more extreme than they are")
+        notes.append("rows were selected or sorted by noisy estimates: extremes look more extreme than they are")
     if options.simultaneous:
-        notes.append(f"all intervals hold together at {options.confidence:.4g} (Bonferroni)")
+        notes.append(f"all intervals hold simultaneously at {options.confidence:.4g} (Bonferroni)")
     if options.superpopulation:
-        notes.append("errors are those of a population of which the people are a sample")
+        notes.append("errors treat the people as a sample from a larger population (docs/glossary.md#interval)")
     return notes
 
 
@@ -174,25 +173,46 @@ class _Question:
             query = f'SELECT count(*) AS n FROM "{table}" WHERE channel = 0 AND NOT {is_number(column)}'  # noqa: S608
             [found] = self.people.engine.fetch(query, [], {}).column("n").to_pylist()
             counts[name] = counts.get(name, 0) + int(found)
-        return [f"{count:,} values of {name} are no numbers, and left out" for name, count in counts.items() if count]
+        return [
+            f"{count:,} values of {name} are not numbers and were left out" for name, count in counts.items() if count
+        ]
 
     def not_met(self) -> list[str]:
         """Say which conditions on public columns nobody meets: a value that was mistyped looks like an exact zero."""
         leaves = about_public(self.bound.scope, self.bound.statement, met=self._met)
         counts = {sql_of(leaf): self.people.count((), [public_condition(self.bound.scope, leaf)]) for leaf in leaves}
-        notes = [f"{text} holds for nobody: no report has such a value" for text, count in counts.items() if not count]
+        notes = [
+            f"{text} is true for nobody: no report has such a value" for text, count in counts.items() if not count
+        ]
         if self.bound.conditions and not self._met and not notes:
-            notes = ["nobody meets all conditions on public columns at once, so the answer is exact"]
+            notes = ["nobody meets all conditions on public columns, so the answer is exact"]
         return notes
 
-    def fetch(self, groups: list[tuple[int, ...]]) -> list[Row]:
+    def rows(self, groups: list[tuple[int, ...]]) -> list[Row]:
+        """Return the rows of groups of classes: many at once where sums by code answer, else a few by statement."""
+        rows: list[Row] = []
+        start, step = 0, GROUPS_BY_CODE
+        fetch: Fetch = fetch_by_code
+        while start < len(groups):
+            some = self._fetch(groups[start : start + step], fetch)
+            if some is None:
+                step = max(GROUPS_AT_ONCE, TABLE_CELLS // self.alphabet) if self.counts_codes else GROUPS_AT_ONCE
+                fetch = fetch_sums
+                continue
+            rows, start = rows + some, start + step
+        return rows
+
+    def _fetch(self, groups: list[tuple[int, ...]], fetch: Fetch) -> list[Row] | None:
         """Run and estimate some groups of classes; public groups come with each."""
         bound = self.bound
         formulas = [bound.formulas(group) for group in groups]
         asked = SumsRequest(self.people.squares([total for made in formulas for f in made if f for total in f.totals]))
         places = [[asked.places(f.totals) if f else [] for f in made] for made in formulas]
         people = self.people
-        found, plans = fetch_sums(people.engine, people.scope, people.rounds, asked, bound.public, bound.conditions)
+        fetched = fetch(people.engine, people.scope, people.rounds, asked, bound.public, bound.conditions)
+        if fetched is None:
+            return None
+        found, plans = fetched
         self._plans += [(plan, asked.totals) for plan in plans]
         self._met |= any(sums.count for sums in found.values())
         rows: list[Row] = []
@@ -208,24 +228,16 @@ class _Question:
                 rows.append(((*values, *group), bound.row(group, values, cells)))
         return rows
 
-    def over_everybody(self, columns: Sequence[Formula], tallies: Sequence[Tallies]) -> list[Pending]:
-        """Return estimates of columns without public conditions and groups, from tallies where these are enough."""
+    def over_everybody(self, columns: Sequence[Formula], fetch: Fetch) -> list[Pending] | None:
+        """Return estimates of columns over everybody; None where sums are not fetched that way."""
         people = self.people
         asked = SumsRequest(people.squares([total for made in columns for total in made.totals]))
         places = [asked.places(made.totals) for made in columns]
-        parts: list[Sums | None] = [None]
-        if tallies:
-            plans = [
-                Plan(people.scope, one, asked.totals, sorted(asked.pairs), (), (), reading)
-                for one, reading in zip(people.rounds, readings(people.engine, people.rounds), strict=True)
-            ]
-            parts = [known.sums(plan, asked) for plan, known in zip(plans, tallies, strict=True)]
-        if any(part is None for part in parts):
-            found, plans = fetch_sums(people.engine, people.scope, people.rounds, asked, (), ())
-            sums = found[()]
-        else:
-            sums = reduce(Sums.plus, (part for part in parts if part))
-        return [_Pending(self, made, spot, sums, (), plans) for made, spot in zip(columns, places, strict=True)]
+        fetched = fetch(people.engine, people.scope, people.rounds, asked, (), ())
+        if fetched is None:
+            return None
+        sums, plans = fetched
+        return [_Pending(self, made, spot, sums[()], (), plans) for made, spot in zip(columns, places, strict=True)]
 
     def estimate(
         self,
@@ -295,7 +307,7 @@ def value_of(people: People, made: Formula, totals: list[float], conditions: Seq
 
 
 @dataclass(frozen=True, eq=False)
-class _Pending:
+class _Pending(Pending):
     """An estimate whose level is not known yet: it may depend on how many there are."""
 
     question: _Question

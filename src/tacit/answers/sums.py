@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tacit.answers.code_sums import numbered, plan_by_code, rows_of
 from tacit.contract.panel import Panel
 from tacit.engines.base import Engine
 from tacit.errors import UnanswerableError
@@ -22,7 +23,7 @@ from tacit.sql.scope import LABELS, Found, Scope
 from tacit.sql.statement import histogram, statement
 from tacit.sql.totals import Piece, SqlPiece, Total
 
-__all__ = ["Sums", "SumsRequest", "fetch_sums", "occurring_codes"]
+__all__ = ["Sums", "SumsRequest", "fetch_by_code", "fetch_sums", "occurring_codes"]
 
 Values = tuple[Any, ...]
 
@@ -198,7 +199,7 @@ class Sums:
         try:
             return min((self.products[i, i] ** 2 / self.fourths[i] for i in place if self.fourths[i]), default=math.inf)
         except OverflowError:
-            message = "Squares of what people add are too large. Divide the columns, or use fewer factors."
+            message = "Squared contributions are too large. Divide the columns, or use fewer factors."
             raise UnanswerableError(message, code="number-too-large") from None
 
 
@@ -218,15 +219,62 @@ def fetch_sums(
     conditions: Sequence[SqlPiece],
 ) -> tuple[dict[Values, Sums], list[Plan]]:
     """Return the sums of each group of public values, over all rounds, and the plans that were run."""
-    found: dict[Values, Sums] = {}
-    plans = []
+    made = fetch_by_code(engine, scope, rounds, asked, keys, conditions)
+    if made is not None:
+        return made
+    plans, found = [], []
     for one, reading in zip(rounds, readings(engine, rounds), strict=True):
         plan = Plan(scope, one, asked.totals, sorted(asked.pairs), keys, conditions, reading)
-        for values, sums in (_counted if plan.is_histogram else _joined)(engine, plan, asked).items():
-            sums = sums.of_panel(one.panel) if one.panel else sums
-            found[values] = found[values].plus(sums) if values in found else sums
+        found.append((_counted if plan.is_histogram else _joined)(engine, plan, asked))
         plans.append(plan)
-    return found, plans
+    return _over_rounds(found, rounds), plans
+
+
+def fetch_by_code(
+    engine: Engine,
+    scope: Scope,
+    rounds: Sequence[Round],
+    asked: SumsRequest,
+    keys: Sequence[Found],
+    conditions: Sequence[SqlPiece],
+) -> tuple[dict[Values, Sums], list[Plan]] | None:
+    """Return sums and plans as `fetch_sums` does, however many totals there are; None where codes do not give them."""
+    pairs = sorted(asked.pairs)
+    plans, found = [], []
+    for one, reading in zip(rounds, readings(engine, rounds), strict=True):
+        way = plan_by_code(scope, one, asked.totals, pairs, keys, conditions, reading)
+        moments = None if way is None else way.run(engine, way.plan.uploads(occurring_codes(engine, way.plan)))
+        if way is None or moments is None:
+            return None
+        squared, noisy, tier = sorted({i for i, _ in pairs}), way.noisy(), one.labels["tier"]
+        found.append(
+            {
+                values: Sums(
+                    own.count,
+                    own.totals,
+                    dict(zip(pairs, own.products.tolist(), strict=True)),
+                    dict(zip(squared, own.fourths.tolist(), strict=True)),
+                    noisy,
+                    asked,
+                    tier,
+                )
+                for values, own in moments.items()
+            }
+        )
+        plan = Plan(scope, one, asked.totals, pairs, keys, conditions, reading)
+        plan.by_code = way.statement
+        plans.append(plan)
+    return _over_rounds(found, rounds), plans
+
+
+def _over_rounds(found: Sequence[dict[Values, Sums]], rounds: Sequence[Round]) -> dict[Values, Sums]:
+    """Add up the sums of rounds and tiers; those of a panel are over everybody of whom its people are a sample."""
+    total: dict[Values, Sums] = {}
+    for one, about in zip(found, rounds, strict=True):
+        for values, sums in one.items():
+            own = sums.of_panel(about.panel) if about.panel else sums
+            total[values] = total[values].plus(own) if values in total else own
+    return total
 
 
 def readings(engine: Engine, rounds: Sequence[Round]) -> list[Reading]:
@@ -256,7 +304,7 @@ def _joined(engine: Engine, plan: Plan, asked: SumsRequest) -> dict[Values, Sums
     occurring = occurring_codes(engine, plan)
     uploads = {"contributions0": plan.summands(occurring.get((0, 0)))} if plan.is_added_up else plan.uploads(occurring)
     table = engine.fetch(*statement(plan), uploads)
-    keys = _rows_of(table, len(plan.keys))
+    keys = rows_of(table, len(plan.keys))
     numbers = np.array(
         [np.asarray(table.column(i).cast(pa.float64()).fill_null(0)) for i in range(len(plan.keys), table.num_columns)]
     )
@@ -279,8 +327,8 @@ def _joined(engine: Engine, plan: Plan, asked: SumsRequest) -> dict[Values, Sums
 def _counted(engine: Engine, plan: Plan, asked: SumsRequest) -> dict[Values, Sums]:
     """Fetch how often each code occurs, and add up here: as many rows as there are codes, not people."""
     table = engine.fetch(*histogram(plan), {})
-    group, first = _numbered(table, len(plan.keys))
-    known = _rows_of(table.take(first), len(plan.keys)) if plan.keys else [()]
+    group, first = numbered(table, len(plan.keys))
+    known = rows_of(table.take(first), len(plan.keys)) if plan.keys else [()]
     code, people = (np.asarray(table.column(name)).astype(np.int64) for name in ("code", "people"))
     alphabet, codes = plan.round.stored[0].service.channels[0].alphabet, None
     if len(known) * alphabet > DENSE * len(code):
@@ -305,19 +353,3 @@ def _counted(engine: Engine, plan: Plan, asked: SumsRequest) -> dict[Values, Sum
         )
         for place, one in enumerate(known)
     }
-
-
-def _numbered(table: pa.Table, count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return a number for each row by the combination of its first columns, and a row for each number."""
-    number = np.zeros(table.num_rows, dtype=np.int64)
-    for i in range(count):
-        encoded = table.column(i).combine_chunks().dictionary_encode(null_encoding="encode")
-        number = number * len(encoded.dictionary) + np.asarray(encoded.indices)
-        number = np.unique(number, return_inverse=True)[1]
-    return number, np.unique(number, return_index=True)[1]
-
-
-def _rows_of(table: pa.Table, count: int) -> list[Values]:
-    """Return the first columns as one tuple for each row."""
-    columns = [table.column(i).to_pylist() for i in range(count)]
-    return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows

@@ -1,7 +1,7 @@
 """The trusted curator: an organisation that holds the data publishes noisy answers, or a release, once.
 
-Neighbouring tables differ by one record, and a person has one record. Noise comes from OpenDP; what is spent is kept in
-a `Ledger`.
+Neighbouring tables differ by one record, and a person has one record. Noise comes from OpenDP; a `Ledger` records what
+is spent.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Ours for few people and many cells: a coarse grid, and inside each of its boxes as fine a grid as its people bear.
+"""Ours for few people and many cells: a coarse grid, and in each box a grid as fine as its number of people allows.
 
 Steps       1. The number of people, with a fiftieth of the budget. 2. Noisy counts of a grid of about n epsilon/160
-            boxes, at least 100. 3. Each box is cut into about (its noisy count) epsilon_3/5 even parts, counted with
+            boxes, at least 100. 3. Each box is split into about (its noisy count) epsilon_3/5 even parts, counted with
             noise. Steps 2 and 3 share the rest evenly; boxes and parts are then fitted to each other (blue on two
             levels, `tacit.central.boxes`).
-Guarantee   epsilon: parts of a step hold different people, steps add up; what is cut depends on noisy counts only.
-Error       Noise, and unevenness inside parts that a question cuts; both shrink as n epsilon grows.
+Guarantee   epsilon: parts of a step hold different people, steps add up; the splits depend on noisy counts only.
+Error       Noise, and unevenness inside parts that a question splits; both shrink as n epsilon grows.
 Reference   The numbers 160 and 5 are those of the adaptive grid of Qardaji, Yang and Li 2013, made for any number of
             attributes of any size.
 """
@@ -23,37 +23,37 @@ from tacit.central.boxes import Boxes, Parents
 from tacit.central.charges import Charge
 from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
-from tacit.central.sparse import unravelled
+from tacit.central.sparse import unravel
 from tacit.contract.schema import Service
 from tacit.errors import LayoutError
 
 __all__ = ["TOTAL_SHARE", "Adaptive", "even_parts", "noisy_total"]
 
 TOTAL_SHARE = Fraction(1, 50)
-"""Part of the budget that the number of people gets."""
+"""Part of the budget for the number of people."""
 
 COARSE, FEWEST, FINE = 160.0, 100, 5.0
 """People times epsilon per coarse box and per part, and the fewest coarse boxes."""
 
 SURE = 4.0
-"""Standard errors above 0 from which a box's people say something of how they are spread."""
+"""Standard errors above 0 from which a box's people show how they are spread."""
 
 MOST = 2**20
-"""Boxes of a grid at most, whatever noise says."""
+"""Maximum boxes of a grid, whatever the noise."""
 
 
 def noisy_total(records: Records, epsilon: Fraction, source: Source) -> int:
-    """Return the number of rows with noise for `TOTAL_SHARE` of a budget."""
-    [found] = source.noisy(np.array([len(records)], dtype=np.int64), Laplace(epsilon * TOTAL_SHARE))
-    return max(1, int(found))
+    """Return the noisy number of rows, for `TOTAL_SHARE` of a budget."""
+    [count] = source.noisy(np.array([len(records)], dtype=np.int64), Laplace(epsilon * TOTAL_SHARE))
+    return max(1, int(count))
 
 
 def even_parts(sizes: Ints, wanted: np.typing.NDArray[np.float64]) -> Ints:
-    """Return into how many parts each attribute is cut, so that there are about as many boxes as wanted.
+    """Return into how many parts each attribute is split, so that there are about as many boxes as wanted.
 
-    Rows of ``sizes`` are boxes to be cut. All attributes get the same number of parts, m, except that none gets more
-    than it has values: m is the largest with ``prod_i min(size_i, m)`` at most what is wanted, rounded up; rounded down
-    where rounding up would make more than `MOST` boxes, which takes many attributes.
+    Rows of ``sizes`` are boxes to split. All attributes get the same number of parts, m, but at most their number of
+    values: m is the largest with ``prod_i min(size_i, m)`` at most the wanted number, rounded up; rounded down if
+    rounding up would give more than `MOST` boxes, which takes many attributes.
     """
     low, high = np.ones(len(sizes)), np.maximum(1.0, sizes.max(axis=1).astype(np.float64))
     for _ in range(40):
@@ -70,11 +70,11 @@ class Adaptive:
     """The method."""
 
     def charges(self, service: Service, epsilon: Fraction) -> list[Charge]:
-        """Return what it spends; refuse services whose attributes cannot all be cut in two."""
+        """Return what it spends; refuse services whose attributes cannot all be split in two."""
         columns = sum(attribute.size > 1 for attribute in service.sensitive)
         if 2**columns > MOST:
             message = (
-                f"{service.name}: {columns} columns; adaptive cuts each of them, and takes at most "
+                f"{service.name}: {columns} columns; adaptive splits each of them, and takes at most "
                 f"{int(math.log2(MOST))}. Leave some out, or make several releases of a part of epsilon each."
             )
             raise LayoutError(message, code="domain-too-large")
@@ -93,7 +93,7 @@ class Adaptive:
         """Return the noisy parts, given the noisy number of people."""
         law = Laplace((1 - TOTAL_SHARE) * epsilon / 2)
         cells, counts = records.occupied
-        places = unravelled(cells, records.sizes)
+        places = unravel(cells, records.sizes)
         wanted = min(MOST, max(FEWEST, people * float(epsilon) / COARSE))
         coarse = _Cuts.of(np.array([records.sizes], dtype=np.int64), np.array([wanted]))
         box = coarse.number(np.zeros(len(places), dtype=np.int64), places)
@@ -112,7 +112,7 @@ class Adaptive:
 
 @dataclass(frozen=True, eq=False)
 class _Cuts:
-    """Boxes of given sizes, each cut evenly along every attribute: value v of w is in part v * k // w of k."""
+    """Boxes of given sizes, each split evenly along every attribute: value v of w is in part v * k // w of k."""
 
     sizes: Ints
     parts: Ints
@@ -134,7 +134,7 @@ class _Cuts:
         return np.repeat(np.arange(len(self.sizes)), np.diff(self.starts))
 
     def number(self, box: Ints, places: Ints) -> Ints:
-        """Return the part of each cell, given its box and its place inside."""
+        """Return the part of each cell, given its box and its position inside."""
         number = np.zeros(len(box), dtype=np.int64)
         for i in range(self.sizes.shape[1]):
             k = self.parts[box, i]
@@ -142,7 +142,7 @@ class _Cuts:
         return self.starts[box] + number
 
     def bounds(self) -> tuple[Ints, Ints]:
-        """Return the first and last place of each part inside its box."""
+        """Return the first and last position of each part inside its box."""
         owner = self.owner
         number = np.arange(self.boxes) - self.starts[owner]
         low, high = (np.empty((self.boxes, self.sizes.shape[1]), dtype=np.int64) for _ in range(2))
@@ -154,16 +154,16 @@ class _Cuts:
 
 
 def _unevenness(body: Boxes, parents: Parents) -> float:
-    """Return how unevenly the parts share their boxes' people, less what the noise explains: so it goes on inside.
+    """Return how unevenly the parts share their boxes' people, beyond noise; assumed to be the same inside parts.
 
-    Boxes with few people are more uneven, boxes with many matter more: the larger of both means is taken.
+    Boxes with few people are more uneven, boxes with many matter more: the larger of both means is used.
     """
     counts, cells = body.counts, body.cells
-    total, error = parents.summed(counts), np.sqrt(parents.variance(body.law.variance))
+    total, error = parents.sum_by_parent(counts), np.sqrt(parents.variance(body.law.variance))
     known = (parents.children > 1) & (total > SURE * error)
     if not known.any():
         return 1.0
-    share = cells / parents.summed(cells)[parents.of]
-    off = parents.summed((counts - share * total[parents.of]) ** 2) - (parents.children - 1) * body.law.variance
-    found = (off / (total**2 * parents.summed(share * (1 - share)) + ~known))[known]
-    return float(min(1.0, max(0.0, found.mean(), np.average(found, weights=total[known]))))
+    share = cells / parents.sum_by_parent(cells)[parents.of]
+    off = parents.sum_by_parent((counts - share * total[parents.of]) ** 2) - (parents.children - 1) * body.law.variance
+    ratios = (off / (total**2 * parents.sum_by_parent(share * (1 - share)) + ~known))[known]
+    return float(min(1.0, max(0.0, ratios.mean(), np.average(ratios, weights=total[known]))))

@@ -1,4 +1,4 @@
-"""Which method to use: predicted errors from public numbers, or tried on a table that is like the real one."""
+"""Recommend a method: by errors predicted from public numbers, or by trials on a similar table."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ RANGES = 200
 """Random ranges that methods are tried on."""
 
 RELEASES = 4
-"""Releases of each method: the ranges of one share its noise, so one would not tell methods apart."""
+"""Releases of each method: the ranges of one release share its noise, so one would not be enough."""
 
 RUNOFF = 20
 """Further releases of the methods that are close to the best."""
 
 CLOSE = 1.6
-"""Errors up to this factor of the least are close: means of four releases scatter by a fifth."""
+"""Errors within this factor of the smallest are close: means of four releases vary by a fifth."""
 
 HIERARCHICAL_CELLS = 2**16
 """Cells up to which the comparator, the hierarchical kd-tree, is tried too."""
@@ -41,7 +41,7 @@ HIERARCHICAL_CELLS = 2**16
 
 @dataclass(frozen=True)
 class Trial:
-    """How a method did on a table: mean absolute and relative error of random ranges, and coverage of intervals."""
+    """A method's result on a table: mean absolute and relative error of random ranges, and coverage of intervals."""
 
     method: str
     error: float
@@ -51,7 +51,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Advice:
-    """What to use, why, and the standard errors that can be predicted."""
+    """The recommended method, the reason, and the predictable standard errors."""
 
     method: str
     why: str
@@ -72,19 +72,19 @@ class Advice:
 
 
 def advise(service: Service | Schema, epsilon: BudgetLike, rows: int, *, like: Any = None) -> Advice:
-    """Say which method to use.
+    """Recommend a method.
 
     Parameters
     ----------
     service : Service or Schema
-        What the table may hold.
+        The declared columns of the table.
     epsilon : number
         The budget of the release.
     rows : int
-        About how many people there are; a public guess is enough.
+        The approximate number of people; a public guess is enough.
     like : table or path, optional
-        A table that is like the real one and *not private* (last year's, public, or synthetic): every method is tried
-        on it. Do not pass the real table: the advice would tell about it without any noise.
+        A similar table that is *not private* (public or synthetic): every method is tried on it. Do not pass the real
+        table: the advice would reveal information about it without any noise.
     """
     declared = released_service(service)
     budget = parse_epsilon(epsilon)
@@ -92,50 +92,52 @@ def advise(service: Service | Schema, epsilon: BudgetLike, rows: int, *, like: A
         message = f"rows is {rows!r}; it must be a whole number above 0."
         raise UsageError(message, code="bad-option")
     cells = math.prod(attribute.size for attribute in declared.sensitive)
-    expected = _expected(declared, Laplace(budget).variance, cells)
+    expected = _expected_errors(declared, Laplace(budget).variance, cells)
     if like is not None:
         trials = tuple(try_methods(like, declared, budget))
         best = min(trials, key=lambda trial: trial.error)
-        return Advice(best.method, "it had the least error on the table that was given", expected, trials)
+        return Advice(best.method, "it had the smallest error on the given table", expected, trials)
     check_cells(declared)
     per_cell = rows * float(budget) / cells
     if prefers_blue(declared, float(budget), rows):
-        return Advice("blue", f"{per_cell:,.3g} people times epsilon per cell tell every cell apart", expected)
-    why = f"{per_cell:,.3g} people times epsilon per cell are too few to tell {cells:,} cells apart"
+        return Advice(
+            "blue", f"{per_cell:,.3g} people times epsilon per cell are enough to estimate every cell", expected
+        )
+    why = f"{per_cell:,.3g} people times epsilon per cell are too few to estimate all {cells:,} cells"
     return Advice("adaptive", why, expected)
 
 
-def _expected(service: Service, variance: float, cells: int) -> dict[str, float]:
-    """Return the standard error of random ranges on all attributes where no data are needed to predict it."""
-    found = {}
+def _expected_errors(service: Service, variance: float, cells: int) -> dict[str, float]:
+    """Return the standard error of random ranges on all attributes, for methods where it can be predicted."""
+    errors = {}
     if cells <= DENSE:
-        found["cells"] = math.sqrt(variance * math.prod(one.cells for one in service_shares(service)))
+        errors["cells"] = math.sqrt(variance * math.prod(one.cells for one in service_shares(service)))
     if cells <= MAX_CELLS and view_cells(service) <= MAX_CELLS:
-        found["blue"] = math.sqrt(variance * math.prod(one.cost for one in service_shares(service)))
-    return found
+        errors["blue"] = math.sqrt(variance * math.prod(one.cost for one in service_shares(service)))
+    return errors
 
 
 def random_ranges(sizes: tuple[int, ...], count: int, source: np.random.Generator) -> list[Functional]:
     """Return conjunctions of a random range on every attribute."""
-    found = []
+    functionals = []
     for _ in range(count):
         functional = Functional.constant(sizes)
         for i, size in enumerate(sizes):
             low, high = np.sort(source.integers(0, size, 2))
             marks = (np.arange(size) >= low) & (np.arange(size) <= high)
             functional = functional * Functional.of(sizes, i, marks)
-        found.append(functional)
-    return found
+        functionals.append(functional)
+    return functionals
 
 
 def try_methods(table: Any, service: Service, epsilon: BudgetLike) -> list[Trial]:
-    """Try every method on a table, which must not be private: the result has no noise of its own."""
+    """Try every method on a table, which must not be private: the result itself has no noise."""
     records = Records.read(table, service)
     asked = random_ranges(records.sizes, RANGES, np.random.default_rng(0))
-    truth = np.array([records.evaluated(functional).sum() for functional in asked])
+    truth = np.array([records.evaluate(functional).sum() for functional in asked])
     floor = 0.001 * len(records)
 
-    def tried(name: str, releases: int) -> Trial:
+    def run_trial(name: str, releases: int) -> Trial:
         method, budget = method_of(name, {}), parse_epsilon(epsilon)
         method.charges(service, budget)  # refuses services that it cannot release
         bodies = [method.run(records, budget, OpenDp()) for _ in range(releases)]
@@ -144,12 +146,12 @@ def try_methods(table: Any, service: Service, epsilon: BudgetLike) -> list[Trial
         relative = float((off / np.maximum(truth, floor)).mean())
         return Trial(name, float(off.mean()), relative, float(np.mean(off[0] <= 1.96 * errors)))
 
-    found = {}
+    trials = {}
     for name in METHODS:
         if name == "auto" or (name == "hierarchical" and math.prod(records.sizes) > HIERARCHICAL_CELLS):
             continue
         with suppress(LayoutError):  # too many cells for this method
-            found[name] = tried(name, RELEASES)
-    least = min(trial.error for trial in found.values())
-    close = [name for name, trial in found.items() if trial.error <= CLOSE * least]
-    return list((found | {name: tried(name, RUNOFF) for name in close if len(close) > 1}).values())
+            trials[name] = run_trial(name, RELEASES)
+    least = min(trial.error for trial in trials.values())
+    close = [name for name, trial in trials.items() if trial.error <= CLOSE * least]
+    return list((trials | {name: run_trial(name, RUNOFF) for name in close if len(close) > 1}).values())

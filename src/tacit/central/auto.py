@@ -1,10 +1,10 @@
-"""Ours, chosen by the number of people: blue where cells can be told apart, adaptive boxes where they cannot.
+"""Ours, chosen by the number of people: blue if single cells can be estimated, adaptive boxes if not.
 
 Rule        A fiftieth of the budget counts the people. With n epsilon/10 at least the number of cells (the grid that
             Qardaji, Yang and Li 2013 recommend would be finer than the domain) blue answers, unbiased; else adaptive.
-Limit       At most `MAX_CELLS` cells. Beyond, every method here spends its budget on cells that nobody is in: one-way
-            tables of the release were 50 to 135 times worse than noisy histograms of single columns.
-Guarantee   epsilon: what is chosen depends on a noisy count only.
+Limit       At most `MAX_CELLS` cells. With more, every method here spends its budget on empty cells: one-way tables of
+            the release were 50 to 135 times worse than noisy histograms of single columns.
+Guarantee   epsilon: the choice depends on a noisy count only.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ PER_CELL = 10.0
 """People times epsilon per cell from which every cell is worth counting."""
 
 MOST_NAMED = 8
-"""Columns, or groups of them, that a refusal names."""
+"""Columns, or groups of columns, that an error names."""
 
 
 def prefers_blue(service: Service, epsilon: float, people: float) -> bool:
-    """Tell whether blue is expected to beat boxes for this many people."""
+    """Return whether blue is expected to beat boxes for this many people."""
     cells = math.prod(attribute.size for attribute in service.sensitive)
     return cells <= MAX_CELLS and people * epsilon / PER_CELL >= cells and view_cells(service) <= MAX_CELLS
 
 
 def check_cells(service: Service) -> None:
-    """Refuse domains that no method here releases well, and name what works."""
+    """Refuse domains that no method here releases well, and name alternatives."""
     sizes = {attribute.name: attribute.size for attribute in service.sensitive}
     cells = math.prod(sizes.values())
     if cells <= MAX_CELLS:
@@ -87,7 +87,7 @@ class Auto:
         ]
 
     def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
-        """Return what was chosen."""
+        """Return the release by the chosen method."""
         people = noisy_total(records, epsilon, source)
         if prefers_blue(records.service, float(epsilon), people):
             return Blue().run(records, epsilon * (1 - TOTAL_SHARE), source)

@@ -1,11 +1,11 @@
 """Ours: the levels and the decoder of the local mode, with central noise.
 
-Steps       A view picks a level of each attribute; its cells are counted with noise of its own. A view's part of the
+Steps       A view picks a level of each attribute; its cells are counted with independent noise. A view's part of the
             budget is the product of its levels' shares (`tacit.central.shares`), so all views together spend epsilon.
 Decoder     blue: ``x_i = G_i^-1 f_i``, and every view is read with weights ``kron_i a_i**2 W_i x_i``: unbiased whatever
             the weights, and of least variance among linear estimators (up to the rounding of noise to integers).
 Guarantee   epsilon: the cells of a view hold different people, views add up.
-Variance    ``sum_views v prod_i a_i**4 |W_i x_i|**2``, exactly, without looking at any data.
+Variance    ``sum_views v prod_i a_i**4 |W_i x_i|**2``, exactly, without using any data.
 Reference   Hay, Rastogi, Miklau and Suciu 2010 for one attribute; the weights are ours.
 """
 
@@ -36,7 +36,7 @@ from tacit.estimate.split import BlueTree
 __all__ = ["Blue", "Views", "view_cells"]
 
 MAX_CELLS = 2**22
-"""Cells of all views together: half a minute of noise on one core."""
+"""Maximum cells of all views together: half a minute of noise on one core."""
 
 
 def view_cells(service: Service) -> int:
@@ -68,16 +68,16 @@ class Blue:
         views = Views(records.sizes, epsilon, [(one.levels, one.shares) for one in shares])
         table = records.table()
         for depths, law in views.laws.items():
-            views.counts[depths] = source.noisy(aggregated(table, views.levels_of(depths)), law)
+            views.counts[depths] = source.noisy(aggregate(table, views.levels_of(depths)), law)
         return views
 
 
-def aggregated(table: Ints, levels: list[Level]) -> Ints:
+def aggregate(table: Ints, levels: list[Level]) -> Ints:
     """Return a table's sums over the cells of one level of each attribute."""
     for axis, level in enumerate(levels):
         if level.cells == table.shape[axis]:
             continue
-        starts = np.unique(level.table(), return_index=True)[1]  # cells are runs of values, NULL the last one
+        starts = np.unique(level.table(), return_index=True)[1]  # cells are runs of values, with NULL last
         table = np.add.reduceat(table, starts, axis=axis)
     return table
 
@@ -159,7 +159,7 @@ class Views:
         return total
 
     def deviation(self, functional: Functional) -> tuple[float, float]:
-        """Return the standard error of an estimate, and how many equal draws its noise is like, term by term."""
+        """Return the standard error of an estimate, and the equivalent number of equal draws, term by term."""
         draws = []
         for _, split in self._split(functional):
             second = fourth = 0.0
@@ -170,7 +170,7 @@ class Views:
             draws.append(second**2 / fourth if fourth else 1.0)
         return math.sqrt(max(0.0, self.covariance(functional, functional))), min(draws, default=1.0)
 
-    def fitted(self) -> Vector:
+    def cell_estimates(self) -> Vector:
         """Return an estimate for every cell: least squares on all views."""
         table = np.zeros(self.sizes)
         for depths, counts in self.counts.items():
@@ -185,7 +185,7 @@ class Views:
         return table
 
     def facts(self) -> dict[str, Any]:
-        """Return what a file says beside the numbers: for each attribute the widths and shares of its levels."""
+        """Return the metadata of a file: for each attribute the widths and shares of its levels."""
         described = [
             {"widths": levels.widths, "shares": [str(share) for share in shares], "null": levels.has_null}
             for levels, shares in self.attributes
@@ -200,7 +200,7 @@ class Views:
 
     @classmethod
     def of_file(cls, sizes: tuple[int, ...], facts: Mapping[str, Any], table: pa.Table) -> Self:
-        """Return the body of what a file holds."""
+        """Return the body stored in a file."""
         attributes = []
         for size, one in zip(sizes, facts["levels"], strict=True):
             root = Level(width=size, values=size, null=False)

@@ -1,4 +1,4 @@
-"""What a release is made of, to whoever asks: values and errors of functionals."""
+"""The body of a release: values and errors of functionals."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pyarrow as pa
 from tacit.central.noise import Ints
 from tacit.estimate.functional import Functional, Vector
 
-__all__ = ["Body", "Table", "dot", "summed"]
+__all__ = ["Body", "Table", "dot", "sum_over_cells"]
 
 
 class Body(Protocol):
-    """Noisy numbers of one shape, and how functionals are read from them."""
+    """Noisy numbers of one shape, and how functionals are estimated from them."""
 
     kind: str
     """Name of the shape in files."""
@@ -36,15 +36,15 @@ class Body(Protocol):
         ...
 
     def deviation(self, functional: Functional) -> tuple[float, float]:
-        """Return the standard error of an estimate, and how many equal draws its noise is like."""
+        """Return the standard error of an estimate, and the equivalent number of equal draws."""
         ...
 
-    def fitted(self) -> Vector:
+    def cell_estimates(self) -> Vector:
         """Return an estimate for every cell, with an axis for each attribute."""
         ...
 
     def facts(self) -> dict[str, Any]:
-        """Return what a file says beside the numbers."""
+        """Return the metadata of a file."""
         ...
 
     def columns(self) -> pa.Table:
@@ -53,12 +53,12 @@ class Body(Protocol):
 
     @classmethod
     def of_file(cls, sizes: tuple[int, ...], facts: Mapping[str, Any], table: pa.Table) -> Self:
-        """Return the body of what a file holds."""
+        """Return the body stored in a file."""
         ...
 
 
 class Table:
-    """A table with an axis for each attribute; sums over attributes that a functional leaves out are kept."""
+    """A table with an axis for each attribute; sums over unused attributes are cached."""
 
     def __init__(self, numbers: Ints | Vector) -> None:
         self.numbers = np.asarray(numbers, dtype=np.float64)
@@ -75,12 +75,12 @@ class Table:
             others = tuple(i for i in range(self.numbers.ndim) if i not in axes)
             self._sums[axes] = self.numbers.sum(axis=others) if others else self.numbers
         left: Any = self._sums[axes]
-        for axis in reversed(axes):  # the last axis first, so that the others keep their places
+        for axis in reversed(axes):  # last axis first, so that the others keep their positions
             left = left @ factors[axis]
         return coefficient * float(left)
 
 
-def summed(functional: Functional, sizes: tuple[int, ...]) -> float:
+def sum_over_cells(functional: Functional, sizes: tuple[int, ...]) -> float:
     """Return the sum of a functional over all cells."""
     total = 0.0
     for term in functional.terms:
@@ -90,5 +90,5 @@ def summed(functional: Functional, sizes: tuple[int, ...]) -> float:
 
 
 def dot(left: Vector, right: Vector) -> float:
-    """Return the sum of products, on one thread: BLAS would start all, which wait for each other on a busy machine."""
+    """Return the sum of products, on one thread: BLAS would start all, which slows down a busy machine."""
     return float(np.multiply(left, right).sum())

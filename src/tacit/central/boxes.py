@@ -1,13 +1,13 @@
-"""Noisy counts of boxes: ranges of every attribute that do not overlap, with people spread evenly inside.
+"""Noisy counts of boxes: disjoint ranges of every attribute, with people assumed uniform within each box.
 
-A functional is worth its mean over a box, times the box's count. Two errors add up: the noise of the counts, and the
-unevenness inside boxes that a functional cuts. The second is a model, not a guarantee. The shares of a box's cells vary
-like Dirichlet variables around even ones: a part with a share w of the cells holds w count people, with variance
-``count w (1 - w)`` (people fall where they fall) plus ``unevenness count**2 w (1 - w)``. Boxes that a range cuts lie
-on the same side of the same slopes, so deviations of the second kind are added up, not their squares. The
+A functional's estimate is the sum over boxes of its mean over the box, times the box's count. Two errors add up: the
+noise of the counts, and the unevenness within boxes that a functional splits. The second is a model, not a guarantee.
+The shares of a box's cells vary like Dirichlet variables around even ones: a part with a share w of the cells has w
+count people, with variance ``count w (1 - w)`` (sampling) plus ``unevenness count**2 w (1 - w)``. Boxes that a range
+splits lie on the same side of the same slopes, so deviations of the second kind are summed, not their squares. The
 unevenness is estimated from noisy numbers.
 
-Boxes may have parents with noisy counts of their own. Then the counts are those of least variance given both:
+Boxes may have parents with their own noisy counts. Then the counts are those of least variance given both:
 ``t = (y/v1 + s/(k v2)) / (1/v1 + 1/(k v2))`` for a parent's y and the sum s of its k boxes, and every box gets an equal
 part of t - s.
 """
@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.central.body import dot, summed
+from tacit.central.body import dot, sum_over_cells
 from tacit.central.noise import Ints, Laplace
 from tacit.central.sparse import Background
 from tacit.estimate.functional import Functional, Vector
@@ -32,17 +32,17 @@ from tacit.estimate.functional import Functional, Vector
 __all__ = ["Boxes", "Parents"]
 
 KEPT = 16
-"""Functionals whose weights are kept."""
+"""Functionals whose weights are cached."""
 
 
 class Parents:
-    """Larger boxes that hold the boxes: which one holds each, their noisy counts, and the law of those."""
+    """Larger boxes that contain the boxes: the parent of each, their noisy counts, and the law of those."""
 
     def __init__(self, of: Ints, counts: Ints, law: Laplace) -> None:
         self.of, self.counts, self.law = of, counts, law
         self.children = np.bincount(of, minlength=len(counts)).astype(np.float64)
 
-    def summed(self, weights: Vector) -> Vector:
+    def sum_by_parent(self, weights: Vector) -> Vector:
         """Add up numbers of boxes by parent."""
         return np.asarray(np.bincount(self.of, weights=weights, minlength=len(self.counts)), dtype=np.float64)
 
@@ -76,14 +76,14 @@ class Boxes:
     @cached_property
     def counts(self) -> Vector:
         """Best count of each box."""
-        found = self.noisy.astype(np.float64)
+        noisy = self.noisy.astype(np.float64)
         if self.parents is None:
-            return found
-        sums, box = self.parents.summed(found), self.law.variance
+            return noisy
+        sums, box = self.parents.sum_by_parent(noisy), self.law.variance
         total = self.parents.variance(box) * (
             self.parents.counts / self.parents.law.variance + sums / (self.parents.children * box)
         )
-        return np.asarray(found + ((total - sums) / self.parents.children)[self.parents.of])
+        return np.asarray(noisy + ((total - sums) / self.parents.children)[self.parents.of])
 
     @cached_property
     def cells(self) -> Vector:
@@ -91,7 +91,7 @@ class Boxes:
         return np.asarray(np.prod((self.high - self.low + 1).astype(np.float64), axis=1))
 
     def weights(self, functional: Functional) -> Vector:
-        """Return the mean of a functional over each box; the last few are kept, as errors ask for them again."""
+        """Return the mean of a functional over each box; the last few are cached for computing errors."""
         key = functional.key
         if key not in self._kept:
             while len(self._kept) >= KEPT:
@@ -112,33 +112,33 @@ class Boxes:
 
     @cached_property
     def _spans(self) -> list[tuple[Ints, Ints, Ints]]:
-        """Different ranges of each attribute, which are few, and the range of each box."""
-        found = []
+        """Distinct ranges of each attribute, which are few, and the range of each box."""
+        spans_by_axis = []
         for i, size in enumerate(self.sizes):
             spans, of = np.unique(self.low[:, i] * size + self.high[:, i], return_inverse=True)
-            found.append((spans // size, spans % size, of))
-        return found
+            spans_by_axis.append((spans // size, spans % size, of))
+        return spans_by_axis
 
     def _left_out(self, functional: Functional, weights: Vector) -> float:
         """Return the sum of a functional over cells that are in no box."""
-        return summed(functional, self.sizes) - dot(weights, self.cells)
+        return sum_over_cells(functional, self.sizes) - dot(weights, self.cells)
 
     def value(self, functional: Functional) -> float:
         """Return the estimate of a functional's total."""
         weights = self.weights(functional)
-        found = dot(weights, self.counts)
-        return found + self.background.level * self._left_out(functional, weights) if self.background else found
+        total = dot(weights, self.counts)
+        return total + self.background.level * self._left_out(functional, weights) if self.background else total
 
     def _noise(self, left: Vector, right: Vector) -> float:
         box = self.law.variance
         if self.parents is None:
             return box * dot(left, right)
-        first, second, k = self.parents.summed(left), self.parents.summed(right), self.parents.children
+        first, second, k = self.parents.sum_by_parent(left), self.parents.sum_by_parent(right), self.parents.children
         shared = first * second / k
         return box * (dot(left, right) - float(shared.sum())) + float((shared / k * self.parents.variance(box)).sum())
 
     def _inside(self, left: Functional, right: Functional) -> float:
-        """Return the covariance of the model of people inside boxes."""
+        """Return the covariance of the model of people within boxes."""
         people, first, second = np.maximum(self.counts, 0), self.weights(left), self.weights(right)
         cut = [np.maximum(0, self.weights(one * one) - weights**2) for one, weights in ((left, first), (right, second))]
         shared = self.weights(left * right) - first * second
@@ -148,21 +148,21 @@ class Boxes:
         return dot(people, shared) + self.unevenness * alike * summed_up
 
     def covariance(self, left: Functional, right: Functional) -> float:
-        """Return the covariance of noise, and of the model of people inside boxes."""
-        found = self._noise(self.weights(left), self.weights(right))
+        """Return the covariance of noise and of the model of people within boxes."""
+        noise = self._noise(self.weights(left), self.weights(right))
         if self.background:  # boxes are single cells
             product = left * right
-            return found + self.background.variance * self._left_out(product, self.weights(product))
-        return found + self._inside(left, right)
+            return noise + self.background.variance * self._left_out(product, self.weights(product))
+        return noise + self._inside(left, right)
 
     def deviation(self, functional: Functional) -> tuple[float, float]:
-        """Return the standard error of an estimate, and how many equal draws its noise is like."""
+        """Return the standard error of an estimate, and the equivalent number of equal draws."""
         weights = self.weights(functional)
         second, fourth = dot(weights, weights), dot(weights**2, weights**2)
         variance = max(0.0, self.covariance(functional, functional))
         return math.sqrt(variance), second**2 / fourth if fourth else 1.0
 
-    def fitted(self) -> Vector:
+    def cell_estimates(self) -> Vector:
         """Return an estimate for every cell."""
         table, each = np.zeros(self.sizes), self.counts / self.cells
         for low, high, value in zip(self.low.tolist(), self.high.tolist(), each.tolist(), strict=True):
@@ -170,28 +170,28 @@ class Boxes:
         return table
 
     def facts(self) -> dict[str, Any]:
-        """Return what a file says beside the numbers."""
-        found: dict[str, Any] = {"box_epsilon": str(self.law.epsilon), "unevenness": self.unevenness}
+        """Return the metadata of a file."""
+        facts: dict[str, Any] = {"box_epsilon": str(self.law.epsilon), "unevenness": self.unevenness}
         if self.threshold:
-            found["threshold"] = self.threshold
+            facts["threshold"] = self.threshold
         if self.parents is not None:
-            found["parent_epsilon"] = str(self.parents.law.epsilon)
-        return found
+            facts["parent_epsilon"] = str(self.parents.law.epsilon)
+        return facts
 
     def columns(self) -> pa.Table:
         """Return a row for each box: its ends, both included, and its noisy count."""
-        found: dict[str, npt.NDArray[Any]] = {}
+        columns: dict[str, npt.NDArray[Any]] = {}
         for i in range(len(self.sizes)):
-            found[f"low{i}"], found[f"high{i}"] = self.low[:, i].astype(np.int32), self.high[:, i].astype(np.int32)
-        found["count"] = self.noisy
+            columns[f"low{i}"], columns[f"high{i}"] = self.low[:, i].astype(np.int32), self.high[:, i].astype(np.int32)
+        columns["count"] = self.noisy
         if self.parents is not None:
-            found["parent"] = self.parents.of.astype(np.int32)
-            found["parent_count"] = self.parents.counts[self.parents.of]
-        return pa.table(found)
+            columns["parent"] = self.parents.of.astype(np.int32)
+            columns["parent_count"] = self.parents.counts[self.parents.of]
+        return pa.table(columns)
 
     @classmethod
     def of_file(cls, sizes: tuple[int, ...], facts: Mapping[str, Any], table: pa.Table) -> Self:
-        """Return the body of what a file holds."""
+        """Return the body stored in a file."""
 
         def column(name: str) -> Ints:
             return np.asarray(table.column(name), dtype=np.int64)

@@ -1,10 +1,10 @@
 """Cell partitioning: a noisy count of every cell (DPCube, algorithm 1).
 
 Guarantee   epsilon: cells hold different people, so each may spend all of it.
-Error       Every cell has noise of its own: a range of k cells has k times the variance of one.
-Sparse      Above `DENSE` cells only the counts from a threshold on are kept, and empty cells that reach it by noise are
-            drawn without visiting the others (`tacit.central.sparse`). Every cell that is left out counts the same,
-            so that the sum over empty cells is unbiased; the few people in a cell that is left out are missed.
+Error       Every cell has independent noise: a range of k cells has k times the variance of one.
+Sparse      Above `DENSE` cells only counts at or above a threshold are kept, and empty cells that reach it by noise are
+            drawn without visiting the others (`tacit.central.sparse`). Every dropped cell counts the same, so that the
+            sum over empty cells is unbiased; the few people in dropped cells are missed.
 Reference   Xiao, Xiong and Yuan 2010.
 """
 
@@ -19,19 +19,19 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from tacit.central.body import Body, Table, summed
+from tacit.central.body import Body, Table, sum_over_cells
 from tacit.central.boxes import Boxes
 from tacit.central.charges import Charge
 from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
-from tacit.central.sparse import unravelled, visible_cells
+from tacit.central.sparse import unravel, visible_cells
 from tacit.contract.schema import Service
 from tacit.estimate.functional import Functional, Vector
 
 __all__ = ["DENSE", "Cells", "Grid"]
 
 DENSE = 2**18
-"""Cells up to which every one gets noise: two seconds on a core."""
+"""Up to this many cells, each gets its own noise: two seconds on a core."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Cells:
         if math.prod(records.sizes) <= DENSE:
             return Grid(source.noisy(records.table(), law), law)
         visible = visible_cells(records, law, source)
-        places = unravelled(visible.cells, records.sizes)
+        places = unravel(visible.cells, records.sizes)
         return Boxes(records.sizes, places, places, visible.counts, law, threshold=visible.threshold)
 
 
@@ -67,21 +67,21 @@ class Grid:
 
     def covariance(self, left: Functional, right: Functional) -> float:
         """Return the variance of a cell times the sum of the functionals' product."""
-        return self.law.variance * summed(left * right, self.sizes)
+        return self.law.variance * sum_over_cells(left * right, self.sizes)
 
     def deviation(self, functional: Functional) -> tuple[float, float]:
-        """Return the standard error of an estimate, and how many equal draws its noise is like."""
+        """Return the standard error of an estimate, and the equivalent number of equal draws."""
         square = functional * functional
-        second = summed(square, self.sizes)
-        fourth = summed(square * square, self.sizes) if len(square.terms) <= 20 else second**2
+        second = sum_over_cells(square, self.sizes)
+        fourth = sum_over_cells(square * square, self.sizes) if len(square.terms) <= 20 else second**2
         return math.sqrt(self.law.variance * second), second**2 / fourth if fourth else 1.0
 
-    def fitted(self) -> Vector:
+    def cell_estimates(self) -> Vector:
         """Return an estimate for every cell."""
         return self.counts.astype(np.float64)
 
     def facts(self) -> dict[str, Any]:
-        """Return what a file says beside the numbers."""
+        """Return the metadata of a file."""
         return {"cell_epsilon": str(self.law.epsilon)}
 
     def columns(self) -> pa.Table:
@@ -90,6 +90,6 @@ class Grid:
 
     @classmethod
     def of_file(cls, sizes: tuple[int, ...], facts: Mapping[str, Any], table: pa.Table) -> Self:
-        """Return the body of what a file holds."""
+        """Return the body stored in a file."""
         counts = np.asarray(table.column("count"), dtype=np.int64)
         return cls(counts.reshape(sizes), Laplace(Fraction(facts["cell_epsilon"])))

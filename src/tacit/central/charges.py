@@ -1,7 +1,7 @@
-"""Charges, and what they cost together.
+"""Charges, and their total cost.
 
 Sequential composition: charges at one place add up. Parallel composition: the parts of a partition hold different
-people, so a partition costs as much as the most expensive of its parts. Charges are data; this is their one reading.
+people, so a partition costs as much as its most expensive part. Charges are data; only this module interprets them.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from tacit.contract.budget import decimal_text
 __all__ = ["Charge", "Event", "Place", "Spending"]
 
 Place = tuple[tuple[str, int], ...]
-"""Where a charge belongs: the partitions it is inside of, outermost first, each with the number of the part."""
+"""Where a charge belongs: the enclosing partitions, outermost first, each with the number of the part."""
 
 
 @dataclass(frozen=True)
 class Charge:
-    """What is to be spent: a budget, where, and on what."""
+    """A budget to spend, where, and on what."""
 
     epsilon: Fraction
     what: str
@@ -41,7 +41,7 @@ class Event:
 
 @dataclass
 class Spending:
-    """Cost of everything below a place, kept up to date charge by charge."""
+    """Cost of everything below a place, updated with each charge."""
 
     cost: Fraction = Fraction(0)
     parts: dict[str, dict[int, Spending]] = field(default_factory=dict)

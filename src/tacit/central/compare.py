@@ -1,4 +1,4 @@
-"""A picture of a release beside the raw data: for the curator's eyes only."""
+"""A chart of a release beside the raw data, for the curator only."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_column(service: Service, column: str) -> int:
 
 
 def compare(release: Release, table: Any, column: str, *, path: str | Path | None = None) -> str:
-    """Draw the raw and the released counts of a column as SVG; the picture says that it must not be published.
+    """Chart the raw and the released counts of a column as SVG; the chart says that it must not be published.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def compare(release: Release, table: Any, column: str, *, path: str | Path | Non
     return drawn
 
 
-def _picture(title: str, labels: list[str], raw: Vector, found: Vector) -> str:
-    low, high = min(0.0, float(found.min())), max(1.0, float(raw.max()), float(found.max()))
+def _picture(title: str, labels: list[str], raw: Vector, released: Vector) -> str:
+    low, high = min(0.0, float(released.min())), max(1.0, float(raw.max()), float(released.max()))
     step = (WIDTH - LEFT - 20) / len(labels)
 
     def y(value: float) -> float:
@@ -86,7 +86,7 @@ def _picture(title: str, labels: list[str], raw: Vector, found: Vector) -> str:
         f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end" fill="{INK}">{value:,.0f}</text>'
         for value in (0.0, high)
     ]
-    for place, (label, count, (lower, value, upper)) in enumerate(zip(labels, raw, found, strict=True)):
+    for place, (label, count, (lower, value, upper)) in enumerate(zip(labels, raw, released, strict=True)):
         x = LEFT + step * place
         middle, radius = x + step / 2, min(3.0, max(1.0, step / 3))
         parts.append(

@@ -1,7 +1,7 @@
 """Questions to a table behind a ledger, in the manner of PINQ: where, partition, noisy_count, noisy_sum.
 
 A question is charged before it is answered. `where` and `partition` cost nothing by themselves; the parts of a
-partition hold different people, so asking all of them costs what the most expensive one does.
+partition hold different people, so querying all of them costs as much as the most expensive one.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from tacit.sql.vectors import shown_value
 __all__ = ["Data", "Partition"]
 
 MAX_PARTS = 1_000_000
-"""Parts of a partition that are counted one by one."""
+"""Maximum parts of a partition that are counted one by one."""
 
 Spend = Callable[[Sequence[Charge]], None]
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Rows that only noisy answers leave; `Ledger.open` makes one."""
+    """Rows that can be queried only through noisy answers; `Ledger.open` creates one."""
 
     records: Records
     spend: Spend
@@ -75,8 +75,8 @@ class Data:
             raise UnsupportedSqlError(message, code="unsupported-condition")
         marks = np.zeros(len(self.records), dtype=np.bool_)
         for piece in total.pieces:
-            marks |= self.records.evaluated(piece.functional) > 0.5  # a condition is 0 or 1
-        return Data(self.records.chosen(marks), self.spend, self.source, self.place)
+            marks |= self.records.evaluate(piece.functional) > 0.5  # a condition is 0 or 1
+        return Data(self.records.take(marks), self.spend, self.source, self.place)
 
     def partition(self, *columns: str) -> Partition:
         """Return the rows by the declared values of some columns; costs nothing by itself."""
@@ -101,8 +101,8 @@ class Data:
         """
         law, level = Laplace(parse_epsilon(epsilon)), Options(confidence).confidence
         self.spend([Charge(law.epsilon, "noisy_count", self.place)])
-        [found] = self.source.noisy(np.array([len(self.records)], dtype=np.int64), law)
-        return single_estimate(float(found), law.variance, level)
+        [count] = self.source.noisy(np.array([len(self.records)], dtype=np.int64), law)
+        return single_estimate(float(count), law.variance, level)
 
     def noisy_sum(self, column: str, epsilon: BudgetLike, *, confidence: float = 0.95) -> Estimate:
         """Return the sum of a column of numbers, with noise for the largest value that a record may have.
@@ -113,11 +113,11 @@ class Data:
         total, largest, unit = self._sum(column)
         law = Laplace(law_of, max(1, largest))
         self.spend([Charge(law.epsilon, f"noisy_sum of {column}", self.place)])
-        [found] = self.source.noisy(np.array([total], dtype=np.int64), law)
-        return single_estimate(int(found) * float(unit), law.variance * float(unit) ** 2, level)
+        [units] = self.source.noisy(np.array([total], dtype=np.int64), law)
+        return single_estimate(int(units) * float(unit), law.variance * float(unit) ** 2, level)
 
     def _sum(self, column: str) -> tuple[int, int, Fraction]:
-        """Return a column's sum and the largest value, both in whole units, and the unit."""
+        """Return a column's sum and largest value, both in whole units, and the unit."""
         attributes = {attribute.name: place for place, attribute in enumerate(self.records.service.sensitive)}
         if column not in attributes:
             raise UnknownNameError("column", str(column), attributes, code="unknown-column")
@@ -129,7 +129,7 @@ class Data:
             counts = np.bincount(present, minlength=len(values)).tolist()
             return sum(v * n for v, n in zip(values, counts, strict=True)), max(map(abs, values)), Fraction(1)
         if not isinstance(attribute, Ordinal) or attribute.is_date:
-            message = f"{column} holds no numbers, which have a sum. Count it, or partition by it."
+            message = f"{column} does not hold numbers, so it has no sum. Count it, or partition by it."
             raise UsageError(message, code="not-a-number")
         unit = Fraction(1, math.lcm(attribute.start.denominator, attribute.unit.denominator))
         start, step = attribute.start / unit, attribute.unit / unit
@@ -137,14 +137,14 @@ class Data:
         total = start * len(present) + step * int(present.sum())
         largest = max(abs(start), abs(last))
         if any(number.denominator != 1 for number in (total, largest)) or abs(total) + largest >= 2**62:
-            message = f"The sum of {column} does not fit 64 bits in its units."
+            message = f"The sum of {column}, in its units, does not fit in 64 bits."
             raise InternalError(message)
         return int(total), int(largest), unit
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Rows by the values of some columns: parts hold different people."""
+    """Rows partitioned by the values of some columns: parts hold different people."""
 
     whole: Data
     places: tuple[int, ...]
@@ -170,11 +170,11 @@ class Partition:
 
     def labels(self, part: int) -> tuple[Any, ...]:
         """Return the values that a part's rows have in common."""
-        found = []
+        values = []
         for attribute in reversed(self._attributes):
             part, index = divmod(part, attribute.size)
-            found.append(shown_value(attribute, index))
-        return tuple(reversed(found))
+            values.append(shown_value(attribute, index))
+        return tuple(reversed(values))
 
     def __getitem__(self, part: int) -> Data:
         """Return a part by its number, which is that of its values in declared order."""
@@ -183,7 +183,7 @@ class Partition:
             raise IndexError(message)
         whole = self.whole
         rows = np.flatnonzero(self._numbers == part)
-        return Data(whole.records.chosen(rows), whole.spend, whole.source, (*whole.place, (self.name, part)))
+        return Data(whole.records.take(rows), whole.spend, whole.source, (*whole.place, (self.name, part)))
 
     def __iter__(self) -> Iterator[Data]:
         return (self[part] for part in range(len(self)))
@@ -197,8 +197,8 @@ class Partition:
         names = [attribute.name for attribute in self._attributes]
         self.whole.spend([Charge(law.epsilon, f"noisy_counts by {', '.join(names)}", self.whole.place)])
         counts = np.bincount(self._numbers, minlength=len(self)).astype(np.int64)
-        found = self.whole.source.noisy(counts, law)
+        noisy = self.whole.source.noisy(counts, law)
         rows = [
-            [*self.labels(part), single_estimate(float(count), law.variance, level)] for part, count in enumerate(found)
+            [*self.labels(part), single_estimate(float(count), law.variance, level)] for part, count in enumerate(noisy)
         ]
         return Answer([*names, "count"], rows)

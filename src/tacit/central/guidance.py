@@ -1,4 +1,4 @@
-"""What the DPCube paper says about choosing a budget: how much an attacker may learn, how many rows an error takes.
+"""The DPCube paper's guidance on choosing a budget: what an attacker may learn, and how many rows an error needs.
 
 The paper's alpha is our epsilon, its epsilon our error.
 """
@@ -21,18 +21,18 @@ def _between(name: str, value: float, low: float, high: float) -> float:
 
 
 def posterior_bound(prior: float, epsilon: float, queries: int = 1) -> float:
-    """Return what an attacker may believe at most after some answers, each of them epsilon-private.
+    """Return an attacker's largest posterior belief after some answers, each epsilon-private.
 
     Theorem 33: the posterior is at most ``prior exp(queries epsilon)``.
 
     Parameters
     ----------
     prior : float
-        What is believed before: a probability.
+        The prior belief: a probability.
     epsilon : float
         Budget of one answer.
     queries : int
-        Answers about the same person. A release is one, however often it is asked.
+        Answers about the same person. A release counts once, however often it is queried.
 
     Examples
     --------
@@ -72,9 +72,10 @@ def sufficient_epsilon(*, prior: float | None = None, factor: float | None = Non
 
 
 def useful_error(cells: int, epsilon: float, *, delta: float = 0.05) -> float:
-    """Return the error of counts over a cell release that holds for all ranges at once with probability 1 - delta.
+    """Return an error bound of counts over a cell release, valid for all ranges at once with probability 1 - delta.
 
-    Corollary 41: ``cells ln(cells/delta) / epsilon``. It is far above what is seen: all noise is taken to conspire.
+    Corollary 41: ``cells ln(cells/delta) / epsilon``. Actual errors are far smaller: this is a worst case over all
+    noise.
 
     Examples
     --------

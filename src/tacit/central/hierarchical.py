@@ -1,7 +1,7 @@
 """The hierarchical kd-tree, the comparator of DPCube after Inan et al.: every level asks the data for its medians.
 
-Steps       Each level asks, in all its boxes, for the noisy count of every value of the widest dimension and cuts at
-            the median; the leaves are counted in the end. The budget is divided evenly among all levels and the leaves.
+Steps       In every box of a level, the values of the widest dimension are counted with noise, and the box is split at
+            the median; finally the leaves are counted. The budget is split evenly among all levels and the leaves.
 Guarantee   epsilon: boxes of a level hold different people, levels add up.
 Reference   Inan, Kantarcioglu, Ghinita and Bertino 2010; Xiao, Xiong and Yuan 2010, section 5.3.
 """
@@ -19,7 +19,7 @@ from tacit.central.charges import Charge
 from tacit.central.kdtree import median_cut
 from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
-from tacit.central.sparse import unravelled
+from tacit.central.sparse import unravel
 from tacit.central.tree import Tree
 from tacit.contract.schema import Service
 from tacit.errors import LayoutError, UsageError
@@ -29,12 +29,12 @@ __all__ = ["HierarchicalKdTree"]
 MAX_HEIGHT = 24
 
 MAX_COUNTS = 2**21
-"""Noisy counts of a level at most: a quarter of a minute on one core."""
+"""Maximum noisy counts of a level: a quarter of a minute on one core."""
 
 
 @dataclass(frozen=True)
 class HierarchicalKdTree:
-    """The method; the paper finds least error at a height of about 13."""
+    """The method; the paper finds the smallest error at a height of about 13."""
 
     height: int = 13
 
@@ -44,7 +44,7 @@ class HierarchicalKdTree:
             raise UsageError(message, code="bad-option")
 
     def charges(self, service: Service, epsilon: Fraction) -> list[Charge]:
-        """Return what it spends: the same on every level and on the leaves; refuse what asks for too many counts."""
+        """Return what it spends: the same on every level and on the leaves; refuse too many counts."""
         widest = max(attribute.size for attribute in service.sensitive)
         if 2 ** (self.height - 1) * widest > MAX_COUNTS:
             message = (
@@ -61,19 +61,19 @@ class HierarchicalKdTree:
         law = Laplace(epsilon / (self.height + 1))
         tree, waiting, unevenness = Tree(records.sizes), [0], 1.0
         cells, counts = records.occupied
-        places = unravelled(cells, records.sizes)
+        places = unravel(cells, records.sizes)
         for _ in range(self.height):
             level = _Level(tree, [node for node in waiting if tree.cells(node) > 1])
             noisy = source.noisy(level.histograms(places, counts), law)
             unevenness = level.unevenness(noisy, law.variance)
             waiting = level.cut(np.maximum(noisy, 0))
         tree.finish()
-        found = source.noisy(tree.counted(records), law)
-        return Boxes(records.sizes, tree.low, tree.high, found, law, unevenness=unevenness)
+        leaves = source.noisy(tree.count_leaves(records), law)
+        return Boxes(records.sizes, tree.low, tree.high, leaves, law, unevenness=unevenness)
 
 
 class _Level:
-    """The boxes of one level that can be cut: a histogram of each one's widest attribute, side by side."""
+    """The boxes of one level that can be split: a histogram of each one's widest attribute."""
 
     def __init__(self, tree: Tree, nodes: list[int]) -> None:
         self.tree, self.nodes = tree, nodes
@@ -94,7 +94,7 @@ class _Level:
         return np.bincount(self.starts[mine] + along, weights=counts, minlength=bins).astype(np.int64)
 
     def cut(self, noisy: Ints) -> list[int]:
-        """Cut every box at the median of its noisy histogram; return the parts."""
+        """Split every box at the median of its noisy histogram; return the parts."""
         parts: list[int] = []
         for place, (node, axis) in enumerate(zip(self.nodes, self.axes, strict=True)):
             at = median_cut(noisy[self.starts[place] : self.starts[place + 1]].astype(np.float64))
@@ -102,7 +102,7 @@ class _Level:
         return parts
 
     def unevenness(self, noisy: Ints, variance: float) -> float:
-        """Return how unevenly people are spread along the widest attributes, less what the noise explains."""
+        """Return how unevenly people are spread along the widest attributes, beyond what the noise explains."""
         if not self.nodes:
             return 0.0
         widths = np.diff(self.starts)

@@ -2,9 +2,9 @@
 
 Steps       1. Noisy counts of all cells with half of the budget; negative ones count as 0: a synthetic dataset.
             2. On that dataset alone: split the dimension with the widest range at its median while the box is uneven
-            (H above a threshold) or holds many (count above a threshold). 3. Noisy counts of the leaves with the rest.
-Guarantee   epsilon: the tree is made of noisy counts, so the two steps add up.
-Error       Noise of one leaf per leaf, and unevenness inside leaves that a question cuts.
+            (H above a threshold) or large (count above a threshold). 3. Noisy counts of the leaves with the rest.
+Guarantee   epsilon: the tree is built from noisy counts, so the two steps add up.
+Error       One leaf's noise per leaf, and unevenness within leaves that a question splits.
 Thresholds  In units of the noise of step 1, 2/epsilon: `COUNT` of them for the count, `UNEVEN` for H.
 Reference   Xiao, Xiong and Yuan 2010.
 """
@@ -23,7 +23,7 @@ from tacit.central.cells import DENSE
 from tacit.central.charges import Charge
 from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
-from tacit.central.sparse import unravelled, visible_cells
+from tacit.central.sparse import unravel, visible_cells
 from tacit.central.tree import Tree
 from tacit.contract.schema import Service
 from tacit.errors import UsageError
@@ -32,14 +32,14 @@ from tacit.estimate.functional import Vector
 __all__ = ["KdTree", "check_threshold"]
 
 COUNT = 40.0
-"""Default of the threshold on counts, in scales of the first step's noise."""
+"""Default threshold on counts, in scales of the first step's noise."""
 
 UNEVEN = math.inf
-"""Default of the threshold on H, in scales of the first step's noise: noise alone is uneven, so H splits too much."""
+"""Default threshold on H, in scales of the first step's noise: noise alone is uneven, so H splits too much."""
 
 
 def check_threshold(name: str, value: float | None) -> None:
-    """Refuse thresholds that are no numbers of 0 or more."""
+    """Refuse thresholds that are not numbers of 0 or more."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
         message = f"{name} is {value!r}; it must be a number of 0 or more."
         raise UsageError(message, code="bad-option")
@@ -67,25 +67,25 @@ class KdTree:
         counts = COUNT * first.scale if self.count_threshold is None else self.count_threshold
         uneven = UNEVEN * first.scale if self.uneven_threshold is None else self.uneven_threshold
         tree = grown(records.sizes, places, np.maximum(noisy, 0), count_threshold=counts, uneven_threshold=uneven)
-        leaves = tree.counted(records)
-        found = source.noisy(leaves, second)
+        leaves = tree.count_leaves(records)
+        leaf_counts = source.noisy(leaves, second)
         spread = _unevenness(tree, places, noisy, first.variance)
-        return Boxes(records.sizes, tree.low, tree.high, found, second, unevenness=spread)
+        return Boxes(records.sizes, tree.low, tree.high, leaf_counts, second, unevenness=spread)
 
 
 def _cells(records: Records, law: Laplace, source: Source) -> tuple[Ints, Ints]:
-    """Return cells, a row of value indices each, and their noisy counts; of many cells, those above a threshold."""
+    """Return cells, as rows of value indices, and their noisy counts; of many cells, those above a threshold."""
     size = math.prod(records.sizes)
     if size <= DENSE:
-        return unravelled(np.arange(size), records.sizes), source.noisy(records.table(), law).ravel()
+        return unravel(np.arange(size), records.sizes), source.noisy(records.table(), law).ravel()
     visible = visible_cells(records, law, source)
-    return unravelled(visible.cells, records.sizes), visible.counts
+    return unravel(visible.cells, records.sizes), visible.counts
 
 
 def grown(
     sizes: tuple[int, ...], places: Ints, counts: Ints, *, count_threshold: float, uneven_threshold: float
 ) -> Tree:
-    """Return the tree of a synthetic dataset: cells with counts of 0 or more, cells that are not listed being empty."""
+    """Return the tree of a synthetic dataset: cells with counts of 0 or more; cells not listed are empty."""
     tree = Tree(sizes)
     waiting = [(0, np.arange(len(counts)))]
     while waiting:
@@ -108,7 +108,7 @@ def grown(
 
 
 def median_cut(histogram: Vector) -> int:
-    """Return the last value of the lower part when a histogram is cut at its median; both parts have a value."""
+    """Return the last value of the lower part when a histogram is split at its median; both parts have a value."""
     below = np.cumsum(histogram)
     if below[-1] <= 0:
         return (len(histogram) - 2) // 2
@@ -116,7 +116,7 @@ def median_cut(histogram: Vector) -> int:
 
 
 def _unevenness(tree: Tree, places: Ints, noisy: Ints, variance: float) -> float:
-    """Return how unevenly people are spread inside leaves, from the noisy cells, less what the noise explains."""
+    """Return how unevenly people are spread within leaves, from the noisy cells, beyond what the noise explains."""
     leaf = tree.leaf_of(places)
     total = np.bincount(leaf, weights=noisy, minlength=len(tree.low))
     squares = np.bincount(leaf, weights=noisy.astype(np.float64) ** 2, minlength=len(tree.low))

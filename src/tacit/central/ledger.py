@@ -1,8 +1,8 @@
-"""A ledger: one budget for the people of one table, and everything that was ever spent of it.
+"""A ledger: one budget for the people of one table, and every charge to it.
 
-Charges are events in an SQLite file. A charge is written, with all its parts or not at all, and synced to the disk
-*before* any noise is drawn: a crash can lose an answer, never a charge. What was spent is computed from the events
-alone (`tacit.central.charges`).
+Charges are events in an SQLite file. A charge is written atomically and synced to disk *before* any noise is drawn: a
+crash can lose an answer, but never a charge. The amount spent is computed from the events alone
+(`tacit.central.charges`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VERSION = 1
 """Version of the file's tables."""
 
 WAIT = 30.0
-"""Seconds to wait for another process that is charging."""
+"""Seconds to wait for another charging process."""
 
 
 def _now() -> datetime.datetime:
@@ -45,9 +45,9 @@ class Ledger:
     Parameters
     ----------
     path : path or None
-        The file; it is made if it does not exist. None keeps the ledger in memory, for trials.
+        The file, created if it does not exist. None keeps the ledger in memory, for trials.
     epsilon : number, optional
-        The whole budget of a person. It is needed for a new file; for an existing one it must be the same.
+        The total budget per person. Required for a new file; for an existing one it must be the same.
     clock : callable, optional
         Returns the time that events are stamped with.
 
@@ -74,7 +74,7 @@ class Ledger:
             raise UsageError(message, code="no-ledger")
         self._clock, self._lock = clock, threading.RLock()
         self._root, self._seen = Spending(), 0
-        with self._guarded():
+        with self._guard():
             self._file = sqlite3.connect(
                 ":memory:" if path is None else path, timeout=WAIT, isolation_level=None, check_same_thread=False
             )
@@ -83,8 +83,8 @@ class Ledger:
             self._read()
 
     @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        """Turn the file's errors into one of ours, and let one thread at a time in."""
+    def _guard(self) -> Iterator[None]:
+        """Turn SQLite errors into ours, and admit one thread at a time."""
         with self._lock:
             try:
                 yield
@@ -97,7 +97,7 @@ class Ledger:
             raise PrivacyError(message, code="ledger-busy" if busy else "ledger-damaged") from None
 
     def _prepare(self, wanted: Fraction | None) -> Fraction:
-        """Make the tables of a new file; return the budget."""
+        """Create the tables of a new file; return the budget."""
         with transaction(self._file):
             tables = {row[0] for row in self._file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if not tables and wanted is not None:
@@ -107,10 +107,10 @@ class Ledger:
                     "epsilon TEXT NOT NULL, what TEXT NOT NULL)"
                 )
                 self._file.execute("INSERT INTO ledger VALUES (?, ?)", (VERSION, decimal_text(wanted)))
-            found = self._file.execute("SELECT version, epsilon FROM ledger").fetchall()
-        if len(found) != 1 or found[0][0] != VERSION:
-            raise self._damaged()
-        kept = self._number(found[0][1])
+            rows = self._file.execute("SELECT version, epsilon FROM ledger").fetchall()
+        if len(rows) != 1 or rows[0][0] != VERSION:
+            raise self._damaged_error()
+        kept = self._number(rows[0][1])
         if wanted is not None and kept != wanted:
             message = (
                 f"The ledger {self._name!r} has a budget of {decimal_text(kept)}, not {decimal_text(wanted)}: a budget "
@@ -119,39 +119,39 @@ class Ledger:
             raise UsageError(message, code="ledger-budget")
         return kept
 
-    def _damaged(self) -> PrivacyError:
-        message = f"The ledger {self._name!r} is damaged or of another version. Nothing was spent or released."
+    def _damaged_error(self) -> PrivacyError:
+        message = f"The ledger {self._name!r} is damaged or has an unsupported version. Nothing was spent or released."
         return PrivacyError(message, code="ledger-damaged")
 
     def _number(self, text: Any) -> Fraction:
         try:
             return parse_epsilon(text)
         except UsageError:
-            raise self._damaged() from None
+            raise self._damaged_error() from None
 
     def _events(self, after: int) -> list[Event]:
         rows = self._file.execute(
             "SELECT number, time, place, epsilon, what FROM events WHERE number > ? ORDER BY number", (after,)
         )
-        found: list[Event] = []
+        events: list[Event] = []
         for number, time, place, epsilon, what in rows:
-            if number != after + len(found) + 1:
-                raise self._damaged()  # an event is missing
+            if number != after + len(events) + 1:
+                raise self._damaged_error()  # an event is missing
             try:
                 inside = tuple((str(name), int(part)) for name, part in json.loads(place))
             except (ValueError, TypeError):
-                raise self._damaged() from None
-            found.append(Event(number, time, Charge(self._number(epsilon), what, inside)))
-        return found
+                raise self._damaged_error() from None
+            events.append(Event(number, time, Charge(self._number(epsilon), what, inside)))
+        return events
 
     def _read(self) -> None:
-        """Take account of events that were written since, by whomever."""
+        """Read events that any process has written since."""
         for event in self._events(self._seen):
             self._root.add(event.charge.place, event.charge.epsilon)
             self._seen = event.number
 
     def charge(self, charges: Sequence[Charge]) -> None:
-        """Spend all of these or none: on return they are on the disk.
+        """Spend all of these or none; when this returns, they are on disk.
 
         Raises
         ------
@@ -163,7 +163,7 @@ class Ledger:
                 message = "A charge has more digits than a ledger keeps. Round it."
                 raise UsageError(message, code="epsilon-out-of-range")
         stamp = self._clock().isoformat(timespec="seconds")
-        with self._guarded():
+        with self._guard():
             try:
                 with transaction(self._file):
                     self._read()
@@ -176,13 +176,13 @@ class Ledger:
                     if self._root.cost > self.epsilon:
                         raise self._too_much(self._root.cost - before, self.epsilon - before)
             except BaseException:
-                self._root, self._seen = Spending(), 0  # forget what was not written
+                self._root, self._seen = Spending(), 0  # drop what was not written
                 self._read()
                 raise
 
     def _too_much(self, asked: Fraction, left: Fraction) -> BudgetError:
         message = (
-            f"This would spend {decimal_text(asked)}, and {decimal_text(left)} of {decimal_text(self.epsilon)} is left "
+            f"This would spend {decimal_text(asked)}, but {decimal_text(left)} of {decimal_text(self.epsilon)} is left "
             f"in {self._name!r}. Nothing was spent. Ask for less."
         )
         return BudgetError(message, code="budget-spent")
@@ -190,7 +190,7 @@ class Ledger:
     @property
     def spent(self) -> Fraction:
         """What has been spent, exactly."""
-        with self._guarded():
+        with self._guard():
             self._read()
             return self._root.cost
 
@@ -202,7 +202,7 @@ class Ledger:
     @property
     def events(self) -> list[Event]:
         """Everything that was ever charged, oldest first."""
-        with self._guarded():
+        with self._guard():
             return self._events(0)
 
     def open(self, table: Any, service: Service | Schema, *, source: Source | None = None) -> Data:

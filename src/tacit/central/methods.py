@@ -27,11 +27,11 @@ class Method(Protocol):
     """A way to make a release."""
 
     def charges(self, service: Service, epsilon: Fraction) -> list[Charge]:
-        """Return what it spends, epsilon in all; refuse services it cannot release. Sees no data."""
+        """Return what it spends, epsilon in total; refuse services it cannot release. Sees no data."""
         ...
 
     def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
-        """Return the noisy numbers; all that it learns of the rows passes through the source."""
+        """Return the noisy numbers; everything it learns about the rows passes through the source."""
         ...
 
 

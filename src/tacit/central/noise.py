@@ -1,4 +1,4 @@
-"""Noise: integers from OpenDP's discrete Laplace mechanism, and nothing else.
+"""Noise: integers from OpenDP's discrete Laplace mechanism only.
 
 Mechanism   y = x + Z, P(Z = k) = (1 - a)/(1 + a) a**|k| with a = exp(-1/scale), independent for every number.
 Guarantee   Numbers that one record moves by at most ``sensitivity`` together (L1) lose at most sensitivity/scale. The
@@ -30,10 +30,10 @@ __all__ = ["Ints", "Laplace", "OpenDp", "Source"]
 Ints = npt.NDArray[np.int64]
 
 MAX_SCALE = 2.0**40
-"""Noise stays far inside 64 bits, and no question would survive more."""
+"""Noise stays far below 64 bits; more would make every answer useless."""
 
 CHUNK = 1 << 14
-"""Numbers per call of the library: it works on Python lists, and threads take turns between calls."""
+"""Numbers per call of the library: it uses Python lists, and threads take turns between calls."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,14 @@ class Laplace:
 
     @property
     def scale(self) -> float:
-        """The smallest double that loses no more than epsilon."""
+        """The smallest double with a loss of at most epsilon."""
         exact = self.sensitivity / self.epsilon
         nearest = float(exact)
         return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
     @property
     def loss(self) -> Fraction:
-        """What is really lost at most, exactly: at most epsilon."""
+        """The exact loss: at most epsilon."""
         return self.sensitivity / Fraction(self.scale)
 
     @property
@@ -84,7 +84,7 @@ def variance_of(scale: float) -> float:
 
 
 class Source(Protocol):
-    """Where noise comes from: the one seam between algorithms and randomness, so that audits can replay every draw."""
+    """The source of noise: the one seam between algorithms and randomness, so that audits can replay every draw."""
 
     def noisy(self, numbers: Ints, law: Laplace) -> Ints:
         """Return the numbers, each with independent noise."""
@@ -96,7 +96,7 @@ class Source(Protocol):
 
 
 class OpenDp:
-    """Noise from the OpenDP library; making one fails, before anything is spent, where the library is missing."""
+    """Noise from the OpenDP library; without the library, creating one fails before anything is spent."""
 
     def __init__(self) -> None:
         _measurement(1.0)
@@ -115,14 +115,14 @@ class OpenDp:
         parts = [flat[start : start + CHUNK].tolist() for start in range(0, len(flat), CHUNK)]
         try:
             if len(parts) < 2:
-                found = [measure(part) for part in parts]
+                draws = [measure(part) for part in parts]
             else:
-                with ThreadPoolExecutor(os.cpu_count()) as pool:  # the library releases the interpreter
-                    found = list(pool.map(measure, parts))
-        except Exception as cause:  # its words might quote counts
+                with ThreadPoolExecutor(os.cpu_count()) as pool:  # the library releases the GIL
+                    draws = list(pool.map(measure, parts))
+        except Exception as cause:  # its message might quote counts
             failure = type(cause).__name__
         else:
-            out = np.array([number for part in found for number in part], dtype=np.int64)
+            out = np.array([number for part in draws for number in part], dtype=np.int64)
             return out.reshape(numbers.shape)
         message = f"The noise library failed ({failure}). Nothing was released."
         raise PrivacyError(message, code="noise-failed")
@@ -146,8 +146,8 @@ def _measurement(scale: float) -> Measure:
     space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.l1_distance(T="i64")
     made: Any = measurements.make_laplace(*space, scale=scale)
     stated = made.map(1)
-    if not Fraction(stated) <= (1 / Fraction(scale)) * (1 + Fraction(1, 2**50)):  # it rounds its statement up
-        message = "The noise library states another loss than the scale has. Nothing was released."
+    if not Fraction(stated) <= (1 / Fraction(scale)) * (1 + Fraction(1, 2**50)):  # its statement is rounded up
+        message = "The noise library states a different loss than the scale implies. Nothing was released."
         raise PrivacyError(message, code="noise-failed")
     measure: Measure = made
     return measure

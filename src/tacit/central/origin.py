@@ -1,4 +1,4 @@
-"""What central estimates are made of, and intervals for sums of Laplace noise.
+"""Provenance of central estimates, and intervals for sums of Laplace noise.
 
 Noise here has heavier tails than a normal: a single draw is Laplace, the sum of k equal draws has kurtosis 3 + 3/k. The
 interval of an estimate whose draws weigh like k equal ones is that of k equal ones, exactly for k = 1.
@@ -18,7 +18,7 @@ from tacit.estimate.functional import Functional
 __all__ = ["Owner", "ReleaseProvenance", "freedom_for", "laplace_quantile", "single_estimate"]
 
 MANY = 200
-"""Draws whose sum is normal for all practical purposes: the quantiles differ by less than 0.1 %."""
+"""With this many draws the sum is practically normal: the quantiles differ by less than 0.1 %."""
 
 STEPS = 600
 """Points of the integral over the mixing variable."""
@@ -26,7 +26,7 @@ STEPS = 600
 
 @lru_cache(maxsize=4096)
 def laplace_quantile(confidence: float, draws: float) -> float:
-    """Return how many standard deviations hold a sum of ``draws`` equal Laplace variables with this probability.
+    """Return how many standard deviations cover a sum of ``draws`` equal Laplace variables with this probability.
 
     Such a sum is a normal variable whose variance is gamma distributed with shape ``draws``.
 
@@ -69,8 +69,8 @@ def freedom_for(confidence: float, draws: float) -> float:
     return math.exp((low + high) / 2)
 
 
-def rounded(draws: float) -> float:
-    """Return a number of draws to two digits, downwards: few different ones, so that quantiles are computed once."""
+def round_down(draws: float) -> float:
+    """Return a number of draws rounded down to two digits: few distinct values, so that quantiles can be cached."""
     if draws >= MANY or draws <= 1:
         return max(1.0, min(draws, float(MANY)))
     step = 10.0 ** (math.floor(math.log10(draws)) - 1)
@@ -81,25 +81,25 @@ class Owner(Protocol):
     """Noise that estimates are functionals of."""
 
     def deviation(self, functional: Functional) -> tuple[float, float]:
-        """Return the standard error of a functional, and how many equal draws its noise is like."""
+        """Return the standard error of a functional, and the equivalent number of equal draws."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class ReleaseProvenance:
-    """What an estimate was made of: functionals of independent sources of noise."""
+    """The provenance of an estimate: functionals of independent sources of noise."""
 
     parts: tuple[tuple[Owner, Functional], ...]
     confidence: float
 
     def scaled(self, by: float) -> ReleaseProvenance:
-        """Return the origin of a multiple."""
+        """Return the provenance of a multiple."""
         return ReleaseProvenance(
             tuple((owner, functional.scaled(by)) for owner, functional in self.parts), self.confidence
         )
 
     def plus(self, other: Any) -> ReleaseProvenance:
-        """Return the origin of a sum."""
+        """Return the provenance of a sum."""
         parts = dict(self.parts)
         for owner, functional in other.parts:
             parts[owner] = parts[owner] + functional if owner in parts else functional
@@ -107,12 +107,12 @@ class ReleaseProvenance:
 
     def error(self) -> tuple[float, float]:
         """Return the standard error, and the degrees of freedom that give it the right interval."""
-        found = [owner.deviation(functional) for owner, functional in self.parts]
-        error = math.hypot(*(one for one, _ in found))
+        deviations = [owner.deviation(functional) for owner, functional in self.parts]
+        error = math.hypot(*(one for one, _ in deviations))
         if not error > 0:
             return error, math.inf
-        draws = 1 / sum((one / error) ** 4 / count for one, count in found if one)
-        return error, freedom_for(self.confidence, rounded(draws))
+        draws = 1 / sum((one / error) ** 4 / count for one, count in deviations if one)
+        return error, freedom_for(self.confidence, round_down(draws))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ class _Draw:
 
 
 def single_estimate(value: float, variance: float, confidence: float) -> Estimate:
-    """Return an estimate with one draw of noise; nobody is told how many rows it is made of, so n is 0."""
+    """Return an estimate with one draw of noise; the number of rows is protected, so n is 0."""
     origin = ReleaseProvenance(((_Draw(variance), Functional.constant(())),), confidence)
     error, freedom = origin.error()
     return Estimate(value, error, 0, confidence, freedom, origin=origin)

@@ -1,4 +1,4 @@
-"""Questions to a release: the same SQL as to a collection, estimates from noisy counts instead of reports."""
+"""Questions to a release: the same SQL as for a collection, with estimates from noisy counts instead of reports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["ask"]
 
 
 def ask(body: Body, service: Service, dimensions: Mapping[str, Dimension], text: str, options: Options) -> Answer:
-    """Answer a question from a release; after EXPLAIN, say how it would be answered."""
+    """Answer a question from a release; after EXPLAIN, describe how it would be answered."""
     text, explain = without_explain(text)
     statement = parse(text)
     tables = tables_of(statement, text)
@@ -42,17 +42,17 @@ def ask(body: Body, service: Service, dimensions: Mapping[str, Dimension], text:
     if bound.public or bound.conditions:
         raise _no_labels(text)
     if explain:
-        return Answer(["explain"], [[line] for line in _explained(body, bound).splitlines()])
+        return Answer(["explain"], [[line] for line in _explain(body, bound).splitlines()])
     rows: list[Row] = []
     for group in bound.groups():
         cells = [None if made is None else _Pending(body, made, text, options) for made in bound.formulas(group)]
         rows.append((group, bound.row(group, (), list(cells))))
     shown = finished(bound, rows, options)
-    return Answer(bound.names, shown, notes=_notes(body, bound, options), plan=lambda: _explained(body, bound))
+    return Answer(bound.names, shown, notes=_notes(body, bound, options), plan=lambda: _explain(body, bound))
 
 
 def _no_labels(text: str) -> UnsupportedSqlError:
-    message = "A release has no rounds, tiers or public columns: ask about its attributes."
+    message = "A release has no rounds, tiers or public columns. Ask about its attributes."
     return UnsupportedSqlError(message, code="unsupported-condition", text=text)
 
 
@@ -74,7 +74,7 @@ class _Pending:
     options: Options
 
     def at(self, level: float) -> Estimate:
-        """Return the estimate; nobody is told how many rows it is made of, so n is 0."""
+        """Return the estimate; the number of rows is protected, so n is 0."""
         asked = [_functional(total, self.body.sizes, self.text) for total in self.made.totals]
         values = [self.body.value(one) for one in asked]
         matrix = np.array([[self.body.covariance(one, other) for other in asked] for one in asked])
@@ -105,15 +105,17 @@ def _notes(body: Body, bound: Bound, options: Options) -> list[str]:
     notes = bound.notes()
     threshold = getattr(body, "threshold", 0)
     if threshold:
-        notes.append(f"cells with noisy counts below {threshold} were left out; people in them are missed")
+        notes.append(f"cells with noisy counts below {threshold} were dropped; the people in them are not counted")
     elif not body.unbiased:
-        notes.append("people are taken to be spread evenly inside boxes; errors hold an estimate of what that misses")
+        notes.append(
+            "people are assumed to be spread evenly within boxes; errors include an estimate of what that misses"
+        )
     if options.simultaneous:
-        notes.append(f"all intervals hold together at {options.confidence:.4g} (Bonferroni)")
+        notes.append(f"all intervals hold simultaneously at {options.confidence:.4g} (Bonferroni)")
     return notes
 
 
-def _explained(body: Body, bound: Bound) -> str:
+def _explain(body: Body, bound: Bound) -> str:
     lines = [f"release: {body.kind}, {'unbiased' if body.unbiased else 'people spread evenly inside boxes'}"]
     totals = [total for group in bound.groups()[:12] for made in bound.formulas(group) if made for total in made.totals]
     return "\n".join([*lines, *(f"total {i}: {describe(bound.scope, total)}" for i, total in enumerate(totals[:12]))])

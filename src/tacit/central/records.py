@@ -26,11 +26,11 @@ MAX_DOMAIN = 2**62
 """Cells of the product of all attributes: a cell is a 64-bit number."""
 
 FEW_CELLS = 2**24
-"""Cells up to which all are counted at once, instead of sorting the rows."""
+"""Up to this many cells, all are counted at once instead of sorting the rows."""
 
 
 def released_service(declared: Service | Schema) -> Service:
-    """Return a service, or that of a schema of one; refuse what a curator cannot release.
+    """Return a service, or that of a schema with one; refuse what a curator cannot release.
 
     That is several rows per person, public columns, or too many cells.
     """
@@ -91,12 +91,12 @@ class Records:
         """Number of value indices of each attribute."""
         return tuple(attribute.size for attribute in self.service.sensitive)
 
-    def chosen(self, rows: npt.NDArray[Any]) -> Records:
+    def take(self, rows: npt.NDArray[Any]) -> Records:
         """Return some of the rows."""
         ticks = tuple((tick[rows], None if missing is None else missing[rows]) for tick, missing in self.ticks)
         return Records(self.service, tuple(column[rows] for column in self.values), ticks)
 
-    def evaluated(self, functional: Functional) -> Vector:
+    def evaluate(self, functional: Functional) -> Vector:
         """Return the value of a functional for each row."""
         total = np.zeros(len(self))
         for term in functional.terms:
@@ -116,7 +116,7 @@ class Records:
 
     @cached_property
     def occupied(self) -> tuple[Ints, Ints]:
-        """Cells that hold rows, in order, and how many each holds."""
+        """Cells with rows, in order, and the number of rows in each."""
         if math.prod(self.sizes) <= FEW_CELLS:
             table = np.bincount(self.flat, minlength=1)
             cells = np.flatnonzero(table)
@@ -127,6 +127,6 @@ class Records:
     def table(self) -> Ints:
         """Return the counts of all cells as an array with one axis for each attribute."""
         cells, counts = self.occupied
-        found = np.zeros(math.prod(self.sizes), dtype=np.int64)
-        found[cells] = counts
-        return found.reshape(self.sizes)
+        counted = np.zeros(math.prod(self.sizes), dtype=np.int64)
+        counted[cells] = counts
+        return counted.reshape(self.sizes)

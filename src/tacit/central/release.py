@@ -41,7 +41,7 @@ VERSION = 1
 """Version of the file."""
 
 KEY = b"tacit.release"
-"""Where the file's metadata has what is not a count."""
+"""Key of the file's metadata."""
 
 BODIES: dict[str, type[Any]] = {body.kind: body for body in (Grid, Boxes, Views)}
 
@@ -65,11 +65,11 @@ def release(
     service : Service or Schema
         What its columns may hold, never taken from the data; a schema must be of one service.
     epsilon : number
-        What anyone may learn at most about a person.
+        Bound on what anyone can learn about a person.
     method : str
         "auto", "blue", "adaptive", "kdtree", "hierarchical" or "cells".
     ledger : Ledger, optional
-        Where the charge is kept; without one, nothing stops the next release of the same people.
+        Where the charge is recorded; without one, nothing prevents further releases about the same people.
     source : Source, optional
         Where noise comes from; for audits.
     **options
@@ -94,7 +94,7 @@ def release(
 
 
 class _Metered:
-    """A source that adds up what is spent: every call asks disjoint parts for counts, so calls add up."""
+    """A source that sums what is spent: every call queries disjoint parts, so calls add up."""
 
     def __init__(self, source: Source) -> None:
         self.source, self.spent = source, Fraction(0)
@@ -111,7 +111,7 @@ class _Metered:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """Noisy counts of one table, with everything that reading them takes; holds nothing else about anybody."""
+    """Noisy counts of one table, with everything needed to read them, and no other information about anybody."""
 
     service: Service
     epsilon: Fraction
@@ -122,10 +122,10 @@ class Release:
 
     @property
     def guarantee(self) -> str:
-        """What is promised to the people in the table."""
+        """The guarantee to the people in the table."""
         return (
-            f"{decimal_text(self.epsilon)}-differential privacy for one record per person, of whom one more or one "
-            f"less changes the probability of anything in this file by a factor of at most "
+            f"{decimal_text(self.epsilon)}-differential privacy for one record per person: adding or removing one "
+            f"person changes the probability of any content of this file by a factor of at most "
             f"{math.exp(float(self.epsilon)):.4g}."
         )
 
@@ -187,7 +187,7 @@ class Release:
         return _hash(self._metadata, self.body.columns())
 
     def save(self, path: str | Path) -> None:
-        """Write the release as one Parquet file, whose metadata name the guarantee; never over another file."""
+        """Write the release as one Parquet file with the guarantee in its metadata; never overwrite a file."""
         columns = self.body.columns()
         text = json.dumps(self._metadata | {"id": self.id}, sort_keys=True)
         try:
@@ -204,30 +204,30 @@ class Release:
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
-        """Read a release; refuse a file that was changed."""
+        """Read a release; refuse a changed file."""
         name = Path(path).name
         try:
             table = pa.parquet.read_table(path)
-            found = json.loads((table.schema.metadata or {}).get(KEY, b"null"))
+            metadata = json.loads((table.schema.metadata or {}).get(KEY, b"null"))
         except (OSError, ValueError, pa.ArrowException) as cause:
-            message = f"{name} cannot be read ({type(cause).__name__}). Name a file that a release was saved to."
+            message = f"{name} cannot be read ({type(cause).__name__}). Name a saved release."
             raise ContractError(message, code="unreadable-file") from None
-        if not isinstance(found, dict) or found.get("tacit") != VERSION:
-            message = f"{name} is no release, or of another version."
+        if not isinstance(metadata, dict) or metadata.get("tacit") != VERSION:
+            message = f"{name} is not a release, or has an unsupported version."
             raise ContractError(message, code="release-version")
-        kept = found.pop("id", None)
-        if kept != _hash(found, table):
-            message = f"{name} was changed after it was saved. Get it again from whoever published it."
+        kept = metadata.pop("id", None)
+        if kept != _hash(metadata, table):
+            message = f"{name} was changed after it was saved. Get it again from its publisher."
             raise ContractError(message, code="release-damaged")
         try:
-            service = read_service(found["service"])
+            service = read_service(metadata["service"])
             sizes = tuple(attribute.size for attribute in service.sensitive)
-            body = BODIES[found["shape"]].of_file(sizes, found["reading"], table)
-            made = cls(service, parse_epsilon(found["epsilon"]), found["method"], body, found["options"])
+            body = BODIES[metadata["shape"]].of_file(sizes, metadata["reading"], table)
+            made = cls(service, parse_epsilon(metadata["epsilon"]), metadata["method"], body, metadata["options"])
         except (KeyError, ValueError, TypeError, TacitError):
-            message = f"{name} is inconsistent. Get it again from whoever published it."
+            message = f"{name} is inconsistent. Get it again from its publisher."
             raise ContractError(message, code="release-damaged") from None
-        object.__setattr__(made, "_metadata", found)  # as it was written, by whichever version of the noise library
+        object.__setattr__(made, "_metadata", metadata)  # as written, possibly by another version of the noise library
         return made
 
     def __str__(self) -> str:

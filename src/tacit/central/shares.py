@@ -1,4 +1,4 @@
-"""How a budget is divided among the levels of an attribute, so that ranges cost least.
+"""How to split a budget among the levels of an attribute, so that ranges have the least error.
 
 Reading level j with a share a_j of the budget has noise of variance 1/a_j**2, so for a vector f the least variance is
 ``f' G^-1 f`` with ``G = sum_j a_j**2 W_j'W_j`` (`tacit.estimate.split.BlueTree`). Its mean F over a workload has the
@@ -23,7 +23,7 @@ from tacit.estimate.split import BlueTree
 __all__ = ["Shares", "service_shares", "shares_of"]
 
 FANOUTS = (2, 4, 8, 16)
-"""Fan-outs that are tried beside the declared one."""
+"""Fan-outs tried in addition to the declared one."""
 
 PARTS = 1_000
 """Shares are multiples of one thousandth: exact budgets that people can read."""
@@ -32,18 +32,18 @@ SMALLEST = 20
 """Levels with a smaller share, in thousandths, are left out."""
 
 ROUNDS = 60
-"""Steps of the optimisation: beyond the digits that are kept."""
+"""Steps of the optimisation: enough for all digits kept."""
 
 FEW, UNASKED = 2, Fraction(1, 5)
 """Weight of questions that leave an attribute out, where there are more than a few attributes; else none does."""
 
 SAMPLE = 20_000
-"""Numbers in a workload: ranges times values, within limits."""
+"""Maximum numbers in a workload: ranges times values."""
 
 
 @dataclass(frozen=True)
 class Shares:
-    """The levels of an attribute and the share of the budget that each gets."""
+    """The levels of an attribute, and each one's share of the budget."""
 
     levels: Levels
     shares: tuple[Fraction, ...]
@@ -54,7 +54,7 @@ class Shares:
 
     @property
     def weights(self) -> Vector:
-        """Squares of the shares: what a level's counts weigh."""
+        """Squares of the shares: the weights of the levels' counts."""
         return np.array([float(share) ** 2 for share in self.shares])
 
 

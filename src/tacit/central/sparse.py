@@ -1,9 +1,9 @@
-"""Noisy counts from a threshold on, without visiting empty cells.
+"""Noisy counts above a threshold, without visiting empty cells.
 
 With noise on every cell and all counts below a threshold t >= 1 dropped, an empty cell appears with probability
-p = a**t/(1 + a) and then shows t plus a geometric number. So the empty cells that appear are found by drawing the gaps
-between them, which are geometric too: the output has the distribution of noise on every cell (Cormode, Procopiuc,
-Srivastava and Tran 2012).
+p = a**t/(1 + a), and its count is then t plus a geometric number. So the empty cells that appear can be sampled by
+drawing the gaps between them, which are geometric too: the output has exactly the distribution of noise on every cell
+(Cormode, Procopiuc, Srivastava and Tran 2012).
 
 All draws are OpenDP's. A discrete Laplace variable Z is geometric from 0 on, and so is -Z - 1 below 0. Gaps come from
 the scale s' = -1/log(1 - p), lowered by `SLACK` as it is a double: empty cells appear with p' slightly above p. For
@@ -21,18 +21,18 @@ import numpy as np
 from tacit.central.noise import Ints, Laplace, Source
 from tacit.central.records import Records
 
-__all__ = ["Background", "Visible", "gap_scale", "unravelled", "visible_cells"]
+__all__ = ["Background", "Visible", "gap_scale", "unravel", "visible_cells"]
 
 FALSE_CELLS = 25_000
-"""Empty cells that appear, about: the threshold is the lowest that keeps to it."""
+"""Approximate number of empty cells that appear; the threshold is the lowest that respects it."""
 
 SLACK = 2.0**-40
-"""Relative margin of the scale of gaps: a thousand times all rounding of doubles in it."""
+"""Relative margin of the scale of gaps: a thousand times the rounding error of doubles."""
 
 
 @dataclass(frozen=True, eq=False)
 class Visible:
-    """Cells with a noisy count from the threshold on, in order."""
+    """Cells with a noisy count at or above the threshold, in order."""
 
     cells: Ints
     counts: Ints
@@ -80,7 +80,7 @@ def visible_cells(records: Records, law: Laplace, source: Source) -> Visible:
 
 
 def lowest_threshold(cells: int, scale: float) -> int:
-    """Return the lowest threshold that about `FALSE_CELLS` empty cells reach at most; it depends on no data."""
+    """Return the lowest threshold that at most about `FALSE_CELLS` empty cells reach; it does not depend on data."""
     allowed = FALSE_CELLS / cells * (1 + math.exp(-1 / scale))
     return max(1, math.ceil(-scale * math.log(min(1.0, allowed))))
 
@@ -107,7 +107,7 @@ def _geometric(count: int, scale: float, source: Source) -> Ints:
 
 
 def _appearing(empty: int, scale: float, source: Source) -> Ints:
-    """Return which of the empty cells appear, by their rank among all empty ones.
+    """Return which empty cells appear, by their rank among all empty ones.
 
     Ranks are added up as Python's integers, because a few gaps of 2**60 and more do not fit 64 bits together; there are
     about `FALSE_CELLS` of them.
@@ -123,7 +123,7 @@ def _appearing(empty: int, scale: float, source: Source) -> Ints:
             ranks.append(last)
 
 
-def unravelled(cells: Ints, sizes: tuple[int, ...]) -> Ints:
+def unravel(cells: Ints, sizes: tuple[int, ...]) -> Ints:
     """Return the value index of each attribute for flat cells: a row for each cell."""
     places = np.empty((len(cells), len(sizes)), dtype=np.int64)
     for i in range(len(sizes) - 1, -1, -1):

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tacit.central.body import Body
 from tacit.central.boxes import Boxes
 from tacit.central.noise import Ints
-from tacit.central.sparse import unravelled
+from tacit.central.sparse import unravel
 from tacit.contract.schema import Service
 from tacit.errors import UsageError
 from tacit.estimate.functional import Functional, Vector
@@ -54,8 +54,8 @@ def synthetic_rows(body: Body, service: Service, rows: int | None, seed: int | N
 
 
 def _of_cells(body: Body, people: float, count: int, source: np.random.Generator) -> Ints:
-    chances = nonnegative(body.fitted().ravel(), people)
-    return unravelled(source.choice(len(chances), count, p=chances / chances.sum()), body.sizes)
+    chances = nonnegative(body.cell_estimates().ravel(), people)
+    return unravel(source.choice(len(chances), count, p=chances / chances.sum()), body.sizes)
 
 
 def _of_boxes(body: Boxes, people: float, count: int, source: np.random.Generator) -> Ints:

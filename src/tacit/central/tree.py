@@ -1,4 +1,4 @@
-"""A binary tree of boxes: each node is cut in two along one attribute."""
+"""A binary tree of boxes: each node is split in two along one attribute."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 
 from tacit.central.noise import Ints
 from tacit.central.records import Records
-from tacit.central.sparse import unravelled
+from tacit.central.sparse import unravel
 
 __all__ = ["Tree"]
 
 
 class Tree:
-    """Boxes from the whole domain down to leaves; `finish` numbers the leaves in the order they were made."""
+    """Boxes from the whole domain down to leaves; `finish` numbers the leaves in order of creation."""
 
     def __init__(self, sizes: tuple[int, ...]) -> None:
         self.sizes = sizes
@@ -38,7 +38,7 @@ class Tree:
         return max(range(len(self.sizes)), key=lambda axis: self.width(node, axis))
 
     def split(self, node: int, axis: int, cut: int) -> tuple[int, int]:
-        """Cut a node after a value; return the lower and the upper part."""
+        """Split a node after a value; return the lower and the upper part."""
         left = len(self._axis)
         self._axis[node], self._cut[node], self._left[node] = axis, cut, left
         for side in (0, 1):
@@ -56,7 +56,7 @@ class Tree:
 
     @property
     def leaves(self) -> list[int]:
-        """Nodes that are not cut."""
+        """Nodes that are not split."""
         return [node for node, axis in enumerate(self._axis) if axis < 0]
 
     def finish(self) -> None:
@@ -66,7 +66,7 @@ class Tree:
         self.high = np.array([self.node_high[node] for node in leaves], dtype=np.int64)
 
     def node_of(self, places: Ints) -> Ints:
-        """Return the lowest node that holds each cell, given as rows of value indices."""
+        """Return the lowest node that contains each cell, given as rows of value indices."""
         axis, cut, left = (np.array(part, dtype=np.int64) for part in (self._axis, self._cut, self._left))
         node = np.zeros(len(places), dtype=np.int64)
         moving = np.arange(len(places)) if axis[0] >= 0 else np.zeros(0, dtype=np.int64)
@@ -83,8 +83,8 @@ class Tree:
         number[self.leaves] = np.arange(len(self.leaves))
         return number[self.node_of(places)]
 
-    def counted(self, records: Records) -> Ints:
-        """Return how many rows each leaf holds."""
+    def count_leaves(self, records: Records) -> Ints:
+        """Return how many rows each leaf has."""
         cells, counts = records.occupied
-        leaf = self.leaf_of(unravelled(cells, self.sizes))
+        leaf = self.leaf_of(unravel(cells, self.sizes))
         return np.bincount(leaf, weights=counts, minlength=len(self.leaves)).astype(np.int64)

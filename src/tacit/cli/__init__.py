@@ -1,7 +1,7 @@
-"""The command line: one file per verb, loaded when it is called.
+"""The command line: the options of all verbs in one light file, the work of each in its own, loaded when called.
 
-Exit codes: 0 done, 1 a failed audit or a mistake of ours, 2 a mistake of the user's, 130 interrupted by Ctrl-C. This
-file imports next to nothing, so that Ctrl-C while libraries load is caught, too.
+Exit codes: 0 success, 1 a failed audit or a bug in tacit, 2 a usage error, 130 interrupted by Ctrl-C. This file imports
+almost nothing, so that Ctrl-C while libraries load is caught too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 __all__ = ["main"]
 
 INTERRUPTED = 128 + signal.SIGINT
-"""The exit code that shells give a program ended by Ctrl-C."""
+"""The exit code of a program ended by Ctrl-C."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,6 +26,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt cleaning up
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the cleanup
         print("\ntacit: interrupted", file=sys.stderr)
         return INTERRUPTED

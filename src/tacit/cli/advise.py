@@ -1,4 +1,4 @@
-"""Say which method, budget and number of people a release takes; looks at no private data."""
+"""The work of `tacit advise`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -12,21 +12,7 @@ from tacit.central.guidance import posterior_bound, sufficient_epsilon, useful_e
 from tacit.cli.release import declared_service
 from tacit.contract.budget import parse_epsilon
 
-__all__ = ["configure", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("collection", help="a collection file (.toml, .json) that declares the columns")
-    parser.add_argument("--service", help="service of the collection file, if it has several")
-    parser.add_argument("--epsilon", default="1", help="budget of the release (default 1)")
-    parser.add_argument("--rows", type=int, default=100_000, help="people in the table, about (default 100000)")
-    parser.add_argument("--prior", type=float, default=0.01, help="an attacker's belief before (default 0.01)")
-    parser.add_argument("--queries", type=int, default=1, help="releases or answers about the same people (default 1)")
-    parser.add_argument("--error", type=float, default=0.01, help="relative error to find the rows for (default 0.01)")
-    parser.add_argument("--delta", type=float, default=0.05, help="how often the error may be larger (default 0.05)")
-    parser.add_argument("--like", help="a table that is like the real one and not private, to try all methods on")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+__all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:

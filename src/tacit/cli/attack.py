@@ -1,4 +1,4 @@
-"""The attack by counting: reports per row give away how many rows a person has; a fixed number of reports does not."""
+"""The counting attack: one report per row reveals how many rows a person has; a fixed number of reports does not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PEOPLE, AT_MOST = 20_000, 5
 
 
 def attack() -> dict[str, Any]:
-    """Encode invented orders in both ways, and guess everybody's number of orders from what was sent."""
+    """Encode synthetic orders both ways, and guess everybody's number of orders from the reports."""
     source = np.random.default_rng(20)
     orders = np.minimum(source.poisson(1.3, PEOPLE), AT_MOST)
     owner = np.repeat(np.arange(PEOPLE), orders)
@@ -43,7 +43,7 @@ def attack() -> dict[str, Any]:
 
 
 def _best_guess(service: Any, codes: np.ndarray, prior: np.ndarray) -> np.ndarray:
-    """Return the likeliest number of orders given a code, for a collector who knows how common each number is."""
+    """Return the most likely number of orders given a code, for a collector who knows the distribution."""
     channel = service.channels[0]
     likelihood = np.zeros((channel.alphabet, AT_MOST + 1))
     for index, view in enumerate(channel.views):
@@ -62,14 +62,14 @@ def _best_guess(service: Any, codes: np.ndarray, prior: np.ndarray) -> np.ndarra
 
 
 def print_attack(result: dict[str, Any]) -> None:
-    """Tell the story."""
+    """Print the result."""
     shares = {name: f"{result[name]:.0%}" for name in result if name.startswith("guessed")}
     [count] = result["reports_of_each_person_ours"]
-    print(f"{result['people']:,} invented people with 0 to {AT_MOST} orders each; every report is 1-LDP.\n")
-    print("One report per order, as if each were a person of its own:")
+    print(f"{result['people']:,} synthetic people with 0 to {AT_MOST} orders each; every report is 1-LDP.\n")
+    print("One report per order, as if each order were a separate person:")
     print(f"  the collector counts reports and knows {shares['guessed_from_reports_per_row']} of the numbers exactly;")
-    print("  whoever ordered nothing sends nothing, and that is known, too.\n")
-    print(f"Ours: everybody sends {count} report, of an order, of none, or of a place skipped:")
+    print("  people who ordered nothing send nothing, so the collector knows that too.\n")
+    print(f"tacit: everybody sends {count} report, of an order, of none, or of a skipped slot:")
     print(f"  the best guess is right for {shares['guessed_from_ours']} of the people;")
-    print(f"  without looking at any report it is for {shares['guessed_without_any_report']}.")
-    print(f"  A person's total loss is at most {result['worst_loss']:.6g} nats, whatever she ordered.")
+    print(f"  without any report, for {shares['guessed_without_any_report']}.")
+    print(f"  A person's total loss is at most {result['worst_loss']:.6g} nats, whatever they ordered.")

@@ -1,4 +1,4 @@
-"""Compute what anyone can learn at most about a person from everything the person sends, exactly."""
+"""The work of `tacit audit`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -15,28 +15,10 @@ from tacit.errors import UsageError
 from tacit.evidence import Readership, Trials, audited, gather, run_trials, verify, write
 from tacit.server.store.log import Log
 
-__all__ = ["configure", "run"]
+__all__ = ["run"]
 
 MAX_TRIALS = 1_000_000_000
-"""People encoded of each kind: some hours of work."""
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("files", nargs="*", metavar="file", help="contracts (.json) or collection files (.toml)")
-    parser.add_argument(
-        "--trials", type=float, metavar="N", help="also encode N people of each kind, and look at what came out"
-    )
-    parser.add_argument(
-        "--report", type=Path, metavar="DIR", help="write evidence: one page, JSON, contracts and the log"
-    )
-    parser.add_argument("--people", type=int, metavar="N", help="people who report: also bound what answers tell")
-    parser.add_argument("--delta", type=float, default=1e-8, help="chance that this bound fails (default 1e-8)")
-    parser.add_argument("--alike", type=int, metavar="N", help="people of the smallest class by public columns")
-    parser.add_argument("--known", type=int, default=0, metavar="N", help="people whose reports a reader may know")
-    parser.add_argument("--store", type=Path, metavar="FOLDER", help="the folder of `tacit serve`, for its log")
-    parser.add_argument("--verify", type=Path, metavar="DIR", help="check all claims of such a folder again")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+"""Maximum people encoded of each kind: some hours of work."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -45,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     if options.verify:
         return _verify(options.verify, log, as_json=options.json)
     if not options.files:
-        message = "Name a collection file or a contract, or give --verify DIR."
+        message = "Pass a collection file or a contract, or --verify DIR."
         raise UsageError(message, code="bad-option")
     if options.trials is not None and not 1 <= options.trials <= MAX_TRIALS:
         message = f"--trials is {options.trials:g}; it must be a number from 1 to {MAX_TRIALS:,}."
@@ -60,14 +42,14 @@ def run(options: argparse.Namespace) -> int:
         for one in collections:
             audit = replace(one.audit(), central=readers.loss(one)) if readers else one.audit()
             print(f"collection {one.id}\n{audit}")
-        for found in trials.values():
-            _print_trials(found)
+        for trial in trials.values():
+            _print_trials(trial)
     if options.report:
         made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         write(options.report, gather(collections, made=made, log=log, trials=trials, readers=readers), collections, log)
         if not options.json:
-            print(f"evidence is in {options.report}; check it with tacit audit --verify {options.report}")
-    fine = all(one.audit().ok for one in collections) and all(found.ok for found in trials.values())
+            print(f"evidence written to {options.report}; verify it with tacit audit --verify {options.report}")
+    fine = all(one.audit().ok for one in collections) and all(trial.ok for trial in trials.values())
     return 0 if fine else 1
 
 
@@ -80,21 +62,21 @@ def _readers(options: argparse.Namespace) -> Readership | None:
 def _data(collection: Collection, trials: Mapping[str, Trials], readers: Readership | None = None) -> dict[str, object]:
     data = audited(collection) | ({"central": readers.loss(collection).to_data()} if readers else {})
     if collection.id in trials:
-        found = trials[collection.id]
-        data |= {"trials": {"ok": found.ok, "lower_bound": found.lower_bound, "problems": found.problems}}
+        result = trials[collection.id]
+        data |= {"trials": {"ok": result.ok, "lower_bound": result.lower_bound, "problems": result.problems}}
     return data
 
 
 def _print_trials(trials: Trials) -> None:
     for where, bound in trials.lower_bound.items():
-        print(f"{where}: by what was encoded, epsilon is at least {bound:.6f}")
+        print(f"{where}: the encoded reports show that epsilon is at least {bound:.6f}")
     for problem in trials.problems:
         print(f"FAILED: {problem}")
 
 
 def _log(folder: Path) -> list[str]:
     if not (folder / "log.db").is_file():
-        message = f"{folder.name!r} is no folder of tacit serve: it has no log."
+        message = f"{folder.name!r} is not a folder of tacit serve: it has no log."
         raise UsageError(message, code="no-store")
     log = Log(folder / "log.db")
     try:

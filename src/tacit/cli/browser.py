@@ -1,4 +1,4 @@
-"""Open a page in the browser of whoever sits at this machine."""
+"""Open a page in a graphical browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encode an invented town, show what leaves the devices, ask five questions, and serve the screens."""
+"""The work of `tacit demo`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 from tacit.cli.attack import attack, print_attack
 from tacit.cli.browser import open_browser
 from tacit.cli.serve import listen, serve_app
-from tacit.cli.story import QUESTIONS, compared, printed
+from tacit.cli.story import QUESTIONS, answer_text, compare
 from tacit.collection import Collection
 from tacit.contract.budget import parse_epsilon
 from tacit.contract.contract import ServiceContract
@@ -31,45 +31,22 @@ from tacit.server.keys import Keys
 from tacit.server.routes.demo import Demo
 from tacit.sql.meaning import meaning_of
 
-__all__ = ["configure", "run"]
+__all__ = ["run"]
 
 MOST_PEOPLE = 10_000_000
 
 SHOWN = 2
-"""People whose records are printed beside what leaves their devices."""
+"""People whose records are printed together with what their devices send."""
 
 TIERS = {"careful": "0.5", "standard": "1", "open": "1.5"}
-"""Shares of epsilon that visitors of the owner's screen choose from; the town chose the standard one."""
+"""Shares of epsilon that visitors of the owner's screen can choose; the town chose the standard one."""
 
 WEIGHTS = {"shop": 2, "clinic": 1, "orders": 1}
-"""The shop asks for most, and half the questions are joined with it."""
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("--people", type=int, default=500_000, help="size of the invented town (default 500000)")
-    parser.add_argument("--epsilon", default="4", help="budget of a person over all three services (default 4)")
-    parser.add_argument(
-        "--serve",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="serve the screens on this machine afterwards (default: on a terminal)",
-    )
-    parser.add_argument(
-        "--open",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="open the screens in a browser (default: on a terminal, where there is a browser)",
-    )
-    parser.add_argument("--port", type=int, default=8765, help="port of the screens (default 8765); 0 for any")
-    parser.add_argument(
-        "--attack", action="store_true", help="instead: what numbers of reports give away, and ours not"
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON, and serve only with --serve")
+"""The shop collects most, and half of the questions join it."""
 
 
 def run(options: argparse.Namespace) -> int:
-    """Encode the town afresh: two runs send different codes and print different estimates of one truth."""
+    """Encode the town: each run draws different codes, and so different estimates of the same truth."""
     if options.attack:
         result = attack()
         if options.json:
@@ -100,11 +77,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace, collector: Collector, collection: Collection) -> tuple[Demo, bool]:
-    """Encode, load, ask and print; return what a demo knows, and whether the audit found nothing."""
+    """Encode, load, ask and print; return the demo's data, and whether the audit passed."""
     raw = market(options.people)
     reports = collection.encode(**raw)
     collector.load(reports)
-    run_name = secrets.token_hex(3)  # a browser remembers what it sent: every run has people of its own
+    run_name = secrets.token_hex(3)  # browsers remember what they sent: every run has its own people
     people = [
         {"person": f"{one['name'].split(',')[0].lower()}-{run_name}", "name": one["name"]}
         | {"rows": {service: one[service] for service in raw}}
@@ -113,7 +90,7 @@ def _show(options: argparse.Namespace, collector: Collector, collection: Collect
     demo = Demo(raw, QUESTIONS, people)
     examples = _examples(collection, raw, reports)
     audit = collection.audit()
-    asked = [compared(collector.query(question["sql"]), demo, question) for question in QUESTIONS]
+    asked = [compare(collector.query(question["sql"]), demo, question) for question in QUESTIONS]
     covered = [cell["covered"] for one in asked for row in one["rows"] for cell in row.values() if _is_cell(cell)]
     if options.json:
         summary = {"collection": collection.id, "people": options.people, "examples": examples}
@@ -121,14 +98,14 @@ def _show(options: argparse.Namespace, collector: Collector, collection: Collect
         print(json.dumps(summary, indent=1))
     else:
         _print_reports(collection, options.people, examples)
-        print("\nFive questions: estimates from the codes alone, and the truth that only a demo can know.\n")
-        print("\n\n".join(printed(i, one) for i, one in enumerate(asked, 1)))
-        print(f"\n{sum(covered)} of {len(covered)} intervals hold the truth; 95 % should.")
+        print("\nFive questions: estimates from the codes alone, beside the truth, which only a demo knows.\n")
+        print("\n\n".join(answer_text(i, one) for i, one in enumerate(asked, 1)))
+        print(f"\n{sum(covered)} of {len(covered)} intervals contain the truth; 95 % should.")
     return demo, audit.ok
 
 
 def _serve(app: Starlette, port: int, *, opens: bool) -> None:
-    """Serve the screens on this machine; on another port if the wanted one is taken."""
+    """Serve the screens on this machine, on another port if the wanted one is in use."""
     taken = False
     try:
         listening = listen("127.0.0.1", port)
@@ -139,15 +116,17 @@ def _serve(app: Starlette, port: int, *, opens: bool) -> None:
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
     print()
     if taken:
-        print(f"Port {port} is in use by another program; this demo takes another one.")
+        print(f"Port {port} is in use by another program; the demo uses another one.")
     print(f"listening on {address}")
-    print(f"  {address}/me     your side: what leaves a device, byte for byte")
-    print(f"  {address}/query  the other side: SQL, error bars and, here alone, the truth")
+    print(f"  {address}/me     the data owner: what leaves a device, byte for byte")
+    print(f"  {address}/query  the analyst: SQL, error bars and, only in the demo, the truth")
     if opens:
-        print("Opening them in a browser." if open_browser(address) else "No browser is here: open them yourself.")
+        print(
+            "Opening them in a browser." if open_browser(address) else "There is no browser here. Open them yourself."
+        )
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))  # the terminal was closed
-    print("Ctrl-C ends it and deletes everything.", flush=True)
+    print("Press Ctrl-C to stop and delete everything.", flush=True)
     serve_app(app, listening)
 
 
@@ -156,14 +135,14 @@ def _is_cell(cell: Any) -> bool:
 
 
 def _examples(collection: Collection, raw: dict[str, pa.Table], reports: dict[str, pa.Table]) -> list[dict[str, Any]]:
-    """Return what some people have, and what they sent."""
-    found = []
+    """Return some people's rows, and what they sent."""
+    examples = []
     for person in raw["shop"]["uid"][:SHOWN].to_pylist():
         for compiled in collection.contract.services:
             name, key = compiled.service.name, compiled.service.key
             rows, sent = (tables[name].filter(pc.equal(tables[name][key], person)) for tables in (raw, reports))
-            found.append(_example(compiled, rows.drop_columns([key]).to_pylist(), int(sent["code"][0].as_py())))
-    return found
+            examples.append(_example(compiled, rows.drop_columns([key]).to_pylist(), int(sent["code"][0].as_py())))
+    return examples
 
 
 def _example(compiled: ServiceContract, rows: list[dict[str, Any]], code: int) -> dict[str, Any]:
@@ -174,19 +153,19 @@ def _example(compiled: ServiceContract, rows: list[dict[str, Any]], code: int) -
 
 def _print_reports(collection: Collection, people: int, examples: list[dict[str, Any]]) -> None:
     services = ", ".join(service.name for service in collection.schema.services)
-    print(f"An invented town of {people:,} people, three services ({services}), one budget per person.")
+    print(f"A synthetic town of {people:,} people, three services ({services}), one budget per person.")
     print(f"Collection {collection.id[:16]}…\n")
     public = ", ".join(column.name for service in collection.schema.services for column in service.public)
-    print(f"What a person has, and the one number per service that leaves. The key and {public} leave as they are.")
+    print(f"A person's rows, and the one code per service that is sent. The key and {public} are sent unchanged.")
     for item in examples:
         rows = [", ".join(f"{name}={value}" for name, value in row.items()) for row in item["rows"]]
         print(f"  {item['service']:<7} {'; '.join(rows) or 'no rows'}")
         print(f"          → code {item['code']} of {item['codes']:,}: about {item['about']};")
         print(f"            {item['fits']:.0%} of all values there are consistent with it")
-    print("\nThe audit, in exact fractions over the integers the sampler compares with:")
+    print("\nThe audit, with exact fractions over the sampler's integer thresholds:")
     print(collection.audit())
     odds = math.ceil(1_000 / (1 + math.exp(-float(collection.contract.epsilon)))) / 10
     print(
-        "Knowing what leaves as it is, whoever sees all of a person's codes can raise a certainty of 50 % about "
+        "Someone who knows what is sent unchanged and sees all of a person's codes can raise a certainty of 50 % about "
         f"anything else to at most {odds} %."
     )

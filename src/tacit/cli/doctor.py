@@ -1,4 +1,4 @@
-"""Look at what a collector needs: disk, clock, files, contracts, keys, address, Java; a fix for what is not well."""
+"""The work of `tacit doctor`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tacit.server.store.read_only import open_read_only
 from tacit.server.store.verification import verify_analytical, verify_inbox
 from tacit.server.store.versions import VERSION, version_of
 
-__all__ = ["configure", "run"]
+__all__ = ["run"]
 
 EARLIEST = 1_767_225_600
 """2026-01-01: a clock before it is wrong."""
@@ -41,7 +41,7 @@ MARKS = {True: "✓", False: "✗", None: "–"}
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at; if it is not well, what to do. ``ok`` is None for what was not checked."""
+    """One check; if it failed, what to do. ``ok`` is None if it was not checked."""
 
     what: str
     ok: bool | None
@@ -49,28 +49,16 @@ class Finding:
     fix: str = ""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("folder", type=Path, help="the folder of `tacit serve`; nothing in it is changed")
-    parser.add_argument("files", nargs="*", help="collection files or contracts that are to be published")
-    parser.add_argument("--host", default="127.0.0.1", help="the address that it is to listen on (default 127.0.0.1)")
-    parser.add_argument("--certificate", help="PEM file with the certificate")
-    parser.add_argument("--private-key", help="PEM file with its key")
-    parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front of it does TLS")
-    parser.add_argument("--verify", action="store_true", help="read all reports and compare them with their digests")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-
-
 def run(options: argparse.Namespace) -> int:
-    """Print what was found; exit code 1 if anything is not well."""
-    found = list(_findings(options))
+    """Print all findings; exit with 1 if anything is wrong."""
+    findings = list(_findings(options))
     if options.json:
-        print(json.dumps([asdict(one) for one in found], indent=1))
+        print(json.dumps([asdict(one) for one in findings], indent=1))
     else:
-        for one in found:
+        for one in findings:
             fix = f"\n  run: {one.fix}" if one.ok is False else ""
             print(f"{MARKS[one.ok]} {one.what}: {one.detail}{fix}")
-    return 1 if any(one.ok is False for one in found) else 0
+    return 1 if any(one.ok is False for one in findings) else 0
 
 
 def _findings(options: argparse.Namespace) -> Iterator[Finding]:
@@ -80,7 +68,7 @@ def _findings(options: argparse.Namespace) -> Iterator[Finding]:
         yield Finding("folder", ok=False, detail=detail, fix=f"tacit serve {folder}")
         return
     if not os.access(folder, os.R_OK | os.X_OK):
-        yield Finding("folder", ok=False, detail="this user may not look into it", fix=f"sudo tacit doctor {folder}")
+        yield Finding("folder", ok=False, detail="this user cannot read it", fix=f"sudo tacit doctor {folder}")
         return
     yield _disk(folder)
     yield _clock()
@@ -91,14 +79,14 @@ def _findings(options: argparse.Namespace) -> Iterator[Finding]:
     yield _log(folder, live=database.detail == IN_USE)
     yield from (_contract(path) for path in options.files)
     if options.verify:
-        yield from _verified(folder, live=database.detail == IN_USE)
+        yield from _verify(folder, live=database.detail == IN_USE)
     yield _keys(folder, options)
     yield _address(folder, options)
     yield _java()
 
 
 def _disk(folder: Path) -> Finding:
-    return Finding("disk", not is_scarce(folder), f"{free_bytes(folder) / 2**30:,.1f} GiB are free", f"df -h {folder}")
+    return Finding("disk", not is_scarce(folder), f"{free_bytes(folder) / 2**30:,.1f} GiB free", f"df -h {folder}")
 
 
 def _clock() -> Finding:
@@ -108,12 +96,12 @@ def _clock() -> Finding:
 
 
 def _modes(folder: Path) -> Finding:
-    """Nobody else may read what people's keys are in; its owner must be able to write."""
+    """Check that only the owner can read the folder with people's ids, and can write to it."""
     if folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        return Finding("files", ok=False, detail="others may look into the folder", fix=f"chmod 700 {folder}")
+        return Finding("files", ok=False, detail="other users can read the folder", fix=f"chmod 700 {folder}")
     if not os.access(folder, os.W_OK):
-        return Finding("files", ok=False, detail="this user may not write to it", fix=f"chmod 700 {folder}")
-    return Finding("files", ok=True, detail="nobody else may look into the folder")
+        return Finding("files", ok=False, detail="this user cannot write to it", fix=f"chmod 700 {folder}")
+    return Finding("files", ok=True, detail="only this user can read the folder")
 
 
 def _inbox(folder: Path, *, live: bool) -> Finding:
@@ -127,12 +115,12 @@ def _inbox(folder: Path, *, live: bool) -> Finding:
     except (sqlite3.Error, OSError) as cause:
         return Finding("inbox", ok=False, detail=f"cannot be read ({type(cause).__name__})", fix=fix)
     if version > VERSION:
-        detail = f"version {version} is newer than this program"
+        detail = f"version {version} is newer than this program supports"
         return Finding("inbox", ok=False, detail=detail, fix="pip install --upgrade .")
     return Finding("inbox", health == "ok", f"version {version} of {VERSION}, {health}", fix)
 
 
-IN_USE = "in use by a collector that runs"
+IN_USE = "in use by a running collector"
 
 
 def _database(folder: Path) -> Finding:
@@ -152,12 +140,12 @@ def _database(folder: Path) -> Finding:
     return Finding("database", ok=True, detail=f"opens, {path.stat().st_size / 2**20:,.1f} MiB")
 
 
-def _verified(folder: Path, *, live: bool) -> Iterator[Finding]:
-    """Read everything in the folder: what was stored must be what is there."""
+def _verify(folder: Path, *, live: bool) -> Iterator[Finding]:
+    """Read everything in the folder and check it against the digests."""
     rebuild = f"mv {folder / 'reports.tacit'} {folder}.damaged && tacit serve {folder}  # which rebuilds it"
     archive = f"tacit import ARCHIVE {folder}.restored"
     if not (folder / "inbox.db").is_file():
-        yield Finding("reports", ok=None, detail="there is no inbox here: nothing to compare with digests")
+        yield Finding("reports", ok=None, detail="there is no inbox here, so there are no digests to check")
         return
     try:
         with open_read_only(folder / "inbox.db", live=live) as inbox:
@@ -183,7 +171,7 @@ def _verified(folder: Path, *, live: bool) -> Iterator[Finding]:
         else:
             yield Finding("analytical", ok=False, detail=f"cannot be read ({cause.code})", fix=rebuild)
     for path in sorted(folder.glob("reports.tacit.aside-*")):
-        detail = "was set aside, and holds reports of people, also of those who were deleted since"
+        detail = "was set aside, and still has reports, also of people deleted since"
         yield Finding(path.name, ok=False, detail=detail, fix=f"rm {path}")
 
 
@@ -214,22 +202,24 @@ def _contract(path: str) -> Finding:
 def _keys(folder: Path, options: argparse.Namespace) -> Finding:
     beyond = options.behind_proxy or not is_loopback(options.host)
     try:
-        count = len(Keys(folder / "keys.json").listed())
+        count = len(Keys(folder / "keys.json").list_keys())
     except (TacitError, OSError, ValueError, LookupError, TypeError):
         return Finding("keys", ok=False, detail="keys.json cannot be read", fix=f"ls -l {folder / 'keys.json'}")
-    detail = f"{count} keys" if count else "none: this machine alone is served"
+    detail = f"{count} keys" if count else "none: only this machine is served"
     return Finding("keys", bool(count) or not beyond, detail, f"tacit keys {folder} create NAME --scope ingest")
 
 
 def _address(folder: Path, options: argparse.Namespace) -> Finding:
-    """Find out whether this machine has the address, and whether TLS works with the certificate."""
+    """Check that this machine has the address, and that TLS works with the certificate."""
     fix = f"tacit serve {folder} --host {options.host} --certificate CERT.pem --private-key KEY.pem"
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     try:
         with socket.socket(family) as tried:
             tried.bind((options.host, 0))
     except OSError as cause:
-        return Finding("address", ok=False, detail=f"{options.host} is not of this machine ({cause.strerror})", fix=fix)
+        return Finding(
+            "address", ok=False, detail=f"{options.host} is not an address of this machine ({cause.strerror})", fix=fix
+        )
     if options.certificate:
         try:
             seen = handshake(options.certificate, options.private_key)
@@ -239,7 +229,7 @@ def _address(folder: Path, options: argparse.Namespace) -> Finding:
         detail = f"{options.host}, TLS until {seen.get('notAfter', '?')} for {names}"
         return Finding("address", ok=True, detail=detail)
     if options.behind_proxy:
-        detail = f"{options.host}, behind a proxy, whose TLS is not checked here"
+        detail = f"{options.host}, behind a proxy whose TLS is not checked here"
         return Finding("address", ok=None, detail=detail)
     safe = is_loopback(options.host)
     return Finding("address", safe, f"{options.host}{'' if safe else ' would be served without TLS'}", fix)
@@ -247,6 +237,6 @@ def _address(folder: Path, options: argparse.Namespace) -> Finding:
 
 def _java() -> Finding:
     if find_spec("pyspark") is None:
-        return Finding("Java", ok=None, detail="Spark is not installed, and nothing else needs it")
-    found = found_java()
-    return Finding("Java", bool(found), f"by {found}" if found else "Spark needs Java 17", "pip install '.[spark]'")
+        return Finding("Java", ok=None, detail="Spark is not installed, and only Spark needs Java")
+    source = found_java()
+    return Finding("Java", bool(source), f"by {source}" if source else "Spark needs Java 17", "pip install '.[spark]'")

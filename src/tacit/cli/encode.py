@@ -1,4 +1,4 @@
-"""Perturb tables by a collection and write what may leave: a contract and one Parquet file per service."""
+"""The work of `tacit encode`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -16,19 +16,11 @@ from tacit.cli.tables import named_tables
 from tacit.collection import Collection
 from tacit.errors import UsageError
 
-__all__ = ["configure", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("file", help="a collection file (.toml, .json) or a contract (.json)")
-    parser.add_argument("tables", nargs="+", metavar="service=table", help="a Parquet or CSV file for each service")
-    parser.add_argument("--out", required=True, help="folder for contract.json and the reports; must not hold any yet")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+__all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:
-    """Encode; nothing is written unless everything is valid."""
+    """Encode; nothing is written unless all rows are valid."""
     collection = Collection.from_file(options.file)
     tables: dict[str, Any] = named_tables(options.tables)
     folder = Path(options.out)
@@ -36,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
         message = f"{folder.name} is a file. Choose a new folder."
         raise UsageError(message, code="unwritable-file")
     if folder.exists() and any(folder.iterdir()):
-        message = f"{folder.name} is not empty. Encoding again would send second reports: choose a new folder."
+        message = f"{folder.name} is not empty. Encoding again would draw second reports. Choose a new folder."
         raise UsageError(message, code="folder-not-empty")
     with new_folder(folder) as part:
         reports = collection.encode(**tables, progress=bar if sys.stderr.isatty() else None)

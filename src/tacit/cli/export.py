@@ -1,4 +1,4 @@
-"""Write everything that a store holds to one file: of a folder, of a database file, or of a collector that runs."""
+"""The work of `tacit export`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,7 @@ from tacit.errors import EngineError, UsageError
 from tacit.server.archive import export_database, export_store
 from tacit.server.collector import Collector
 
-__all__ = ["configure", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument(
-        "store", help="a folder of `tacit serve`, a database file, or the address of a running collector"
-    )
-    parser.add_argument("file", type=Path, help="the archive to write; it must not exist")
-    parser.add_argument("--key", default="", help="an admin key of the running collector")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+__all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:
@@ -43,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     elif (Path(options.store) / "inbox.db").is_file():
         _copy(Path(options.store), target)
     else:
-        message = f"{options.store!r} is neither a folder of tacit serve, nor a database file, nor an address."
+        message = f"{options.store!r} is not a folder of tacit serve, a database file or an address."
         raise UsageError(message, code="no-store")
     size = target.stat().st_size
     print(json.dumps({"file": str(target), "bytes": size}) if options.json else f"{target}: {size:,} bytes")
@@ -51,13 +41,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_writable(target: Path) -> None:
-    """Find out whether a file can be made there, and leave none."""
+    """Check that a file can be created there, without leaving one."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=target.parent):
             pass
     except OSError as cause:
-        message = f"{target.name!r} cannot be written: {cause.strerror}. Name a file in a folder that is yours."
+        message = f"{target.name!r} cannot be written: {cause.strerror}. Choose a folder that you can write to."
         raise UsageError(message, code="unwritable-file") from None
 
 
@@ -67,7 +57,7 @@ def _copy(folder: Path, target: Path) -> None:
     except EngineError as cause:
         if cause.code != "store-in-use":
             raise
-        message = "A collector uses this store. Ask it: tacit export http://127.0.0.1:8765 FILE --key …"
+        message = "A running collector uses this store. Export from it: tacit export http://127.0.0.1:8765 FILE --key …"
         raise UsageError(message, code="store-in-use") from None
     try:
         export_store(collector, target)
@@ -76,8 +66,8 @@ def _copy(folder: Path, target: Path) -> None:
 
 
 def _fetch(address: str, key: str, target: Path) -> None:
-    """Ask a running collector."""
-    Transport(address)  # refuses addresses that would send the key in the clear
+    """Download the archive from a running collector."""
+    Transport(address)  # refuses addresses that would send the key unencrypted
     body = json.dumps({"tacit": 1} | ({"key": key} if key else {})).encode()
     request = urllib.request.Request(f"{address.rstrip('/')}/v1/export", body, method="POST")  # noqa: S310  checked above
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -94,7 +84,7 @@ def _fetch(address: str, key: str, target: Path) -> None:
     finally:
         part.unlink(missing_ok=True)
     if problem:
-        message = f"The collector sent no archive ({problem}). Look at its address, and use a key with the scope admin."
+        message = f"The collector sent no archive ({problem}). Check its address, and use a key with the scope admin."
         raise EngineError(message, code="no-archive")
 
 

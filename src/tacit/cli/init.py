@@ -1,4 +1,4 @@
-"""Write a collection file to start from: an example, or one made after the columns of tables."""
+"""The work of `tacit init`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tacit.contract.budget import decimal_text, parse_epsilon
 from tacit.encode.tables import as_arrow
 from tacit.errors import SchemaError, UsageError
 
-__all__ = ["configure", "run"]
+__all__ = ["run"]
 
 MOST_CATEGORIES = 64
-"""Distinct texts up to which a column is taken for categories."""
+"""A column with at most this many distinct texts becomes categorical."""
 
 MOST_EXACT_VALUES = 1_000
-"""Distinct whole numbers above which a column is collected in 100 cells."""
+"""A column with more distinct integers than this is collected in 100 cells."""
 
 EXAMPLE = """\
 [[services]]
@@ -40,24 +40,16 @@ attributes = [
 """
 
 HEAD = """\
-# Everybody who takes part holds this file, so nothing in it may be secret: check the bounds and lists of values.
-# Say what a question would cost with `tacit plan`, what anyone can learn with `tacit audit`.
+# Everybody who takes part can read this file, so it must not contain secrets: check the bounds and lists of values.
+# `tacit plan` predicts the error of a question; `tacit audit` proves how much anyone can learn.
 epsilon = {epsilon}              # per person and round, over all services
 mechanism = "auto"
 
 """
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("file", help="the collection file to write (.toml); must not exist yet")
-    parser.add_argument("tables", nargs="*", metavar="service=table", help="Parquet or CSV files to look at")
-    parser.add_argument("--epsilon", default="2", help="budget of a person over all services (default 2)")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-
-
 def run(options: argparse.Namespace) -> int:
-    """Write the file; refuse to overwrite one."""
+    """Write the file; never overwrite one."""
     path = Path(options.file)
     if path.suffix.lower() != ".toml":
         message = f"{path.name} must end in .toml."
@@ -80,29 +72,29 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"file": path.name, "collection": collection.id, "left_out": notes}))
     else:
-        print(f"{path.name} is written; review it before anybody collects with it.")
+        print(f"{path.name} written. Review it before you collect with it.")
         for note in notes:
             print(f"  left out: {note}")
     return 0
 
 
 def _service(name: str, table: pa.Table) -> tuple[str, list[tuple[str, str]]]:
-    """Return a service after a table's columns, and the columns it leaves out."""
+    """Return a service proposed from a table's columns, and the columns left out."""
     check_distinct("column", table.column_names)
     if not table.num_rows:
         message = f"{name}: the table has no rows to propose columns from. Pass at least one row."
         raise SchemaError(message, code="empty-table")
     key = next((c for c in table.column_names if _is_key(table.column(c), table.num_rows)), None)
     if key is None:
-        message = f"{name}: no column tells the rows apart, so there is no key. One-to-many tables are written by hand."
+        message = f"{name}: no column is unique, so there is no key. Declare one-to-many tables by hand."
         raise SchemaError(message, code="no-key")
     attributes, left_out = [], []
     for column in table.column_names:
         if column == key:
             continue
-        found, why = _attribute(table.column(column))
-        if found:
-            attributes.append({"name": column} | found)
+        settings, why = _attribute(table.column(column))
+        if settings:
+            attributes.append({"name": column} | settings)
         else:
             left_out.append((column, why))
     lines = [f'[[services]]\nname = "{name}"\nkey = "{key}"\nattributes = [']
@@ -116,7 +108,7 @@ def _is_key(column: pa.ChunkedArray, rows: int) -> bool:
 
 
 def _attribute(column: pa.ChunkedArray) -> tuple[dict[str, Any], str]:
-    """Return an attribute's settings, or why there is none."""
+    """Return an attribute's settings, or why the column is left out."""
     null = {"null": True} if column.null_count else {}
     kind = column.type
     if column.null_count == len(column):
@@ -124,13 +116,13 @@ def _attribute(column: pa.ChunkedArray) -> tuple[dict[str, Any], str]:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         values = sorted(value for value in pc.unique(column).to_pylist() if value is not None)
         if len(values) > MOST_CATEGORIES:
-            return {}, f"{len(values)} different texts are too many for categories"
+            return {}, f"it has {len(values)} different texts, too many for categories"
         return {"kind": "categorical", "values": values} | null, ""
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         ends = pc.min_max(column).as_py()
-        low, high = _rounded(ends["min"], ends["max"])
+        low, high = _round_bounds(ends["min"], ends["max"])
         if not all(map(math.isfinite, (low, high))):
-            return {}, "it holds numbers without end"
+            return {}, "it has infinite numbers"
         cells = {"cells": 100} if high - low >= MOST_EXACT_VALUES or pa.types.is_floating(kind) else {}
         return {"low": low, "high": high} | cells | {"outside": "clamp"} | null, ""
     if pa.types.is_date(kind):
@@ -139,11 +131,11 @@ def _attribute(column: pa.ChunkedArray) -> tuple[dict[str, Any], str]:
         return {"kind": "date", "low": first, "high": last, "outside": "clamp"} | null, ""
     if pa.types.is_boolean(kind):
         return {}, "make it a text or a number"
-    return {}, f"columns of type {kind} are written by hand"
+    return {}, f"declare columns of type {kind} by hand"
 
 
-def _rounded(low: float, high: float) -> tuple[int, int]:
-    """Return round bounds around the data, so that the file does not give the extremes of anybody away."""
+def _round_bounds(low: float, high: float) -> tuple[int, int]:
+    """Return round bounds around the data, so that the file does not reveal anybody's extreme values."""
     step = 10 ** max(0, math.floor(math.log10(max(1.0, abs(low), abs(high)))))
     below, above = math.floor(low / step) * step, math.ceil((high + 1) / step) * step
     return below, above - 1 if step > 1 else above

@@ -1,4 +1,4 @@
-"""Ctrl-C, remembered: libraries that are interrupted while they load or compute raise errors of their own."""
+"""Remember Ctrl-C: libraries interrupted while they load or compute raise their own errors."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _seen: list[int] = []
 
 
 def remember() -> None:
-    """Remember Ctrl-C from now on, where it raises KeyboardInterrupt as usual."""
+    """Remember Ctrl-C from now on; it still raises KeyboardInterrupt."""
     _seen.clear()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        with contextlib.suppress(ValueError):  # only the first thread may
+        with contextlib.suppress(ValueError):  # only the main thread may
             signal.signal(signal.SIGINT, _note)
 
 
 def has_happened() -> bool:
-    """Tell whether Ctrl-C came since."""
+    """Return whether Ctrl-C was pressed since."""
     return bool(_seen)
 
 
@@ -32,7 +32,7 @@ def _note(number: int, frame: FrameType | None) -> None:
 
 @atexit.register
 def _end_undisturbed() -> None:
-    """Ignore Ctrl-C while Python ends: the work is done, and unloading libraries takes a moment."""
+    """Ignore Ctrl-C while Python exits: the work is done, and unloading libraries takes a moment."""
     if signal.getsignal(signal.SIGINT) is _note:
         with contextlib.suppress(ValueError):
             signal.signal(signal.SIGINT, signal.SIG_IGN)

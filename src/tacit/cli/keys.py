@@ -1,4 +1,4 @@
-"""Make, list and revoke the keys of a collector."""
+"""The work of `tacit keys`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tacit.errors import UnknownNameError, UsageError
 from tacit.server.keys import Keys, Scope
 from tacit.server.store.log import Log
 
-__all__ = ["configure", "run"]
+__all__ = ["run"]
 
 SHOWN_DIGEST = 12
 """Digits of a key's digest that `list` shows."""
@@ -20,35 +20,19 @@ SHOWN_DIGEST = 12
 LONGEST_NAME = 64
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("folder", help="the folder of `tacit serve`")
-    parser.add_argument("action", choices=["create", "list", "revoke"])
-    parser.add_argument("name", nargs="?", default="", help="whose key to create, or the digest of the one to revoke")
-    parser.add_argument(
-        "--scope",
-        action="append",
-        default=[],
-        help="ingest, query, admin, audit or watch, may be repeated; or sign, for tokens of people",
-    )
-    parser.add_argument("--origin", default="", help="the page a browser's key is bound to, as https://shop.example")
-    parser.add_argument("--service", action="append", default=[], help="a service it may report to; may be repeated")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-
-
 def run(options: argparse.Namespace) -> int:
-    """Do it; a running collector sees it at its next request."""
+    """Run it; a running collector picks it up at its next request."""
     folder = Path(options.folder)
     if options.action == "list":
-        _list(Keys(folder / "keys.json").listed(), as_json=options.json)
+        _list(Keys(folder / "keys.json").list_keys(), as_json=options.json)
         return 0
     _check(options, Keys(folder / "keys.json"))
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     keys, log = Keys(folder / "keys.json"), Log(folder / "log.db")
     if options.action == "create":
         made = keys.create(options.name, options.scope or ["ingest"], options.origin, options.service)
-        log.add("key-created", **keys.listed(made)[0])
-        print(json.dumps({"key": made}) if options.json else f"{made}\nThis is shown once. Keep it where it is used.")
+        log.add("key-created", **keys.list_keys(made)[0])
+        print(json.dumps({"key": made}) if options.json else f"{made}\nThis key is shown only once. Store it now.")
         if options.origin and not options.json:
             print(
                 "Reports with it need a token of the person, signed on your server with the secret of "
@@ -64,10 +48,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace, keys: Keys) -> None:
-    """Refuse names, origins and digests that no key can have, before anything is written."""
+    """Refuse invalid names, origins and digests before anything is written."""
     name, origin = options.name, urlsplit(options.origin)
     if options.action == "revoke":
-        if not any(str(key["digest"]).startswith(name[:SHOWN_DIGEST]) for key in keys.listed()):
+        if not any(str(key["digest"]).startswith(name[:SHOWN_DIGEST]) for key in keys.list_keys()):
             message = "No key has this digest. `tacit keys FOLDER list` shows them."
             raise UsageError(message, code="unknown-key")
     elif not name or not name.isprintable() or len(name) > LONGEST_NAME:
@@ -78,7 +62,7 @@ def _check(options: argparse.Namespace, keys: Keys) -> None:
     elif options.origin and (
         origin.scheme not in ("http", "https") or not origin.hostname or origin.path.strip("/") or origin.query
     ):
-        message = "--origin is a scheme, a host and perhaps a port, such as https://shop.example, without a path."
+        message = "--origin takes a scheme, a host and optionally a port, such as https://shop.example, without a path."
         raise UsageError(message, code="bad-option")
 
 

@@ -1,4 +1,4 @@
-"""Store encoded reports in a database file; a person's second report is refused and counted."""
+"""The work of `tacit load`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -15,20 +15,13 @@ from tacit.collection import Collection
 from tacit.database import connect
 from tacit.errors import ReportError
 
-__all__ = ["configure", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("database", help="a database file; it is made if it does not exist")
-    parser.add_argument("folders", nargs="+", help="folders that `tacit encode` wrote")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+__all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:
     """Create the collections and load their reports."""
     totals: dict[str, dict[str, int]] = {}
-    read = [_read_folder(Path(folder)) for folder in options.folders]  # before a database is made
+    read = [_read_folder(Path(folder)) for folder in options.folders]  # before a database is created
     existed = Path(options.database).exists()
     database = connect(options.database)
     try:
@@ -52,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _read_folder(folder: Path) -> tuple[Collection, dict[str, pa.Table]]:
     if not (folder / "contract.json").is_file():
-        message = f"{folder.name} is no folder that `tacit encode` wrote: it holds no contract.json."
+        message = f"{folder.name} was not written by `tacit encode`: it has no contract.json."
         raise ReportError(message, code="unreadable-reports")
     collection = Collection.from_file(folder / "contract.json")
     return collection, {service.name: _read(folder, service.name) for service in collection.schema.services}

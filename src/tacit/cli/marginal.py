@@ -1,4 +1,4 @@
-"""Print the table of some attributes of a service: how many people have each combination of values."""
+"""The work of `tacit marginal`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,7 @@ import argparse
 
 from tacit.cli.query import draw, open_existing, print_answer
 
-__all__ = ["configure", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("database", help="a database file that `tacit load` wrote")
-    parser.add_argument("attributes", nargs="+", help="sensitive attributes of one service")
-    parser.add_argument("--service", help="where several services have these attributes")
-    parser.add_argument("--method", help="shrink (default), calm, linear, em or uniform")
-    parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
-    parser.add_argument("--plot", metavar="FILE", help="also draw it, as an SVG file; two attributes as a heat map")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+__all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""New files and folders, written whole or not at all: an error or Ctrl-C leaves nothing half-written."""
+"""New files and folders, written completely or not at all: an error or Ctrl-C leaves nothing half-written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["new_file", "new_folder"]
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary name of the same suffix; what is written there becomes the file when the block ends."""
+    """Yield a temporary name with the same suffix; it becomes the file when the block ends."""
     if path.exists():
         message = f"{path.name} exists already. Name a new file."
         raise UsageError(message, code="file-exists")
@@ -44,7 +44,7 @@ def _workplace(path: Path) -> Iterator[Path]:
     try:
         folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     except OSError as cause:
-        message = f"{path.name} cannot be written ({cause.strerror}). Choose a folder that exists and is yours."
+        message = f"{path.name} cannot be written ({cause.strerror}). Choose an existing folder that you can write to."
         raise UsageError(message, code="unwritable-file") from None
     try:
         yield folder

@@ -1,4 +1,4 @@
-"""Say how accurate a question would be, before anything is collected."""
+"""The work of `tacit plan`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -17,31 +17,11 @@ from tacit.errors import LayoutError, UnanswerableError
 from tacit.sql.parse import parse
 from tacit.sql.tables import tables_of
 
-__all__ = ["configure", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("file", help="a collection file (.toml, .json) or a contract (.json)")
-    parser.add_argument("question", help="SELECT … FROM service …")
-    asked = parser.add_mutually_exclusive_group()
-    asked.add_argument("--users", type=int, default=100_000, help="people expected to report (default 100000)")
-    asked.add_argument("--error", type=float, help="instead: say how many people give this standard error")
-    asked.add_argument("--relative", type=float, help="the same, with the error as a share of the value")
-    parser.add_argument("--like", help="a sample table of the service, for the frequencies of values")
-    parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
-    parser.add_argument(
-        "--budgets", action="store_true", help="instead: both losses and the half width that some budgets give"
-    )
-    parser.add_argument("--alike", type=int, metavar="N", help="people of the smallest class by public columns")
-    parser.add_argument(
-        "--sql", action="store_true", help="instead: print the SQL that shares the tables and estimates the question"
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+__all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the expected answer with its error, or the people that an error takes."""
+    """Print the expected answer with its error, or the number of people that an error needs."""
     collection = Collection.from_file(options.file)
     if options.sql:
         texts = statements(collection, options.question)
@@ -82,8 +62,8 @@ def _table(rows: Sequence[dict[str, float | None]], users: int) -> str:
 
 
 def statements(collection: Collection, question: str) -> dict[str, str]:
-    """Return what each engine is told: how tables are shared, and how a question is estimated from them."""
-    found: dict[str, str] = {}
+    """Return the statements for each engine: how to encode tables, and how to estimate a question from the reports."""
+    texts: dict[str, str] = {}
     service = tables_of(parse(question), question)[0].name
     everybody = next((one.name for one in collection.schema.services if one.one_to_one), "people")
     sharing: tuple[SharingDialect, ...] = ("duckdb", "spark")
@@ -91,9 +71,9 @@ def statements(collection: Collection, question: str) -> dict[str, str]:
         for one in collection.schema.services:
             people = "" if one.one_to_one else everybody
             text = sharing_statement(collection, one.name, one.name, f"ldp_{one.name}", dialect=dialect, people=people)
-            found[f"{dialect}: share {one.name}"] = text + ";"
-    found["postgres: functions"] = POSTGRES.rstrip()
+            texts[f"{dialect}: share {one.name}"] = text + ";"
+    texts["postgres: functions"] = POSTGRES.rstrip()
     engines: tuple[EngineName, ...] = ("duckdb", "spark", "postgres")
     for engine in engines:
-        found[f"{engine}: estimate"] = rewrite(collection, question, f"ldp_{service}", dialect=engine) + ";"
-    return found
+        texts[f"{engine}: estimate"] = rewrite(collection, question, f"ldp_{service}", dialect=engine) + ";"
+    return texts

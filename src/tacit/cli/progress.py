@@ -1,4 +1,4 @@
-"""A progress bar on the error stream, for people who wait."""
+"""A progress bar on standard error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["bar"]
 
 
 def bar(done: int, rows: int) -> None:
-    """Draw how many rows are done."""
+    """Show how many rows are done."""
     filled = 40 * done // max(1, rows)
     end = "\n" if done == rows else ""
     print(f"\r[{'█' * filled}{' ' * (40 - filled)}] {done:,} of {rows:,} rows", end=end, file=sys.stderr, flush=True)

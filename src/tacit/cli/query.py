@@ -1,4 +1,4 @@
-"""Ask a question in SQL over the reports of a database; every aggregate comes with its error."""
+"""The work of `tacit query`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -13,22 +13,7 @@ from tacit.errors import UsageError
 from tacit.estimate.answer import Answer
 from tacit.server.store.verification import mark_of
 
-__all__ = ["configure", "draw", "open_existing", "print_answer", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("database", help="a database file that `tacit load` wrote, or a release (.parquet)")
-    parser.add_argument("question", help="SELECT … FROM service …")
-    parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
-    parser.add_argument("--decoder", default="blue", help="blue (default), cover or rdc")
-    parser.add_argument("--simultaneous", action="store_true", help="let all intervals hold together (Bonferroni)")
-    parser.add_argument(
-        "--consistent", action="store_true", help="post-process: never negative, adding up, any attributes; biased"
-    )
-    parser.add_argument("--plot", metavar="FILE", help="also draw the first estimates, as an SVG file")
-    parser.add_argument("--explain", action="store_true", help="also print the SQL that the engine ran")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+__all__ = ["draw", "open_existing", "print_answer", "run"]
 
 
 def run(options: argparse.Namespace) -> int:
@@ -43,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _answer(options: argparse.Namespace) -> Answer:
-    """Ask a release, or the reports of a database."""
+    """Query a release, or the reports of a database."""
     settings = {"confidence": options.confidence, "simultaneous": options.simultaneous}
     if Path(options.database).suffix.lower() == ".parquet":
         return Release.load(options.database).sql(options.question, **settings)
@@ -62,7 +47,7 @@ def _answer(options: argparse.Namespace) -> Answer:
 
 
 def draw(answer: Answer, path: str) -> None:
-    """Draw an answer into a file."""
+    """Write a chart of an answer to a file."""
     try:
         answer.plot(path=path)
     except OSError as cause:
@@ -71,9 +56,9 @@ def draw(answer: Answer, path: str) -> None:
 
 
 def open_existing(path: str) -> Database:
-    """Open a database file that exists: a question must not make one."""
+    """Open an existing database file: a question must not create one."""
     if not Path(path).is_file():
-        message = f"There is no database {Path(path).name!r}. Make one with tacit load."
+        message = f"There is no database {Path(path).name!r}. Create one with tacit load."
         raise UsageError(message, code="no-database")
     return connect(path)
 
@@ -83,4 +68,4 @@ def print_answer(answer: Answer, *, as_json: bool) -> None:
     print(answer.to_json() if as_json else answer)
     if not as_json:
         for name, shift in answer.shifts().items():
-            print(f"1 % fake people could shift {name} by at most {shift:,.4g}")
+            print(f"1 % of fake people could shift {name} by at most {shift:,.4g}")

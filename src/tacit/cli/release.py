@@ -1,4 +1,4 @@
-"""Publish a private histogram of a table once: charge its ledger, draw the noise, write the release."""
+"""The work of `tacit release`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pyarrow.parquet
 
 from tacit.central.compare import check_column, compare
 from tacit.central.ledger import Ledger
-from tacit.central.methods import METHODS
 from tacit.central.release import release
 from tacit.cli.outputs import new_file
 from tacit.collection import Collection
@@ -21,25 +20,7 @@ from tacit.contract.budget import decimal_text
 from tacit.contract.schema import Service
 from tacit.errors import UsageError
 
-__all__ = ["configure", "declared_service", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("table", help="a Parquet or CSV file with one row for each person")
-    parser.add_argument("--epsilon", required=True, help="what anyone may learn at most from this release")
-    parser.add_argument("--method", default="auto", help=f"{', '.join(METHODS)} (default auto)")
-    parser.add_argument("--collection", help="collection file that declares the columns (default: TABLE.toml)")
-    parser.add_argument("--service", help="service of the collection file, if it has several")
-    parser.add_argument("--ledger", help="ledger of these people (default: TABLE.ledger); it is made if it is missing")
-    parser.add_argument("--budget", help="whole budget of a new ledger (default: the epsilon of this release)")
-    parser.add_argument("--out", help="file to write (default: TABLE.release.parquet); must not exist yet")
-    parser.add_argument("--count-threshold", type=float, help="kdtree: split boxes with more people than this")
-    parser.add_argument("--uneven-threshold", type=float, help="kdtree: split boxes that are more uneven than this")
-    parser.add_argument("--height", type=int, help="hierarchical: levels of the tree (default 13)")
-    parser.add_argument("--synthetic", metavar="FILE", help="also write synthetic rows (.parquet)")
-    parser.add_argument("--compare", metavar="COLUMN", help="also draw COLUMN beside the raw data, for you only")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+__all__ = ["declared_service", "run"]
 
 
 def declared_service(collection: str, name: str | None) -> Service:
@@ -70,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     existed = path.exists()
     if options.compare is not None:
         check_column(service, options.compare)
-    with ExitStack() as files:  # before anything is charged: a release that cannot be written would be lost
+    with ExitStack() as files:  # before charging: a release that cannot be written would be lost
         part = files.enter_context(new_file(out))
         synthetic = files.enter_context(new_file(Path(options.synthetic))) if options.synthetic else None
         ledger = Ledger(path, options.budget if existed else options.budget or options.epsilon)
@@ -83,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
             left = decimal_text(ledger.remaining)
         except BaseException:
             if ledger.spent > before:
-                print(f"{path.name} was charged, but nothing was published.", file=sys.stderr)
+                print(f"{path.name} was charged, but nothing was written.", file=sys.stderr)
             elif not existed and not ledger.spent:  # a mistake must not fix the budget of the next try
                 path.unlink()
             raise
@@ -92,8 +73,8 @@ def run(options: argparse.Namespace) -> int:
     if options.compare:
         compare(made, options.table, options.compare, path=out.with_suffix(f".{options.compare}.curator.svg"))
     if options.json:
-        told = {"release": out.name, "id": made.id, "guarantee": made.guarantee, "remaining": left}
-        print(json.dumps(told | {"shape": made.body.kind, "numbers": made.body.columns().num_rows}))
+        result = {"release": out.name, "id": made.id, "guarantee": made.guarantee, "remaining": left}
+        print(json.dumps(result | {"shape": made.body.kind, "numbers": made.body.columns().num_rows}))
     else:
         print(made)
         print(f"written to {out.name}; {left} is left in {path.name}")

@@ -1,4 +1,4 @@
-"""Make a store of an archive that `tacit export` wrote; nothing that exists is changed."""
+"""The work of `tacit import`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -11,21 +11,11 @@ from tacit.errors import UsageError
 from tacit.server.archive import restore
 from tacit.server.deletions import delete_again
 
-__all__ = ["configure", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("file", type=Path, help="the archive")
-    parser.add_argument("store", type=Path, help="the folder, or database file, to make")
-    parser.add_argument(
-        "--deletions", type=Path, metavar="LOG", help="a later log (lines of GET /v1/log): its deletions are done again"
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+__all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:
-    """Restore it, and delete those who were deleted since."""
+    """Restore it, and delete people who were deleted since."""
     tombstones = _tombstones(options.deletions) if options.deletions else {}
     manifest = restore(options.file, options.store)
     deleted = 0
@@ -35,10 +25,10 @@ def run(options: argparse.Namespace) -> int:
         damaged = manifest.get("damaged", 0)
         print(json.dumps({"made": manifest["made"], "people_deleted_again": deleted, "damaged_reports": damaged}))
     else:
-        again = f"; {deleted} people who were deleted since are deleted again" if options.deletions else ""
-        print(f"{options.store} is as it was at {manifest['made']}{again}")
+        again = f"; deleted {deleted} people again who were deleted since" if options.deletions else ""
+        print(f"{options.store} restored to its state of {manifest['made']}{again}")
         if manifest.get("damaged"):
-            print(f"{manifest['damaged']:,} reports of it were damaged before, and are never counted")
+            print(f"{manifest['damaged']:,} of its reports were already damaged, and are never counted")
     return 0
 
 
@@ -50,11 +40,11 @@ def _tombstones(path: Path) -> dict[str, set[str]]:
         message = f"{path.name!r} cannot be read as a log."
         raise UsageError(message, code="no-log") from None
     if not chain.ok:
-        message = f"The log is broken at line {chain.position}: {chain.problem}. Take one that is whole."
+        message = f"The log is broken at line {chain.position}: {chain.problem}. Use an intact log."
         raise UsageError(message, code="broken-log")
-    found: dict[str, set[str]] = {}
+    traces: dict[str, set[str]] = {}
     for entry in chain.entries:
         if entry["event"] == "person-deleted":
             for collection, trace in entry["details"]["tombstones"].items():
-                found.setdefault(collection, set()).add(trace)
-    return found
+                traces.setdefault(collection, set()).add(trace)
+    return traces

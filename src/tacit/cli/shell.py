@@ -1,4 +1,4 @@
-"""Ask questions one after the other; an empty line or Ctrl-D ends."""
+"""The work of `tacit shell`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -9,24 +9,17 @@ import sys
 from tacit.cli.query import open_existing, print_answer
 from tacit.errors import TacitError, UsageError
 
-__all__ = ["configure", "run"]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("database", help="a database file that `tacit load` wrote")
-    parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
-    parser.add_argument("--json", action="store_true", help="print answers as JSON")
+__all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:
     """Read questions from the terminal or a pipe, a line each, and print their answers."""
     database = open_existing(options.database)
     if sys.stdin is None:
-        message = "Standard input is closed, so there are no questions to read. Use tacit query for one question."
+        message = "Standard input is closed, so no questions can be read. Use tacit query for one question."
         raise UsageError(message, code="closed-input")
     if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(errors="replace")  # bytes that are no text make a question that cannot be read
+        sys.stdin.reconfigure(errors="replace")  # undecodable bytes make an invalid question
     prompt = "tacit> " if sys.stdin.isatty() else ""
     try:
         while question := input(prompt).strip():

@@ -1,4 +1,4 @@
-"""The demo's five questions, each answered from the codes alone and from the raw rows that only a demo has."""
+"""The demo's five questions, each answered from the codes and from the demo's raw rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tacit.estimate.answer import Answer
 from tacit.estimate.estimate import Estimate
 from tacit.server.demo_data import Demo
 
-__all__ = ["QUESTIONS", "compared", "printed"]
+__all__ = ["QUESTIONS", "answer_text", "compare"]
 
 QUESTIONS: tuple[dict[str, str], ...] = (
     {
@@ -17,7 +17,7 @@ QUESTIONS: tuple[dict[str, str], ...] = (
         "sql": "SELECT COUNT(*) AS people FROM shop WHERE age BETWEEN 20 AND 39",
     },
     {
-        "title": "What do people from 30 on earn? Nobody ever sent an income.",
+        "title": "What do people aged 30 and over earn? Nobody ever sent an income.",
         "sql": "SELECT AVG(income) AS income FROM shop WHERE age >= 30",
     },
     {
@@ -37,8 +37,8 @@ QUESTIONS: tuple[dict[str, str], ...] = (
 """A range COUNT, a sensitive AVG, a GROUP BY, a one-to-one join and a one-to-many join."""
 
 
-def compared(answer: Answer, demo: Demo, question: dict[str, str]) -> dict[str, Any]:
-    """Return a question with its estimates and, for each, the truth and whether the interval holds it."""
+def compare(answer: Answer, demo: Demo, question: dict[str, str]) -> dict[str, Any]:
+    """Return a question with its estimates and, for each, the truth and whether the interval contains it."""
     groups = [i for i, cell in enumerate(answer.rows[0]) if not isinstance(cell, Estimate)]
     exact = {tuple(row[i] for i in groups): row for row in demo.exact(question["sql"])["rows"]}
     rows = []
@@ -53,7 +53,7 @@ def compared(answer: Answer, demo: Demo, question: dict[str, str]) -> dict[str, 
     return question | {"rows": rows}
 
 
-def printed(number: int, asked: dict[str, Any]) -> str:
+def answer_text(number: int, asked: dict[str, Any]) -> str:
     """Return a question and its answers as lines of text."""
     lines = [f"{number}  {asked['title']}", f"   {asked['sql']}"]
     for row in asked["rows"]:

@@ -1,4 +1,4 @@
-"""Write made-up rows that follow the tables of a service, as Parquet or CSV."""
+"""The work of `tacit synthesize`; its options are in `cli.options`."""
 
 from __future__ import annotations
 
@@ -13,24 +13,13 @@ from tacit.cli.outputs import new_file
 from tacit.cli.query import open_existing
 from tacit.errors import UsageError
 
-__all__ = ["configure", "run"]
+__all__ = ["run"]
 
 WRITERS = {".parquet": pyarrow.parquet.write_table, ".csv": pyarrow.csv.write_csv}
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument("database", help="a database file that `tacit load` wrote")
-    parser.add_argument("out", help="a new file, .parquet or .csv")
-    parser.add_argument("--rows", type=int, default=10_000, help="how many (default 10,000)")
-    parser.add_argument("--seed", type=int, help="for the same rows again")
-    parser.add_argument("--service", help="where reports of several services are loaded")
-    parser.add_argument("--method", help="shrink (default), calm, em or uniform")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-
-
 def run(options: argparse.Namespace) -> int:
-    """Make rows and write them."""
+    """Generate rows and write them."""
     out = Path(options.out)
     if out.suffix.lower() not in WRITERS:
         message = f"{out.name} must end in .parquet or .csv."
@@ -43,5 +32,5 @@ def run(options: argparse.Namespace) -> int:
     finally:
         database.close()
     words = {"file": out.name, "rows": rows.num_rows, "columns": rows.column_names}
-    print(json.dumps(words) if options.json else f"{rows.num_rows:,} made-up rows in {out.name}")
+    print(json.dumps(words) if options.json else f"{rows.num_rows:,} synthetic rows written to {out.name}")
     return 0

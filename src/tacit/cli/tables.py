@@ -18,7 +18,7 @@ def named_tables(items: Iterable[str]) -> dict[str, str]:
             message = f"{item!r} is not of the form service=table, such as users=users.parquet."
             raise UsageError(message, code="bad-option")
         if name in tables:
-            message = f"Two tables are given for {name!r}. Give one table for each service."
+            message = f"There are two tables for {name!r}. Pass one table per service."
             raise UsageError(message, code="bad-option")
         tables[name] = path
     return tables

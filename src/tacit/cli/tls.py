@@ -1,4 +1,4 @@
-"""Try a certificate and its key: a whole TLS handshake in memory, as a client would do it."""
+"""Test a certificate and its key with a full TLS handshake in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["handshake", "server_context"]
 
 
 def server_context(certificate: str, private_key: str | None) -> ssl.SSLContext:
-    """Return a context that serves a certificate, or refuse files that cannot be used."""
+    """Return a context that serves a certificate, or refuse unusable files."""
     for path in filter(None, (certificate, private_key)):
         try:
             Path(path).read_bytes()
@@ -32,7 +32,7 @@ def server_context(certificate: str, private_key: str | None) -> ssl.SSLContext:
 
 
 def handshake(certificate: str, private_key: str | None) -> dict[str, Any]:
-    """Return the certificate as a client sees it that trusts its issuer; refuse one that clients would refuse."""
+    """Return the certificate as a client that trusts its issuer sees it; refuse one that clients would refuse."""
     serving = server_context(certificate, private_key)
     trusting = ssl.create_default_context(cafile=certificate)
     trusting.check_hostname = False

@@ -1,4 +1,4 @@
-"""The device's side. Reads the JSON contract alone, as a client in any language does; needs nothing but Python."""
+"""The client on a person's device. Reads only the JSON contract, and needs only the standard library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client's own audit, before anything is encoded: a contract's integers must keep the budgets that it claims.
+"""The client's own audit, before anything is encoded: a contract's integers must keep the budgets it states.
 
 The worst likelihood ratio of each oracle follows from its integers (`tacit.contract.oracles` states the argument, and
 tests check it by enumeration) and is compared with a rational below ``e**epsilon``. Reports are drawn
@@ -9,30 +9,25 @@ the contract's.
 from __future__ import annotations
 
 from fractions import Fraction
-from math import prod
-from typing import Any
 
 from tacit.client.declarations import budget
-from tacit.client.interpreter import BITS, Interpreter
+from tacit.client.interpreter import Interpreter
 from tacit.errors import PrivacyError
 
 __all__ = ["budget", "refuse_unsafe"]
 
-SPAN = 1 << BITS
 SCALE = 512
-"""Bits behind the point of the bound below e**epsilon: finer than what thresholds are built with."""
-
-Data = dict[str, Any]
+"""Fractional bits of the bound below e**epsilon: more precise than the thresholds."""
 
 
 def refuse_unsafe(interpreter: Interpreter) -> None:
-    """Refuse a contract whose thresholds give away more than it says."""
+    """Refuse a contract whose thresholds exceed the loss it states."""
     total = Fraction(0)
     for service in interpreter.data["services"]:
         for rules, channel in zip(interpreter.channels(service["name"]), service["channels"], strict=True):
             epsilon = budget(channel["epsilon"])
             total += interpreter.data.get("reports", 1) * service.get("sends", 1) * epsilon
-            pairs = {_weights(oracle, prod(sizes)) for oracle, sizes in rules.oracles if prod(sizes) > 1}
+            pairs = {step.weights for step in rules.steps if step.domain > 1}
             where = f"{service['name']}, {channel['name']}"
             if any(truth <= lie for truth, lie in pairs):
                 raise _unsafe(f"{where}: the truth is no more likely than a lie", "lie-likelier")
@@ -41,18 +36,6 @@ def refuse_unsafe(interpreter: Interpreter) -> None:
                 raise _unsafe(f"{where}: a code tells more than its budget", "over-budget")
     if total > budget(interpreter.data["epsilon"]):
         raise _unsafe("the reports together exceed the budget", "over-total")
-
-
-def _weights(oracle: Data, domain: int) -> tuple[int, int]:
-    """Return the weights of the best and the worst cell under the most telling code."""
-    kind = oracle["oracle"]
-    if kind == "ss":
-        return oracle["inside"], oracle["outside"]
-    if kind == "oue":
-        one, zero = oracle["one"], oracle["zero"]
-        return one * (SPAN - zero), zero * (SPAN - one)
-    cells = domain if kind == "grr" else oracle["g"]
-    return SPAN - (cells - 1) * oracle["flip"], oracle["flip"]
 
 
 def _exp_below(epsilon: Fraction) -> Fraction:

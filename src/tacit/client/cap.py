@@ -1,4 +1,4 @@
-"""What a person may spend: a limit for ever, or one that renews because a period ends."""
+"""A cap: a limit on what a person may spend, in total or per period."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Spent = tuple[str, Fraction]
 
 @dataclass(frozen=True)
 class Cap:
-    """A limit on epsilon, over any ``days`` days in a row; without days, for ever."""
+    """A limit on epsilon over any ``days`` consecutive days, or in total without days."""
 
     limit: Fraction
     days: int | None = None
 
     @classmethod
     def per(cls, limit: float | str | Fraction, period: str | int | None) -> Cap:
-        """Return the cap that somebody wrote: a limit, and the name or the days of a period."""
+        """Return the cap from a limit and a period's name or days."""
         days = PERIODS.get(period) if isinstance(period, str) else period
         known = period is None or (type(days) is int and 1 <= days <= MOST_DAYS)
         if not known:
@@ -42,17 +42,17 @@ class Cap:
             message = "cap is a number, such as 4 or 0.5."
             raise UsageError(message, code="bad-option") from None
 
-    def counted(self, spent: Iterable[Spent], today: str) -> list[Spent]:
+    def still_counting(self, spent: Iterable[Spent], today: str) -> list[Spent]:
         """Return the charges that still count today, oldest first: a charge counts for ``days`` days."""
         return sorted(charge for charge in spent if self.days is None or self._ends(charge[0]) > today)
 
     def total(self, spent: Iterable[Spent], today: str) -> Fraction:
-        """Return what counts today."""
-        return sum((epsilon for _, epsilon in self.counted(spent, today)), Fraction(0))
+        """Return the sum of the charges that count today."""
+        return sum((epsilon for _, epsilon in self.still_counting(spent, today)), Fraction(0))
 
     def free_on(self, spent: Iterable[Spent], today: str, epsilon: Fraction) -> str | None:
-        """Return the day from which so much can be spent, or None if that day never comes."""
-        charges = self.counted(spent, today)
+        """Return the day from which an amount can be spent, or None if that never happens."""
+        charges = self.still_counting(spent, today)
         if epsilon > self.limit:
             return None
         day, used = today, sum((cost for _, cost in charges), Fraction(0))
@@ -65,8 +65,8 @@ class Cap:
         return day
 
     def renews_on(self, spent: Iterable[Spent], today: str) -> str | None:
-        """Return the day on which the oldest charge that counts stops counting, if there is one."""
-        charges = [charge for charge in self.counted(spent, today) if charge[1]]
+        """Return the day on which the oldest counting charge stops counting, if there is one."""
+        charges = [charge for charge in self.still_counting(spent, today) if charge[1]]
         return self._ends(charges[0][0]) if charges and self.days is not None else None
 
     def _ends(self, day: str) -> str:
@@ -74,5 +74,5 @@ class Cap:
 
 
 def day_of(seconds: float) -> str:
-    """Return the day of a moment of the Unix clock, in UTC."""
+    """Return the UTC day of a Unix time."""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).date().isoformat()

@@ -1,12 +1,12 @@
-"""A view's cells of a person's values: the same work whatever the values are, and whether there is a row at all."""
+"""Compute a view's cell from a person's values, with the same work for all values, and with or without a row."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tacit.client.answers import LIFT
 from tacit.client.record import BIAS
+from tacit.client.steps import LIFT
 
 __all__ = ["LevelCells", "ParityCells", "cell_reader"]
 
@@ -35,13 +35,13 @@ class LevelCells:
 
 
 class ParityCells:
-    """The one cell of a view that has a mask for each of its attributes: whether the number of masked bits is odd."""
+    """The cell of a view with a mask for each attribute: the parity of the masked bits."""
 
     def __init__(self, masks: Sequence[tuple[int, int]]) -> None:
         self._masks = masks
 
     def read(self, values: Sequence[int], *, is_row: bool, extra: int) -> list[int]:
-        """Return a row's parity plus LIFT; everybody has a row in a service with parities."""
+        """Return a row's parity plus LIFT; in a service with parities, everybody has a row."""
         del is_row, extra
         return [LIFT + sum((values[place] & mask).bit_count() for place, mask in self._masks) % 2]
 
@@ -49,7 +49,7 @@ class ParityCells:
 def cell_reader(
     view: Any, active: Sequence[int], sizes: Sequence[int], attributes: Sequence[Data], extras: int, *, parities: bool
 ) -> LevelCells | ParityCells:
-    """Return what reads a view's cells; the view has a level, or a mask, for each active attribute."""
+    """Return the reader of a view's cells; the view has a level, or a mask, for each active attribute."""
     if parities:
         return ParityCells([(place, view[place]) for place in active])
     return LevelCells([(place, attributes[place], view[place]) for place in active], sizes, extras)

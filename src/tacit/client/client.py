@@ -1,7 +1,7 @@
-"""The client of an app: takes people's rows, perturbs them here, and delivers the reports.
+"""The client of an app: takes people's rows, perturbs them locally, and sends the reports.
 
-Reports leave at ticks of a clock with a random phase, and on `flush`: never earlier or later because of a value. Hand
-rows over at moments that do not depend on them, such as once a round.
+Reports are sent at ticks of a clock with a random phase, and on `flush`; the time never depends on a value. Pass rows
+at times that do not depend on them, such as once per round.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tacit.client.entropy import draws, fraction
 from tacit.client.interpreter import Interpreter
 from tacit.client.panel import Turn, turn_of
 from tacit.client.preview import NOTHING_LEAVES, Preview, guarantee, service_cost
-from tacit.client.public import allowed, takes
+from tacit.client.public import allowed_text, takes
 from tacit.client.receipts import ask_receipts, taken_services
 from tacit.client.scalars import plain_rows, plain_scalar
 from tacit.client.transport import Answered, Transport
@@ -40,12 +40,12 @@ BATCH = 100
 Token = str | Callable[[Person], str]
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 300.0
-"""Seconds between tries: doubled each time, times a random number from a half to 1."""
+"""Seconds between retries: doubled each time, times a random factor from 0.5 to 1."""
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """What became of the reports that waited."""
+    """The result of a delivery."""
 
     sent: int
     rejected: int
@@ -72,22 +72,22 @@ def connect(
     url : str
         The collector's address.
     collection : str
-        The contract's SHA-256, as it was reviewed: anything else is refused.
+        The SHA-256 of the reviewed contract; any other contract is refused.
     store : str or Path
-        A file for the wallet. One person needs one wallet: two of them are two budgets, and a lost one is drawn
+        A file for the wallet. Each person needs one wallet: two are two budgets, and after losing one reports are drawn
         again, unless a token lets the client ask the collector first.
     key : str
-        The service's key, if the collector has any.
+        The service's key, if the collector requires one.
     token : str or function
-        What says who a person is, if the collector wants that: a token by the service's own server (made with
-        `tacit.client.tokens.sign`), or a function that returns a fresh one for a person.
+        Proof of who a person is, if the collector requires it: a token signed by the service's server (with
+        `tacit.client.tokens.sign`), or a function that returns a new one for a person.
     cap : number
         What each person may spend, over all services and rounds in this wallet.
     per : "week", "month", "quarter", "year", a number of days, or None
-        The period of the cap: in any so many days in a row, at most the cap is spent. What anyone can learn is then
-        bounded for each such period, not for ever. Without it the cap never renews.
+        The period of the cap: in any period of this length, at most the cap is spent. What anyone can learn is then
+        bounded per period, not in total. Without it the cap never renews.
     every : float
-        Seconds between deliveries in the background; 0 for none but `flush`.
+        Seconds between background deliveries; with 0 only `flush` sends.
     round : int
         For a panel: which of its rounds, from 1 on, this client reports to. `Client.asks` says whether a person does.
     """
@@ -98,7 +98,7 @@ def connect(
     transport, wallet = Transport(url), Wallet(store)
     text = wallet.contract(collection)
     if text is None or hashlib.sha256(text.encode()).hexdigest() != collection:
-        text = _fetched(transport, collection)
+        text = _fetch(transport, collection)
         wallet.keep_contract(collection, text)
     turn = turn_of(Interpreter(text).data, text, round)
     return Client(transport, wallet, turn.id if turn else collection, text, key, limit, every, token, turn=turn)
@@ -111,7 +111,7 @@ def _read(text: str) -> tuple[Interpreter, dict[str, Any]]:
     return interpreter, interpreter.data
 
 
-def _fetched(transport: Transport, collection: str) -> str:
+def _fetch(transport: Transport, collection: str) -> str:
     answered = transport.get(f"/v1/collections/{collection}")
     if answered.status != 200:
         message = f"The contract cannot be fetched ({answered.status or 'no answer'}). Try again when you are online."
@@ -123,7 +123,7 @@ def _fetched(transport: Transport, collection: str) -> str:
 
 
 class Client:
-    """Delivers reports of any number of people to one collection."""
+    """Sends reports of any number of people to one collection."""
 
     def __init__(
         self,
@@ -162,11 +162,11 @@ class Client:
 
     @property
     def today(self) -> str:
-        """The day that is charged, in UTC."""
+        """The day to charge, in UTC."""
         return day_of(self._clock())
 
     def claim(self, person: Person, service: str, rows: Sequence[Mapping[str, Any]], *, held: bool) -> Entry:
-        """Return a person's reports of a service: drawn now, charged and stored, or found; held ones do not leave."""
+        """Return a person's reports to a service: newly drawn, charged and stored, or those drawn before.."""
         if service not in self._services:
             raise UnknownNameError("service", service, self._services)
         if not self.asks(person):
@@ -189,28 +189,28 @@ class Client:
         return Claim(self.collection, service, cost, services=names, url=self._transport.url, day=self.today, **labels)
 
     def _ask(self, person: Person) -> Answered | None:
-        """Learn which reports of a person the collector holds; return an answer that does not say so."""
+        """Find out which reports of a person the collector has; return the response if it does not say."""
         taken: set[str] = set()
         if token := self._token_of(person):
             answered = ask_receipts(self._transport, collection=self.collection, person=person, token=token)
-            told = taken_services(answered, self._services)
-            if told is None:
+            reported = taken_services(answered, self._services)
+            if reported is None:
                 return answered
-            taken = told
+            taken = reported
         self._wallet.note_taken([self._claim(service) for service in sorted(taken)], self.collection, person)
         return None
 
     def sentences(self, service: str) -> tuple[str, ...]:
-        """Return what a report to a service shows, and what it hides."""
+        """Return sentences on what a report to a service reveals and hides."""
         return tuple(guarantee(self._contract, self._services[service]))
 
     @property
     def wallet(self) -> Wallet:
-        """What was drawn and spent."""
+        """The wallet: what was drawn and spent."""
         return self._wallet
 
     def flush(self, seconds: float = 10.0) -> Delivery:
-        """Send what waits, trying again for some seconds, and say what became of it."""
+        """Send waiting reports, with retries for some seconds, and return the result."""
         before, deadline, wait, problem = (
             self._wallet.counts(self.collection),
             time.monotonic() + seconds,
@@ -232,37 +232,37 @@ class Client:
         return Delivery(stored, refused, after.get("waiting", 0), problem)
 
     def _send(self) -> Answered | None:
-        """Send everything that waits; return the answer that stopped it, None if nothing did."""
+        """Send everything that waits; return the response that stopped it, or None."""
         with self._sending:
-            for person in self._wallet.untold(self.collection):
+            for person in self._wallet.pending_deletions(self.collection):
                 answered = self._transport.post("/v1/forget", self._request(person, person=person))
                 if answered.status != 200 and answered.code != "nothing-to-delete":
                     return answered
-                self._wallet.told(self.collection, person)
+                self._wallet.mark_forgotten(self.collection, person)
             failed = self._ask_again()
             if failed is not None and not failed.status:
-                return failed  # nobody answers
+                return failed  # no response
             most, after = BATCH, 0
             while waiting := self._wallet.waiting(self.collection, most, after):
-                if self._token:  # it is about one person
+                if self._token:  # about one person only
                     waiting = [report for report in waiting if report.person == waiting[0].person]
                 answered = self._transport.post(f"/v1/collections/{self.collection}/reports", self._batch(waiting))
                 if answered.status in (413, 500) and len(waiting) > 1:
-                    most = len(waiting) // 2  # one report that cannot be taken must not keep others waiting
+                    most = len(waiting) // 2  # a report that cannot be accepted must not block others
                 elif answered.status == 500 or (self._token and answered.status == 403):
-                    after, failed = waiting[0].number, answered  # nor one person whose token is over
-                elif not self._settled(waiting, answered):
+                    after, failed = waiting[0].number, answered  # nor a person whose token has expired
+                elif not self._settle(waiting, answered):
                     return answered
             return failed
 
     def _ask_again(self) -> Answered | None:
-        """Ask about people whose reports were drawn unasked; return what failed.
+        """Ask about people whose reports were drawn without asking; return what failed.
 
-        Reports of whom the collector says nothing stay here: it may hold others of hers, and a second draw must not
-        leave.
+        Reports of people about whom the collector says nothing stay here: it may have others of theirs, and a second
+        draw must not be sent.
         """
         failed = None
-        for person in self._wallet.unasked(self.collection):
+        for person in self._wallet.people_to_ask(self.collection):
             answered = self._ask(person)
             if answered is not None:
                 failed = answered
@@ -278,12 +278,12 @@ class Client:
         return json.dumps({"tacit": VERSION, **access, **members}, separators=(",", ":"))
 
     def _batch(self, waiting: Sequence[Waiting]) -> str:
-        """Return a request around the very bytes that were drawn."""
+        """Return a request that contains the stored bytes unchanged."""
         reports = ",".join(report.body for report in waiting)
         return f'{self._request(waiting[0].person)[:-1]},"reports":[{reports}]}}'
 
-    def _settled(self, waiting: Sequence[Waiting], answered: Answered) -> bool:
-        """Note what became of a batch; tell whether anything was decided."""
+    def _settle(self, waiting: Sequence[Waiting], answered: Answered) -> bool:
+        """Record the result of a batch; return whether anything was decided."""
         if answered.status in (410, 413):
             code = answered.code or "collection-closed"
             self._wallet.settle(self.collection, [(report, "refused", code) for report in waiting])
@@ -303,17 +303,17 @@ class Client:
         return bool(outcomes)
 
     def _tick(self, every: float) -> None:
-        """Deliver now and then, at a phase that nothing depends on."""
+        """Send periodically, at a random phase."""
         wait = every * fraction()
         while not self._closed.wait(wait):
             try:
                 self._send()
-            except Exception as cause:  # the app's function for tokens, or the disk: what waits is tried again
+            except Exception as cause:  # the app's token function or the disk failed: retry later
                 LOG.error("reports wait in the wallet: %s", type(cause).__name__)
             wait = every
 
     def close(self) -> None:
-        """Stop; what waits is kept for the next start."""
+        """Stop; waiting reports are kept for the next start."""
         self._closed.set()
         if self._thread.is_alive():
             self._thread.join(timeout=60)
@@ -321,21 +321,21 @@ class Client:
 
 
 class PersonClient:
-    """What one person hands over, and what she has spent."""
+    """One person's rows and budget."""
 
     def __init__(self, client: Client, person: Person) -> None:
         self._client, self._person = client, person
 
     def record(self, service: str, record: Mapping[str, Any]) -> Entry:
-        """Hand over the one row of a service; in a round, only the first one counts."""
+        """Report the one row of a service; only the first call in a round counts."""
         return self.rows(service, [record])
 
     def rows(self, service: str, rows: Sequence[Mapping[str, Any]]) -> Entry:
-        """Hand over all rows of a service, once a round: none or many looks the same."""
+        """Report all rows of a service, once per round: none or many look the same."""
         return self._client.claim(self._person, service, rows, held=False)
 
     def preview(self, service: str, rows: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Preview:
-        """Draw and charge, but send nothing yet; `record` or `rows` lets these very reports leave."""
+        """Draw and charge, but send nothing yet; `record` or `rows` releases exactly these reports."""
         given = [rows] if isinstance(rows, Mapping) else list(rows)
         entry = self._client.claim(self._person, service, given, held=True)
         sentences = self._client.sentences(service) if entry.bodies else (NOTHING_LEAVES,)
@@ -344,20 +344,20 @@ class PersonClient:
     def budget(self) -> dict[str, Any]:
         """Return what is spent, and the cap; with a period, also its days and when the oldest charge stops counting."""
         cap, charges, today = self._client.cap, self._client.wallet.charges(self._person), self._client.today
-        found: dict[str, Any] = {"spent": float(cap.total(charges, today)), "cap": float(cap.limit)}
+        budget: dict[str, Any] = {"spent": float(cap.total(charges, today)), "cap": float(cap.limit)}
         if cap.days is not None:
-            found |= {"days": cap.days, "renews": cap.renews_on(charges, today)}
-        return found
+            budget |= {"days": cap.days, "renews": cap.renews_on(charges, today)}
+        return budget
 
     def history(self) -> list[Entry]:
         """Return everything that was drawn."""
         return self._client.wallet.history(self._person)
 
     def forget(self) -> None:
-        """Delete all reports here and, with the next delivery, at the collector; what was spent stays spent.
+        """Delete all reports here and, with the next delivery, at the collector; the spent budget stays spent.
 
-        A collector deletes what key and token are for: with a token, this collection; with a key alone, everything
-        that its services have of the person.
+        A collector deletes within the scope of the credential: with a token in this collection, with a key alone
+        everything that its services have of the person.
         """
         rounds = {entry.collection for entry in self._client.wallet.history(self._person)}
         for collection in rounds | {self._client.collection}:
@@ -365,7 +365,7 @@ class PersonClient:
 
 
 def _public(rules: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the public columns of a service's one row, as they are: that is what public means."""
+    """Return the public columns of a service's row, unchanged."""
     columns = {column["name"]: column for column in rules["attributes"] if column["kind"] == "public"}
     names = list(columns)
     missing = [name for name in names if not rows or name not in rows[0]]
@@ -374,7 +374,7 @@ def _public(rules: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict
         raise RecordError(problem, code="missing-column", service=rules["name"], column=missing[0])
     for name in names:
         if not takes(columns[name], rows[0][name]):
-            problem = f"the public column takes {allowed(columns[name])}."
+            problem = f"the public column takes {allowed_text(columns[name])}."
             raise RecordError(problem, code="wrong-public", service=rules["name"], column=name)
     return {name: rows[0][name] for name in names}
 

@@ -40,10 +40,10 @@ def check_label(text: str, *, empty: bool = True) -> None:
 
 
 def budget(text: str) -> Fraction:
-    """Return a budget, written in the one way there is: a decimal, or a reduced fraction that has no decimal."""
-    found = FRACTION.fullmatch(text)
-    if found:
-        top, bottom = int(found[1]), int(found[2])
+    """Return a budget in canonical form: a decimal, or a reduced fraction that has no decimal form."""
+    match = FRACTION.fullmatch(text)
+    if match:
+        top, bottom = int(match[1]), int(match[2])
         rest = bottom
         for prime in (2, 5):
             while rest % prime == 0:

@@ -9,20 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from math import prod
 from typing import Any
 
-from tacit.client.answers import Respond, alphabet, responder
 from tacit.client.cells import LevelCells, ParityCells, cell_reader
 from tacit.client.record import BIAS, Column, Read
 from tacit.client.shape import read_contract
-from tacit.client.views import View, count_draws, count_extras, expand, known_attributes, view_sizes
+from tacit.client.steps import BITS, Draw, Step
+from tacit.client.views import ChannelSteps, View, count_draws, count_extras, expand, known_attributes, view_sizes
 from tacit.errors import RandomnessError, RecordError, UnknownNameError
 
 __all__ = ["Interpreter", "draw_of_words"]
-
-BITS = 53
-"""Bits of a draw."""
 
 Data = dict[str, Any]
 
@@ -148,39 +144,38 @@ class _Service:
 
 
 class _Channel:
-    """One channel's views, each with its cells, its oracle and the first of its codes."""
+    """One channel's views, each with its cells, its step and the first of its codes."""
 
     def __init__(self, data: Data, attributes: list[Data], extras: int) -> None:
         self.draws: int = data["draws"]
         self._attributes, self._extras = attributes, extras
         self._parities = "parities" in data["views"]
-        self._views: list[tuple[View, list[int], list[int], Data, int]] = []
-        offset = 0
+        self._views: list[tuple[View, list[int], Step, int]] = []
+        steps, offset = ChannelSteps(data), 0
         for view in expand(data["views"], attributes):
-            sizes = view_sizes(attributes, view, extras, parities=self._parities)
-            oracle = data["by_domain"].get(str(prod(sizes)), data["otherwise"])
+            step = steps.step(view_sizes(attributes, view, extras, parities=self._parities))
             shown = view or {0: 0}  # a view of nothing stands on the first attribute's root
-            self._views.append((shown, list(shown), sizes, oracle, offset))
-            offset += alphabet(oracle, sizes)
+            self._views.append((shown, list(shown), step, offset))
+            offset += step.codes
 
     @property
-    def oracles(self) -> list[tuple[Data, list[int]]]:
-        """The oracle of each view, with the sizes of what it sees."""
-        return [(oracle, sizes) for _, _, sizes, oracle, _ in self._views]
+    def steps(self) -> set[Step]:
+        """How views are drawn: one step for all views with cells of the same sizes."""
+        return {step for _, _, step, _ in self._views}
 
     def encode(self, values: Sequence[int], is_row: bool, extra: int, draws: Sequence[int]) -> int:  # noqa: FBT001
         """Return the code of a row's values plus BIAS or, if it is none, of an extra cell."""
         number = draws[0] % len(self._views)
         known = self._readers.get(number)
         if known is None:
-            view, active, sizes, oracle, offset = self._views[number]
-            cells = cell_reader(view, active, sizes, self._attributes, self._extras, parities=self._parities)
-            known = self._readers[number] = cells, responder(oracle, sizes, BITS), offset
-        reader, respond, offset = known
-        return offset + respond(reader.read(values, is_row=is_row, extra=extra), draws[1:])
+            view, active, step, offset = self._views[number]
+            cells = cell_reader(view, active, step.sizes, self._attributes, self._extras, parities=self._parities)
+            known = self._readers[number] = cells, step.drawing(), offset
+        reader, draw, offset = known
+        return offset + draw(reader.read(values, is_row=is_row, extra=extra), draws[1:])
 
     @cached_property
-    def _readers(self) -> dict[int, tuple[LevelCells | ParityCells, Respond, int]]:
+    def _readers(self) -> dict[int, tuple[LevelCells | ParityCells, Draw, int]]:
         """What encodes each view that was drawn before."""
         return {}
 

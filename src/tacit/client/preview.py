@@ -1,6 +1,6 @@
-"""What leaves, in words: what is readable in a report, and what anyone can learn about the rest.
+"""Previews in words: what a report reveals, and what anyone can learn about the rest.
 
-`tests/vectors/client/sentences.json` fixes these words; the TypeScript client says the same ones.
+`tests/vectors/client/sentences.json` fixes the wording; the TypeScript client uses the same.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ __all__ = ["NOTHING_LEAVES", "Preview", "certainty", "guarantee", "service_cost"
 
 Data = Mapping[str, Any]
 
-NOTHING_LEAVES = "Nothing leaves: the collector has reports of this person already, from a wallet that is gone."
+NOTHING_LEAVES = "Nothing is sent: the collector already has this person's reports, from a wallet that was lost."
 
 
 @dataclass(frozen=True)
 class Preview:
-    """What was handed over, the very reports that will leave, and what anyone can learn from them."""
+    """The raw rows, the exact reports that will be sent, and what anyone can learn from them."""
 
     raw: Any = field(repr=False)
-    """Never in a repr, which may end in a log."""
+    """Left out of the repr, which may end up in a log."""
     leaves: tuple[Any, ...]
     epsilon: float
     sentences: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
-        """The guarantee in words: first what leaves as it is, then what the noise hides."""
+        """The guarantee in words: first what is sent unchanged, then what the noise hides."""
         return " ".join(self.sentences)
 
 
 def service_cost(service: Data) -> Fraction:
-    """Return what a person's reports to a service spend together."""
+    """Return the epsilon that a person's reports to a service spend."""
     return int(service.get("sends", 1)) * sum((budget(one["epsilon"]) for one in service["channels"]), Fraction(0))
 
 
 def certainty(epsilon: float | Fraction) -> str:
-    """Return the percentage that a certainty of 50 % can become at most, rounded up."""
+    """Return the percentage to which a certainty of 50 % can rise at most, rounded up."""
     share = 100 / (1 + math.exp(-float(epsilon)))
     for digits in range(1, 5):
         bound = math.ceil(share * 10**digits) / 10**digits
@@ -52,7 +52,7 @@ def certainty(epsilon: float | Fraction) -> str:
 
 
 def guarantee(contract: Data, service: Data) -> list[str]:
-    """Return what a person's reports to a service show, and what they hide, in sentences."""
+    """Return sentences that say what a person's reports to a service reveal, and what they hide."""
     sends, cost, total = service.get("sends", 1), service_cost(service), budget(contract["epsilon"])
     public = [attribute["name"] for attribute in service["attributes"] if attribute["kind"] == "public"]
     label = "".join(f", {word} {contract[word]}" for word in ("round", "tier") if contract.get(word))
@@ -63,16 +63,16 @@ def guarantee(contract: Data, service: Data) -> list[str]:
     elif service.get("optional"):
         about = "anything else in the row, and whether there is one,"
     sentences = [
-        f"Leaves as it is: {_listed([service['key'], *public])}, and that you report to {service['name']}{label}.",
-        f"Knowing that already, whoever sees {reports} can raise a certainty of 50 % about {about} "
+        f"Sent unchanged: {_join_names([service['key'], *public])}, and that you report to {service['name']}{label}.",
+        f"Someone who knows that and sees {reports} can raise a certainty of 50 % about {about} "
         f"to at most {certainty(cost)} %.",
     ]
     panel = contract.get("panel")
-    within = f"this round and of all rounds of panel {panel}" if panel else "this round"
+    within = f"all rounds of panel {panel}" if panel else "this round"
     if total > cost:
-        sentences.append(f"Your reports to all services of {within} together: to at most {certainty(total)} %.")
+        sentences.append(f"With all your reports of {within}: to at most {certainty(total)} %.")
     return [*sentences, f"Reports of other {'panels and rounds' if panel else 'rounds'} add to this."]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,4 +1,4 @@
-"""Check a public value against what its column declares; errors never show the value."""
+"""Check a public value against its column's declaration; errors never show the value."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from tacit.client.record import is_plain
 
-__all__ = ["allowed", "takes"]
+__all__ = ["allowed_text", "takes"]
 
 TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,), "bool": (bool,)}
 
@@ -16,7 +16,7 @@ Data = dict[str, Any]
 
 
 def takes(column: Data, value: object) -> bool:
-    """Tell whether a public column takes a value."""
+    """Return whether a public column allows a value."""
     typed = "values" in column or "type" in column
     if value is None:
         return not typed or "null" in column
@@ -27,8 +27,8 @@ def takes(column: Data, value: object) -> bool:
     return not typed or type(value) in TYPES[column["type"]]
 
 
-def allowed(column: Data) -> str:
-    """Return what a public column takes, in words."""
+def allowed_text(column: Data) -> str:
+    """Return in words what a public column allows."""
     if "values" in column:
         more = ", …" if len(column["values"]) > 8 else ""
         words = f"one of: {', '.join(map(str, column['values'][:8]))}{more}"

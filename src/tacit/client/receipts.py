@@ -1,4 +1,4 @@
-"""Ask a collector which reports of a person it holds: a wallet that was lost must not draw them again."""
+"""Ask a collector which reports of a person it has: after a lost wallet they must not be drawn again."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Person = int | str
 
 
 def ask_receipts(transport: Transport, *, collection: str, person: Person, token: str) -> Answered:
-    """Ask which slots of a person are taken; only the holder of her token is told, and needs no other key."""
+    """Ask which slots of a person are already reported; the person's token is the only credential."""
     asked = {"collection": collection, "key": person, "token": token}
     return transport.post("/v1/receipts", json.dumps(asked, separators=(",", ":")))
 
 
 def taken_services(answered: Answered, services: Container[str]) -> set[str] | None:
-    """Return the services with a slot that is taken; none from a collector without receipts; None if it did not say."""
+    """Return the services with a reported slot; none if the collector has no receipts; None if it did not say."""
     if answered.status in (404, 405):
         return set()
     data = answered.data if answered.status == 200 else None

@@ -1,7 +1,8 @@
 """Raw values to value indices, by the rules a contract declares for the attribute.
 
-How long that takes must not tell the value: a lookup instead of a search, NULL goes the way of a value that stands in
-for it, clamping is done to every value, and all indices are kept above BIAS, where Python's arithmetic is even.
+The time this takes must not reveal the value: values are looked up instead of searched, NULL is treated like a
+substitute value, every value is clamped, and all indices are above BIAS, where Python's integer arithmetic takes
+constant time.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from tacit.errors import RecordError
 __all__ = ["BIAS", "Column", "Read", "bound_of", "is_person", "is_plain"]
 
 BIAS = 1 << 29
-"""Added to value indices: small whole numbers are cheaper in Python, and this is still one machine word."""
+"""Added to value indices: small integers are faster in Python, and these still fit one machine word."""
 
 Read = tuple[int, bool]
 """A step plus BIAS, and whether the value is NULL."""
 
 LONGEST_PERSON = 200
-"""Letters of a key."""
+"""Maximum characters of a key."""
 
 OFF_STEP = 1e-6
 """How far from a step, in steps, a number may be and still count as on it."""
@@ -35,7 +36,7 @@ Data = dict[str, Any]
 
 
 class Column:
-    """One attribute: turns raw values into value indices plus BIAS, with the same work for every value it takes."""
+    """One attribute: turns raw values into value indices plus BIAS, with the same work for every valid value."""
 
     def __init__(self, service: str, attribute: Data) -> None:
         self._service, self._attribute, self.name = service, attribute, str(attribute["name"])
@@ -89,7 +90,7 @@ class Column:
         return (lower + (draw % ticks < rest), self._null)[is_null]
 
     def filler(self) -> Any:
-        """Return a value that is taken, for rows that only fill up the work."""
+        """Return some valid value, for rows that only fill up the work."""
         return self._default
 
     def _refuse(self, problem: str, code: str) -> RecordError:
@@ -153,7 +154,7 @@ class Column:
 
 
 def _has_bytes(text: str) -> bool:
-    """Tell whether text can be sent: lone surrogates have no bytes that all languages agree on."""
+    """Return whether text is valid Unicode: lone surrogates have no portable encoding."""
     try:
         return len(text.encode()) >= 0
     except UnicodeEncodeError:
@@ -175,14 +176,14 @@ def bound_of(attribute: Data, name: str) -> Fraction:
 
 
 def is_person(value: object) -> TypeGuard[int | str]:
-    """Tell whether a value is a key: text of 1 to 200 letters that can be printed, or a whole number of 64 bits."""
+    """Return whether a value is a key: printable text of 1 to 200 characters, or a 64-bit integer."""
     if isinstance(value, str):
         return 0 < len(value) <= LONGEST_PERSON and value.isprintable()
     return type(value) is int and -(2**63) <= value < 2**63
 
 
 def is_plain(value: object) -> bool:
-    """Tell whether a public value can be sent: text, a number of 64 bits, true, false or nothing."""
+    """Return whether a public value can be sent: text, a 64-bit number, true, false or None."""
     if isinstance(value, str):
         return "\0" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
     if isinstance(value, float):

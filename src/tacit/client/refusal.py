@@ -14,7 +14,7 @@ CODES = {
     "version": "contract-version",
     "not-for-clients": "not-for-clients",
 }
-"""Codes of errors where they are not ``contract-damaged``."""
+"""Error codes other than ``contract-damaged``."""
 
 
 def fail(rule: str) -> Never:
@@ -24,6 +24,6 @@ def fail(rule: str) -> Never:
 
 
 def need(condition: object, rule: str) -> None:
-    """Raise unless a contract keeps a rule."""
+    """Raise unless a contract satisfies a rule."""
     if not condition:
         fail(rule)

@@ -1,7 +1,7 @@
 """Validate a contract: its text, its version, and the members and types of every object.
 
-The rules and their order are those of `docs/wire.md`; the first one that is broken names the refusal. A fetched
-contract is not trusted, so limits are checked before any work that depends on its numbers.
+The rules and their order are those of `docs/wire.md`; the error names the first broken one. A fetched contract is not
+trusted, so limits are checked before any work that depends on its numbers.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Never
 
 from tacit.client.declarations import check_declarations, check_labels
 from tacit.client.refusal import fail, need
+from tacit.client.steps import STEPS
 from tacit.client.views import Limits, check_compiled
 
 __all__ = ["read_contract"]
@@ -25,7 +26,7 @@ Check = Callable[[Any], None]
 
 
 def read_contract(text: str) -> Data:
-    """Return the data of a valid contract; ContractError names the rule that another one breaks."""
+    """Return the data of a valid contract; otherwise raise a ContractError that names the broken rule."""
     data = _parse(text)
     _shape(data["tacit"])(data)
     columns = [column for service in data["services"] for column in service["attributes"]]
@@ -62,7 +63,7 @@ def _refuse_constant(word: str) -> Never:
 
 
 def _write(value: Any, depth: int) -> str:
-    """Return canonical JSON; NaN, which equals no text, for numbers that have none."""
+    """Return canonical JSON; NaN, which equals no text, for numbers without a canonical form."""
     if depth > MAX_DEPTH:
         raise ValueError
     if type(value) is dict:
@@ -205,13 +206,12 @@ def _shape(version: int) -> Check:
             "public": typed if version == 2 else {},
         },
     )
-    oracles = {
-        "grr": {"flip": WHOLE},
-        "ss": {"w": WHOLE, "inside": WHOLE, "outside": WHOLE},
-        "olh": {"g": WHOLE, "flip": WHOLE},
-        "oue": {"one": WHOLE, "zero": WHOLE},
+    steps = {
+        name: dict.fromkeys(step.numbers, WHOLE) | dict.fromkeys(step.tables, _entries(WHOLE))
+        for name, step in STEPS.items()
     }
-    hashed = _kinds(version, "oracle", {"lh": {"g": WHOLE, "flip": WHOLE, "multipliers": _entries(WHOLE)}})
+    by_domain = _kinds(version, "oracle", {name: own for name, own in steps.items() if not STEPS[name].tables})
+    otherwise = _kinds(version, "oracle", {name: own for name, own in steps.items() if STEPS[name].tables})
     views = {
         "product?": _list(_list(WHOLE)),
         "list?": _list(_list(WHOLE, least=0)),
@@ -223,8 +223,8 @@ def _shape(version: int) -> Check:
         "draws": WHOLE,
         "codes": WHOLE,
         "views": _object(version, views),
-        "by_domain": _entries(_kinds(version, "oracle", oracles)),
-        "otherwise": lambda value: None if value is None else hashed(value),
+        "by_domain": _entries(by_domain),
+        "otherwise": lambda value: None if value is None else otherwise(value),
     }
     service = {
         "name": TEXT,

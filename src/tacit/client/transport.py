@@ -1,4 +1,4 @@
-"""Requests to a collector: JSON over HTTP, without redirects, and what an answer means for what was sent."""
+"""HTTP requests to a collector: JSON, without redirects, and how to treat each response."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tacit.errors import UsageError
 __all__ = ["Answered", "Transport"]
 
 MOST_BYTES = 1 << 20
-"""Bytes of an answer: contracts are below 256 KiB."""
+"""Maximum bytes of a response: contracts are below 256 KiB."""
 
 
 @dataclass(frozen=True)
 class Answered:
-    """An answer: its status (0 if there was none), its bytes, and seconds to wait before the next try."""
+    """A response: its status (0 if there was none), its bytes, and the seconds to wait before a retry."""
 
     status: int
     content: bytes = b""
@@ -27,7 +27,7 @@ class Answered:
 
     @property
     def data(self) -> Any:
-        """The answer as JSON, or None."""
+        """The response as JSON, or None."""
         try:
             return json.loads(self.content)
         except (ValueError, RecursionError):
@@ -42,12 +42,12 @@ class Answered:
 
     @property
     def is_final(self) -> bool:
-        """Whether trying again would bring the same."""
+        """Whether a retry would give the same result."""
         return 400 <= self.status < 500 and self.status not in (408, 429)
 
 
 class Transport:
-    """Talks to one collector."""
+    """Sends requests to one collector."""
 
     def __init__(self, url: str, timeout: float = 30.0) -> None:
         parts = urlsplit(url)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise, product
-from math import comb, isqrt, prod
+from math import prod
 from typing import Any
 
-from tacit.client.answers import alphabet, digit_count, seed_count
 from tacit.client.declarations import budget, check_label, level_of, widths_of
-from tacit.client.refusal import need
+from tacit.client.refusal import fail, need
+from tacit.client.steps import SPAN, LinearHash, Step, step_of
 
 __all__ = [
+    "ChannelSteps",
     "Limits",
     "View",
     "check_compiled",
@@ -24,8 +25,6 @@ __all__ = [
 ]
 
 MAX_VIEWS, MAX_ENTRIES, MAX_CHANNELS, MAX_DRAWS = 100_000, 2**24, 1_000, 1_000_000
-MAX_SUBSETS, MAX_PRIME, MAX_HASHES, MAX_BITS = 2**22, 2**20, 2**21, 52
-SPAN = 2**53
 
 Data = dict[str, Any]
 View = dict[int, int]
@@ -55,7 +54,7 @@ def check_compiled(data: Data, limits: Limits) -> None:
     need(len(data["channels"]) <= MAX_CHANNELS, "too-many-channels")
     known = known_attributes(data)
     for channel in data["channels"]:
-        _Checker(channel, known, count_extras(data)).check(limits)
+        _check_channel(channel, known, count_extras(data), limits)
     need(count_draws(data) <= MAX_DRAWS, "too-many-draws")
 
 
@@ -146,109 +145,74 @@ def _parity_count(order: int, sizes: list[int]) -> int:
     return sum(counts[1:])
 
 
-class _Checker:
-    """Checks one channel."""
+class ChannelSteps:
+    """How the views of a channel are drawn: by the entry for their number of cells, or by the one for all others."""
 
-    def __init__(self, data: Data, attributes: list[Data], extras: int) -> None:
-        self._data, self._attributes, self._extras = data, attributes, extras
-        self._used: set[int] = set()
-        self._digits: set[int] = set()
-        self._sound: set[tuple[int, ...]] = set()
+    def __init__(self, data: Data) -> None:
+        self._by_domain, self._otherwise = data["by_domain"], data["otherwise"]
+        self._of_sizes: dict[tuple[int, ...], Step] = {}
 
-    def check(self, limits: Limits) -> None:
-        data = self._data
-        check_label(data["name"])
-        budget(data["epsilon"])
-        limits.take(self._count_views(), len(self._attributes))
-        if "list" in data["views"]:
-            need(not _is_product(data["views"]["list"]), "bad-views")
-        codes, answers = 0, 1
-        for view in expand(data["views"], self._attributes):
-            sizes = view_sizes(self._attributes, view, self._extras, parities="parities" in data["views"])
-            need(prod(sizes) < SPAN, "codes-too-large")
-            oracle = data["by_domain"].get(str(prod(sizes)), data["otherwise"])
-            need(oracle is not None, "no-oracle")
-            if tuple(sizes) not in self._sound:
-                self._check_oracle(oracle, sizes)
-                self._sound.add(tuple(sizes))
-            codes += alphabet(oracle, sizes)
-            answers = max(answers, prod(sizes) if oracle["oracle"] == "oue" else 1)
-        need(codes <= SPAN, "codes-too-large")
-        need(data["draws"] == 2 + answers, "bad-draws")
-        need(data["codes"] == codes, "bad-codes")
-        self._check_use()
+    def step(self, sizes: Sequence[int]) -> Step:
+        """Return the step of views with these sizes: one object for all of them."""
+        key = tuple(sizes)
+        known = self._of_sizes.get(key)
+        if known is None:
+            entry = self._by_domain.get(str(prod(sizes)), self._otherwise)
+            known = self._of_sizes[key] = fail("no-oracle") if entry is None else step_of(entry, key)
+        return known
 
-    def _count_views(self) -> int:
-        views = self._data["views"]
-        tops = [len(attribute["widths"]) for attribute in self._attributes]
-        need(len(views) == 1 and not ("parities" in views and self._extras), "bad-views")
-        if "product" in views:
-            need(len(views["product"]) == len(tops), "bad-views")
-            for top, levels in zip(tops, views["product"], strict=True):
-                need(_ascends(levels) and levels[0] >= 0 and levels[-1] <= top, "bad-views")
-            return prod(map(len, views["product"]))
-        if "parities" in views:
-            sizes = _value_counts(self._attributes)
-            need(1 <= views["parities"] <= sum(size > 1 for size in sizes), "bad-views")
-            return _parity_count(views["parities"], sizes)
-        for view in views["list"]:
-            need(len(view) % 2 == 0 and _ascends(view[::2]), "bad-views")
-            for attribute, level in zip(view[::2], view[1::2], strict=True):
-                need(0 <= attribute < len(tops) and 1 <= level <= tops[attribute], "bad-views")
-        return len(views["list"])
-
-    def _check_oracle(self, oracle: Data, sizes: list[int]) -> None:
-        """Check that an oracle's integers are a channel over cells of these sizes."""
-        kind, domain = oracle["oracle"], prod(sizes)
-        if kind == "lh":
-            self._check_hash(oracle, sizes)
-            return
-        self._used.add(domain)
-        if kind == "grr":
-            _check_flip(oracle["flip"], domain)
-        elif kind == "ss":
-            need(_is_subset(oracle, domain), "bad-subset")
-        elif kind == "olh":
-            need(2 <= oracle["g"] < MAX_HASHES, "bad-g")
-            _check_flip(oracle["flip"], oracle["g"])
-        else:
-            possible = 0 <= oracle["one"] <= SPAN and 0 <= oracle["zero"] <= SPAN
-            need(domain <= MAX_BITS and possible, "bad-bits")
-
-    def _check_hash(self, oracle: Data, sizes: list[int]) -> None:
-        g = oracle["g"]
-        need(2 <= g <= MAX_PRIME and all(g % n for n in range(2, isqrt(g) + 1)), "bad-g")
-        _check_flip(oracle["flip"], g)
-        need(seed_count(g, sizes) <= SPAN, "codes-too-large")
-        for size in sizes:
-            digits = digit_count(size, g)
-            self._digits.add(digits)
-            factor = oracle["multipliers"].get(str(digits), 0)
-            need(1 <= factor <= g**digits and (digits == 0 or factor % g), "bad-multiplier")
-
-    def _check_use(self) -> None:
+    def check_use(self) -> None:
         """Check that every entry is used, and stands in its place."""
-        hashed = self._data["otherwise"]
-        need(list(self._data["by_domain"]) == [str(domain) for domain in sorted(self._used)], "unused-entry")
-        need(bool(self._digits) == (hashed is not None), "unused-entry")
-        if hashed is not None:
-            need(list(hashed["multipliers"]) == [str(digits) for digits in sorted(self._digits)], "unused-entry")
+        used = self._of_sizes.values()
+        domains = {step.domain for step in used if step.entry is not self._otherwise}
+        need(list(self._by_domain) == [str(domain) for domain in sorted(domains)], "unused-entry")
+        digits = {count for step in used if isinstance(step, LinearHash) for count in step.digits}
+        need(bool(digits) == (self._otherwise is not None), "unused-entry")
+        if self._otherwise is not None:
+            need(list(self._otherwise["multipliers"]) == [str(count) for count in sorted(digits)], "unused-entry")
 
 
-def _check_flip(flip: int, cells: int) -> None:
-    need(0 <= flip <= SPAN and (cells - 1) * flip <= SPAN, "bad-flip")
+def _check_channel(data: Data, attributes: list[Data], extras: int, limits: Limits) -> None:
+    check_label(data["name"])
+    budget(data["epsilon"])
+    limits.take(_count_views(data["views"], attributes, extras), len(attributes))
+    if "list" in data["views"]:
+        need(not _is_product(data["views"]["list"]), "bad-views")
+    steps, checked = ChannelSteps(data), set[int]()
+    codes, answers = 0, 1
+    for view in expand(data["views"], attributes):
+        sizes = view_sizes(attributes, view, extras, parities="parities" in data["views"])
+        need(prod(sizes) < SPAN, "codes-too-large")
+        step = steps.step(sizes)
+        if id(step) not in checked:
+            step.check()
+            checked.add(id(step))
+        codes += step.codes
+        answers = max(answers, step.answers)
+    need(codes <= SPAN, "codes-too-large")
+    need(data["draws"] == 2 + answers, "bad-draws")
+    need(data["codes"] == codes, "bad-codes")
+    steps.check_use()
 
 
-def _is_subset(oracle: Data, domain: int) -> bool:
-    w, inside, outside = oracle["w"], oracle["inside"], oracle["outside"]
-    if not (1 <= w < domain and 0 <= inside <= SPAN and 0 <= outside <= SPAN):
-        return False
-    count = 1
-    for place in range(min(w, domain - w)):  # binomials of large numbers take for ever
-        count = count * (domain - place) // (place + 1)
-        if count > MAX_SUBSETS:
-            return False
-    return bool(comb(domain - 1, w - 1) * inside + comb(domain - 1, w) * outside <= SPAN)
+def _count_views(views: Data, attributes: list[Data], extras: int) -> int:
+    """Return the number of views of a channel that names levels which exist, without expanding them."""
+    tops = [len(attribute["widths"]) for attribute in attributes]
+    need(len(views) == 1 and not ("parities" in views and extras), "bad-views")
+    if "product" in views:
+        need(len(views["product"]) == len(tops), "bad-views")
+        for top, levels in zip(tops, views["product"], strict=True):
+            need(_ascends(levels) and levels[0] >= 0 and levels[-1] <= top, "bad-views")
+        return prod(map(len, views["product"]))
+    if "parities" in views:
+        sizes = _value_counts(attributes)
+        need(1 <= views["parities"] <= sum(size > 1 for size in sizes), "bad-views")
+        return _parity_count(views["parities"], sizes)
+    for view in views["list"]:
+        need(len(view) % 2 == 0 and _ascends(view[::2]), "bad-views")
+        for attribute, level in zip(view[::2], view[1::2], strict=True):
+            need(0 <= attribute < len(tops) and 1 <= level <= tops[attribute], "bad-views")
+    return len(views["list"])
 
 
 def _ascends(numbers: Sequence[int]) -> bool:

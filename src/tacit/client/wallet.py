@@ -1,8 +1,9 @@
-"""A wallet: what every report cost a person, and the very reports that were drawn for her, in one SQLite file.
+"""A wallet: a person's drawn reports and what each cost, in one SQLite file.
 
-Charge, report and outbox change in one transaction, synced to disk before anything leaves. So no crash leaves a report
-that was sent but not remembered (it would be drawn again), remembered but not charged, or charged but never sent. A
-report is drawn once for a (collection, person, service); asking again finds it. Nothing in here is a raw value.
+Charge, report and outbox change in one transaction, which is synced to disk before anything is sent. So no crash leaves
+a report that was sent but not stored (it would be drawn again), stored but not charged, or charged but never sent. A
+report is drawn once per (collection, person, service); claiming it again returns the stored one. No raw value is
+stored.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["Claim", "Entry", "Person", "Waiting", "Wallet"]
 Person = int | str
 
 FORMAT = 1
-"""Of the file. Format 0 had no tiers and days, and let `record` draw and release in two transactions."""
+"""File format. Format 0 had no tiers and days, and let `record` draw and release in two transactions."""
 
 TABLES = (
     """CREATE TABLE IF NOT EXISTS entries (collection TEXT, person TEXT, service TEXT, round TEXT, epsilon TEXT,
@@ -42,7 +43,7 @@ TABLES = (
     "CREATE INDEX IF NOT EXISTS spending ON entries (person)",
     *(f"ALTER TABLE entries ADD COLUMN {name} TEXT NOT NULL DEFAULT ''" for name in ("tier", "services", "url", "day")),
 )
-"""Statements that make a file of this format out of one of format 0, or out of nothing."""
+"""Statements that migrate a file of format 0, or an empty one, to this format."""
 
 Draw = Callable[[], Sequence[str]]
 """Draws the bodies of a service's reports, one for each slot."""
@@ -50,7 +51,7 @@ Draw = Callable[[], Sequence[str]]
 
 @dataclass(frozen=True)
 class Claim:
-    """One service of a collection, as a client asks for it: where it belongs, and what it costs."""
+    """One service of a collection, as a client claims it: where it belongs, and what it costs."""
 
     collection: str
     service: str
@@ -66,10 +67,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Entry:
-    """One service in one round, as the wallet remembers it: its cost, and what became of its reports.
+    """One service in one round, as stored in the wallet: its cost, and the status of its reports.
 
-    A status is held (shown, not released), waiting, stored, refused, or taken: the collector had a report for the slot
-    from a wallet that is gone, so none was sent from this one.
+    A status is held (previewed, not released), waiting, stored, refused, or taken: the collector already had a report
+    for the slot, from a lost wallet, so none was sent from this one.
     """
 
     collection: str
@@ -97,11 +98,11 @@ class Wallet:
     def __init__(self, path: str | Path) -> None:
         self._lock = threading.RLock()
         try:
-            Path(path).touch(mode=0o600)  # which services somebody uses is nobody else's business on a shared device
+            Path(path).touch(mode=0o600)  # on a shared device, nobody else should see which services a person uses
             self._file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
             self._file.execute("PRAGMA journal_mode = WAL")
             self._file.execute("PRAGMA synchronous = FULL")
-            self._file.execute("PRAGMA secure_delete = ON")  # forgotten reports leave no traces in free pages
+            self._file.execute("PRAGMA secure_delete = ON")  # deleted reports leave no traces in free pages
             self._upgrade()
         except (sqlite3.Error, OSError) as cause:
             message = f"The wallet {Path(path).name!r} cannot be used ({type(cause).__name__}). Name another file."
@@ -111,7 +112,7 @@ class Wallet:
         return int(self._file.execute("PRAGMA user_version").fetchone()[0])
 
     def _upgrade(self) -> None:
-        """Bring the file to this format, once."""
+        """Migrate the file to this format, once."""
         if self._format() > FORMAT:
             message = "The wallet is of a newer version of this client. Update the client; nothing was drawn."
             raise UsageError(message, code="unusable-wallet")
@@ -122,9 +123,9 @@ class Wallet:
                 return
             for statement in TABLES:
                 file.execute(statement)
-            # Format 0 left reports held after a crash. They cannot be told from previews, and both have been paid for.
+            # Format 0 left reports held after a crash. They look like previews, and both are charged.
             file.execute("UPDATE reports SET status = 'waiting' WHERE status = 'held'")
-            file.execute("UPDATE entries SET day = ?", (day_of(time.time()),))  # the day was not kept: count from now
+            file.execute("UPDATE entries SET day = ?", (day_of(time.time()),))  # format 0 kept no day: count from now
             for collection, text in file.execute("SELECT collection, contract FROM contracts").fetchall():
                 tier, services = _labels(text)
                 row = (tier, services, collection)
@@ -155,10 +156,10 @@ class Wallet:
             file.execute("INSERT OR REPLACE INTO contracts VALUES (?, ?)", (collection, text))
 
     def claim(self, claim: Claim, person: Person, cap: Cap, draw: Draw, *, held: bool, asked: bool = True) -> Entry:
-        """Return the reports of a service: those that were drawn before, or new ones, charged and stored.
+        """Return the reports of a service: those drawn before, or new ones, charged and stored.
 
         Held ones stay here until they are claimed again without `held`. If the collector could not be asked which
-        reports it has, they stay until `note_taken` has its answer.
+        reports it has, they stay until `note_taken` records its answer.
         """
         who = _key(person)
         with self._transaction() as file:
@@ -167,9 +168,7 @@ class Wallet:
                 raise PrivacyError(message, code="forgotten")
             if self._entry(claim.collection, who, claim.service) is None:
                 self._refuse_tier(claim, who)
-                day = max(
-                    [claim.day, *(day for day, _ in self._charges(who))]
-                )  # a clock that was set back renews nothing
+                day = max([claim.day, *(day for day, _ in self._charges(who))])  # setting the clock back renews nothing
                 self._refuse_overspending(claim, who, cap, day)
                 self._insert(claim, who, claim.epsilon, day, draw(), "held")
                 if not asked:
@@ -180,14 +179,14 @@ class Wallet:
                     "WHERE collection = ? AND person = ? AND service = ? AND status = 'held'",
                     (claim.collection, who, claim.service),
                 )
-            found = self._entry(claim.collection, who, claim.service)
-        if found is None:
-            message = "The wallet lost what it was told. Nothing was sent."
+            entry = self._entry(claim.collection, who, claim.service)
+        if entry is None:
+            message = "The wallet lost what was just stored. Nothing was sent."
             raise PrivacyError(message, code="unusable-wallet")
-        return found
+        return entry
 
     def _refuse_tier(self, claim: Claim, who: str) -> None:
-        """Refuse a second tier of a round: tiers are alternatives, and two would spend both."""
+        """Refuse a second tier of a round: tiers are alternatives, and two would spend both budgets."""
         query = (
             "SELECT 1 FROM entries WHERE person = ? AND round = ? AND tier <> ? AND url IN ('', ?) "
             "AND (services = ? OR (services = '' AND service = ?))"
@@ -225,7 +224,7 @@ class Wallet:
         )
 
     def is_asked(self, collection: str, person: Person) -> bool:
-        """Tell whether the wallet remembers a person in a collection, and the collector was asked about her before."""
+        """Return whether the wallet knows a person in a collection, and the collector was asked about them."""
         where = (collection, _key(person))
         queries = ("SELECT 1 FROM entries WHERE {}", "SELECT 1 FROM unasked WHERE {}")
         with self._lock:
@@ -235,8 +234,8 @@ class Wallet:
             )
         return known is not None and unasked is None
 
-    def unasked(self, collection: str) -> list[Person]:
-        """Return people whose reports wait until the collector has said which of them it holds."""
+    def people_to_ask(self, collection: str) -> list[Person]:
+        """Return people whose reports wait until the collector has said which of them it already has."""
         query = "SELECT person FROM unasked WHERE collection = ?"
         with self._lock:
             return [json.loads(who) for (who,) in self._file.execute(query, (collection,))]
@@ -245,7 +244,7 @@ class Wallet:
         self._file.execute("INSERT OR IGNORE INTO unasked VALUES (?, ?)", (collection, who))
 
     def note_taken(self, claims: Collection[Claim], collection: str, person: Person) -> None:
-        """Note the services for which the collector holds reports: none of this wallet leaves, and none costs."""
+        """Record the services for which the collector already has reports: ours are not sent, and cost nothing."""
         who = _key(person)
         with self._transaction() as file:
             where = (collection, who)
@@ -254,7 +253,7 @@ class Wallet:
             for claim in claims:
                 if self._entry(collection, who, claim.service) is None:
                     self._insert(claim, who, Fraction(0), claim.day, [""], "taken")
-                elif was_unasked:  # nothing of these was ever sent
+                elif was_unasked:  # none of these was ever sent
                     place = (*where, claim.service)
                     file.execute(
                         "UPDATE reports SET status = 'taken', body = '' "
@@ -285,12 +284,12 @@ class Wallet:
         return [(day, Fraction(epsilon)) for day, epsilon in rows]
 
     def charges(self, person: Person) -> list[Spent]:
-        """Return what a person was charged, with the days, over all services and rounds."""
+        """Return a person's charges with their days, over all services and rounds."""
         with self._lock:
             return self._charges(_key(person))
 
     def spent(self, person: Person) -> Fraction:
-        """Return all that a person has ever spent, over all services and rounds."""
+        """Return the total that a person has ever spent, over all services and rounds."""
         return sum((epsilon for _, epsilon in self.charges(person)), Fraction(0))
 
     def history(self, person: Person) -> list[Entry]:
@@ -299,11 +298,11 @@ class Wallet:
         with self._lock:
             query = "SELECT collection, service FROM entries WHERE person = ? ORDER BY round, service, collection"
             rows = self._file.execute(query, (who,)).fetchall()
-            found = [self._entry(collection, who, service) for collection, service in rows]
-        return [entry for entry in found if entry is not None]
+            entries = [self._entry(collection, who, service) for collection, service in rows]
+        return [entry for entry in entries if entry is not None]
 
     def waiting(self, collection: str, most: int, after: int = 0) -> list[Waiting]:
-        """Return reports that may leave and were not acknowledged, oldest first, after a number."""
+        """Return released reports that were not acknowledged, oldest first, after a number."""
         query = (
             "SELECT number, body, person FROM reports AS r "
             "WHERE collection = ? AND status = 'waiting' AND number > ? AND NOT EXISTS "
@@ -315,9 +314,9 @@ class Wallet:
             return [Waiting(number, body, json.loads(who)) for number, body, who in rows]
 
     def settle(self, collection: str, outcomes: Sequence[tuple[Waiting, str, str]]) -> None:
-        """Note what became of reports: statuses and codes.
+        """Record statuses and codes of reports.
 
-        A report may be gone by now, and its number be that of another one, of which the collector has said nothing.
+        A report may have been deleted, and its number reused for another one that the collector has not seen.
         """
         same = "number = ? AND collection = ? AND body = ? AND status = 'waiting'"
         with self._transaction() as file:
@@ -333,32 +332,32 @@ class Wallet:
             return {status: int(count) for status, count in self._file.execute(query, (collection,))}
 
     def forget(self, collection: str, person: Person) -> None:
-        """Delete a person's reports of a collection; what was spent stays spent, and nothing is drawn again."""
+        """Delete a person's reports of a collection; the spent budget stays spent, and nothing is drawn again."""
         where = (collection, _key(person))
         with self._transaction() as file:
             file.execute("INSERT OR IGNORE INTO forgotten VALUES (?, ?, 0)", where)
             file.execute("DELETE FROM reports WHERE collection = ? AND person = ?", where)
 
-    def untold(self, collection: str) -> list[Person]:
-        """Return people whom the collector has yet to be told to forget."""
+    def pending_deletions(self, collection: str) -> list[Person]:
+        """Return people whose deletion the collector has not confirmed yet."""
         query = "SELECT person FROM forgotten WHERE collection = ? AND told = 0"
         with self._lock:
             return [json.loads(who) for (who,) in self._file.execute(query, (collection,))]
 
-    def told(self, collection: str, person: Person) -> None:
-        """Note that the collector has forgotten a person."""
+    def mark_forgotten(self, collection: str, person: Person) -> None:
+        """Record that the collector has deleted a person."""
         with self._transaction() as file:
             where = (collection, _key(person))
             file.execute("UPDATE forgotten SET told = 1 WHERE collection = ? AND person = ?", where)
 
     def close(self) -> None:
-        """Close the file; what waits is kept for the next start."""
+        """Close the file; waiting reports are kept for the next start."""
         with self._lock:
             self._file.close()
 
 
 def _key(person: Any) -> str:
-    """Return a person as the wallet knows her: 42 and "42" are different people."""
+    """Return a person's key as the wallet stores it: 42 and "42" are different people."""
     if not is_person(person):
         message = "A person is text of 1 to 200 letters that can be printed, or a whole number of 64 bits."
         raise UsageError(message, code="wrong-person")
@@ -366,7 +365,7 @@ def _key(person: Any) -> str:
 
 
 def _labels(contract: str) -> tuple[str, str]:
-    """Return the tier of a contract and its services, as claims carry them."""
+    """Return the tier and services of a contract, as claims carry them."""
     try:
         data = json.loads(contract)
         return str(data.get("tier", "")), ",".join(str(service["name"]) for service in data["services"])

@@ -1,1 +1,1 @@
-"""What all parties must agree on: what a privacy review must read."""
+"""What all parties must agree on. A privacy review must read this package."""

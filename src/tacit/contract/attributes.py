@@ -22,13 +22,13 @@ from tacit.errors import SchemaError
 __all__ = ["Categorical", "Ordinal", "check_dictionary", "check_distinct", "check_flag", "check_name", "is_text"]
 
 MAX_VALUES = 1_000_000
-"""Values of one ordinal: finer ones cannot be estimated by anybody and would bloat every table of values."""
+"""Maximum values of an ordinal: finer ones cannot be estimated, and would bloat every table."""
 
 MAX_DICTIONARY = 256 * 1024
-"""Bytes of a list of categories: contracts hold it, and have as many at most."""
+"""Maximum bytes of a list of categories: contracts contain it, and have the same limit."""
 
 MAX_TICKS = 2**31
-"""Steps between low and high: ticks times cells must stay exact in 53 bits."""
+"""Maximum steps between low and high: ticks times cells must stay exact in 53 bits."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
 _RESERVED = frozenset({"slot", "channel", "code", "people", "rng", "progress", "round", "self", "tier"})
@@ -38,7 +38,7 @@ NumberLike = int | float | str | Decimal | Fraction | datetime.date
 
 
 def check_name(kind: str, name: object) -> None:
-    """Refuse names that SQL or a file could not carry, and those the package uses itself."""
+    """Refuse names that SQL or files do not allow, and names reserved by the package."""
     if not isinstance(name, str) or not _NAME.match(name):
         message = (
             f"A {kind} is named {name!r}. Names are letters, digits and underscores, at most 63, "
@@ -51,11 +51,11 @@ def check_name(kind: str, name: object) -> None:
 
 
 def check_distinct(kind: str, names: Iterable[str]) -> None:
-    """Refuse a name that occurs twice, whatever its case."""
+    """Refuse a name that occurs twice, ignoring case."""
     seen: set[str] = set()
     for name in names:
         if name.lower() in seen:
-            message = f"Two {kind}s are named {name!r} (names ignore case). Rename one."
+            message = f"Two {kind}s are named {name!r} (case is ignored). Rename one."
             raise SchemaError(message, code="duplicate-name")
         seen.add(name.lower())
 
@@ -68,14 +68,14 @@ def check_flag(owner: str, option: str, value: object) -> None:
 
 
 def _bound(value: Any) -> Any:
-    """Return a bound as a plain value; a time at midnight is a date."""
+    """Return a bound as a plain value; a datetime at midnight is a date."""
     value = plain_scalar(value)
     midnight = isinstance(value, datetime.datetime) and value.tzinfo is None and value.time() == datetime.time()
     return datetime.date(value.year, value.month, value.day) if midnight else value
 
 
 def _exact(owner: str, what: str, value: object) -> Fraction:
-    """Return a bound or step as the exact decimal the user wrote."""
+    """Return a bound or step as the exact decimal that the user wrote."""
     try:
         exact = exact_number(value)
         Decimal(decimal_text(exact))  # thirds have no decimal
@@ -143,7 +143,7 @@ class Ordinal:
             message = f"{self.name}: {self.high} is not a whole number of steps of {unit} above {self.low}. Adjust one."
             raise SchemaError(message, code="uneven-step")
         set_once = object.__setattr__  # derived once; the class is frozen
-        if not self.is_date:  # one spelling of a number, so that equal attributes are equal
+        if not self.is_date:  # canonical numbers, so that equal attributes compare equal
             set_once(self, "low", _plain(low))
             set_once(self, "high", _plain(high))
         set_once(self, "step", _plain(unit))
@@ -151,7 +151,9 @@ class Ordinal:
         set_once(self, "unit", unit)
         set_once(self, "ticks", int(count))
         if self.ticks > MAX_TICKS:
-            message = f"{self.name}: {self.ticks} steps between low and high; at most {MAX_TICKS}. Use a larger step."
+            message = (
+                f"{self.name}: {self.ticks} steps from low to high; at most {MAX_TICKS} are allowed. Use a larger step."
+            )
             raise SchemaError(message, code="domain-too-large")
         self._check_cells()
 
@@ -215,17 +217,17 @@ class Ordinal:
 
     @property
     def values(self) -> int:
-        """Number of values that can be told apart, NULL not counted."""
+        """Number of distinct values, without NULL."""
         return self.ticks if self.cells is None else self.cells
 
     @property
     def size(self) -> int:
-        """Number of value indices, NULL included."""
+        """Number of value indices, including NULL."""
         return self.values + self.null
 
     @property
     def dithered(self) -> bool:
-        """Whether encoding a record spends a draw on rounding this attribute."""
+        """Whether encoding a record uses a draw to round this attribute."""
         return self.cells is not None and self.dither and self.cells < self.ticks
 
 
@@ -268,14 +270,14 @@ class Categorical:
 
     @property
     def size(self) -> int:
-        """Number of value indices, NULL included."""
+        """Number of value indices, including NULL."""
         return len(self.values) + self.null
 
 
 def check_dictionary(name: str, values: tuple[object, ...]) -> None:
-    """Refuse a list of values that is empty, holds one twice, mixes kinds or cannot be stored."""
+    """Refuse a list of values that is empty, has duplicates, mixes types or cannot be stored."""
     if not values:
-        message = f"{name}: the list of values is empty. Name at least one."
+        message = f"{name}: the list of values is empty. List at least one."
         raise SchemaError(message, code="empty-domain")
     kinds = {type(value) for value in values}
     if kinds not in ({str}, {int}):
@@ -300,7 +302,7 @@ def check_dictionary(name: str, values: tuple[object, ...]) -> None:
 
 
 def is_text(value: str) -> bool:
-    """Tell whether text can be written as UTF-8: halves of surrogate pairs cannot."""
+    """Return whether text is valid UTF-8: lone surrogates are not."""
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -5,7 +5,7 @@ the view, which is the same for every record, times ``weight / denominator`` of 
 channel is the worst ratio of its oracles' columns. Columns of large alphabets are examined by class: each oracle's
 ``columns`` says why there are no others, and small alphabets are enumerated in full to check that claim.
 
-A person's reports are drawn independently given the records, so her losses add up and her ratios multiply.
+A person's reports are drawn independently given the records, so losses add up and ratios multiply.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tacit.contract.readers import CentralLoss
 __all__ = ["Audit", "ChannelAudit", "audit_contract", "every_column"]
 
 ENUMERATE = 2_000
-"""Entries of a channel's matrix up to which the audit visits every one, on top of the structural argument."""
+"""Channels with up to this many matrix entries are enumerated in full, in addition to the structural argument."""
 
 
 @dataclass(frozen=True)
 class ChannelAudit:
-    """The worst code of a channel, and the pair of cells that it tells apart best."""
+    """The worst code of a channel, and the pair of cells that it distinguishes best."""
 
     service: str
     channel: str
@@ -44,36 +44,36 @@ class ChannelAudit:
 
     @property
     def rule(self) -> str:
-        """The rule of `docs/wire.md` that the channel breaks; empty if it breaks none."""
+        """The rule of `docs/wire.md` that the channel breaks, or ""."""
         if self.defect:
             return self.defect
         return "" if self.ratio is not None and within(self.ratio, self.epsilon) else "over-budget"
 
     @property
     def problem(self) -> str:
-        """What is wrong with the channel; empty if nothing is."""
+        """The problem with the channel, or ""."""
         if self.defect == "lie-likelier":
             return "the truth is no more likely than a lie"
         if self.defect:
-            return f"it is no channel ({self.defect})"
+            return f"it is not a valid channel ({self.defect})"
         if self.ratio is None:
-            return "a code gives a record away"
+            return "a code identifies a record"
         return "exceeds its budget" if self.rule else ""
 
     @property
     def ok(self) -> bool:
-        """Whether the channel is sound and its worst ratio within its budget."""
+        """Whether the channel is valid and its worst ratio is within its budget."""
         return not self.rule
 
     @property
     def loss(self) -> float:
-        """Realised epsilon of one report in nats, rounded up; infinite where a code gives a record away."""
+        """Realised epsilon of one report in nats, rounded up; infinite if a code identifies a record."""
         return math.inf if self.ratio is None else log_above(self.ratio)
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What a person gives away at most, over all reports of a round: to the collector and, if asked, to readers."""
+    """A person's worst-case loss over all reports of a round: to the collector and, if asked, to readers."""
 
     epsilon: Fraction
     channels: tuple[ChannelAudit, ...]
@@ -109,7 +109,7 @@ class Audit:
 
     @property
     def rule(self) -> str:
-        """The first rule of `docs/wire.md` that the contract breaks; empty if it breaks none."""
+        """The first rule of `docs/wire.md` that the contract breaks, or ""."""
         broken = next((channel.rule for channel in self.channels if channel.rule), "")
         if broken or self.ratio is None:
             return broken or "over-budget"
@@ -117,11 +117,11 @@ class Audit:
 
     @property
     def ok(self) -> bool:
-        """Whether every channel keeps to its budget, and the budgets of all reports together to epsilon."""
+        """Whether every channel is within its budget, and all budgets together within epsilon."""
         return not self.rule
 
     def to_data(self) -> dict[str, Any]:
-        """Return the result as plain data; losses without a bound are None, since JSON has no infinity."""
+        """Return the result as plain data; unbounded losses are None, because JSON has no infinity."""
         channels = [
             {
                 "service": item.service,
@@ -176,28 +176,28 @@ def _badness(column: Column) -> tuple[bool, Fraction]:
 
 
 def _worst_column(oracle: Oracle) -> Column:
-    """Return the column with the largest ratio; impossible codes do not count, half-possible ones count most."""
+    """Return the column with the largest ratio; impossible codes do not count, half-possible ones are unbounded."""
     columns = list(oracle.columns())
     if oracle.domain * oracle.alphabet <= ENUMERATE:
         columns += every_column(oracle)
     possible = [column for column in columns if column.most > 0]
-    return max(possible, key=_badness, default=Column(0, 1, 0, 1, 0))  # no weights at all tell nothing
+    return max(possible, key=_badness, default=Column(0, 1, 0, 1, 0))  # all-zero weights reveal nothing
 
 
 def _defect(oracle: Oracle) -> str:
-    """Return the rule that a channel breaks which means the opposite of what it says; empty if it is sound."""
+    """Return the rule that a channel breaks if lies are likelier than the truth, or ""."""
     if oracle.domain > 1 and oracle.keep <= oracle.lie:
         return "lie-likelier"
     return ""
 
 
 def _audit_channel(service: str, reports: int, channel: Channel) -> ChannelAudit:
-    found: dict[Oracle, ChannelAudit] = {}
+    audits: dict[Oracle, ChannelAudit] = {}
     for view in channel.views:
-        if view.oracle not in found:
+        if view.oracle not in audits:
             flaw = view.oracle.flaw()
             column = Column(0, 1, 0, 0, 0) if flaw else _worst_column(view.oracle)
-            found[view.oracle] = ChannelAudit(
+            audits[view.oracle] = ChannelAudit(
                 service,
                 channel.name,
                 reports,
@@ -209,7 +209,7 @@ def _audit_channel(service: str, reports: int, channel: Channel) -> ChannelAudit
                 (column.most_cell, column.least_cell),
                 flaw or _defect(view.oracle),
             )
-    return max(found.values(), key=lambda item: (bool(item.defect), item.ratio is None, item.ratio or Fraction(0)))
+    return max(audits.values(), key=lambda item: (bool(item.defect), item.ratio is None, item.ratio or Fraction(0)))
 
 
 def audit_contract(contract: Contract) -> Audit:

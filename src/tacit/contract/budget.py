@@ -26,13 +26,13 @@ __all__ = [
 ]
 
 MAX_EPSILON = 30
-"""Above this a 53-bit draw cannot hold the flip probability, and there is no privacy left to speak of."""
+"""Above this, a 53-bit draw cannot represent the flip probability, and hardly any privacy is left."""
 
 BUILD_DIGITS = 40
-"""Digits of the bound that thresholds are built against: far finer than a 53-bit draw."""
+"""Digits of the bound for building thresholds: far more precise than a 53-bit draw."""
 
 AUDIT_DIGITS = 200
-"""Digits of the bound that audits compare with: a product of 10,000 build bounds stays below it."""
+"""Digits of the bound for audits: a product of 10,000 build bounds stays below it."""
 
 BudgetLike = int | float | str | Decimal | Fraction
 
@@ -41,7 +41,7 @@ _PLAIN = re.compile(r"\s*[+-]?(\d{1,40}(\.\d{0,40})?|\.\d{1,40}|\d{1,40}/\d{1,40
 
 
 def exact_number(value: object) -> Fraction:
-    """Return a number as the exact decimal the user wrote (a float counts as its shortest decimal), or ValueError.
+    """Return a number as the exact decimal the user wrote (a float as its shortest decimal), or raise ValueError.
 
     Texts are plain decimals or fractions: an exponent could make a short text astronomic.
     """
@@ -95,7 +95,7 @@ def exp_below(epsilon: Fraction, digits: int = BUILD_DIGITS) -> Fraction:
 
 
 def within(ratio: Fraction, epsilon: Fraction) -> bool:
-    """Tell whether ``ratio <= e**epsilon``, decided with a bound of 200 digits; doubt counts as no."""
+    """Return whether ``ratio <= e**epsilon``, using a bound of 200 digits; undecided cases count as no."""
     return ratio <= exp_below(epsilon, AUDIT_DIGITS)
 
 
@@ -118,7 +118,7 @@ def log_above(ratio: Fraction) -> float:
 
 
 def decimal_text(value: Fraction) -> str:
-    """Write a fraction as a decimal where it has one, else as ``a/b``: what contracts store and people read.
+    """Write a fraction as a decimal if it has one, else as ``a/b``: the form in contracts.
 
     Examples
     --------

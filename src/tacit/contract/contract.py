@@ -14,7 +14,17 @@ from fractions import Fraction
 from functools import cached_property
 
 from tacit.contract.budget import exp_below
-from tacit.contract.layouts import MAX_VIEWS, ROUNDED, Derived, Expected, Levels, View, derive, plan_channels, told
+from tacit.contract.layouts import (
+    MAX_VIEWS,
+    ROUNDED,
+    Derived,
+    Expected,
+    Levels,
+    View,
+    derive,
+    explain_levels,
+    plan_channels,
+)
 from tacit.contract.oracles import Grr, Oracle, choose, oracle_named
 from tacit.contract.panel import Panel
 from tacit.contract.randomness import DRAW_BITS
@@ -36,16 +46,16 @@ __all__ = [
 ]
 
 MAX_CHANNELS = 1_000
-"""Channels of a service: more do not fit a contract, and leave each with dust of a budget."""
+"""Maximum channels of a service: more do not fit in a contract, and leave too little budget for each."""
 
 MAX_ENTRIES = 2**24
-"""Views times attributes of a contract: what an encoder holds in memory."""
+"""Maximum views times attributes of a contract: what an encoder keeps in memory."""
 
 MAX_DRAWS = 1_000_000
-"""Draws of a person's reports to one service."""
+"""Maximum draws of a person's reports to one service."""
 
 MAX_CODE = 2**53
-"""Codes are integers below this: engines and JavaScript hold them exactly."""
+"""Codes are integers below this, which engines and JavaScript represent exactly."""
 
 
 @dataclass(frozen=True)
@@ -56,22 +66,22 @@ class CompiledView:
     oracle: Oracle
     offset: int
     parity: bool = False
-    """Whether ``levels`` are masks of bits, whose parity is the only cell there is."""
+    """Whether ``levels`` are bit masks, whose parity is the only cell."""
 
     @cached_property
     def active(self) -> tuple[int, ...]:
-        """Attributes the oracle sees: those below the root, or the first one if there is none."""
+        """Attributes the oracle sees: those below the root, or the first one if all are at the root."""
         return active_attributes(self.levels)
 
 
 def active_attributes(view: View) -> tuple[int, ...]:
-    """Return the attributes that a view tells anything about; an all-root view stands on its first attribute."""
+    """Return the attributes that a view reports; a view with all attributes at the root uses the first one."""
     return tuple(i for i, level in enumerate(view) if level > 0) or (0,)
 
 
 @dataclass(frozen=True)
 class Channel:
-    """One report: draw a view with equal probability, answer with a code of its oracle."""
+    """One code: draw a view with equal probability, then a code from its oracle."""
 
     name: str
     epsilon: Fraction
@@ -79,7 +89,7 @@ class Channel:
 
     @property
     def parities(self) -> bool:
-        """Whether parities of bits are reported, not cells."""
+        """Whether parities of bits are reported instead of cells."""
         return self.views[0].parity
 
     @property
@@ -90,7 +100,7 @@ class Channel:
 
     @cached_property
     def draws(self) -> int:
-        """Draws a record consumes: view, seed, and as many answers as the greediest view wants."""
+        """Draws that a record consumes: view, seed, and as many answers as the largest view needs."""
         return 2 + max(view.oracle.answers for view in self.views)
 
     def locate(self, code: int) -> tuple[CompiledView, int]:
@@ -99,7 +109,7 @@ class Channel:
         return self.views[index], code - self.views[index].offset
 
     def view_weight(self, index: int) -> int:
-        """Return how many of the 2**bits draws pick a view: draws modulo the number of views are a little uneven."""
+        """Return how many of the 2**bits draws pick a view: draws modulo the number of views are slightly uneven."""
         span = self.views[0].oracle.span
         return span // len(self.views) + (index < span % len(self.views))
 
@@ -118,34 +128,34 @@ class ServiceContract:
     channels: tuple[Channel, ...]
     why: str = ""
     derived: tuple[Derived, ...] = ()
-    """Attributes made of others at random; their levels follow those of the sensitive ones."""
+    """Attributes derived from others at random; their levels follow those of the sensitive ones."""
 
     @property
     def extras(self) -> int:
-        """Cells beside those of records; baselines that round make rows up instead."""
+        """Cells in addition to those of records; baselines that round draw artificial rows instead."""
         return 0 if self.derived else self.service.extras
 
     @property
     def makes_rows_up(self) -> bool:
-        """Whether people without a row report one made up at random (double rounding)."""
+        """Whether people without a row report a random artificial one (double rounding)."""
         return bool(self.derived) and not self.service.one_to_one
 
     @property
     def dithered(self) -> tuple[int, ...]:
-        """Sensitive attributes that spend a draw on rounding, in order; these draws come first."""
+        """Sensitive attributes that use a draw for rounding, in order; these draws come first."""
         attributes = enumerate(self.service.sensitive)
         return tuple(i for i, attribute in attributes if isinstance(attribute, Ordinal) and attribute.dithered)
 
     @property
     def draws(self) -> int:
-        """Draws one report consumes, whatever its values."""
+        """Draws that one report consumes, whatever its values."""
         made_up = len(self.service.sensitive) if self.makes_rows_up else 0
         own = len(self.dithered) + len(self.derived) + made_up
         return own + sum(channel.draws for channel in self.channels)
 
     @property
     def draws_per_person(self) -> int:
-        """Draws of a person's reports: for each a place, where there may be several rows, and what it consumes."""
+        """Draws of a person's reports: for each a place, if there may be several rows, and what it consumes."""
         return self.service.sends * (self.draws + (self.service.at_most is not None))
 
 
@@ -168,7 +178,7 @@ class Contract:
     """Which round of the panel this is, from 1 on; 0 for the panel as a whole."""
 
     def __getitem__(self, name: str) -> ServiceContract:
-        """Return a service by its name, whatever its case: no two differ in case only."""
+        """Return a service by name, ignoring case."""
         for compiled in self.services:
             if compiled.service.name.lower() == name.lower():
                 return compiled
@@ -185,7 +195,7 @@ class Contract:
 
     @property
     def reports(self) -> int:
-        """Reports a person sends in a round, over all services."""
+        """Reports that a person sends in a round, over all services."""
         return sum(compiled.service.sends for compiled in self.services)
 
 
@@ -195,7 +205,7 @@ BuildOracle = Callable[[Sequence[int]], Oracle]
 def lay_out(
     levels: Sequence[Levels], views: Sequence[View], build: BuildOracle, extras: int, *, parities: bool = False
 ) -> tuple[CompiledView, ...]:
-    """Give every view its oracle and its range of codes.
+    """Assign every view its oracle and its range of codes.
 
     Extra cells (none, skip) lie behind those of a view's first active attribute, at cell 0 of the others.
     """
@@ -231,8 +241,8 @@ def _oracle_builder(name: str, epsilon: Fraction, bits: int) -> BuildOracle:
         key = tuple(sizes)
         if key not in made:
             domain = math.prod(key)
-            kind = Grr if domain == 1 else fixed or choose(domain, bound, bits)  # one cell: nothing to perturb
-            made[key] = kind.build(key, bound, bits)
+            own = Grr.build if domain == 1 else fixed or choose(domain, bound, bits)  # one cell: nothing to perturb
+            made[key] = own(key, bound, bits)
         return made[key]
 
     return build
@@ -286,7 +296,7 @@ def compile_contract(
 def compile_service(
     service: Service, epsilon: Fraction, layout: str, oracle: str, bits: int = DRAW_BITS, users: int | None = None
 ) -> ServiceContract:
-    """Compile one service in one layout, with the budget of one of its reports and the people expected, if known."""
+    """Compile one service in one layout, with the budget per report and, if known, the expected number of people."""
     expected = Expected(epsilon, users)
     plain = tuple(Levels.of(attribute) for attribute in service.sensitive)
     try:
@@ -297,7 +307,7 @@ def compile_service(
     except LayoutError as refusal:
         hint = _what_fits(plain, expected, layout, oracle, bits, service.extras)
         raise LayoutError(f"{service.name}: {refusal.message}{hint}", code=refusal.code) from None
-    why = told(levels, expected) if layout == "pairs" else ""
+    why = explain_levels(levels, expected) if layout == "pairs" else ""
     return ServiceContract(service, layout, levels, channels, why, derived)
 
 
@@ -335,7 +345,7 @@ def _compile_channels(
 
 
 def _with_root(views: tuple[View, ...], extras: int) -> tuple[View, ...]:
-    """Return the views of a channel; where some show attributes at their root, so does one of them all.
+    """Return the views of a channel; if some have attributes at the root, add one with all at the root.
 
     With extra cells the number of rows is not known: somebody must report whether there is one.
     """
@@ -345,7 +355,7 @@ def _with_root(views: tuple[View, ...], extras: int) -> tuple[View, ...]:
 
 
 def _what_fits(levels: tuple[Levels, ...], expected: Expected, layout: str, oracle: str, bits: int, extras: int) -> str:
-    """Return a sentence that names layouts and oracles that would fit, by trying them."""
+    """Return a sentence that names layouts and oracles that would fit, found by trying them."""
 
     def fits(mechanism: str) -> bool:
         try:

@@ -1,4 +1,4 @@
-"""What changes between two collections, and what the change costs people in privacy and analysts in noise."""
+"""Differences between two collections, and what the change costs people in privacy and analysts in noise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Diff", "diff_contracts"]
 
 @dataclass(frozen=True)
 class Diff:
-    """Changes from one collection to another, as sentences; empty and false when there are none."""
+    """Changes from one collection to another, as sentences; falsy if there are none."""
 
     changes: tuple[str, ...]
     costs: tuple[str, ...]
@@ -30,7 +30,7 @@ class Diff:
 
 
 def diff_contracts(old: Contract, new: Contract, *, same: bool) -> Diff:
-    """Return what the step from ``old`` to ``new`` changes and costs; ``same`` tells whether their bytes are equal."""
+    """Return the changes from ``old`` to ``new`` and their cost; ``same`` says whether the contracts are identical."""
     changes = tuple(_changes(old, new))
     if not changes and not same:
         changes = ("the compiled thresholds or views differ, though all settings are equal",)
@@ -48,14 +48,14 @@ def _changes(old: Contract, new: Contract) -> Iterator[str]:
         yield f"epsilon {decimal_text(old.epsilon)} becomes {decimal_text(new.epsilon)}"
     before_services = {item.service.name: service_data(item.service) for item in old.services}
     after_services = {item.service.name: service_data(item.service) for item in new.services}
-    yield from _named("service", before_services, after_services)
+    yield from _name_changes("service", before_services, after_services)
     yield from _order("the services", before_services, after_services)
     for name in (word for word in before_services if word in after_services):
         before, after = before_services[name], after_services[name]
         yield from _settings(f"service {name}", before, after, skip="attributes")
         olds = {item["name"]: item for item in before["attributes"]}
         news = {item["name"]: item for item in after["attributes"]}
-        yield from _named(f"attribute of {name}:", olds, news)
+        yield from _name_changes(f"attribute of {name}:", olds, news)
         for attribute in (word for word in olds if word in news):
             yield from _settings(f"{name}.{attribute}", olds[attribute], news[attribute])
         yield from _order(f"the attributes of {name}", olds, news)
@@ -66,7 +66,7 @@ def _panel_words(contract: Contract) -> str:
     return f"panel {panel.name} of {panel.reports} in {panel.rounds} rounds" if panel else "a single round"
 
 
-def _named(kind: str, before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
+def _name_changes(kind: str, before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
     yield from (f"removes {kind} {name}" for name in before if name not in after)
     yield from (f"adds {kind} {name}" for name in after if name not in before)
 
@@ -105,7 +105,7 @@ def _costs(old: Contract, new: Contract) -> Iterator[str]:
 
 
 def _reading_noise(compiled: ServiceContract) -> float:
-    """Return the mean noise of estimating from one view: its oracle's, times the number of views people divide over."""
+    """Return the mean noise of estimating from one view: its oracle's, times the number of views."""
     noises = [
         float(view.oracle.noise) * len(channel.views)
         for channel in compiled.channels

@@ -1,6 +1,7 @@
-"""Schemas as plain data: the one shape that collection files (TOML or JSON) and contracts share.
+"""Schemas as plain data, the common form of collection files (TOML or JSON) and contracts.
 
-Defaults are left out, unknown words are refused, and the order of attributes is kept, so equal schemas have equal text.
+Defaults are omitted, unknown settings are refused, and the order of attributes is kept, so equal schemas have equal
+text.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ __all__ = ["attribute_data", "read_attribute", "read_schema", "read_service", "s
 
 
 def _number(value: Any) -> Any:
-    """Return a bound as JSON and TOML keep it exactly: whole numbers as such, dates and decimals as text."""
+    """Return a bound in an exact form for JSON and TOML: integers as such, dates and decimals as text."""
     if isinstance(value, datetime.date):
         return value.isoformat()
     return value if isinstance(value, int) else str(value)
@@ -90,7 +91,7 @@ KINDS: dict[str, tuple[Callable[..., Attribute], tuple[str, ...], tuple[str, ...
     "categorical": (Categorical, ("name", "values"), ("other", "null")),
     "public": (Public, ("name",), ("values", "type", "null")),
 }
-"""Kind of attribute -> how to make it, the words it needs, and the words it may have."""
+"""Kind of attribute -> constructor, required settings, and allowed settings."""
 
 
 def _check_words(owner: str, data: Mapping[str, Any], needed: tuple[str, ...], possible: tuple[str, ...]) -> None:
@@ -143,6 +144,6 @@ def read_schema(data: Any) -> Schema:
 
 
 def schema_hash(schema: Schema) -> str:
-    """Return a short name of a schema: equal ones have equal names."""
+    """Return a short name of a schema; equal schemas have equal names."""
     text = json.dumps([service_data(service) for service in schema.services])
     return hashlib.sha256(text.encode()).hexdigest()[:16]

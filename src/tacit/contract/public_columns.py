@@ -60,15 +60,15 @@ class Public:
         if listed is not None:
             check_dictionary(name, listed)
             if any("\0" in value for value in listed if isinstance(value, str)):
-                message = f"{name}: a listed value holds the character 0, which databases cannot store."
+                message = f"{name}: a listed value contains a NUL character, which databases cannot store."
                 raise SchemaError(message, code="bad-option")
         named = next((word for word, kind in PUBLIC_TYPES.items() if type in (word, kind)), None)
         if type is not None and (named is None or listed is not None):
-            problem = "give values or a type, not both" if named else "type must be int, float, str or bool"
+            problem = "pass values or a type, not both" if named else "type must be int, float, str or bool"
             message = f"{name}: {problem}."
             raise SchemaError(message, code="bad-option")
         if null and listed is None and named is None:
-            message = f"{name}: without values or type the column takes NULL anyway. Drop null=True."
+            message = f"{name}: without values or type the column allows NULL anyway. Remove null=True."
             raise SchemaError(message, code="bad-option")
         for field_name, value in (("name", name), ("values", listed), ("type", named), ("null", null)):
             object.__setattr__(self, field_name, value)

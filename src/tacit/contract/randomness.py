@@ -18,7 +18,7 @@ from tacit.errors import RandomnessError, UsageError
 __all__ = ["DRAW_BITS", "DRAW_SPAN", "Draws", "InsecureRng", "ReplayRng", "Rng", "SystemRng", "insecure_rng"]
 
 DRAW_BITS = 53
-"""Bits of a draw: the largest integers that every engine and every JavaScript client hold exactly."""
+"""Bits of a draw: the largest integers that all engines and JavaScript represent exactly."""
 
 DRAW_SPAN = 1 << DRAW_BITS
 """Number of values of a draw."""
@@ -37,17 +37,17 @@ class Rng(Protocol):
     sequential: bool
 
     def draws(self, count: int) -> Draws:
-        """Return ``count`` draws, never used before and never returned again."""
+        """Return ``count`` draws that were never returned before."""
         ...
 
 
 class SystemRng:
-    """Words from the operating system's generator; holds no state, so a forked process shares nothing."""
+    """Draws from the operating system's generator; stateless, so forked processes share nothing."""
 
     sequential = False
 
     def draws(self, count: int) -> Draws:
-        """Return ``count`` fresh draws or raise; there is no fallback."""
+        """Return ``count`` new draws or raise; there is no fallback."""
         try:
             words = os.urandom(8 * count)
         except (OSError, NotImplementedError) as cause:
@@ -81,7 +81,7 @@ class InsecureRng:
 
 
 class ReplayRng:
-    """Plays back given 32-bit words once: for test vectors and for tying bulk and single-record encoders together."""
+    """Replays given 32-bit words once: for test vectors, and to compare bulk and single-record encoders."""
 
     sequential = True
 
@@ -92,13 +92,13 @@ class ReplayRng:
 
     @classmethod
     def of_draws(cls, draws: npt.ArrayLike) -> ReplayRng:
-        """Play back draws that are already integers; used to exhaust small word sizes."""
+        """Replay draws that are already integers, to exhaust small word sizes."""
         source = cls([])
         source._draws = np.asarray(draws, dtype=np.uint64)
         return source
 
     def draws(self, count: int) -> Draws:
-        """Return the next ``count`` recorded draws; running out is an error, never a repetition."""
+        """Return the next ``count`` recorded draws; running out is an error."""
         taken = self._draws[self._next : self._next + count]
         if len(taken) < count:
             message = "The recorded words are used up. Supply two 32-bit words for each draw."

@@ -1,7 +1,7 @@
 """The rules of a valid contract that concern its text: size, JSON, version, canonical form, members and their types.
 
 `docs/wire.md` states all rules in the order in which they are checked. `tacit.contract.wire` checks the others. Both
-clients check the same rules with code of their own; the first rule that is broken names the refusal in all three.
+clients check the same rules with their own code; in all three, the error names the first broken rule.
 """
 
 from __future__ import annotations
@@ -9,24 +9,25 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Never
 
+from tacit.contract.oracles import STEPS, Oracle
 from tacit.errors import ContractError
 
 __all__ = ["MAX_BYTES", "RESERVED", "RULES", "canonical_text", "is_label", "parse", "reformat", "refuse"]
 
 MAX_BYTES = 256 * 1024
-"""Size of a contract: every client downloads it."""
+"""Maximum bytes of a contract: every client downloads it."""
 
 MAX_DEPTH = 16
-"""Nesting of a contract's JSON; valid ones have 8."""
+"""Maximum nesting of a contract's JSON; valid ones have 8 levels."""
 
 MAX_NUMBER = 2**53
-"""Whole numbers up to this one are the same in all languages."""
+"""Integers up to this are the same in all languages."""
 
 PRETTY_DEPTH = 4
-"""Nesting that gets a line of its own; deeper structures stay on one line."""
+"""Nesting levels that are written on separate lines; deeper structures stay on one line."""
 
 RULES = {
     "too-large": "the text has at most 262,144 bytes",
@@ -73,10 +74,10 @@ RULES = {
     "over-budget": "no code tells more than its channel's budget",
     "over-total": "the budgets of all reports together are at most the total",
 }
-"""Every rule of `docs/wire.md`, with what it asks for."""
+"""Every rule of `docs/wire.md`, with its requirement."""
 
 CODES = {"too-large": "contract-too-large", "not-json": "contract-not-json", "version": "contract-version"}
-"""Codes of errors where they are not ``contract-damaged``."""
+"""Error codes other than ``contract-damaged``."""
 
 
 def refuse(rule: str) -> Never:
@@ -106,7 +107,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def reformat(text: str) -> str:
-    """Return the canonical writing of a contract that a person or a tool has reformatted; any other text as it is."""
+    """Return the canonical form of a contract that was reformatted; any other text unchanged."""
     if len(text) > MAX_BYTES:
         return text
     try:
@@ -137,11 +138,11 @@ def _no_constant(word: str) -> Never:
 
 
 def canonical_text(data: Any) -> str | None:
-    """Return the canonical writing of JSON data, or None if it has none; ValueError if it is too deep."""
+    """Return the canonical form of JSON data, or None if it has none; raise ValueError if it is too deep."""
     try:
         written = _write(data, 0) + "\n"
         written.encode()
-    except (TypeError, UnicodeEncodeError):  # a number that is not whole or too large, or half of a character
+    except (TypeError, UnicodeEncodeError):  # not an integer, too large, or a lone surrogate
         return None
     return written
 
@@ -185,8 +186,14 @@ LABEL = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]{0,200}\Z")
 
 
 def is_label(text: str) -> bool:
-    """Tell whether a text is at most 200 characters without control, line-breaking and direction characters."""
+    """Return whether a text has at most 200 characters and no control, line-breaking or direction characters."""
     return LABEL.match(text) is not None
+
+
+def _entry(step: type[Oracle]) -> str:
+    """Return the members of a step's entry."""
+    names = step.parameter_names()
+    return " ".join(["oracle:text", *(f"{name}:{'factors' if name in step.tables else 'int'}" for name in names)])
 
 
 OPTIONS = "cells?:int dither?:bool outside?:clamp null?:true"
@@ -203,13 +210,9 @@ TABLE = {
     "level": "ticks?:int count:int widths:int*",
     "channel": "name:text epsilon:text draws:int codes:int views:views by_domain:domains otherwise:hash",
     "views": "product?:levels+ list?:view+ parities?:int",
-    "grr": "oracle:text flip:int",
-    "ss": "oracle:text w:int inside:int outside:int",
-    "olh": "oracle:text g:int flip:int",
-    "oue": "oracle:text one:int zero:int",
-    "lh": "oracle:text g:int flip:int multipliers:factors",
+    **{name: _entry(step) for name, step in STEPS.items()},
 }
-"""The members of every object, in order: ``?`` may be absent, ``*`` is a list, ``+`` a list that is not empty."""
+"""The members of every object, in order: ``?`` optional, ``*`` a list, ``+`` a non-empty list."""
 
 TYPED = "name:text kind:text values?:scalar+ type?:text null?:true"
 """A public column in version 2."""
@@ -219,7 +222,7 @@ PANEL = "tacit:int round:text tier?:text panel?:text rounds?:int reports?:int ep
 """The beginning of a contract, in versions 1 and 2."""
 
 TOGETHER = (("at_most", "sends"), ("cells", "dither"), ("panel", "rounds"), ("rounds", "reports"))
-"""Members of which none or both are there."""
+"""Members that are either both present or both absent."""
 
 RESERVED_OF_CONTRACTS = ("panel", "rounds", "reports", "questions", "ratios")
 RESERVED_OF_SERVICES = ("partitions", "dictionary", "probabilities", "steps", "assigned")
@@ -301,7 +304,7 @@ class Members:
             self._check_kind(value, "kind", ("ordinal", "date", "categorical", "public"))
         elif kind == "hash":
             if value is not None:
-                self._check_kind(value, "oracle", ("lh",))
+                self._check_kind(value, "oracle", [name for name, step in STEPS.items() if step.tables])
         elif kind in ("domains", "factors"):
             self._check_entries(value, kind)
         else:
@@ -314,10 +317,10 @@ class Members:
             if kind == "factors":
                 self.check(item, "int")
             else:
-                self._check_kind(item, "oracle", ("grr", "ss", "olh", "oue"))
+                self._check_kind(item, "oracle", [name for name, step in STEPS.items() if not step.tables])
 
-    def _check_kind(self, value: Any, word: str, known: tuple[str, ...]) -> None:
-        """Check an object whose table a member names."""
+    def _check_kind(self, value: Any, word: str, known: Sequence[str]) -> None:
+        """Check an object whose members depend on one of them."""
         if not isinstance(value, dict):
             refuse("wrong-type")
         kind = value.get(word)

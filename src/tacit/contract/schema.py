@@ -19,13 +19,13 @@ __all__ = ["Attribute", "Categorical", "Ordinal", "Public", "Schema", "Service"]
 Attribute = Ordinal | Categorical | Public
 
 MAX_ROWS = 1_000
-"""Rows of a person that may count, and reports a person may send to a service: more would split a budget into dust."""
+"""Maximum rows of a person that count, and reports to a service: more would leave too little budget for each."""
 
 MAX_ATTRIBUTES = 500
-"""Attributes of a service: more do not fit a contract."""
+"""Maximum attributes of a service: more do not fit in a contract."""
 
 
-def _listed(what: str, items: Any) -> tuple[Any, ...]:
+def _tuple_of(what: str, items: Any) -> tuple[Any, ...]:
     if isinstance(items, str) or not isinstance(items, Iterable):
         message = f"{what} is a {type(items).__name__}; pass a list."
         raise SchemaError(message, code="bad-option")
@@ -72,7 +72,7 @@ class Service:
         fields = {
             "name": name,
             "key": key,
-            "attributes": _listed(f"{name}: attributes", attributes),
+            "attributes": _tuple_of(f"{name}: attributes", attributes),
             "at_most": plain_scalar(at_most),
             "sends": plain_scalar(sends),
             "optional": plain_scalar(optional),
@@ -106,10 +106,10 @@ class Service:
                 message = f"{self.name}: {option} is {value!r}; it must be a whole number from 1 to {MAX_ROWS}."
                 raise SchemaError(message, code="bad-option")
         if self.sends > (self.at_most or 1):
-            message = f"{self.name}: sends={self.sends} reports but at_most={self.at_most or 1} rows. Lower sends."
+            message = f"{self.name}: sends={self.sends} exceeds at_most={self.at_most or 1}. Lower sends."
             raise SchemaError(message, code="bad-option")
         if self.at_most is not None and self.optional:
-            message = f"{self.name}: a one-to-many service already hides who has rows. Drop optional=True."
+            message = f"{self.name}: a one-to-many service already hides who has rows. Remove optional=True."
             raise SchemaError(message, code="bad-option")
         if self.public and (self.at_most is not None or self.optional):
             message = (
@@ -125,7 +125,7 @@ class Service:
 
     @property
     def public(self) -> tuple[Public, ...]:
-        """The attributes that are stored as they are, in order."""
+        """The public attributes, in order."""
         return tuple(a for a in self.attributes if isinstance(a, Public))
 
     @property
@@ -145,7 +145,7 @@ class Service:
 
     @property
     def extras(self) -> int:
-        """Cells beside those of records: *none* (no row at all) and *skip* (has rows, none at the drawn place)."""
+        """Additional cells: *none* (no row at all) and *skip* (rows, but none at the drawn place)."""
         if self.one_to_one:
             return 0
         return 1 if self.rows_at_most == 1 else 2
@@ -158,7 +158,7 @@ class Schema:
     services: tuple[Service, ...]
 
     def __init__(self, services: Sequence[Service]) -> None:
-        object.__setattr__(self, "services", _listed("services", services))
+        object.__setattr__(self, "services", _tuple_of("services", services))
         if not self.services:
             message = "The schema has no service. Add at least one."
             raise SchemaError(message, code="empty-domain")

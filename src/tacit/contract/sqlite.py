@@ -10,14 +10,14 @@ __all__ = ["prove_writable", "transaction"]
 
 
 def prove_writable(file: sqlite3.Connection) -> None:
-    """Write to a file, or raise: SQLite also opens one that it may only read, and fails at the first change."""
+    """Write to a file, or raise: SQLite also opens read-only files, and fails at the first change."""
     [version] = file.execute("PRAGMA user_version").fetchone()
     file.execute(f"PRAGMA user_version = {version}")
 
 
 @contextmanager
 def transaction(file: sqlite3.Connection) -> Iterator[None]:
-    """Write everything inside, or nothing, with nobody else writing in between."""
+    """Write everything inside, or nothing, in an exclusive transaction."""
     file.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -1,4 +1,4 @@
-"""The bytes of a contract: JSON that people can review, programs in any language can follow, and hashes can name.
+"""The bytes of a contract: JSON that people can review, programs can follow, and a hash can identify.
 
 The text is canonical: the same contract always gives the same bytes, and its SHA-256 is the collection's id. Large
 structures are formulas: a product of levels instead of its views, one entry per domain size instead of one per view.
@@ -29,8 +29,7 @@ from tacit.contract.contract import (
 )
 from tacit.contract.files import attribute_data, read_attribute, service_data
 from tacit.contract.layouts import MAX_VIEWS, Derived, Kind, Levels, View, parity_count, parity_views
-from tacit.contract.oracles import LinearHash, Oracle, oracle_named
-from tacit.contract.oracles.linear_hash import digits_for
+from tacit.contract.oracles import STEPS, Oracle
 from tacit.contract.panel import Panel
 from tacit.contract.randomness import DRAW_BITS
 from tacit.contract.rules import MAX_BYTES, canonical_text, is_label, parse, refuse
@@ -40,7 +39,7 @@ from tacit.errors import LayoutError, SchemaError
 __all__ = ["MAX_BYTES", "contract_id", "contract_text", "read_contract"]
 
 BUDGET = re.compile(r"[0-9]{1,100}(\.[0-9]{1,100})?\Z|[0-9]{1,100}/[1-9][0-9]{0,99}\Z")
-"""How a budget is written; longer fractions come of weights with many digits."""
+"""Maximum digits of a budget; longer fractions come from weights with many digits."""
 
 
 def contract_text(contract: Contract) -> str:
@@ -76,7 +75,7 @@ def _panel(panel: Panel | None) -> dict[str, Any]:
 
 
 def contract_id(text: str) -> str:
-    """Return the name of a contract: the SHA-256 of its bytes, in hexadecimal."""
+    """Return the id of a contract: the SHA-256 of its bytes, in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -104,34 +103,38 @@ def _levels(attribute: Ordinal | Categorical, levels: Levels) -> dict[str, Any]:
 
 def _channel(channel: Channel, levels: Sequence[Levels]) -> dict[str, Any]:
     by_domain: dict[str, Any] = {}
-    hashed: dict[str, Any] | None = None
-    for view in channel.views:
-        oracle = view.oracle
-        if isinstance(oracle, LinearHash):
-            hashed = hashed or {"oracle": oracle.name, "g": oracle.g, "flip": oracle.flip, "multipliers": {}}
-            by_digits = zip(oracle.digits, oracle.multipliers, strict=True)
-            hashed["multipliers"] |= {str(digits): factor for digits, factor in by_digits}
+    otherwise: dict[str, Any] | None = None
+    for oracle in {id(view.oracle): view.oracle for view in channel.views}.values():  # views share them
+        entry = {"oracle": oracle.name, **oracle.parameters}
+        if not oracle.tables:
+            by_domain[str(oracle.domain)] = entry
+        elif otherwise is None:
+            otherwise = entry
         else:
-            by_domain[str(oracle.domain)] = {"oracle": oracle.name, **oracle.parameters}
-    if hashed:
-        hashed["multipliers"] = dict(sorted(hashed["multipliers"].items(), key=lambda item: int(item[0])))
+            for table in oracle.tables:
+                otherwise[table] |= entry[table]
     return {
         "name": channel.name,
         "epsilon": decimal_text(channel.epsilon),
         "draws": channel.draws,
         "codes": channel.alphabet,
         "views": _views([view.levels for view in channel.views], len(levels), parities=channel.parities),
-        "by_domain": dict(sorted(by_domain.items(), key=lambda item: int(item[0]))),
-        "otherwise": hashed,
+        "by_domain": _ascending(by_domain),
+        "otherwise": otherwise and {word: _ascending(own) for word, own in otherwise.items()},
     }
 
 
+def _ascending(entries: Any) -> Any:
+    """Return an object whose members are named by numbers, in their order; anything else as it is."""
+    return dict(sorted(entries.items(), key=lambda item: int(item[0]))) if isinstance(entries, dict) else entries
+
+
 def _views(views: Sequence[View], attributes: int, *, parities: bool) -> dict[str, Any]:
-    """Write views in the shortest form: parities, a product of levels, or else a list."""
+    """Write views in the shortest form: parities, a product of levels, or a list."""
     if parities:
         return {"parities": max(sum(map(bool, view)) for view in views)}
     ranges = [sorted({view[i] for view in views}) for i in range(attributes)]
-    whole = math.prod(map(len, ranges)) == len(views)  # a list of pairs may span an astronomic product
+    whole = math.prod(map(len, ranges)) == len(views)  # a list of pairs may span an enormous product
     if whole and list(views) == list(itertools.product(*ranges)):
         return {"product": ranges}
     return {"list": [_sparse(view) for view in views]}
@@ -143,7 +146,7 @@ def _sparse(view: View) -> list[int]:
 
 
 def read_contract(text: str) -> Contract:
-    """Return the contract of a JSON text that keeps every rule of `docs/wire.md` but those of the audit."""
+    """Return the contract of a JSON text that satisfies every rule of `docs/wire.md` except those of the audit."""
     data = parse(text)
     try:
         contract = _read(data)
@@ -175,7 +178,7 @@ def _budget(text: str) -> Fraction:
 
 @dataclass
 class _Limits:
-    """What is left of the views of a contract."""
+    """How many more views a contract may have."""
 
     views: int = MAX_VIEWS
     entries: int = MAX_ENTRIES
@@ -194,15 +197,15 @@ def _read(data: Mapping[str, Any]) -> Contract:
     _require("panel" not in data or (is_label(data["panel"]) and not round_name), "bad-panel")
     panel = Panel(data["panel"], data["rounds"], data["reports"]) if "panel" in data else None
     epsilon, limits = _budget(data["epsilon"]), _Limits()
-    schema = Schema([_declared(item) for item in data["services"]])
+    schema = Schema([_read_declaration(item) for item in data["services"]])
     pairs = zip(data["services"], schema.services, strict=True)
     services = tuple(_read_service(item, service, limits) for item, service in pairs)
     labels = (mechanism, oracle, round_name)
     return Contract(schema, epsilon, *labels, DRAW_BITS, services, tier if "tier" in data else "", panel)
 
 
-def _declared(data: Mapping[str, Any]) -> Service:
-    """Return what a service declares, written in the one way there is."""
+def _read_declaration(data: Mapping[str, Any]) -> Service:
+    """Return a service's declaration, which must be in canonical form."""
     attributes = []
     for item in data["attributes"]:
         _require("other" not in item or item["other"] in item["values"], "bad-option")
@@ -216,7 +219,7 @@ def _read_service(data: Mapping[str, Any], service: Service, limits: _Limits) ->
     layout, why = _label(data["layout"]), _label(data.get("why", "-"), empty=False)
     plain = [Levels.of(attribute) for attribute in service.sensitive]
     _require(data["levels"] == [_levels(*pair) for pair in zip(service.sensitive, plain, strict=True)], "bad-levels")
-    derived = tuple(_derived(item, service) for item in data.get("derived", ()))
+    derived = tuple(_read_derived(item, service) for item in data.get("derived", ()))
     _require(len({one.kind for one in derived}) <= 1, "bad-derived")
     _require(len({one.source for one in derived}) == len(derived), "bad-derived")
     _require(len(data["channels"]) <= MAX_CHANNELS, "too-many-channels")
@@ -227,7 +230,7 @@ def _read_service(data: Mapping[str, Any], service: Service, limits: _Limits) ->
     return compiled
 
 
-def _derived(item: tuple[int, Any], service: Service) -> Derived:
+def _read_derived(item: tuple[int, Any], service: Service) -> Derived:
     source, kind = item
     _require(0 <= source < len(service.sensitive) and kind in get_args(Kind), "bad-derived")
     _require((kind == "pair") != service.one_to_one, "bad-derived")
@@ -258,7 +261,7 @@ def _order(entries: Any) -> list[Any]:
 
 
 class _Oracles:
-    """The oracles of a channel, which views find by their number of cells."""
+    """The oracles of a channel, by the number of cells of a view."""
 
     def __init__(self, by_domain: Mapping[str, Any], otherwise: Mapping[str, Any] | None) -> None:
         self._by_domain, self._otherwise = by_domain, otherwise
@@ -271,16 +274,11 @@ class _Oracles:
         return self._made[key]
 
     def _build(self, sizes: tuple[int, ...]) -> Oracle:
-        found = self._by_domain.get(str(math.prod(sizes)), self._otherwise)
-        if found is None:
+        entry = self._by_domain.get(str(math.prod(sizes)), self._otherwise)
+        if entry is None:
             refuse("no-oracle")
-        entry = dict(found)
-        kind = oracle_named(entry.pop("oracle"))
-        if kind is LinearHash:
-            factors, g = entry.pop("multipliers"), entry["g"]
-            digits = [str(digits_for(size, g)) for size in sizes] if g > 1 else []
-            entry["multipliers"] = tuple(factors.get(number, 0) for number in digits)  # 0 is no multiplier
-        oracle = kind(sizes, DRAW_BITS, **entry)
+        parameters = {word: number for word, number in entry.items() if word != "oracle"}
+        oracle = STEPS[entry["oracle"]].read(sizes, DRAW_BITS, parameters)
         _require(not oracle.flaw(), oracle.flaw())
         return oracle
 
@@ -307,7 +305,7 @@ def _read_views(data: Mapping[str, Any], levels: Sequence[Levels], limits: _Limi
 
 
 def _names_levels(sparse: Sequence[int], levels: Sequence[Levels]) -> bool:
-    """Tell whether a view is attribute, level, attribute, level, …, in order and without roots."""
+    """Return whether a view is attribute, level, attribute, level, …, in order and without roots."""
     attributes, depths = sparse[::2], sparse[1::2]
     if len(attributes) != len(depths) or sorted(set(attributes)) != attributes:
         return False

@@ -1,4 +1,4 @@
-"""Small generators of plausible people, so that demos and docs need no data files."""
+"""Generators of small synthetic populations, so that demos and docs need no data files."""
 
 from __future__ import annotations
 

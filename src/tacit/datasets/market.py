@@ -19,7 +19,7 @@ __all__ = ["SAMPLE_PEOPLE", "market", "market_schema"]
 AREAS = ("north", "south", "islands")
 GOODS = ("food", "books", "sports")
 MOST_ORDERS = 2
-"""Orders of a person that count; a report is about one of them, or about having fewer."""
+"""Orders per person that count; a report is about one of them, or about having fewer."""
 
 SAMPLE_PEOPLE: tuple[dict[str, Any], ...] = (
     {
@@ -47,7 +47,7 @@ SAMPLE_PEOPLE: tuple[dict[str, Any], ...] = (
         "orders": [{"amount": 140, "goods": "food"}, {"amount": 75, "goods": "food"}],
     },
 )
-"""People to play: what is on their devices. They are not among those that `market` makes."""
+"""People to try in the demo: what is on their devices. `market` does not generate them."""
 
 
 def market_schema() -> Schema:
@@ -68,7 +68,7 @@ def market_schema() -> Schema:
 
 
 def market(people: int = 100_000, *, seed: int = 1) -> dict[str, pa.Table]:
-    """Return the raw tables, one for each service; the seed makes the people, never their reports.
+    """Return the raw tables, one for each service; the seed determines the people, not their reports.
 
     Examples
     --------

@@ -43,7 +43,7 @@ def town_schema() -> Schema:
 
 
 def town(people: int = 20_000, *, seed: int = 1) -> dict[str, pa.Table]:
-    """Return the town's raw tables, one for each service; the seed makes the people, never their reports.
+    """Return the town's raw tables, one for each service; the seed determines the people, not their reports.
 
     Examples
     --------

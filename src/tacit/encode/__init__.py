@@ -1,1 +1,1 @@
-"""From records to codes: tables in, validation at the door, draws, codes out."""
+"""From records to codes: read tables, validate, draw, encode."""

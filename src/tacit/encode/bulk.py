@@ -1,4 +1,4 @@
-"""Rows to codes, a chunk of rows at a time on all cores.
+"""Encode rows in chunks, on all cores.
 
 The draws of record i are the i-th run of ``service.draws`` draws of the source, in this order: one for each dithered
 attribute (with double rounding, one for each attribute of a row made up) and each derived one, then for each channel
@@ -35,7 +35,7 @@ DRAWS = 1 << 22
 """Draws per chunk at most: 32 MiB for each chunk in flight."""
 
 ROWS_PER_VIEW = 32
-"""Rows per chunk and view at least, so that collections of many views spend their time in numpy."""
+"""Minimum rows per chunk and view, so that collections of many views spend their time in numpy."""
 
 Codes = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
@@ -57,21 +57,21 @@ class _Encoder:
         return range(0, self.table.num_rows, self.chunk)
 
     def positions(self, start: int) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_] | None]]:
-        """Validate a chunk's columns; raises on the first bad one."""
+        """Validate a chunk's columns; raise on the first invalid one."""
         rows = self.table.slice(start, self.chunk)
-        found = []
+        read = []
         for reader in self.readers:
             column = rows.column(reader.attribute.name)
             array = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
-            found.append(reader.positions(array, start))
-        return found
+            read.append(reader.positions(array, start))
+        return read
 
     def codes(self, start: int, take_draws: Callable[[], Draws], out: list[Codes]) -> int:
         """Write the codes of a chunk into its place in ``out``, one array for each channel."""
         positions = self.positions(start)
         rows, draws = len(positions[0][0]), take_draws()
-        if len(draws) and int(draws.max()) >= self.span:  # above the span no flip would ever happen
-            message = "The random source gave draws beyond their declared bits. Nothing was encoded."
+        if len(draws) and int(draws.max()) >= self.span:  # above the span, no flip would ever happen
+            message = "The random source returned draws larger than declared. Nothing was encoded."
             raise RandomnessError(message)
         columns = np.ascontiguousarray(draws.reshape(rows, -1).T)  # (draws per record, rows)
         dithered = {attribute: columns[i] for i, attribute in enumerate(self.compiled.dithered)}
@@ -85,7 +85,7 @@ class _Encoder:
             taken += self._replace(values, extra, columns[taken:])
         for derived in self.compiled.derived:
             size = self.compiled.levels[derived.source].size
-            made = _derived(values[derived.source], size, derived, columns[taken])
+            made = _derive(values[derived.source], size, derived, columns[taken])
             values.append(made + 2 * (extra == FULL) if derived.kind == "pair" else made)
             taken += 1
         for channel, codes in zip(self.compiled.channels, out, strict=True):
@@ -95,7 +95,7 @@ class _Encoder:
         return rows
 
     def _replace(self, values: list[Codes], extra: Codes, draws: Draws) -> int:
-        """Give rows that stand for no record value indices behind all others, or random ones; return the draws used."""
+        """Give rows without a record value indices after all others, or random ones; return the draws used."""
         made_up = self.compiled.makes_rows_up
         for i in range(len(values)):
             size = self.compiled.levels[i].size
@@ -111,7 +111,7 @@ class _Encoder:
             out[:] = self._view(channel, 0, values, draws[1], draws[2:])
             return
         view = remainder(draws[0], count).astype(np.uint16 if count <= 1 << 16 else np.uint32)
-        order = np.argsort(view, kind="stable")  # records of one view side by side
+        order = np.argsort(view, kind="stable")  # group records by view
         bounds = np.concatenate(([0], np.cumsum(np.bincount(view, minlength=count))))
         used = sorted({i for compiled in channel.views for i in compiled.active})
         grouped = {i: values[i][order] for i in used}
@@ -134,7 +134,7 @@ class _Encoder:
         return view.oracle.randomise(cells, seed, answer) + view.offset
 
     def _cells(self, attribute: int, depth: int, *, first: bool) -> Codes:
-        """Return the cell of every value index; extra cells lie behind those of the first active attribute."""
+        """Return the cell of every value index; extra cells come after those of the first active attribute."""
         level, extras = self.compiled.levels[attribute][depth], self.compiled.extras
         if not extras:
             return level.table()
@@ -142,14 +142,14 @@ class _Encoder:
         return np.concatenate([level.table(), behind])
 
 
-def _derived(value: Codes, size: int, derived: Derived, draws: Draws) -> Codes:
-    """Round each value to an end of its domain, with the value as mean; or put it into a half of a doubled domain."""
+def _derive(value: Codes, size: int, derived: Derived, draws: Draws) -> Codes:
+    """Round each value to an end of its domain, with the value as mean; or map it to a half of a doubled domain."""
     up = remainder(draws, size - 1) < value
     return np.where(up, size + value, size - 1 - value) if derived.kind == "embed" else up.astype(np.int64)
 
 
 def validate_rows(compiled: ServiceContract, table: pa.Table) -> None:
-    """Read every row once and raise on the first column that cannot be encoded; nothing is drawn."""
+    """Read every row once and raise on the first invalid column; nothing is drawn."""
     encoder = _Encoder(compiled, table)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for _ in pool.map(encoder.positions, encoder.starts()):
@@ -177,7 +177,7 @@ def encode_rows(
         for start in encoder.starts():
             size = min(encoder.chunk, rows - start)
             take = partial(rng.draws, size * compiled.draws)
-            if rng.sequential:  # in the order of the records; the operating system may serve several threads at once
+            if rng.sequential:  # in record order; the operating system's source allows several threads
                 take = partial(np.asarray, take())
             pending.append(pool.submit(encoder.codes, start, take, out))
             while len(pending) > workers or (pending and start + size == rows):

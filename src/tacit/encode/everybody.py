@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.contract.contract import Contract, ServiceContract
+from tacit.contract.contract import Contract
 from tacit.contract.randomness import Rng, SystemRng
 from tacit.encode.bulk import Progress, encode_rows, validate_rows
 from tacit.encode.keys import check_people, key_column, key_order, owners, people_column
+from tacit.encode.reports import ReportTable
 from tacit.encode.slots import choose_rows
 from tacit.encode.tables import as_table
 from tacit.errors import RecordError
@@ -21,6 +20,7 @@ __all__ = ["encode_everybody"]
 
 
 def encode_everybody(
+    collection: str,
     contract: Contract,
     tables: Mapping[str, Any],
     people: Iterable[int] | Iterable[str] | None,
@@ -50,11 +50,13 @@ def encode_everybody(
         validate_rows(contract[name], table)
     reports = {}
     for name, table in sources.items():
-        if name in everybody:
-            reports[name] = _encode(contract[name], table, keys[name], rng, progress)
-        else:
-            slots = choose_rows(contract[name], table, owned[name], len(taking_part), rng)
-            reports[name] = _encode(contract[name], slots.table, taking_part, rng, progress, slots.extra)
+        compiled, people_of, rows, extra = contract[name], keys[name], table, None
+        if name not in everybody:
+            slots = choose_rows(compiled, table, owned[name], len(taking_part), rng)
+            people_of, rows, extra = taking_part, slots.table, slots.extra
+        codes = encode_rows(compiled, rows, rng, progress, extra=extra)
+        about = {"tacit.randomness": _label(rng)}
+        reports[name] = ReportTable.from_codes(collection, compiled, people_of, codes, rows, **about).arrow
     return reports
 
 
@@ -75,31 +77,6 @@ def _sources(contract: Contract, tables: Mapping[str, Any]) -> dict[str, pa.Tabl
             raise RecordError(problem, code="missing-table", service=service.name)
         sources[service.name] = as_table(service, _as_rows(tables[service.name]))
     return sources
-
-
-def _encode(
-    compiled: ServiceContract,
-    table: pa.Table,
-    people: pa.ChunkedArray,
-    rng: Rng,
-    progress: Progress | None,
-    extra: npt.NDArray[np.int64] | None = None,
-) -> pa.Table:
-    service, rows = compiled.service, table.num_rows
-    codes = encode_rows(compiled, table, rng, progress, extra=extra)
-    keys = people if service.sends == 1 else people.take(pa.array(np.repeat(np.arange(len(people)), service.sends)))
-    slot = np.tile(np.arange(service.sends, dtype=np.int16), rows // service.sends)
-    parts = []
-    for index, channel_codes in enumerate(codes):
-        columns = {
-            service.key: keys,
-            "slot": pa.array(slot),
-            "channel": pa.array(np.full(rows, index, dtype=np.int32)),
-            "code": pa.array(channel_codes),
-        }
-        parts.append(pa.table(columns | {a.name: table.column(a.name) for a in service.public}))
-    metadata = {"tacit.service": service.name, "tacit.randomness": _label(rng)}
-    return pa.concat_tables(parts).replace_schema_metadata(metadata)
 
 
 def _label(rng: Rng) -> str:

@@ -1,6 +1,8 @@
-"""Check a public column against its declaration, before anything is drawn."""
+"""Public columns: checked against their declaration before anything is drawn, and stored by it."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +11,7 @@ import pyarrow.compute as pc
 from tacit.contract.schema import Public
 from tacit.errors import RecordError
 
-__all__ = ["refuse_undeclared"]
+__all__ = ["public_array", "refuse_undeclared", "stored_text"]
 
 INT, FLOAT = (pa.types.is_integer,), (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 STR = (pa.types.is_string, pa.types.is_large_string)
@@ -17,22 +19,31 @@ STR = (pa.types.is_string, pa.types.is_large_string)
 TYPES = {"int": INT, "float": FLOAT, "str": STR, "bool": (pa.types.is_boolean,)}
 """Arrow types that hold the values of a declared type."""
 
+STORED = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+"""The Arrow type that a declared type is stored as."""
+
+Scalar = str | int | float | bool | None
+"""What a public column takes."""
+
+WHOLE = 2**53
+"""Below it every whole number is a float, and written without a point."""
+
 
 def refuse_undeclared(service: str, attribute: Public, column: pa.ChunkedArray) -> None:
-    """Raise if a typed public column holds anything it does not declare; the error shows no value."""
+    """Raise if a typed public column has a value that it does not declare; the error shows no value."""
     missing = column.is_null()
-    declared = attribute.type or ("str" if isinstance((attribute.values or ("",))[0], str) else "int")
+    declared = _declared(attribute)
     if pa.types.is_null(column.type):
         wrong = np.zeros(len(column), dtype=np.bool_)
     elif not any(holds(column.type) for holds in TYPES[declared]):
         wrong = np.ones(len(column), dtype=np.bool_)
     else:
-        wrong = ~np.asarray(_allowed(attribute, declared, column)) & ~np.asarray(missing)
+        wrong = ~np.asarray(_allowed_rows(attribute, declared, column)) & ~np.asarray(missing)
     if not attribute.null:
         wrong = wrong | np.asarray(missing)
     rows = np.flatnonzero(wrong)
     if len(rows):
-        problem = f"values are not what the public column declares: {attribute.allowed}."
+        problem = f"values do not match the public column's declaration: {attribute.allowed}."
         raise RecordError(
             problem,
             code="wrong-public",
@@ -43,8 +54,8 @@ def refuse_undeclared(service: str, attribute: Public, column: pa.ChunkedArray) 
         )
 
 
-def _allowed(attribute: Public, declared: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Tell for each row whether its value is allowed; rows that are NULL do not count."""
+def _allowed_rows(attribute: Public, declared: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return for each row whether its value is allowed; NULL rows do not count."""
     if attribute.values is not None:
         allowed = pc.is_in(column, value_set=pa.array(attribute.values, type=_comparable(column.type, attribute)))
     elif declared == "str":
@@ -59,5 +70,35 @@ def _allowed(attribute: Public, declared: str, column: pa.ChunkedArray) -> pa.Ch
 
 
 def _comparable(kind: pa.DataType, attribute: Public) -> pa.DataType:
-    """Return the type that declared values and a column have in common."""
+    """Return the common type of declared values and a column."""
     return kind if isinstance((attribute.values or ("",))[0], str) else pa.int64()
+
+
+def _declared(attribute: Public) -> str:
+    """Return the type of a typed public column, by its values where it lists them."""
+    return attribute.type or ("str" if isinstance((attribute.values or ("",))[0], str) else "int")
+
+
+def public_array(attribute: Public, values: list[Any]) -> pa.Array:
+    """Return values that clients have sent as a column of the declared type; where none is declared, as text."""
+    if not attribute.typed:
+        return pa.array([stored_text(value) for value in values], pa.string())
+    declared = _declared(attribute)
+    if declared == "float":
+        values = [None if value is None else float(value) for value in values]
+    return pa.array(values, STORED[declared])
+
+
+def stored_text(value: Scalar) -> str | None:
+    """Return a scalar as text: equal numbers are equal texts.
+
+    Examples
+    --------
+    >>> [stored_text(value) for value in ("ios", 7, 7.0, 0.5, True, None)]
+    ['ios', '7', '7', '0.5', 'true', None]
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(int(value)) if isinstance(value, int) or (value == int(value) and abs(value) < WHOLE) else repr(value)

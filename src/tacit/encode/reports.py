@@ -1,70 +1,242 @@
-"""Reports at the collector's door: columns, types, codes, and that a person's reports are complete."""
+"""Reports as a table: the key, slot, channel and code of each, then the public columns.
+
+Only this file knows the columns, their order and types, and what they may hold. The bulk encoder and the collector
+build a `ReportTable`; a database checks it before it stores anything.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.contract.contract import ServiceContract
+from tacit.contract.schema import Service
+from tacit.encode.public import public_array
 from tacit.errors import ReportError
 
-__all__ = ["Loaded", "check_reports", "report_table"]
+__all__ = [
+    "NUMBERS",
+    "Content",
+    "Loaded",
+    "ReportRules",
+    "ReportTable",
+    "column_names",
+    "report_columns",
+    "report_table",
+]
+
+NUMBERS = {"slot": pa.int16(), "channel": pa.int32(), "code": pa.int64()}
+"""The columns beside the key and the public ones, with their types."""
+
+COLLECTION, SERVICE = "tacit.collection", "tacit.service"
+"""Metadata of encoded reports: where they belong."""
+
+Content = tuple[list[int], list[Any]]
+"""What a report of a client says: a code for each channel, and a value for each public column."""
+
+Column: TypeAlias = Any
+"""A column as Arrow, numpy or a list holds it."""
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """What became of reports: stored, and refused because their people had reported already."""
+    """The result of loading: reports stored, and refused because their people had already reported."""
 
     stored: int
     refused: int
 
 
 def report_table(collection: str, service: str) -> str:
-    """Return the name of the table that holds the reports of a collection's service."""
+    """Return the name of the table with the reports of a collection's service."""
     return f"reports_{collection[:16]}_{service}"
 
 
-def check_reports(compiled: ServiceContract, table: pa.Table) -> None:
-    """Refuse reports that the contract does not know, or that tell of a person only in part."""
-    service = compiled.service
-    name = service.name
-    expected = [service.key, "slot", "channel", "code", *(attribute.name for attribute in service.public)]
-    if not isinstance(table, pa.Table) or table.column_names != expected:
-        message = f"Reports of {name!r} are an Arrow table with the columns {', '.join(expected)}."
-        raise ReportError(message, code="wrong-columns")
-    whole = all(pa.types.is_integer(table.schema.field(word).type) for word in ("slot", "channel", "code"))
-    if not whole or any(table[word].null_count for word in expected[:4]):
-        message = f"A report of {name!r} lacks its key, slot, channel or code, or they are not whole numbers."
-        raise ReportError(message, code="wrong-columns")
-    alphabets = np.array([channel.alphabet for channel in compiled.channels])
-    channel, code, slot = (np.asarray(table[word]).astype(np.int64) for word in ("channel", "code", "slot"))
-    known = (channel >= 0) & (channel < len(alphabets)) & (slot >= 0) & (slot < service.sends)
-    if not known.all() or not ((code >= 0) & (code < alphabets[channel])).all():
-        message = f"A report of {name!r} has a slot, channel or code that the collection does not know."
-        raise ReportError(message, code="unknown-code")
-    kind = table.schema.field(service.key).type
-    if not (pa.types.is_int64(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        message = f"Keys of {name!r} are 64-bit integers or text."
-        raise ReportError(message, code="wrong-columns")
-    if len(alphabets) * service.sends > 1:
-        _check_complete(compiled, table)
+def column_names(service: Service) -> list[str]:
+    """Return the columns of a service's reports, in order."""
+    return [service.key, *NUMBERS, *(attribute.name for attribute in service.public)]
 
 
-def _check_complete(compiled: ServiceContract, table: pa.Table) -> None:
-    """Refuse people who lack a channel or a slot, or whose public columns differ between channels."""
-    service = compiled.service
-    shared = [service.key, *(attribute.name for attribute in service.public)]
-    ordered = table.sort_by([(word, "ascending") for word in ("channel", "slot", service.key)])
-    count, sends = len(compiled.channels) * service.sends, service.sends
-    rows = table.num_rows // count
-    even = np.array_equal(np.asarray(ordered["channel"]), np.repeat(np.arange(count) // sends, rows))
-    even = even and np.array_equal(np.asarray(ordered["slot"]), np.repeat(np.arange(count) % sends, rows))
-    people = ordered.slice(0, rows).select(shared)
-    if not even or any(not ordered.slice(i * rows, rows).select(shared).equals(people) for i in range(1, count)):
-        message = (
-            f"A person's reports of {service.name!r} are incomplete, or their public columns differ. "
-            "Load all slots and channels of a person together."
+def report_columns(
+    service: Service, key: Column, slot: Column, channel: Column, code: Column, public: Sequence[Column] = ()
+) -> dict[str, Column]:
+    """Return the columns of reports by name, in order and of the right types."""
+    numbers = [_typed(values, kind) for values, kind in zip((slot, channel, code), NUMBERS.values(), strict=True)]
+    return dict(zip(column_names(service), [key, *numbers, *public], strict=True))
+
+
+def _typed(values: Column, kind: pa.DataType) -> Column:
+    return values.cast(kind) if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, kind)
+
+
+class ReportRules:
+    """What the reports of one service may say."""
+
+    def __init__(self, compiled: ServiceContract) -> None:
+        self.name, self.sends = compiled.service.name, compiled.service.sends
+        self.public = {attribute.name: attribute for attribute in compiled.service.public}
+        self._compiled = compiled
+
+    @cached_property
+    def alphabets(self) -> list[int]:
+        """Number of codes of each channel."""
+        return [channel.alphabet for channel in self._compiled.channels]
+
+    def knows_slot(self, slot: Any) -> TypeGuard[int]:
+        """Tell whether a value is the number of a slot."""
+        return type(slot) is int and 0 <= slot < self.sends
+
+    def knows_codes(self, codes: Any) -> TypeGuard[list[int]]:
+        """Tell whether there is a code of its alphabet for each channel."""
+        if not isinstance(codes, list) or len(codes) != len(self.alphabets):
+            return False
+        for code, most in zip(codes, self.alphabets, strict=True):  # a loop: `all` takes three times as long for one
+            if type(code) is not int or not 0 <= code < most:
+                return False
+        return True
+
+    def fits_public(self, public: Any) -> bool:
+        """Tell whether there is a value for each public column that its declaration allows, and nothing else.
+
+        What others have sent plays no part in it.
+        """
+        if public is None:
+            return not self.public
+        if not isinstance(public, Mapping) or public.keys() != self.public.keys():
+            return False
+        return all(attribute.accepts(public[name]) for name, attribute in self.public.items())
+
+    def knows_all(self, slot: Column, channel: Column, code: Column) -> bool:
+        """Tell whether all rows have a slot, a channel and a code of its alphabet."""
+        slots, channels, codes = (np.asarray(column).astype(np.int64) for column in (slot, channel, code))
+        alphabets = np.array(self.alphabets)
+        known = (channels >= 0) & (channels < len(alphabets)) & (slots >= 0) & (slots < self.sends)
+        return bool(known.all() and ((codes >= 0) & (codes < alphabets[channels])).all())
+
+
+def _labelled(
+    table: pa.Table, collection: str, service: Service, metadata: Mapping[str, str] | None = None
+) -> pa.Table:
+    """Return the table with metadata that say where it belongs."""
+    return table.replace_schema_metadata({COLLECTION: collection, SERVICE: service.name, **(metadata or {})})
+
+
+@dataclass(frozen=True, eq=False)
+class ReportTable:
+    """Reports of one service of a collection."""
+
+    collection: str
+    """The collection's id."""
+
+    compiled: ServiceContract
+    arrow: pa.Table
+
+    rows_before: int | None = None
+    """Rows that are stored if none of these people is; known to collectors only, which admit people one by one."""
+
+    def __repr__(self) -> str:
+        """Say how many reports there are, and nothing of them."""
+        return f"ReportTable({self.compiled.service.name}, {self.arrow.num_rows} rows)"
+
+    @classmethod
+    def from_codes(
+        cls,
+        collection: str,
+        compiled: ServiceContract,
+        people: pa.ChunkedArray,
+        codes: Sequence[npt.NDArray[np.int64]],
+        public: pa.Table,
+        **metadata: str,
+    ) -> ReportTable:
+        """Return what was encoded: an array of codes for each channel, a person's slots side by side in it."""
+        service = compiled.service
+        slots = np.tile(np.arange(service.sends, dtype=np.int16), len(people))
+        keys = people if service.sends == 1 else people.take(pa.array(np.repeat(np.arange(len(people)), service.sends)))
+        shown = [public.column(attribute.name) for attribute in service.public]
+        parts = [
+            pa.table(report_columns(service, keys, slots, np.full(len(own), channel, np.int32), own, shown))
+            for channel, own in enumerate(codes)
+        ]
+        return cls(collection, compiled, _labelled(pa.concat_tables(parts), collection, service, metadata))
+
+    @classmethod
+    def from_json(
+        cls,
+        collection: str,
+        compiled: ServiceContract,
+        keys: Sequence[str],
+        slots: Sequence[int],
+        contents: Sequence[Content],
+        *,
+        rows_before: int,
+    ) -> ReportTable:
+        """Return the reports of clients, one for each person and slot, as the encoder would have made them."""
+        service, channels, rows = compiled.service, len(compiled.channels), len(contents)
+        repeat = pa.array(np.repeat(np.arange(rows), channels))
+        columns = report_columns(
+            service,
+            pa.array(keys, pa.string()).take(repeat),
+            pa.array(slots, pa.int16()).take(repeat),
+            np.tile(np.arange(channels, dtype=np.int32), rows),
+            [code for codes, _ in contents for code in codes],
+            [
+                public_array(attribute, [public[number] for _, public in contents]).take(repeat)
+                for number, attribute in enumerate(service.public)
+            ],
         )
-        raise ReportError(message, code="incomplete-reports")
+        return cls(collection, compiled, _labelled(pa.table(columns), collection, service), rows_before)
+
+    @classmethod
+    def from_arrow(cls, collection: str, compiled: ServiceContract, table: pa.Table) -> ReportTable:
+        """Return reports from outside; ReportError if they are none of this service, or incomplete."""
+        return cls(collection, compiled, table).checked()
+
+    @staticmethod
+    def owner(table: Any) -> str:
+        """Return the id of the collection that the metadata of a table name; empty if they name none."""
+        metadata = (table.schema.metadata or {}) if isinstance(table, pa.Table) else {}
+        return bytes(metadata.get(COLLECTION.encode(), b"")).decode(errors="replace")
+
+    def checked(self) -> ReportTable:
+        """Return the table; refuse reports that the contract does not know, or that tell of a person only in part."""
+        table, service = self.arrow, self.compiled.service
+        name, expected = service.name, column_names(service)
+        if not isinstance(table, pa.Table) or table.column_names != expected:
+            message = f"Reports of {name!r} must be an Arrow table with the columns {', '.join(expected)}."
+            raise ReportError(message, code="wrong-columns")
+        whole = all(pa.types.is_integer(table.schema.field(word).type) for word in NUMBERS)
+        if not whole or any(table[word].null_count for word in (service.key, *NUMBERS)):
+            message = f"A report of {name!r} lacks its key, slot, channel or code, or they are not whole numbers."
+            raise ReportError(message, code="wrong-columns")
+        rules = ReportRules(self.compiled)
+        if not rules.knows_all(*(table[word] for word in NUMBERS)):
+            message = f"A report of {name!r} has a slot, channel or code outside the collection's range."
+            raise ReportError(message, code="unknown-code")
+        kind = table.schema.field(service.key).type
+        if not (pa.types.is_int64(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            message = f"Keys of {name!r} must be 64-bit integers or text."
+            raise ReportError(message, code="wrong-columns")
+        if len(rules.alphabets) * rules.sends > 1 and not self._is_complete():
+            message = (
+                f"A person's reports of {name!r} are incomplete, or their public columns differ. "
+                "Load all slots and channels of a person together."
+            )
+            raise ReportError(message, code="incomplete-reports")
+        return self
+
+    def _is_complete(self) -> bool:
+        """Tell whether people have all channels and slots, with the same public columns in all of them."""
+        table, service = self.arrow, self.compiled.service
+        shared = [service.key, *(attribute.name for attribute in service.public)]
+        ordered = table.sort_by([(word, "ascending") for word in ("channel", "slot", service.key)])
+        count, sends = len(self.compiled.channels) * service.sends, service.sends
+        rows = table.num_rows // count
+        even = np.array_equal(np.asarray(ordered["channel"]), np.repeat(np.arange(count) // sends, rows))
+        even = even and np.array_equal(np.asarray(ordered["slot"]), np.repeat(np.arange(count) % sends, rows))
+        people = ordered.slice(0, rows).select(shared)
+        return even and all(ordered.slice(i * rows, rows).select(shared).equals(people) for i in range(1, count))

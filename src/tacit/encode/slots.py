@@ -1,12 +1,13 @@
-"""Which of a person's rows are reported: the same number of reports for everybody, however many rows there are.
+"""Select which of a person's rows are reported: everybody sends the same number, however many rows they have.
 
-A person with k rows has max(k, at_most) places; rows stand at the first k. She draws ``sends`` places without
-replacement, draw u for slot i taking the ``u mod (places - i)``-th of those left. A row's place is reported as the row,
-any other as *skip*, or as *none* if she has no row at all. So a row is reported with probability sends/places, and
-totals are scaled by at_most/sends. The draws that pick places come first, for all people, then those of the reports.
+A person with k rows has max(k, at_most) places, with the rows in the first k. The device draws ``sends`` places without
+replacement; draw u for slot i takes the ``u mod (places - i)``-th of those left. A place with a row is reported as the
+row, any other as *skip*, or as *none* if the person has no row at all. So a row is reported with probability
+sends/places, and totals are scaled by at_most/sends. The draws that pick places come first, for all people, then those
+of the reports.
 
-The baseline with double rounding draws rows with replacement, makes one up where there is none, and rounds the number
-of rows to 0 or at_most, anew for each report.
+The baseline with double rounding draws rows with replacement, uses an artificial row if there is none, and rounds the
+number of rows to 0 or at_most, separately for each report.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ NONE, SKIP = 0, 1
 """Extra cells."""
 
 MADE_UP, FULL = 0, 1
-"""Marks of double rounding: no row, so one is made up; the number of rows rounded to the most that count."""
+"""Marks of double rounding: no row, so use an artificial one; the number of rows rounded to the maximum."""
 
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """Rows to be encoded, person by person and slot by slot; ``extra`` is -1, or an extra cell or mark."""
+    """Rows to encode, by person and slot; ``extra`` is -1, or an extra cell or mark."""
 
     table: pa.Table
     extra: Ints
@@ -71,21 +72,21 @@ def _drawn_again(service: Service, count: Ints, rng: Rng) -> tuple[Ints, Ints]:
 
 
 def _drawn_places(places: Ints, sends: int, rng: Rng) -> Ints:
-    """Return ``sends`` different places below each person's number of them."""
+    """Return ``sends`` distinct places below each person's number of places."""
     people = len(places)
     draws = rng.draws(people * sends).reshape(people, sends)
     chosen = np.zeros((people, sends), dtype=np.int64)
     for slot in range(sends):
         left = (places - slot).astype(np.uint64)
         place = (draws[:, slot] % left).astype(np.int64)
-        for taken in np.sort(chosen[:, :slot], axis=1).T:  # places close up over those already taken
+        for taken in np.sort(chosen[:, :slot], axis=1).T:  # skip places already taken
             place += place >= taken
         chosen[:, slot] = place
     return chosen
 
 
 def _placeholder(service: Service, rows: int) -> pa.Table:
-    """Return rows of some valid value: where nobody has a row, nothing is read from them."""
+    """Return rows of some valid value, whose content is ignored."""
     columns = {}
     for attribute in service.sensitive:
         value = attribute.values[0] if isinstance(attribute, Categorical) else attribute.low

@@ -1,4 +1,4 @@
-"""Whatever holds a table becomes an Arrow table with exactly the columns of its service.
+"""Convert any kind of table to an Arrow table with exactly the columns of its service.
 
 Errors of the libraries that read tables may quote values, so they are never chained.
 """
@@ -40,15 +40,15 @@ PUBLIC_TYPES = (
 
 
 def as_arrow(name: str, source: Any) -> pa.Table:
-    """Return any kind of table as an Arrow table; errors name it, and show nothing of what it holds."""
+    """Return any kind of table as an Arrow table; errors name it, and show none of its content."""
     table, failure = None, ""
     try:
         table = _read(name, source)
     except RecordError:
         raise
-    except Exception as cause:  # any library may fail here, and its words may quote values
+    except Exception as cause:  # any library may fail here, and its message may quote values
         failure = type(cause).__name__
-    if table is None:  # raised outside the handler, so that nothing of the cause is chained
+    if table is None:  # raised outside the handler, so that the cause is not chained
         problem = f"the table cannot be read ({failure}). {READABLE}"
         raise RecordError(problem, code="unreadable-table", service=name)
     return table
@@ -58,15 +58,15 @@ def as_table(service: Service, source: Any) -> pa.Table:
     """Return the source as an Arrow table with the key and attributes of the service, in order."""
     table = as_arrow(service.name, source)
     expected = [service.key, *(attribute.name for attribute in service.attributes)]
-    found = table.column_names
+    names = table.column_names
     for name in expected:
-        if found.count(name) != 1:
-            near = difflib.get_close_matches(name.lower(), [other.lower() for other in found], n=1)
-            problem = "the column occurs twice" if name in found else "the column is missing"
-            hint = " A column of a similar name is there: check its spelling." if near and name not in found else ""
+        if names.count(name) != 1:
+            near = difflib.get_close_matches(name.lower(), [other.lower() for other in names], n=1)
+            problem = "the column occurs twice" if name in names else "the column is missing"
+            hint = " A column has a similar name: check the spelling." if near and name not in names else ""
             advice = f"{problem}.{hint} Expected columns: {', '.join(expected)}."
             raise RecordError(advice, code="missing-column", service=service.name, column=name)
-    for name in found:
+    for name in names:
         if name not in expected:
             problem = f"the column is not in the schema. Select only: {', '.join(expected)}."
             raise RecordError(problem, code="unknown-column", service=service.name, column=name)
@@ -85,7 +85,7 @@ def as_table(service: Service, source: Any) -> pa.Table:
 
 
 def with_plain_text(table: pa.Table, name: str) -> pa.Table:
-    """Return the table with a column's dictionaries and views decoded, so that every engine can store it."""
+    """Return the table with dictionary and view columns decoded, so that every engine can store it."""
     column = table.column(name)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -113,7 +113,7 @@ def _read(name: str, source: Any) -> pa.Table:
 
 
 def _column(values: Any) -> pa.Array:
-    """Return a column; where Arrow knows some of its objects not, as scalars that it knows."""
+    """Return a column; objects that Arrow does not support are converted to scalars."""
     try:
         return pa.array(values)
     except (pa.ArrowException, TypeError):
@@ -128,7 +128,7 @@ def read_file(name: str, source: str | Path) -> pa.Table:
     if path.suffix.lower() not in readers:
         problem = "the path does not end in .parquet or .csv."
     elif not path.is_file():
-        problem = "the path leads to no file."
+        problem = "the file does not exist."
     if problem:
         raise RecordError(problem, code="unreadable-table", service=name)
     return readers[path.suffix.lower()](path)

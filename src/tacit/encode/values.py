@@ -1,8 +1,8 @@
 """Columns to value indices: the declared rules for types, ranges, missing values and coarser cells.
 
-Every rule here is arithmetic on integers, except that floating-point input is first brought onto the declared steps:
-``floor((x - low) / step + 0.5)`` in IEEE doubles, which every language computes alike. `tacit.client` follows the same
-rules for one record.
+Every rule here is integer arithmetic, except that floating-point input is first rounded to the declared steps:
+``floor((x - low) / step + 0.5)`` in IEEE doubles, which every language computes identically. `tacit.client` follows the
+same rules for one record.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def type_name(kind: pa.DataType) -> str:
-    """Name a column's type; the names of nested fields might be values and are left out."""
+    """Return the name of a column's type; names of nested fields may be values, and are left out."""
     return "nested values" if pa.types.is_nested(kind) else str(kind)
 
 
@@ -55,10 +55,10 @@ class Reader:
         if not self.attribute.null:
             problem = "values are missing. Declare null=True to collect missing values as a value of their own."
             raise self._refuse(problem, "missing-value", rows[missing])
-        found = np.zeros(len(column), dtype=np.int64)
+        indices = np.zeros(len(column), dtype=np.int64)
         if not missing.all():
-            found[~missing] = self._read(column.drop_null(), rows[~missing])
-        return found, missing
+            indices[~missing] = self._read(column.drop_null(), rows[~missing])
+        return indices, missing
 
     def values(self, positions: Ints, missing: Mask | None, draws: Draws | None) -> Ints:
         """Return value indices: NULL is the last one; ``draws`` round a dithered attribute."""
@@ -72,7 +72,7 @@ class Reader:
         return positions
 
     def _refuse(self, problem: str, code: str, rows: Ints) -> RecordError:
-        """Return the error for the given rows of the table; none means the whole column."""
+        """Return the error for the given rows of the table, or for the whole column."""
         first = int(rows[0]) if len(rows) else None
         name = self.attribute.name
         return RecordError(problem, code=code, service=self.service, column=name, rows=len(rows), first_row=first)
@@ -91,14 +91,14 @@ class CategoryReader(Reader):
     def _read(self, column: pa.Array, rows: Ints) -> Ints:
         listed = self.attribute.values
         column = self._as_listed_type(column)
-        found = pc.index_in(column, value_set=pa.array(listed, column.type))
-        if not found.null_count:
-            return np.asarray(found, dtype=np.int64)
+        indices = pc.index_in(column, value_set=pa.array(listed, column.type))
+        if not indices.null_count:
+            return np.asarray(indices, dtype=np.int64)
         if self.attribute.other is None:
             problem = "values are not in the declared list. List them, or name a catch-all with other=."
-            raise self._refuse(problem, "unknown-category", rows[np.asarray(found.is_null())])
+            raise self._refuse(problem, "unknown-category", rows[np.asarray(indices.is_null())])
         fallback = list(listed).index(self.attribute.other)
-        return np.asarray(pc.fill_null(found, fallback), dtype=np.int64)
+        return np.asarray(pc.fill_null(indices, fallback), dtype=np.int64)
 
     def _as_listed_type(self, column: pa.Array) -> pa.Array:
         kind = column.type
@@ -118,7 +118,7 @@ class CategoryReader(Reader):
 
 @dataclass(frozen=True)
 class OrdinalReader(Reader):
-    """Brings numbers and dates onto the declared steps."""
+    """Rounds numbers and dates to the declared steps."""
 
     attribute: Ordinal
 
@@ -161,12 +161,12 @@ class OrdinalReader(Reader):
         if pa.types.is_decimal(kind) or pa.types.is_floating(kind):
             column = column.cast(pa.float64())
         numbers: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
-        if numbers.dtype == np.uint64:  # what does not fit 63 bits is outside every range anyway
+        if numbers.dtype == np.uint64:  # values beyond 63 bits are outside every range anyway
             numbers = np.minimum(numbers, np.uint64(2**63 - 1))
         return numbers if numbers.dtype.kind == "f" else numbers.astype(np.int64, copy=False)
 
     def _days(self, column: pa.Array, rows: Ints) -> Ints:
-        """Return days since 1970; a time of day or of a zone is never dropped silently."""
+        """Return days since 1970; a time of day or a time zone is never dropped silently."""
         kind = column.type
         if not (pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz is None)):
             raise self._wrong_type(column, "dates (without time zone)")

@@ -62,5 +62,5 @@ def open_engine(path: Any, engine: Any, *, read_only: bool = False) -> Engine:
     for kind in ENGINES.values():
         if kind.is_meant(path, engine):
             return kind.open(path, engine, read_only=read_only)
-    message = "Name a file, or engine='duckdb', 'postgresql://…', 'spark' or a SparkSession."
+    message = "Pass a file, or engine='duckdb', 'postgresql://…', 'spark' or a SparkSession."
     raise UsageError(message, code="bad-option")

@@ -20,7 +20,6 @@ from tacit.engines.failures import outage
 from tacit.errors import EngineError, ReportError, TacitError
 
 __all__ = [
-    "ROWS_BEFORE",
     "Batch",
     "Engine",
     "Stamp",
@@ -35,10 +34,6 @@ __all__ = [
 ]
 
 
-ROWS_BEFORE = b"tacit.rows_before"
-"""Metadata of a batch: see `Batch.rows_before`."""
-
-
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Reports for one table; people who are in a table of ``elsewhere``, with its key, are refused."""
@@ -47,6 +42,8 @@ class Batch:
     service: Service
     reports: pa.Table
     elsewhere: Sequence[tuple[str, str]] = ()
+    rows_before: int | None = None
+    """Rows that the table must have if none of these people is in it; None if the sender does not know."""
 
     @property
     def rows(self) -> int:
@@ -57,12 +54,6 @@ class Batch:
     def is_collected(self) -> bool:
         """Whether a collector brings it: columns without a declared type are text then, whatever they were before."""
         return self.rows_before is not None
-
-    @property
-    def rows_before(self) -> int | None:
-        """Rows that the table must have if none of these people is in it; None if the sender does not know."""
-        told = (self.reports.schema.metadata or {}).get(ROWS_BEFORE)
-        return None if told is None else int(told)
 
 
 Upload = Mapping[str, pa.Table]
@@ -168,13 +159,13 @@ def unfit(cause: Exception) -> TacitError:
     """Return the refusal of reports that do not fit the stored ones; the engine's own words may quote a key."""
     if failed := outage("Reports cannot be stored", cause):
         return failed
-    problem = f"The reports do not fit the stored ones ({type(cause).__name__}). Keep their types as they were."
+    problem = f"The reports do not match the stored ones ({type(cause).__name__}). Use the same column types."
     return ReportError(problem, code="reports-do-not-fit")
 
 
 def broken(cause: Exception) -> EngineError:
     """Return the failure of an engine whose files cannot be read or written."""
-    message = f"The database cannot be read or written ({type(cause).__name__}). Look at its disk, and open it anew."
+    message = f"The database cannot be read or written ({type(cause).__name__}). Check its disk, then open it again."
     return EngineError(message, code="engine-failed")
 
 
@@ -183,7 +174,7 @@ def unrunnable(cause: Exception) -> EngineError:
     if failed := outage("The question cannot be answered now", cause):
         return failed
     message = (
-        f"The engine refused the question ({type(cause).__name__}). Compare and sum public columns by their own type: "
-        "text with text, numbers with numbers."
+        f"The engine could not run the question ({type(cause).__name__}). Compare public columns with values of their "
+        "own type: text with text, numbers with numbers."
     )
     return EngineError(message)

@@ -75,5 +75,5 @@ def interruptible(interrupt: Callable[[], object]) -> Iterator[None]:
 
 
 def _late() -> OverloadedError:
-    message = "The question took too long and was interrupted. Ask about less, or about fewer groups."
+    message = "The question took too long and was interrupted. Ask for fewer groups or columns."
     return OverloadedError(message, code="too-slow")

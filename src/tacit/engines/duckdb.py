@@ -61,7 +61,7 @@ class DuckDB:
         self._door, self._idle = threading.Lock(), threading.Condition()
         self._busy: list[duckdb.DuckDBPyConnection] = []
         if path is not None and any(mark in str(path) for mark in UNUSABLE):
-            message = f"The path {str(path)!r} holds one of {' '.join(UNUSABLE)}, which DuckDB reads as something else."
+            message = f"The path {str(path)!r} contains one of {' '.join(UNUSABLE)}, which DuckDB interprets."
             raise EngineError(f"{message} Choose another one.", code="bad-path")
         try:
             self._connection = _open(str(path) if path is not None else ":memory:", read_only=read_only)
@@ -69,8 +69,8 @@ class DuckDB:
                 self._connection.execute("CREATE TABLE IF NOT EXISTS tacit_collections (id TEXT, contract TEXT)")
         except duckdb.ConnectionException:
             message = (
-                "This program has the file open already: to read, through tacit.dbapi or SQLAlchemy, or with other "
-                "settings, through DuckDB itself. Close that first."
+                "This program already has the file open: read-only through tacit.dbapi or SQLAlchemy, or with other "
+                "settings through DuckDB. Close it first."
             )
             raise EngineError(message, code="open-to-read") from None
         except (duckdb.Error, OSError) as cause:
@@ -78,7 +78,7 @@ class DuckDB:
             if code in ("store-in-use", "disk-full", "out-of-memory", "too-many-files", "read-only-store"):
                 message = f"{named!r} cannot be opened ({type(cause).__name__}). {REMEDIES[code]}"
                 raise EngineError(message, code=code) from None
-            message = f"{named!r} cannot be opened ({type(cause).__name__}). Name a file of tacit, or a new one."
+            message = f"{named!r} cannot be opened ({type(cause).__name__}). Name a tacit database or a new file."
             raise EngineError(message, code="unreadable-database") from None
 
     @contextmanager
@@ -323,7 +323,7 @@ class DuckDB:
                     copy.unregister("incoming")
                 connection.rollback()
         except (duckdb.Error, EngineError) as cause:
-            message = f"The copy cannot be written ({type(cause).__name__}). Name a new file where there is room."
+            message = f"The copy cannot be written ({type(cause).__name__}). Name a new file on a disk with free space."
             raise EngineError(message, code="unwritable-file") from None
 
     def close(self) -> None:
@@ -363,9 +363,9 @@ def _check_format(path: str) -> None:
     if not problem and Path(path).is_file():
         with Path(path).open("rb") as file:
             if file.read(MAGIC_AT + len(MAGIC))[MAGIC_AT:] != MAGIC:
-                problem = "It is a file of another format."
+                problem = "It is not a DuckDB file."
     if problem:
-        message = f"{Path(path).name!r} cannot be opened as a database. {problem} Name a file of tacit, or a new one."
+        message = f"{Path(path).name!r} cannot be opened as a database. {problem} Name a tacit database or a new file."
         raise EngineError(message, code="unreadable-database")
 
 

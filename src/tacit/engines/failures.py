@@ -18,15 +18,15 @@ from tacit.errors import EngineError, OverloadedError
 __all__ = ["REMEDIES", "failure_code", "opening", "outage"]
 
 REMEDIES = {
-    "disk-full": "Make room on the disk.",
-    "out-of-memory": "Give the process more memory, or send and ask for less at once.",
+    "disk-full": "Free some disk space.",
+    "out-of-memory": "Give the process more memory, or send smaller requests.",
     "too-many-files": "Raise the limit of open files (ulimit -n).",
-    "read-only-store": "Let the collector's user write to it.",
+    "read-only-store": "Give the collector's user write access to it.",
     "damaged-store": "Restore the last archive into a new folder: tacit import ARCHIVE NEW_FOLDER.",
-    "store-in-use": "End the process that uses it, or choose another folder.",
-    "not-a-folder": "Name a folder, or a place where one can be made.",
-    "no-store": "Bring it back; the collector goes on by itself.",
-    "io-error": "Look at the system's log (dmesg): the disk or the file system has failed.",
+    "store-in-use": "Stop the process that uses it, or choose another folder.",
+    "not-a-folder": "Name a folder, or a path where one can be created.",
+    "no-store": "Bring it back; the collector then continues by itself.",
+    "io-error": "Check the system log (dmesg): the disk or the file system failed.",
 }
 """What to do, by code."""
 

@@ -197,12 +197,12 @@ class Spark:
     def forget(self, tables: Sequence[tuple[str, str]], person: int | str) -> int:
         """Refuse: files are only ever added to."""
         del person  # never named in an error
-        problem = f"Spark's files are only added to; rewrite {len(tables)} tables without that person's rows."
+        problem = f"Spark's files are append-only. Rewrite {len(tables)} tables without that person's rows."
         raise EngineError(problem, code="cannot-forget")
 
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
         """Refuse: a cluster is asked about people, and its files are only ever added to."""
-        problem = f"Spark keeps no rollups; {table.rpartition('_')[2]} by {', '.join(by) or 'code'} is read in full."
+        problem = f"Spark has no rollups: {table.rpartition('_')[2]} by {', '.join(by) or 'code'} is read in full."
         raise EngineError(problem, code="no-rollups")
 
     def rollups(self) -> dict[str, tuple[str, ...]]:
@@ -244,12 +244,12 @@ class Spark:
 
     def set_stamp(self, stamp: Stamp) -> None:
         """Refuse: no collector writes to Spark."""
-        problem = f"Spark's files belong to no collector, so they take no stamp {stamp.generation}."
+        problem = f"A collector does not write to Spark, so stamp {stamp.generation} is not kept."
         raise EngineError(problem, code="no-stamp")
 
     def probe(self) -> bool:
         """Refuse: no collector writes to Spark."""
-        problem = "Spark's files belong to no collector, so nothing is probed."
+        problem = "A collector does not write to Spark, so there is nothing to probe."
         raise EngineError(problem, code="no-stamp")
 
     def read_all(self) -> None:
@@ -257,13 +257,13 @@ class Spark:
 
     def clear(self, table: str) -> None:
         """Refuse: files are only ever added to."""
-        problem = f"Spark's files are only added to; remove the folder {table} by hand."
+        problem = f"Spark's files are append-only. Remove the folder {table} by hand."
         raise EngineError(problem, code="cannot-forget")
 
     def copy_to(self, path: Any) -> None:
         """Refuse: there are better tools."""
         del path
-        message = "Copy the folder of Spark as it is."
+        message = "Copy Spark's folder with your own tools."
         raise EngineError(message, code="kept-elsewhere")
 
     def close(self) -> None:

@@ -42,19 +42,18 @@ class Options:
 
 
 class Watermark(NamedTuple):
-    """How much of what a collector has acknowledged is in an answer, in reports of the services it is about."""
+    """How many reports of an answer's services the collector acknowledged, and how many of them the answer counts."""
 
     acknowledged: int
     counted: int
 
 
 class Answer:
-    """The rows of an answer: group values as they are, aggregates as estimates.
+    """The rows of an answer: group values, and aggregates as estimates.
 
-    ``privacy`` says what reports and answers tell about a person at most; it is None where no reports were asked.
-
-    ``watermark`` says how many reports the collector had acknowledged, and how many of them the answer counts; it is
-    None where no collector answers.
+    ``watermark`` is how many reports the collector had acknowledged, and how many of them the answer counts; None
+    without a collector. ``privacy`` is what reports and answers tell about a person at most; None where no reports
+    were asked.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class Answer:
 
     @property
     def estimates(self) -> tuple[str, ...]:
-        """Names of the columns of estimates; known even where there are no rows."""
+        """Names of the columns of estimates, also if there are no rows."""
         if self._estimates is not None:
             return tuple(self._estimates)
         return tuple(n for i, n in enumerate(self.columns) if any(isinstance(row[i], Estimate) for row in self.rows))
@@ -124,7 +123,7 @@ class Answer:
     def to_json(self) -> str:
         """Return rows with the columns of `to_arrow`, which columns are estimates, notes, watermark and guarantees.
 
-        An estimate ``x`` has ``x_max_shift_per_1pct``, too. What is not a finite number is null.
+        An estimate ``x`` also has ``x_max_shift_per_1pct``. Numbers that are not finite become null.
         """
         rows = [{name: _finite(value) for name, value in row.items()} for row in self.to_arrow().to_pylist()]
         for shown, cells in zip(rows, self.rows, strict=True):
@@ -151,12 +150,12 @@ class Answer:
         return polars.from_arrow(self.to_arrow())
 
     def explain(self) -> str:
-        """Return how the answer was made: functionals, views, contributions, and the SQL that the engine ran."""
+        """Return how the answer was computed: functionals, views, contributions, SQL, and the privacy guarantees."""
         privacy = self.privacy
         return (self._plan() if self._plan else "") + (f"\n\nprivacy: {privacy}" if privacy else "")
 
     def shifts(self) -> dict[str, float]:
-        """Return, of each column of estimates, how far 1 % fake people could move one of its values at most."""
+        """Return, for each column of estimates, how far 1 % of fake people could shift one of its values at most."""
         found = {}
         for index, name in enumerate(self.columns):
             moved = [row[index].max_shift_per_1pct for row in self.rows if isinstance(row[index], Estimate)]
@@ -172,7 +171,7 @@ class Answer:
         ]
 
     def plot(self, column: str | None = None, *, path: Any = None) -> str:
-        """Draw estimates with their intervals and return the picture as SVG text; ``path`` also writes it to a file.
+        """Chart estimates with their intervals and return SVG text; ``path`` also writes it to a file.
 
         ``column`` is an output column of estimates, by default the first.
         """

@@ -18,6 +18,7 @@ term that looks at both is zero there. Every view shows the extra cells, each by
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -33,7 +34,7 @@ from tacit.estimate.reading import Factor, Product, Reading
 from tacit.estimate.rounding import rewritten
 from tacit.estimate.split import BlueTree, Split, cover_split, rdc_split
 
-__all__ = ["COVERS", "Decoded", "Decoder", "DecoderName"]
+__all__ = ["COVERS", "Decoded", "Decoder", "DecoderName", "Grid", "Source"]
 
 DecoderName = Literal["blue", "cover", "rdc", "rdc(1)", "rdc(4)", "rdc(8)", "rdc(16)"]
 
@@ -49,7 +50,7 @@ class Decoded:
 
 
 @dataclass(frozen=True)
-class _Source:
+class Source:
     """One view as a source about the attributes S."""
 
     channel: int
@@ -60,7 +61,7 @@ class _Source:
     pure: bool
 
 
-class _Grid:
+class Grid:
     """All views as sources about some attributes, and whether their traces fill a grid."""
 
     def __init__(
@@ -71,7 +72,7 @@ class _Grid:
         self.sources = [source for source in self._sources() if all(source.trace) or not whole]
         self.depths = [sorted({source.trace[k] for source in self.sources}) for k in range(len(attributes))]
 
-    def _sources(self) -> Iterator[_Source]:
+    def _sources(self) -> Iterator[Source]:
         for c, channel in enumerate(self.service.channels):
             for v, view in enumerate(channel.views):
                 trace = tuple(view.levels[i] for i in self.attributes)
@@ -85,7 +86,7 @@ class _Grid:
                 share = channel.probability(v)
                 noise = float(view.oracle.noise) or 1.0  # one cell: nothing is read from it
                 pure = all(n == 1 for n in others)
-                yield _Source(c, v, trace, share / noise / float(np.prod(others)), share / noise, pure=pure)
+                yield Source(c, v, trace, share / noise / float(np.prod(others)), share / noise, pure=pure)
 
     @cached_property
     def is_grid(self) -> bool:
@@ -131,9 +132,42 @@ class _Grid:
         """Weight with which all views together show an extra cell."""
         return sum(source.cell_weight for source in self.sources)
 
-    def shares(self, *, pure: bool) -> Iterator[tuple[_Source, float]]:
+    def presence(self, term: Term) -> Vector:
+        """Return a term's values on records and on extra cells, where attributes have none."""
+        presence = term.factors.get(len(self.service.levels))
+        return np.array([1.0] + [0.0] * self.extras) if presence is None else presence
+
+    def known_share(self, asked: Vector, beside: Vector) -> Vector:
+        """Return kappa: the multiple of 1, whose total is known, that leaves least to be read.
+
+        ``asked`` is, for each term, its value on records times the product of ``1'G^-1 f`` over attributes; ``beside``
+        the sum of its values on extra cells.
+        """
+        whole = math.prod(float(tree.ones_solved.sum()) for tree in self.trees)
+        if not self.attributes:
+            total = sum(source.weight for source in self.sources)
+            asked, whole = asked / total, whole / total
+        if self.extras:
+            asked, whole = asked + beside / self.cell_weight, whole + self.extras / self.cell_weight
+        return asked / whole
+
+    def read_shares(self) -> Iterator[tuple[Source, float]]:
+        """Yield every source that blue reads, with its share in its trace."""
+        for source, share in self.shares(pure=False):
+            if any(source.trace) or self.extras:  # after the known total, the weights of the all-root view are zero
+                yield source, share
+
+    def read_sources(self) -> list[Source]:
+        """Return every source that blue reads anything of."""
+        return self.sources if self.extras else [source for source, _ in self.read_shares()]
+
+    def extra_share(self, source: Source) -> float:
+        """Return the share of a source in what all say about extra cells."""
+        return source.cell_weight / self.cell_weight
+
+    def shares(self, *, pure: bool) -> Iterator[tuple[Source, float]]:
         """Yield every source that is read, with its share in its trace."""
-        by_trace: dict[tuple[int, ...], list[_Source]] = {}
+        by_trace: dict[tuple[int, ...], list[Source]] = {}
         for source in self.sources:
             by_trace.setdefault(source.trace, []).append(source)
         for group in by_trace.values():
@@ -148,7 +182,7 @@ class Decoder:
 
     def __init__(self, service: ServiceContract, name: DecoderName = "blue") -> None:
         self.service, self.name = service, name
-        self._grids: dict[tuple[tuple[int, ...], bool, bool], _Grid] = {}
+        self._grids: dict[tuple[tuple[int, ...], bool, bool], Grid] = {}
         self._parities = Parities(service) if service.channels[0].parities else None
 
     def decode(self, functional: Functional) -> Decoded:
@@ -161,7 +195,7 @@ class Decoder:
                 constant += term.coefficient
             elif self._parities:
                 constant += self._parities.read(term, linear.products.setdefault(0, {}))
-            elif (grid := self._together(attributes)).is_grid:
+            elif (grid := self.grid(attributes)).is_grid:
                 constant += self._read(term, grid, linear)
             else:
                 products.append((term.coefficient, self._multiply(term, attributes)))
@@ -169,23 +203,15 @@ class Decoder:
             products.insert(0, (1.0, (linear.factor(constant),)))
         return Decoded(tuple(products))
 
-    def _presence(self, term: Term) -> Vector:
-        """Return a term's values on records and on extra cells, where attributes have none."""
-        extras = self.service.extras
-        presence = term.factors.get(len(self.service.levels))
-        if presence is not None:
-            return presence
-        return np.array([1.0] + [0.0] * extras)
-
-    def _together(self, attributes: tuple[int, ...]) -> _Grid:
+    def grid(self, attributes: tuple[int, ...]) -> Grid:
         """Return all views as a grid; where too few show parts of the attributes, those that show all of them."""
         grid = self._grid(attributes)
         return grid if grid.is_grid else self._grid(attributes, whole=True)
 
-    def _grid(self, attributes: tuple[int, ...], *, own: bool = False, whole: bool = False) -> _Grid:
+    def _grid(self, attributes: tuple[int, ...], *, own: bool = False, whole: bool = False) -> Grid:
         key = attributes, own, whole
         if key not in self._grids:
-            self._grids[key] = _Grid(self.service, attributes, own=own, whole=whole)
+            self._grids[key] = Grid(self.service, attributes, own=own, whole=whole)
         return self._grids[key]
 
     def _multiply(self, term: Term, attributes: tuple[int, ...]) -> tuple[Factor, ...]:
@@ -201,12 +227,12 @@ class Decoder:
             collected = _Collected(self.service)
             own = {i: term.factors[i]}
             if self.service.extras:
-                presence = self._presence(term)
+                presence = grid.presence(term)
                 own[len(self.service.levels)] = presence / presence[0] if factors else presence
             constant = self._read(Term(1.0, own), grid, collected)
             factors.append(collected.factor(constant))
         if self.service.service.sends > 1:
-            message = "Products of estimates cannot be added up over several reports of a person. Use hio, fc or pairs."
+            message = "Products of estimates cannot be summed over several reports of a person. Use hio, fc or pairs."
             raise UnanswerableError(message)
         return tuple(factors)
 
@@ -216,23 +242,21 @@ class Decoder:
         message = (
             f"{' × '.join(names)} were not collected together in {self.service.service.name!r} "
             f"(mechanism {self.service.layout}), so their joint total has no unbiased estimate. "
-            "Mechanisms that could answer: hio, fc, sc; pairs for two attributes."
+            "Mechanisms that can answer: hio, fc, sc; pairs for two attributes (docs/glossary.md#view)."
         )
         return UnanswerableError(message)
 
-    def _read(self, term: Term, grid: _Grid, collected: _Collected) -> float:
+    def _read(self, term: Term, grid: Grid, collected: _Collected) -> float:
         """Collect the readings of one term and return its known part."""
         vectors = [term.factors[i] for i in grid.attributes]
-        presence = self._presence(term)
+        presence = grid.presence(term)
         share = self._known_share(grid, vectors, presence) if self.name == "blue" else 0.0
         constant = term.coefficient * share
         parts = [(term.coefficient * presence[0], self._splits(grid, vectors))]
         if share:
             parts.append((-constant, [tree.ones_split for tree in grid.trees]))
         read_root = False
-        for source, part in grid.shares(pure=self.name != "blue"):
-            if not any(source.trace) and self.name == "blue" and not grid.extras:
-                continue  # after the known total, the weights of the all-root view are zero
+        for source, part in grid.read_shares() if self.name == "blue" else grid.shares(pure=True):
             read_root |= not any(source.trace)
             for coefficient, split in parts:
                 cells = [g[depth] for g, depth in zip(split, source.trace, strict=True)]
@@ -244,24 +268,16 @@ class Decoder:
         if grid.extras:
             beside = term.coefficient * presence[1:] - constant
             for source in grid.sources:
-                collected.add_extras(source, beside * (source.cell_weight / grid.cell_weight))
+                collected.add_extras(source, beside * grid.extra_share(source))
         return constant
 
-    def _known_share(self, grid: _Grid, vectors: list[Vector], presence: Vector) -> float:
-        """Return kappa: the multiple of 1, whose total is known, that leaves least to be read."""
-        asked, whole = float(presence[0]), 1.0
-        for tree, vector in zip(grid.trees, vectors, strict=True):
-            asked *= float(tree.ones_solved @ vector)
-            whole *= float(tree.ones_solved.sum())
-        if not grid.attributes:
-            total = sum(source.weight for source in grid.sources)
-            asked, whole = asked / total, whole / total
-        if grid.extras:
-            asked += float(presence[1:].sum()) / grid.cell_weight
-            whole += grid.extras / grid.cell_weight
-        return asked / whole
+    def _known_share(self, grid: Grid, vectors: list[Vector], presence: Vector) -> float:
+        asked = presence[0] * math.prod(
+            float(tree.ones_solved @ vector) for tree, vector in zip(grid.trees, vectors, strict=True)
+        )
+        return float(grid.known_share(np.array(asked), np.array(presence[1:].sum())))
 
-    def _splits(self, grid: _Grid, vectors: list[Vector]) -> list[Split]:
+    def _splits(self, grid: Grid, vectors: list[Vector]) -> list[Split]:
         if self.name == "blue":
             return [tree.split(vector) for tree, vector in zip(grid.trees, vectors, strict=True)]
         covers = COVERS.get(self.name)
@@ -283,7 +299,7 @@ class _Collected:
         self.service = service
         self.products: dict[int, dict[int, list[Product]]] = {}
 
-    def add(self, source: _Source, attributes: tuple[int, ...], cells: list[Vector | None], scale: float) -> None:
+    def add(self, source: Source, attributes: tuple[int, ...], cells: list[Vector | None], scale: float) -> None:
         """Read a view: given vectors for the attributes, ones for the others it shows."""
         if scale == 0 or any(vector is None for vector in cells):
             return
@@ -300,7 +316,7 @@ class _Collected:
         product[0] = scale * product[0]
         self.products.setdefault(source.channel, {}).setdefault(source.view, []).append(product)
 
-    def add_extras(self, source: _Source, values: Vector) -> None:
+    def add_extras(self, source: Source, values: Vector) -> None:
         """Read the extra cells of a view: behind the cells of its first attribute, at cell 0 of the others."""
         if not values.any():
             return

@@ -1,7 +1,7 @@
 """A number with its error.
 
-An `Estimate` is a value, its standard error and an interval at a confidence. It remembers what it was made of, so sums,
-differences, products and ratios of estimates take into account that they come from the same reports.
+An `Estimate` is a value, its standard error and an interval at a confidence. It remembers its reports, so that sums,
+differences, products and ratios of estimates account for reports they share.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WEAK = 0.05
 
 @lru_cache(maxsize=4096)
 def t_quantile(probability: float, freedom: float) -> float:
-    """Return a quantile of Student's t: by Cornish and Fisher's series for many degrees of freedom, else by bisection.
+    """Return a quantile of Student's t: by Cornish and Fisher's series for many degrees of freedom, else by Newton.
 
     Examples
     --------
@@ -44,10 +44,16 @@ def t_quantile(probability: float, freedom: float) -> float:
     low, high = 0.0, 2.0
     while _upper_tail(high, freedom) > tail:
         low, high = high, 2 * high
+    scale = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - math.log(freedom * math.pi) / 2
+    t = (low + high) / 2
     for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _upper_tail(middle, freedom) > tail else (low, middle)
-    return math.copysign((low + high) / 2, z)
+        above = _upper_tail(t, freedom) - tail
+        low, high = (t, high) if above > 0 else (low, t)
+        step = above / math.exp(scale - (freedom + 1) / 2 * math.log1p(t * t / freedom))
+        if abs(step) <= 1e-14 * t:
+            break
+        t = t + step if low < t + step < high else (low + high) / 2
+    return math.copysign(t, z)
 
 
 def _upper_tail(t: float, freedom: float) -> float:
@@ -95,17 +101,17 @@ class Estimate:
     Attributes
     ----------
     value, error : float
-        The estimate and its standard error; the error is NaN where none is meaningful, as of a ratio whose denominator
-        may be zero.
+        The estimate and its standard error; the error is NaN if none is meaningful, such as for a ratio whose
+        denominator may be zero.
     low, high : float
-        The interval at ``confidence``; infinite where a ratio's denominator may be zero.
+        The interval at ``confidence``; infinite if a ratio's denominator may be zero.
     n : int
-        People whose reports it is made of.
+        Number of people whose reports it uses.
     freedom : float
         Effective degrees of freedom of the error.
     max_shift_per_1pct : float
-        How far the value can move if 1 % of the people are fakes who send whatever codes move it most; infinite where
-        nothing bounds it, NaN where it is not known.
+        How far the value can move if 1 % of the people are fakes who send whatever codes move it most; infinite if
+        unbounded, NaN if unknown.
 
     Examples
     --------
@@ -195,7 +201,7 @@ class Estimate:
                 value, error, self.n, self.confidence, self.freedom, interval=interval, origin=origin, shift=shift
             )
         if self.origin is None or (other is not None and other.origin is None):
-            message = "An estimate that was made by hand cannot be combined with others: their covariance is not known."
+            message = "An estimate built by hand cannot be combined with others: their covariance is unknown."
             raise UsageError(message, code="unknown-covariance")
         origin = self.origin.scaled(mine)
         if other is not None:
@@ -327,5 +333,5 @@ def _shrunk(shift: Callable[[], float], denominator: Estimate) -> Callable[[], f
 
 
 def _bare() -> UsageError:
-    message = "An estimate is not a plain number. Use .value, and keep .error beside it."
+    message = "An estimate is not a plain number. Use .value, together with .error."
     return UsageError(message, code="bare-number")

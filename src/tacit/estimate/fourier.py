@@ -54,8 +54,8 @@ class Parities:
             index = self._views.get(tuple(masks))
             if index is None:
                 message = (
-                    f"{self.service.layout} holds parities of fewer attributes than the question has, "
-                    f"so it has no unbiased answer in {self.service.service.name!r}. Use hio, fc, or a larger number."
+                    f"{self.service.layout} reports parities of fewer attributes than the question has, "
+                    f"so it has no unbiased answer in {self.service.service.name!r}. Use hio or fc, or a larger k."
                 )
                 raise UnanswerableError(message)
             products.setdefault(index, []).append([np.array([weight, -weight])])

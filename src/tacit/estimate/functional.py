@@ -7,7 +7,7 @@ of disjoint terms; a value vector turns a count into a sum. Functionals are immu
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,10 +29,9 @@ class Term:
 
     def times(self, other: Term) -> Term:
         """Return the product, attribute by attribute."""
-        factors = dict(self.factors)
-        for attribute, vector in other.factors.items():
-            factors[attribute] = factors[attribute] * vector if attribute in factors else vector
-        return _without_constants(Term(self.coefficient * other.coefficient, factors))
+        shared = {i: self.factors[i] * vector for i, vector in other.factors.items() if i in self.factors}
+        made = Term(self.coefficient * other.coefficient, {**self.factors, **other.factors, **shared})
+        return _without_constants(made, shared) if shared else made
 
     @property
     def vanishes(self) -> bool:
@@ -115,6 +114,8 @@ class Functional:
 
 def _merged(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     """Add up terms that differ in one attribute at most: fewer terms, the same functional."""
+    if len(terms) < 2:
+        return terms
     kept: dict[int, Term] = {}
     index: dict[Hashable, int] = {}
     for number, new in enumerate(terms):
@@ -143,11 +144,13 @@ def _joined(left: Term, right: Term) -> Term:
         return Term(left.coefficient + right.coefficient, left.factors)
     [place] = differing
     vector = left.coefficient * left.factors[place] + right.coefficient * right.factors[place]
-    return _without_constants(Term(1.0, {**left.factors, place: vector}))
+    return _without_constants(Term(1.0, {**left.factors, place: vector}), [place])
 
 
-def _without_constants(term: Term) -> Term:
-    """Turn vectors that have one value into that number."""
-    level = {i: float(vector[0]) for i, vector in term.factors.items() if np.ptp(vector) == 0}
+def _without_constants(term: Term, attributes: Iterable[int]) -> Term:
+    """Turn those vectors of some attributes that have one value into that number."""
+    level = {i: float(vector[0]) for i in attributes if (vector := term.factors[i]).min() == vector.max()}
+    if not level:
+        return term
     kept = {i: vector for i, vector in term.factors.items() if i not in level}
     return Term(term.coefficient * math.prod(level.values()), kept)

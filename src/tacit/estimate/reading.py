@@ -70,7 +70,7 @@ def contributions(
 def _read(channel: Channel, index: int, asked: list[list[Product]], codes: npt.NDArray[np.int64] | None) -> Vector:
     """Read one view for several functionals: by a table of supports for many of them, else one by one."""
     oracle = channel.views[index].oracle
-    keep, lie = float(oracle.keep), float(oracle.lie) if oracle.domain > 1 else 0.0
+    keep, lie = oracle.support_rates
     share = channel.probability(index)
     count = oracle.alphabet if codes is None else len(codes)
     totals = [sum(float(np.prod([vector.sum() for vector in p])) for p in products) for products in asked]
@@ -87,7 +87,7 @@ def view_bounds(reading: Reading) -> tuple[float, float]:
     low = high = 0.0
     for index, products in reading.products.items():
         oracle = reading.channel.views[index].oracle
-        keep, lie = float(oracle.keep), float(oracle.lie) if oracle.domain > 1 else 0.0
+        keep, lie = oracle.support_rates
         weights = flat_values(products)
         scale, zero = 1 / ((keep - lie) * reading.channel.probability(index)), lie * float(weights.sum())
         low = min(low, scale * (float(weights[weights < 0].sum()) - zero))

@@ -68,7 +68,9 @@ def _where_full(service: ServiceContract, term: Term, places: dict[int, int]) ->
     presence = factors.pop(len(service.service.sensitive), np.array([1.0]))
     valued = [i for i, vector in factors.items() if np.ptp(vector[vector != 0]) > 0]
     if presence[1:].any():
-        message = "Double rounding (mechanism ahio) does not say who has rows. Mechanisms that could: hio, fc."
+        message = (
+            "Reports of double rounding (mechanism ahio) do not tell who has rows. Mechanisms that can answer: hio, fc."
+        )
         raise UnanswerableError(message)
     if len(valued) > 1 or any(i not in places for i in valued):
         raise _not_rounded(service, valued[-1])
@@ -106,6 +108,6 @@ def _not_rounded(service: ServiceContract, attribute: int) -> UnanswerableError:
     name = service.service.sensitive[attribute].name
     message = (
         f"{name} was rounded to the ends of its domain (mechanism {service.layout}), which answers sums of its values "
-        "and counts only. Mechanisms that could answer more: hio, fc."
+        "and counts only. Mechanisms that can answer more: hio, fc."
     )
     return UnanswerableError(message)

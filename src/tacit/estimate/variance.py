@@ -67,7 +67,7 @@ def moments(decoder: Decoder, functional: Functional, population: Population) ->
         raise UnanswerableError(message, code="not-predictable")
     products = decoder.decode(functional).products
     if len(products) > 1:
-        message = "The error of ORs over several attributes cannot be predicted for sc. Use AND only."
+        message = "The error of OR across attributes cannot be predicted for sc. Use AND only."
         raise UnanswerableError(message, code="not-predictable")
     truth = truth_of(functional, population)
     mean, square = truth.total()

@@ -1,4 +1,4 @@
-"""Evidence for people who trust nobody: what is claimed about a collection, and how to check every claim again."""
+"""Evidence that a third party can check: the claims about a collection, and how to verify each of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Replace a file whole: readers see the old content or the new one, whatever happens in between.
+"""Replace files atomically: readers see the old content or the new one.
 
-A new version keeps the owner and the mode of the one before. A file that did not exist gets the owner of its folder, so
-that what an administrator writes as root can be read by the program that the folder belongs to.
+A new version keeps the owner and mode of the previous one. A new file gets the owner of its folder, so that the program
+that owns the folder can read what an administrator writes as root.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 
 from tacit.errors import UsageError
 
-__all__ = ["adopt", "locked", "write_atomically"]
+__all__ = ["adopt", "lock_file", "write_atomically"]
 
 
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
-    """Write a file whole and synced; ``mode``, less the process's mask, is for one that does not exist yet."""
+    """Write a file atomically and synced; ``mode``, minus the process's mask, is for a new file."""
     try:
         before = path.stat()
     except FileNotFoundError:
@@ -32,7 +32,7 @@ def write_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
             os.fchmod(file.fileno(), before.st_mode & 0o7777 if before else mode & ~_mask())
             later = max(time.time_ns(), before.st_mtime_ns + 1) if before else time.time_ns()
             file.flush()
-            os.utime(file.fileno(), ns=(later, later))  # two versions never share a date, by which readers tell them
+            os.utime(file.fileno(), ns=(later, later))  # dates must differ: readers compare them
             os.fsync(file.fileno())
         Path(temporary).replace(path)
     except BaseException:
@@ -42,7 +42,7 @@ def write_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
 
 
 def adopt(path: Path, *, mode: int = 0o600) -> None:
-    """Make an empty file for its folder's owner, if there is none."""
+    """Create an empty file for its folder's owner, if there is none."""
     with contextlib.suppress(FileExistsError):
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
         try:
@@ -52,9 +52,9 @@ def adopt(path: Path, *, mode: int = 0o600) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Keep other processes and threads out of what is done to a file; they wait."""
-    import fcntl  # not on every platform, and needed by no client
+def lock_file(path: Path) -> Iterator[None]:
+    """Lock a file against other processes and threads, which wait."""
+    import fcntl  # not on every platform, and no client needs it
 
     lock = path.with_name(f"{path.name}.lock")
     adopt(lock)
@@ -64,7 +64,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def _own(handle: int, wanted: os.stat_result, name: str, *, needed: bool) -> None:
-    """Give a file its owner; refuse to replace one that could not be read by its owner afterwards."""
+    """Give a file its owner; refuse to replace one that its owner could not read afterwards."""
     mine = os.fstat(handle)
     if (mine.st_uid, mine.st_gid) == (wanted.st_uid, wanted.st_gid):
         return

@@ -21,7 +21,7 @@ from tacit.contract.hash_chain import read_chain
 from tacit.evidence.readers import Readership, central_claims
 from tacit.evidence.trials import Trial, Trials
 
-__all__ = ["audited", "code_hash", "gather", "read_trials", "summed"]
+__all__ = ["audited", "code_hash", "gather", "read_trials", "total_claims"]
 
 Claims = dict[str, Any]
 
@@ -41,9 +41,9 @@ def gather(
     Parameters
     ----------
     collections : sequence of Collection
-        Rounds and tiers that the same people may be in.
+        Rounds and tiers that may contain the same people.
     made : str
-        When.
+        The date.
     log : sequence of str, optional
         Lines of a collector's log.
     trials : mapping, optional
@@ -55,13 +55,13 @@ def gather(
         "evidence": 1,
         "made": made,
         "program": _program(),
-        "collections": [_described(collection) for collection in collections],
-        "total": summed(collections),
+        "collections": [_describe(collection) for collection in collections],
+        "total": total_claims(collections),
     }
     if readers:
         claims["readers"] = central_claims(collections, readers)
     if trials:
-        claims["trials"] = {name: [_trial(one) for one in found.found] for name, found in trials.items()}
+        claims["trials"] = {name: [_trial(one) for one in result.found] for name, result in trials.items()}
     if log is not None:
         chain = read_chain(log)
         events = Counter(entry["event"] for entry in chain.entries)
@@ -72,11 +72,11 @@ def gather(
 def audited(collection: Collection) -> Claims:
     """Return the exact audit as plain data; ratios are fractions as text."""
     result = collection.audit()
-    data: Claims = json.loads(json.dumps(result.to_data()))  # lists, as they are read again
+    data: Claims = json.loads(json.dumps(result.to_data()))  # lists, as JSON reads them
     return {"collection": collection.id} | data | {"ratio": str(result.ratio)}
 
 
-def _described(collection: Collection) -> Claims:
+def _describe(collection: Collection) -> Claims:
     contract = collection.contract
     services = [
         {
@@ -95,8 +95,8 @@ def _described(collection: Collection) -> Claims:
     return labels | {"services": services} | audited(collection)
 
 
-def summed(collections: Iterable[Collection]) -> Claims:
-    """Return a person's total: in a round she is in one tier of a schema; over rounds and schemas losses add up."""
+def total_claims(collections: Iterable[Collection]) -> Claims:
+    """Return a person's total: one tier of a schema per round; over rounds and schemas, losses add up."""
     worst: dict[tuple[str, str], Fraction] = {}
     budget: dict[tuple[str, str], Fraction] = {}
     bounded = True
@@ -107,8 +107,8 @@ def summed(collections: Iterable[Collection]) -> Claims:
         worst[place] = max(worst.get(place, Fraction(1)), ratio or Fraction(1))
         budget[place] = max(budget.get(place, Fraction(0)), one.contract.epsilon)
     ratio = Fraction(1)
-    for found in worst.values():
-        ratio *= found
+    for largest in worst.values():
+        ratio *= largest
     return {
         "rounds": [
             {"round": name, "schema": schema, "epsilon": decimal_text(e)} for (name, schema), e in budget.items()
@@ -120,18 +120,18 @@ def summed(collections: Iterable[Collection]) -> Claims:
 
 
 def _program() -> Claims:
-    found = {}
+    packages = {}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            packages[name] = version(name)
         except PackageNotFoundError:
             continue
-    return {"code": code_hash(), "python": platform.python_version(), "packages": found}
+    return {"code": code_hash(), "python": platform.python_version(), "packages": packages}
 
 
 @cache
 def code_hash() -> str:
-    """Return the SHA-256 of the package's programs: names and contents, in order."""
+    """Return the SHA-256 of the package's source files: names and contents, in order."""
     root, digest = Path(tacit.errors.__file__).parent, hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
@@ -153,7 +153,7 @@ def _trial(one: Trial) -> Claims:
 
 
 def read_trials(data: Iterable[Mapping[str, Any]]) -> Trials:
-    """Return trials from plain data, so that their bounds can be computed again."""
+    """Return trials from plain data, so that their bounds can be recomputed."""
     return Trials(
         tuple(
             Trial(

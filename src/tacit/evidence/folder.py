@@ -1,4 +1,4 @@
-"""Evidence as a folder: `evidence.json` with the claims, `index.html`, the contracts, and the log; and checking it."""
+"""Evidence as a folder: `evidence.json` with the claims, `index.html`, the contracts and the log."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tacit.collection import Collection
 from tacit.contract.hash_chain import Head, read_chain
 from tacit.errors import TacitError, UsageError
 from tacit.evidence.atomic import write_atomically
-from tacit.evidence.claims import audited, code_hash, gather, read_trials, summed
-from tacit.evidence.page import page, shown_loss, written
+from tacit.evidence.claims import audited, code_hash, gather, read_trials, total_claims
+from tacit.evidence.page import page, shown_loss, to_text
 from tacit.evidence.readers import Readership, central_claims
 from tacit.evidence.trials import Trials, expectations
 
@@ -24,7 +24,7 @@ Claims = dict[str, Any]
 
 @dataclass(frozen=True)
 class Verdict:
-    """One claim that was checked again: whether it holds, or None where this program cannot tell."""
+    """One verified claim: whether it holds, or None if this program cannot tell."""
 
     claim: str
     ok: bool | None
@@ -32,29 +32,29 @@ class Verdict:
 
 
 def write(folder: Path, claims: Claims, collections: Sequence[Collection], log: Sequence[str] | None = None) -> None:
-    """Write a folder of evidence."""
+    """Write an evidence folder."""
     (folder / "contracts").mkdir(parents=True, exist_ok=True)
     for collection in collections:
         write_atomically(folder / "contracts" / f"{collection.id}.json", collection.to_json().encode())
     if log is not None:
         write_atomically(folder / "log.jsonl", "".join(f"{line}\n" for line in log).encode())
     write_atomically(folder / "index.html", page(claims).encode())
-    write_atomically(folder / "evidence.json", written(claims).encode())  # last: it speaks for the other files
+    write_atomically(folder / "evidence.json", to_text(claims).encode())  # last: it refers to the other files
 
 
 def verify(folder: Path, *, log: Sequence[str] | None = None) -> list[Verdict]:
-    """Check every claim of a folder again, from the contracts and the log; ``log`` is what the collector has now."""
+    """Verify every claim of a folder from the contracts and the log; ``log`` is the collector's current one."""
     try:
         claims = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))
         if claims["evidence"] != 1:
-            message = "This evidence is of another version. Use the tacit that made it."
+            message = "This evidence has an unsupported version. Use the version of tacit that wrote it."
             raise UsageError(message, code="evidence-version")
         return list(_verdicts(folder, claims, log))
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as cause:
         if isinstance(cause, TacitError):
             raise
         message = (
-            f"{folder.name} holds no evidence that can be read ({type(cause).__name__}). Name a folder of --report."
+            f"{folder.name} has no readable evidence ({type(cause).__name__}). Name a folder written with --report."
         )
         raise UsageError(message, code="no-evidence") from None
 
@@ -68,18 +68,18 @@ def _verdicts(folder: Path, claims: Claims, log: Sequence[str] | None) -> Iterat
         if collection is None:
             continue
         collections.append(collection)
-        found = audited(collection)
-        for mine, stated in zip(found["channels"], claimed["channels"], strict=False):
+        computed = audited(collection)
+        for mine, stated in zip(computed["channels"], claimed["channels"], strict=False):
             where = f"{mine['service']}, {mine['channel']}"
             yield Verdict(
                 f"channel {where}: worst ratio, exactly", mine == stated, f"realised {shown_loss(mine['realised'])}"
             )
-        yield Verdict("channels are complete", len(found["channels"]) == len(claimed["channels"]))
-        same = all(found[word] == claimed[word] for word in ("ok", "epsilon", "worst_loss", "ratio"))
-        yield Verdict(f"total of {name[:16]}", same and found["ok"], f"at most {shown_loss(found['worst_loss'])}")
+        yield Verdict("channels are complete", len(computed["channels"]) == len(claimed["channels"]))
+        same = all(computed[word] == claimed[word] for word in ("ok", "epsilon", "worst_loss", "ratio"))
+        yield Verdict(f"total of {name[:16]}", same and computed["ok"], f"at most {shown_loss(computed['worst_loss'])}")
     described = gather(collections, made=claims["made"])["collections"]
     yield Verdict("services, what is public, rounds and tiers", described == claims["collections"])
-    yield Verdict("a person's total over all of it", summed(collections) == claims["total"])
+    yield Verdict("a person's total over all of it", total_claims(collections) == claims["total"])
     if "readers" in claims:
         again = central_claims(collections, Readership.of(claims["readers"]["given"]))
         yield Verdict("what readers of answers learn, with certified rounding", again == claims["readers"])
@@ -95,7 +95,7 @@ def _verdicts(folder: Path, claims: Claims, log: Sequence[str] | None) -> Iterat
 
 
 def _is_complete(trials: Trials, collection: Collection) -> bool:
-    """Tell whether there are trials of every channel, against the budgets and chances of the contract."""
+    """Return whether there are trials of every channel, with the budgets and probabilities of the contract."""
     expected = expectations(collection)
     if len(trials.found) != len(expected):
         return False
@@ -104,7 +104,7 @@ def _is_complete(trials: Trials, collection: Collection) -> bool:
 
 
 def _contract(folder: Path, name: str) -> Collection | None:
-    """Return a contract of the folder if its hash is its name."""
+    """Return a contract of the folder if its hash matches its name."""
     try:
         collection = Collection.from_json((folder / "contracts" / f"{name}.json").read_text(encoding="utf-8"))
     except (OSError, TacitError):
@@ -113,7 +113,7 @@ def _contract(folder: Path, name: str) -> Collection | None:
 
 
 def _code(program: Claims) -> Verdict:
-    """Compare programs: of the same version they must be equal; another version can only check the other claims."""
+    """Compare programs: the same version must be identical; another version can only verify the other claims."""
     mine = gather((), made="")["program"]["packages"].get("tacit")
     same = program["code"] == code_hash()
     if same or mine == program["packages"].get("tacit"):

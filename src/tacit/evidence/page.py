@@ -1,4 +1,4 @@
-"""The claims as one page for people: no scripts, nothing from elsewhere, light and dark, made to be printed."""
+"""The claims as one page for people: no scripts, nothing external, light and dark, printable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from tacit.evidence.claims import read_trials
 
-__all__ = ["page", "shown_loss", "written"]
+__all__ = ["page", "shown_loss", "to_text"]
 
 Claims = dict[str, Any]
 
@@ -33,7 +33,7 @@ code { font: .82rem ui-monospace, monospace; overflow-wrap: anywhere; }
 
 
 def page(claims: Claims) -> str:
-    """Return the page of some claims: a function of them alone, so that it can be checked."""
+    """Return the page of some claims; it depends on nothing else, so that it can be verified."""
     total = claims["total"]
     fine = all(one["ok"] for one in claims["collections"]) and total["worst_loss"] is not None
     word = '<span class="good">✓ holds</span>' if fine else '<span class="bad">✗ FAILS</span>'
@@ -42,11 +42,11 @@ def page(claims: Claims) -> str:
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>",
         f"<title>Privacy evidence</title><style>{STYLE}</style><h1>Privacy evidence</h1>",
         f"<p>Made {_(claims['made'])}</p>",
-        f"<p class=big>{word}: whatever a person's records are, everything she sends in the rounds below changes the "
-        f"odds between any two possibilities by at most e<sup>{most:.9g}</sup>, whoever looks at it and whatever else "
-        f"they know. The declared budget is {_(total['epsilon'])}. Somebody who was 50 % sure of a fact about her can "
-        f"become at most {_percent(most)} sure.</p>",
-        "<p>Check every claim on this page again with <code>tacit audit --verify</code> and the folder it is in.</p>",
+        f"<p class=big>{word}: whatever a person's records are, everything they send in the rounds below changes the "
+        f"odds between any two possibilities by a factor of at most e<sup>{most:.9g}</sup>, for any observer with "
+        f"any other knowledge. The declared budget is {_(total['epsilon'])}. Someone who is 50 % sure of a fact "
+        f"about the person can become at most {_percent(most)} sure.</p>",
+        "<p>Verify every claim on this page with <code>tacit audit --verify</code> and the folder it is in.</p>",
         *(_collection(one) for one in claims["collections"]),
         _total(total),
         *([_readers(claims["readers"])] if "readers" in claims else []),
@@ -59,11 +59,11 @@ def page(claims: Claims) -> str:
 
 
 def _digest(claims: Claims) -> str:
-    """Return the hash of the claims as they are written."""
-    return hashlib.sha256(written(claims).encode()).hexdigest()
+    """Return the hash of the claims' text."""
+    return hashlib.sha256(to_text(claims).encode()).hexdigest()
 
 
-def written(claims: Claims) -> str:
+def to_text(claims: Claims) -> str:
     """Return the text of the claims."""
     return json.dumps(claims, indent=1)
 
@@ -77,7 +77,7 @@ def _percent(loss: float) -> str:
 
 
 def shown_loss(loss: float | None) -> str:
-    """Return a loss in nats; None has no bound."""
+    """Return a loss in nats as text; None is unbounded."""
     return "without bound" if loss is None else f"{loss:.9f}"
 
 
@@ -96,7 +96,7 @@ def _collection(one: Claims) -> str:
     if panel := one.get("panel"):
         named = f"panel {_(panel['name'])}: {panel['reports']} of {panel['rounds']} rounds for each person"
     services = _table(
-        ["service", "mechanism", "reports", "perturbed", "known to the collector as it is", "taking part"],
+        ["service", "mechanism", "reports", "perturbed", "known to the collector unperturbed", "taking part"],
         (
             [
                 _cell(_(s["service"])),
@@ -127,7 +127,7 @@ def _collection(one: Claims) -> str:
     )
     return (
         f"<h2>Collection {named}</h2><p><code>{_(one['collection'])}</code></p>{services}"
-        f"<p>What one code can tell at most, from the integers that devices compare their draws with:</p>{proof}"
+        f"<p>The most that one code can reveal, computed from the integer thresholds that devices use:</p>{proof}"
         f"<p>A person's total in this collection is at most {shown_loss(one['worst_loss'])}; "
         f"the budget is {_(one['epsilon'])}.</p>"
         f"<details><summary>The total as a fraction</summary><code>{_(one['ratio'])}</code></details>"
@@ -137,8 +137,8 @@ def _collection(one: Claims) -> str:
 def _total(total: Claims) -> str:
     rows = ([_cell(_(one["round"] or "unnamed")), _cell(_(one["epsilon"]), number=True)] for one in total["rounds"])
     return (
-        "<h2>A person over all of this</h2><p>In a round a person is in one tier, and all services of the round share "
-        f"its budget. Rounds add up.</p>{_table(['round', 'budget of the largest tier'], rows)}"
+        "<h2>A person's total</h2><p>In each round a person is in one tier, and all services of the round share its "
+        f"budget. The budgets of rounds add up.</p>{_table(['round', 'budget of the largest tier'], rows)}"
     )
 
 
@@ -168,30 +168,30 @@ def _readers(readers: Claims) -> str:
 def _trials(trials: Claims) -> str:
     parts = []
     for name, data in trials.items():
-        found = read_trials(data)
-        bounds = found.lower_bound
-        budgets = {f"{one.service}, {one.channel}": one.epsilon for one in found.found}
+        result = read_trials(data)
+        bounds = result.lower_bound
+        budgets = {f"{one.service}, {one.channel}": one.epsilon for one in result.found}
         rows = (
             [_cell(_(where)), _cell(f"{bound:.6f}", number=True), _cell(f"{float(budgets[where]):g}", number=True)]
             for where, bound in bounds.items()
         )
-        told = "".join(f'<p class="bad">✗ {_(problem)}</p>' for problem in found.problems)
-        table = _table(["channel", "surely at least", "budget"], rows)
+        problems = "".join(f'<p class="bad">✗ {_(problem)}</p>' for problem in result.problems)
+        table = _table(["channel", "lower bound", "budget"], rows)
         parts.append(
-            f"<p><code>{_(name[:16])}…</code></p>{table}{told or '<p class=good>✓ nothing speaks against it</p>'}"
+            f"<p><code>{_(name[:16])}…</code></p>{table}{problems or '<p class=good>✓ no evidence against it</p>'}"
         )
     return (
-        "<h2>What the encoder really sent</h2><p>Lower bounds of epsilon by Clopper and Pearson, from people of two "
-        f"kinds encoded by the public encoder; all bounds hold together but for a chance of 1e-6.</p>{''.join(parts)}"
+        "<h2>Trials of the encoder</h2><p>Clopper-Pearson lower bounds on epsilon, from people of two kinds encoded by "
+        f"the public encoder; all bounds hold simultaneously except with probability 1e-6.</p>{''.join(parts)}"
     )
 
 
 def _log(log: Claims) -> str:
     rows = ([_cell(_(event)), _cell(count, number=True)] for event, count in log["events"].items())
     return (
-        f"<h2>The log</h2><p>{log['entries']} entries, each with the hash of the one before; the last one's is "
-        f"<code>{_(log['head'])}</code>. The lines are in <code>log.jsonl</code>. Keep this page: entries that are cut "
-        f"off later are found against it.</p>{_table(['event', 'times'], rows)}"
+        f"<h2>The log</h2><p>{log['entries']} entries, each with the hash of the previous one; the last hash is "
+        f"<code>{_(log['head'])}</code>. The entries are in <code>log.jsonl</code>. Keep this page: it reveals entries "
+        f"that are removed later.</p>{_table(['event', 'times'], rows)}"
     )
 
 

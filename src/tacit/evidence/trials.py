@@ -1,10 +1,10 @@
-"""An empirical check of the shipped encoder: encode two records often, and bound how well their reports differ.
+"""An empirical check of the shipped encoder: encode two records many times, and bound how well they differ.
 
-The exact audit proves what the contract's integers do. Trials look at what really comes out of `Collection.encode`
-with the system's generator. For two people with other records, the event that a code supports the one's cell and
-not the other's tells them apart best. Clopper and Pearson's bounds of its two probabilities give a lower bound of the
-realised epsilon; and how often cells are supported must agree with the exact channel, so that encoders which are too
-private, or private in another way, are found, too. All bounds of a run hold together but for a chance of 1e-6.
+The exact audit proves what the contract's integers do. Trials test the actual output of `Collection.encode` with the
+system's generator. For two people with different records, the most distinguishing event is that a code supports one's
+cell and not the other's. Clopper-Pearson bounds on its two probabilities give a lower bound on the realised epsilon.
+How often cells are supported must also agree with the exact channel, so that encoders that are too private, or private
+in another way, are detected too. All bounds of a run hold simultaneously except with probability 1e-6.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from tacit.estimate.student import proportion_bounds
 __all__ = ["FALSE_ALARM", "Encode", "Trial", "Trials", "expectations", "run_trials"]
 
 FALSE_ALARM = 1e-6
-"""Chance that anything at all is reported about an encoder that is right."""
+"""Probability of any false alarm for a correct encoder."""
 
 BOUNDS = 6
-"""Of each trial: two of the event that tells, four of how often a cell is supported."""
+"""Bounds per trial: two for the distinguishing event, four for how often a cell is supported."""
 
 AT_ONCE = 100_000
-"""People who are encoded together."""
+"""People encoded together."""
 
 Encode = Callable[..., Mapping[str, pa.Table]]
 Counts = dict[str, int]
@@ -44,7 +44,7 @@ Place = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Trial:
-    """How often two kinds of people sent what tells the first from the second."""
+    """How often two kinds of people sent codes that distinguish the first from the second."""
 
     service: str
     channel: str
@@ -53,20 +53,20 @@ class Trial:
     epsilon: Fraction
     trials: int
     told: tuple[int, int]
-    """Codes that support the first one's cell only, sent by the first and by the second."""
+    """Codes that support only the first one's cell, sent by the first and by the second."""
     supported: tuple[int, int]
     """Codes that support the first one's cell, sent by the first and by the second."""
     expected: tuple[Fraction, Fraction]
-    """Exact chances of those."""
+    """Their exact probabilities."""
 
     def lower_bound(self, alpha: float) -> float:
-        """Return an epsilon that the channel surely exceeds, but for a chance of twice alpha."""
+        """Return a lower bound on the channel's epsilon, wrong with probability at most twice alpha."""
         low, _ = proportion_bounds(self.told[0], self.trials, alpha)
         _, high = proportion_bounds(self.told[1], self.trials, alpha)
         return math.log(low / high) if low > 0 else -math.inf
 
     def problem(self, alpha: float) -> str:
-        """Return what is wrong; empty if nothing is."""
+        """Return the problem, or ""."""
         if self.lower_bound(alpha) > self.epsilon:
             return "tells more than its budget"
         for count, chance in zip(self.supported, self.expected, strict=True):
@@ -84,34 +84,34 @@ class Trials:
 
     @property
     def alpha(self) -> float:
-        """Chance of being wrong that each bound has: all of them together have one in a million."""
+        """Error probability of each bound: one in a million over all of them."""
         return FALSE_ALARM / max(1, BOUNDS * len(self.found))
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong, channel by channel."""
+        """The problems, by channel."""
         judged = [(one, one.problem(self.alpha)) for one in self.found]
         return [f"{one.service}, {one.channel}, {one.first} and {one.second}: {why}" for one, why in judged if why]
 
     @property
     def ok(self) -> bool:
-        """Whether nothing speaks against the encoder."""
+        """Whether the trials show nothing against the encoder."""
         return not self.problems
 
     @property
     def lower_bound(self) -> dict[str, float]:
         """The largest lower bound of each channel, by service and name."""
-        found: dict[str, float] = {}
+        bounds: dict[str, float] = {}
         for one in self.found:
             name = f"{one.service}, {one.channel}"
-            found[name] = max(found.get(name, -math.inf), one.lower_bound(self.alpha))
-        return found
+            bounds[name] = max(bounds.get(name, -math.inf), one.lower_bound(self.alpha))
+        return bounds
 
 
 def run_trials(collection: Collection, trials: int, *, encode: Encode | None = None) -> Trials:
-    """Encode people of each kind as often as is said, by the public encoder or another one, and count."""
+    """Encode people of each kind so many times, with the public encoder or another one, and count."""
     encoder: Encode = encode or collection.encode
-    services = [one for one in collection.contract.services if not one.derived]  # baselines round at random first
+    services = [one for one in collection.contract.services if not one.derived]  # baselines first round at random
     counts: dict[Place, Counts] = {}
     pairs = [(one, first, second) for one in services for first, second in _pairs(one)]
     for kind in ("low", "high", "none"):
@@ -126,13 +126,13 @@ def run_trials(collection: Collection, trials: int, *, encode: Encode | None = N
 
 
 def _pairs(compiled: ServiceContract) -> list[tuple[str, str]]:
-    """Return the ordered pairs of people that are compared: extreme values, and no row where that is possible."""
+    """Return the ordered pairs of people to compare: extreme values, and no row if that is possible."""
     pairs = [("low", "high"), ("high", "low")]
     return [*pairs, ("none", "low"), ("low", "none")] if compiled.extras else pairs
 
 
 def _rows(service: Service, kind: str, people: range) -> dict[str, Any]:
-    """Return a table in which everybody has the same rows: as many as count, with the least or greatest values."""
+    """Return a table in which everybody has the same rows: as many as count, with the lowest or highest values."""
     each = service.rows_at_most
     if kind == "none" and not service.one_to_one:
         people = people[:0]
@@ -155,7 +155,7 @@ def _cells(compiled: ServiceContract, view: CompiledView, kind: str) -> tuple[in
         return (sizes[0] - compiled.extras, *(0 for _ in sizes[1:]))
     levels = [(compiled.levels[i], view.levels[i]) for i in view.active]
     last = [one.size - 1 - one.has_null for one, _ in levels]
-    if view.parity:  # levels are masks of bits
+    if view.parity:  # levels are bit masks
         masks = [mask for _, mask in levels]
         return (sum((most & mask).bit_count() for most, mask in zip(last, masks, strict=True)) % 2 * (kind == "high"),)
     return tuple(
@@ -166,7 +166,7 @@ def _cells(compiled: ServiceContract, view: CompiledView, kind: str) -> tuple[in
 def _count(
     compiled: ServiceContract, pair: tuple[str, str], kind: str, table: pa.Table, counts: dict[Place, Counts]
 ) -> None:
-    """Add up how often people of a kind sent codes that support the first one's cell, and not the second one's."""
+    """Count how often people of a kind sent codes that support the first one's cell and not the second one's."""
     channels, codes = np.asarray(table.column("channel")), np.asarray(table.column("code"))
     side = "first" if kind == pair[0] else "second"
     for index, channel in enumerate(compiled.channels):
@@ -186,19 +186,19 @@ def _count(
 def _supports(view: CompiledView, cells: tuple[int, ...], codes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Return which codes support a cell."""
     marks = [np.eye(1, size, cell)[0] for size, cell in zip(view.oracle.sizes, cells, strict=True)]
-    found: npt.NDArray[np.bool_] = view.oracle.sums([marks], codes) > 0.5
-    return found
+    supported: npt.NDArray[np.bool_] = view.oracle.sums([marks], codes) > 0.5
+    return supported
 
 
 def expectations(collection: Collection) -> dict[Place, tuple[Fraction, int, tuple[Fraction, Fraction]]]:
-    """Return what is compared: of each channel and pair the budget, the reports of a person, and the exact chances."""
-    found = {}
+    """Return the expectations for each channel and pair: the budget, reports per person, and exact probabilities."""
+    expected = {}
     for compiled in collection.contract.services:
         for channel, pair in itertools.product(compiled.channels, [] if compiled.derived else _pairs(compiled)):
             chances = _chance(compiled, channel, pair, pair[0]), _chance(compiled, channel, pair, pair[1])
             place = compiled.service.name, channel.name, *pair
-            found[place] = channel.epsilon, compiled.service.sends, chances
-    return found
+            expected[place] = channel.epsilon, compiled.service.sends, chances
+    return expected
 
 
 def _trials(collection: Collection, trials: int, counts: dict[Place, Counts]) -> Iterator[Trial]:
@@ -211,7 +211,7 @@ def _trials(collection: Collection, trials: int, counts: dict[Place, Counts]) ->
 
 
 def _chance(compiled: ServiceContract, channel: Channel, pair: tuple[str, str], kind: str) -> Fraction:
-    """Return the exact chance that people of a kind send a code that supports the first one's cell."""
+    """Return the exact probability that people of a kind send a code that supports the first one's cell."""
     total = Fraction(0)
     for index, view in enumerate(channel.views):
         share = Fraction(channel.view_weight(index), view.oracle.span)

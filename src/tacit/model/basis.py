@@ -1,8 +1,8 @@
-"""Functions of one attribute, from coarse to fine: the coordinates in which views of different levels agree.
+"""Functions of one attribute, from coarse to fine: coordinates in which views of different levels agree.
 
 Function 0 is 1; the others are orthonormal over the values, sum to zero, and the first ``cells(j)`` of all are constant
-on the cells of level j. A view at level j therefore shows exactly these, as sums over its cells: whatever the views,
-the same coordinate is the same number.
+on the cells of level j. A view at level j therefore shows exactly these, as sums over its cells: the same coordinate
+has the same value in every view.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def functions(levels: Levels) -> Array:
     for level in levels.levels[1:]:
         table = level.table()
         first = np.unique(table, return_index=True)[1]
-        last_child = np.append(parent[first][1:] != parent[first][:-1], True)  # it follows from the others
+        last_child = np.append(parent[first][1:] != parent[first][:-1], True)  # follows from the others
         columns.append(level.matrix().T[:, ~last_child])
         parent = table
     spanned, _ = np.linalg.qr(np.concatenate(columns, axis=1))
@@ -38,7 +38,7 @@ def functions(levels: Levels) -> Array:
 
 @lru_cache(maxsize=512)
 def analysis(levels: Levels, depth: int) -> Array:
-    """Return functions x cells of a level: what the functions that the level shows are on its cells."""
+    """Return functions x cells of a level: the values on its cells of the functions that the level shows."""
     level = levels[depth]
     first = np.unique(level.table(), return_index=True)[1]
     return np.ascontiguousarray(functions(levels)[first, : level.cells].T)

@@ -1,9 +1,9 @@
 """Overall consistency: views that share attributes are averaged where they overlap, by inverse variance.
 
-The paper goes through all sets S of attributes in subset order, averages the S-tables of all views that hold S, and
-spreads the corrections evenly over their cells. In the coordinates of `tacit.model.basis` a step of that procedure
-changes only the means of products of one function of each attribute in S, so all steps are one: every such mean is
-averaged by itself, over all views that show it, with weights inverse to its variance in each view.
+The paper visits all sets S of attributes in subset order, averages the S-tables of all views that contain S, and
+spreads the corrections evenly over their cells. In the coordinates of `tacit.model.basis`, a step of that procedure
+changes only the means of products of one function of each attribute in S, so all steps can be done at once: every such
+mean is averaged separately, over all views that show it, weighted by its inverse variance in each view.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tacit.model.basis import Array, analysis, synthesis
 __all__ = ["Coefficients", "Index", "Shape", "Shown", "along", "subsets"]
 
 MOST_COEFFICIENTS = 2**23
-"""Means that are kept: 64 MiB."""
+"""Maximum means: 64 MiB."""
 
 Index = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A view as consistency sees it: attributes, their levels, and the variance of a cell per report."""
+    """A view for consistency: attributes, their levels, and the variance of a cell per report."""
 
     attributes: tuple[int, ...]
     depths: tuple[int, ...]
@@ -40,24 +40,24 @@ class Shown:
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """Attributes and views, and where each mean of a product stands."""
+    """Attributes and views, and the position of each mean of a product."""
 
     levels: tuple[Levels, ...]
     views: tuple[Shown, ...]
 
     @cached_property
     def places(self) -> dict[tuple[int, ...], slice]:
-        """Where the means of each set of attributes stand; the empty set has one, which is 1."""
-        found, start = {}, 0
+        """Position of the means of each set of attributes; the empty set has one, which is 1."""
+        slices, start = {}, 0
         sets = {one for view in self.views for one in subsets(view.attributes)}
         for one in sorted(sets, key=lambda one: (len(one), one)):
             size = math.prod(self.levels[i].size - 1 for i in one)
-            found[one] = slice(start, start + size)
+            slices[one] = slice(start, start + size)
             start += size
             if start > MOST_COEFFICIENTS:
-                message = f"The views hold more than {MOST_COEFFICIENTS} numbers; tables of so many cells are not made."
+                message = f"The views have more than {MOST_COEFFICIENTS} coefficients, too many for tables. Use SQL."
                 raise LayoutError(message, code="table-too-large")
-        return found
+        return slices
 
     @property
     def size(self) -> int:
@@ -65,7 +65,7 @@ class Shape:
         return max((place.stop for place in self.places.values()), default=0)
 
     def keys(self, attributes: tuple[int, ...], counts: Sequence[int]) -> Index:
-        """Return where the means of products of the first ``counts`` functions of each attribute stand."""
+        """Return the positions of the means of products of the first ``counts`` functions of each attribute."""
         indices = np.indices(counts)
         keys = np.zeros(counts, dtype=np.int64)
         for chosen in subsets(range(len(attributes))):
@@ -79,19 +79,19 @@ class Shape:
 
     @cached_property
     def view_keys(self) -> list[tuple[Index, Array]]:
-        """For each view: where its means stand, and their variance per report."""
-        found = []
+        """For each view: the positions of its means, and their variance per report."""
+        keys = []
         for view in self.views:
             depths = list(zip(view.attributes, view.depths, strict=True))
             matrices = [analysis(self.levels[i], depth) for i, depth in depths]
             scale = np.full((), view.noise)
             for matrix in matrices:
                 scale = np.multiply.outer(scale, (matrix**2).sum(axis=1))
-            found.append((self.keys(view.attributes, [len(matrix) for matrix in matrices]), scale))
-        return found
+            keys.append((self.keys(view.attributes, [len(matrix) for matrix in matrices]), scale))
+        return keys
 
     def combine(self, tables: Sequence[Array], reports: Sequence[float] | Sequence[Array]) -> Coefficients:
-        """Average the tables of all views, frequencies with any leading axes, given how many reports each has.
+        """Average the tables of all views (frequencies with any leading axes), given how many reports each has.
 
         Numbers of reports may have the same leading axes.
         """
@@ -120,17 +120,17 @@ class Coefficients:
     variances: Array
 
     def covers(self, attributes: Sequence[int]) -> bool:
-        """Tell whether some view holds all of these attributes."""
+        """Return whether some view reports all of these attributes."""
         return tuple(sorted(attributes)) in self.shape.places
 
     def faces(self, attributes: Sequence[int]) -> list[tuple[int, ...]]:
-        """Return the largest sets among these attributes that views hold."""
-        found: list[tuple[int, ...]] = []
+        """Return the largest sets among these attributes that views report."""
+        faces: list[tuple[int, ...]] = []
         for size in range(len(attributes), 0, -1):
             for one in itertools.combinations(sorted(attributes), size):
-                if self.covers(one) and not any(set(one) <= set(larger) for larger in found):
-                    found.append(one)
-        return found
+                if self.covers(one) and not any(set(one) <= set(larger) for larger in faces):
+                    faces.append(one)
+        return faces
 
     def table(self, attributes: tuple[int, ...]) -> Array:
         """Return the frequencies of a covered set of attributes, in increasing order; they may be negative."""
@@ -145,7 +145,7 @@ class Coefficients:
         return along(np.where(np.isfinite(seen), seen, 0.0), [synthesis(self.shape.levels[i]) ** 2 for i in attributes])
 
     def shows(self, attributes: tuple[int, ...]) -> bool:
-        """Tell whether views show single values of a covered set; what they do not is taken as even within cells."""
+        """Return whether views show single values of a covered set; finer values are assumed even within cells."""
         sizes = [self.shape.levels[i].size for i in attributes]
         return bool(np.isfinite(self.variances[..., self.shape.keys(attributes, sizes)]).all())
 

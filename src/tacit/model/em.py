@@ -1,9 +1,9 @@
 """Expectation maximisation over separate reports of several attributes (EM of the CALM paper).
 
-Every person reports every attribute by itself. The chance of a person's codes, given the values, is a product of the
-channels', so the frequencies that make all reports likeliest are found by sharing each person out among the
-combinations of values there may be, in proportion, again and again. The start is the closed form: the product of the
-attributes' own inversions, unbiased, with what is negative set to zero.
+Every person reports every attribute separately. The probability of a person's codes given the values is the product
+over channels, so the maximum-likelihood frequencies are found by repeatedly distributing each person over the possible
+combinations of values in proportion to their posterior. The start is the closed form: the product of the attributes'
+separate inversions, unbiased, with negative values set to zero.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ __all__ = ["Likeliest", "likeliest", "rows_of"]
 
 ROUNDS = 1000
 STILL = 1e-5
-"""Change of a frequency below which the search stops."""
+"""Change of a frequency below which the iteration stops."""
 
 MOST_EM_CELLS = 2**22
-"""Combinations of codes that are counted."""
+"""Maximum combinations of codes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Likeliest:
-    """A table, its unbiased start, and how many rounds it took."""
+    """A table, its unbiased start, and the number of iterations."""
 
     table: Array
     start: Array
@@ -42,25 +42,25 @@ class Likeliest:
 
     @property
     def converged(self) -> bool:
-        """Whether the last round changed next to nothing."""
+        """Whether the last iteration changed almost nothing."""
         return self.rounds < ROUNDS
 
 
 @lru_cache(maxsize=256)
 def rows_of(oracle: Oracle) -> Array:
-    """Return codes x cells: the chance of each code, given the cell."""
+    """Return codes x cells: the probability of each code, given the cell."""
     cells, codes = range(oracle.domain), range(oracle.alphabet)
     weights = [[oracle.weight(cell, code) / oracle.denominator for cell in cells] for code in codes]
     return np.array(weights)
 
 
 def likeliest(oracles: Sequence[Oracle], counts: npt.NDArray[np.int64]) -> Likeliest:
-    """Return the frequencies under which these counts of codes are likeliest.
+    """Return the frequencies of maximum likelihood for these counts of codes.
 
     There is an axis for each attribute; leading ones are counts by themselves.
     """
     if math.prod(one.alphabet for one in oracles) > MOST_EM_CELLS:
-        message = "Expectation maximisation looks at all combinations of codes; these attributes have too many."
+        message = "Expectation maximisation enumerates all combinations of codes; these attributes have too many."
         raise UnanswerableError(message, code="table-too-large")
     axes = tuple(range(counts.ndim - len(oracles), counts.ndim))
     seen = counts / counts.sum(axis=axes, keepdims=True)
@@ -72,7 +72,7 @@ def likeliest(oracles: Sequence[Oracle], counts: npt.NDArray[np.int64]) -> Likel
     start = along(seen, inverses)
     cells = math.prod(one.domain for one in oracles)
     table = norm_sub(start.reshape(*start.shape[: axes[0]], cells)).reshape(start.shape)
-    table = 0.9 * table + 0.1 / cells  # what starts at zero stays there
+    table = 0.9 * table + 0.1 / cells  # a zero start stays zero
     rounds, change = 0, np.inf
     while change > STILL and rounds < ROUNDS:
         rounds += 1

@@ -1,4 +1,4 @@
-"""Maximum entropy: the table that agrees with given smaller tables and says nothing else, by proportional fitting."""
+"""Maximum entropy: the table that agrees with given smaller tables and adds nothing else, by proportional fitting."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOLERANCE = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A table, how many sweeps it took, and the largest difference from a given table that is left."""
+    """A table, the number of sweeps, and the largest remaining difference from a given table."""
 
     table: Array
     sweeps: int
@@ -26,7 +26,7 @@ class Fitted:
 
     @property
     def converged(self) -> bool:
-        """Whether the last sweep changed next to nothing."""
+        """Whether the last sweep changed almost nothing."""
         return self.sweeps < SWEEPS
 
 
@@ -35,8 +35,8 @@ def maximum_entropy(
 ) -> Fitted:
     """Fit a table to non-negative tables over some of its axes, which sum to 1; they may have leading axes.
 
-    With a ``start``, the table nearest to it, by divergence, that agrees with the given ones. Tables that contradict
-    each other a little leave a gap; the fit then circles among them, and its last round counts.
+    With a ``start``, the table closest to it, by divergence, that agrees with the given ones. Slightly contradictory
+    tables leave a gap; the fit then cycles among them, and the last sweep is used.
     """
     leading = given[0].shape[: given[0].ndim - len(faces[0])]
     fitted = np.full((*leading, *sizes), 1 / math.prod(sizes)) if start is None else start.copy()

@@ -1,4 +1,4 @@
-"""Tables for people: a row for each combination of values, with its estimate; two attributes make a heat map."""
+"""Tables for people: a row for each combination of values, with its estimate; two attributes give a heat map."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from tacit.model.basis import Array
 from tacit.model.marginal_model import Table
 from tacit.sql.vectors import shown_value
 
-__all__ = ["Marginal", "heat_map", "labelled"]
+__all__ = ["Marginal", "heat_map", "label_table"]
 
 CELL, LEFT, TOP, MOST = 26, 130, 64, 60
 INK = "#1f2933"
 
 
 class Marginal(Answer):
-    """A marginal table: columns of attributes, then ``count``; `plot` draws two attributes as a heat map."""
+    """A marginal table: columns of attributes, then ``count``; `plot` charts two attributes as a heat map."""
 
     def __init__(self, names: Sequence[str], labels: Sequence[Sequence[Any]], counts: Array, answer: Answer) -> None:
         super().__init__(answer.columns, answer.rows, notes=answer.notes, estimates=("count",))
         self.names, self.labels, self.counts = tuple(names), [tuple(own) for own in labels], counts
 
     def plot(self, column: str | None = None, *, path: Any = None) -> str:
-        """Draw the table and return the picture as SVG text; ``path`` also writes it to a file."""
+        """Chart the table and return it as SVG text; ``path`` also writes it to a file."""
         if len(self.names) != 2 or max(map(len, self.labels)) > MOST:
             return super().plot(column, path=path)
         drawn = heat_map(self.names, self.labels, self.counts)
@@ -42,8 +42,8 @@ class Marginal(Answer):
         return drawn
 
 
-def labelled(attributes: Sequence[Ordinal | Categorical], table: Table, people: int, confidence: float) -> Marginal:
-    """Return the table of counts with values as people know them."""
+def label_table(attributes: Sequence[Ordinal | Categorical], table: Table, people: int, confidence: float) -> Marginal:
+    """Return the table of counts with the original values as labels."""
     labels = [[shown_value(own, i) for i in range(own.size)] for own in attributes]
     counts, errors = people * table.frequencies, people * table.errors
     unbiased = counts if table.unbiased is None else people * table.unbiased
@@ -58,7 +58,7 @@ def labelled(attributes: Sequence[Ordinal | Categorical], table: Table, people: 
 
 
 def _estimate(count: float, error: float, unbiased: float, people: int, confidence: float) -> Estimate:
-    """Return a post-processed count with what the unbiased one leaves open about a number from 0 to the people."""
+    """Return a post-processed count, with the uncertainty of the unbiased one about a number from 0 to the people."""
     bounds, quantile = (0.0, float(people)), t_quantile(0.5 + confidence / 2, math.inf)
     low, high = open_interval(unbiased, error, bounds, confidence, quantile)
     around = Truncated.of(unbiased, error, *bounds).error_around(count)
@@ -66,7 +66,7 @@ def _estimate(count: float, error: float, unbiased: float, people: int, confiden
 
 
 def heat_map(names: Sequence[str], labels: Sequence[Sequence[Any]], counts: Array) -> str:
-    """Return an SVG with a shaded cell for each pair of values; darker is more, and a cell says its number."""
+    """Return an SVG with a shaded cell for each pair of values; darker means more, and a tooltip has the number."""
     down, across = ([str("missing" if label is None else label) for label in own] for own in labels)
     width, height = LEFT + CELL * len(across) + 20, TOP + CELL * len(down) + 20
     top = max(float(np.max(counts)), 1e-12)

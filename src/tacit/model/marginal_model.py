@@ -1,10 +1,10 @@
 """Tables of any attributes from the views of a service, by one of several methods.
 
-shrink     ours, the default: consistent means, interactions shrunk as far as noise says, then non-negative level by
-           level; maximum entropy for attributes that no view holds together
+shrink     ours, the default: consistent means, interactions shrunk according to their noise, then non-negative level by
+           level; maximum entropy for attributes that no view reports together
 calm       the paper's: consistent means, rounds of ripple and consistency, maximum entropy
-linear     consistent means as they are: unbiased, perhaps negative; only for attributes that a view holds together
-uniform    every combination equally likely: what to be better than
+linear     the consistent means: unbiased, possibly negative; only for attributes that a view reports together
+uniform    every combination equally likely: the baseline to beat
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tacit.model.basis import Array
 from tacit.model.coefficients import Coefficients, Shape
 from tacit.model.entropy import Fitted, maximum_entropy
 from tacit.model.nonnegative import norm_sub, ripple, top_down
-from tacit.model.shrink import shrunk, told_beyond_pairs
+from tacit.model.shrink import informs_beyond_pairs, shrunk
 
 __all__ = ["METHODS", "MarginalModel", "Table"]
 
@@ -32,24 +32,27 @@ RIPPLES = 3
 """Rounds of ripple and consistency."""
 
 REPLICAS = 24
-"""Tables with noise drawn anew, from whose spread the error of a reconstructed table is told."""
+"""Tables with new noise whose spread gives the error of a reconstructed table."""
 
 MOST_MARGINAL_CELLS = 2**20
 """Cells of a table."""
 
-COARSE = "views show these attributes in coarser cells only: values within a cell are taken as equally likely"
+COARSE = (
+    "views report these attributes in coarser cells only: values within a cell are assumed equally likely "
+    "(docs/glossary.md#cell)"
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Frequencies of combinations of values, their standard errors, and what these mean."""
+    """Frequencies of combinations of values, their standard errors, and notes."""
 
     attributes: tuple[int, ...]
     frequencies: Array
     errors: Array
     notes: tuple[str, ...]
     unbiased: Array | None = None
-    """The unbiased table that a post-processed one starts from, whose errors these are."""
+    """The unbiased table from which a post-processed one and its errors are derived."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,38 +75,36 @@ class MarginalModel:
 
     @cached_property
     def means(self) -> Coefficients:
-        """The means that tables are made of."""
+        """The means that tables are computed from."""
         if self.method == "shrink":
             return shrunk(self.linear)
-        return self._rippled() if self.method == "calm" else self.linear
+        return self._ripple() if self.method == "calm" else self.linear
 
-    def _rippled(self) -> Coefficients:
-        found = self.linear
+    def _ripple(self) -> Coefficients:
+        means = self.linear
         for _ in range(RIPPLES):
-            tables = [ripple(found.table(view.attributes), len(view.attributes)) for view in self.shape.views]
-            found = replace(self.shape.combine(tables, self.reports), variances=found.variances)
-        return found
+            tables = [ripple(means.table(view.attributes), len(view.attributes)) for view in self.shape.views]
+            means = replace(self.shape.combine(tables, self.reports), variances=means.variances)
+        return means
 
     def marginal(self, attributes: Sequence[int]) -> Table:
-        """Return the table of some attributes, with axes in the order in which they are given."""
+        """Return the table of some attributes, with axes in the given order."""
         asked = tuple(sorted(attributes))
         sizes = [self.shape.levels[i].size for i in asked]
         if (cells := math.prod(sizes)) > MOST_MARGINAL_CELLS:
-            message = (
-                f"The table would have {cells:,} cells; at most {MOST_MARGINAL_CELLS:,}. Ask for fewer attributes."
-            )
+            message = f"The table would have {cells:,} cells; at most {MOST_MARGINAL_CELLS:,} are allowed. Name fewer."
             raise UnanswerableError(message, code="table-too-large")
-        told = tuple(i for i in asked if self.shape.levels[i].size > 1)  # no view shows what is the same for everybody
-        frequencies, errors, notes = self._table(told, [size for size in sizes if size > 1])
-        frequencies = frequencies.reshape(*frequencies.shape[: frequencies.ndim - len(told)], *sizes)
+        varying = tuple(i for i in asked if self.shape.levels[i].size > 1)  # constants are in no view
+        frequencies, errors, notes = self._table(varying, [size for size in sizes if size > 1])
+        frequencies = frequencies.reshape(*frequencies.shape[: frequencies.ndim - len(varying)], *sizes)
         errors = errors.reshape(sizes)
         order = [asked.index(i) for i in attributes]
         leading = frequencies.ndim - len(asked)
         axes = [*range(leading), *(leading + k for k in order)]
         unbiased = None
-        processed = self.method in ("shrink", "calm") and bool(told) and not leading
-        if processed and self.linear.covers(told) and self.linear.shows(told):
-            unbiased = self.linear.table(told).reshape(sizes).transpose(order)
+        processed = self.method in ("shrink", "calm") and bool(varying) and not leading
+        if processed and self.linear.covers(varying) and self.linear.shows(varying):
+            unbiased = self.linear.table(varying).reshape(sizes).transpose(order)
         return Table(tuple(attributes), frequencies.transpose(axes), errors.transpose(order), notes, unbiased)
 
     def _table(self, asked: tuple[int, ...], sizes: list[int]) -> tuple[Array, Array, tuple[str, ...]]:
@@ -116,13 +117,22 @@ class MarginalModel:
             if not self.linear.shows(asked):
                 return self._positive(self.means, asked), errors, (COARSE,)
             if self.method == "linear":
-                return self.linear.table(asked), errors, ("unbiased; the views that hold these attributes agree",)
-            note = "consistent and not negative, so not unbiased; errors are what the unbiased table leaves open"
+                return (
+                    self.linear.table(asked),
+                    errors,
+                    ("unbiased: averaged over the views that report these attributes",),
+                )
+            note = (
+                "post-processed: consistent and never negative, so biased; errors come from the unbiased table "
+                "(docs/glossary.md#consistent)"
+            )
             return self._positive(self.means, asked), errors, (note,)
         if self.method == "linear":
-            message = "No view holds these attributes together, so their table has no unbiased estimate. Use 'shrink'."
+            message = (
+                "No view reports these attributes together, so their table has no unbiased estimate. Use 'shrink'."
+            )
             raise UnanswerableError(message)
-        return self._reconstructed(asked, sizes)
+        return self._reconstruct(asked, sizes)
 
     def frequencies(self, attributes: Sequence[int]) -> Array:
         """Return a table without its errors, attributes in increasing order; any leading axes."""
@@ -131,7 +141,7 @@ class MarginalModel:
             return self._positive(self.means, asked)
         return self._fit(self.linear, self.means, asked)[0]
 
-    def _reconstructed(self, asked: tuple[int, ...], sizes: list[int]) -> tuple[Array, Array, tuple[str, ...]]:
+    def _reconstruct(self, asked: tuple[int, ...], sizes: list[int]) -> tuple[Array, Array, tuple[str, ...]]:
         fitted, notes = self._fit(self.linear, self.means, asked)
         rng = np.random.default_rng(2018)
         spread = np.sqrt(np.where(np.isfinite(self.linear.variances), self.linear.variances, 0.0))
@@ -152,22 +162,20 @@ class MarginalModel:
         faces = means.faces(asked)
         missing = [i for i in asked if not any(i in face for face in faces)]
         if missing:
-            message = (
-                "An attribute of the table is in no view that anybody reported. Load more reports, or leave it out."
-            )
+            message = "Nobody has reported a view with one of these attributes. Load more reports, or leave it out."
             raise UnanswerableError(message, code="no-reports")
         fit = self._widest(asked, faces, [self._face(linear, means, face) for face in faces])
         held = "alone" if max(map(len, faces)) == 1 else f"at most {max(map(len, faces))} at a time"
         how = f"{fit.sweeps} sweeps, largest difference left {fit.gap:.1g}"
-        return fit.table, (f"by maximum entropy: views hold these attributes {held}; {how}",)
+        return fit.table, (f"by maximum entropy: views report these attributes {held}; {how}",)
 
     def _widest(self, asked: tuple[int, ...], faces: Sequence[tuple[int, ...]], given: Sequence[Array]) -> Fitted:
-        """Return the table of maximum entropy that has the given tables of its faces."""
+        """Return the table of maximum entropy given the tables of its faces."""
         places = [tuple(asked.index(i) for i in face) for face in faces]
         return maximum_entropy([self.shape.levels[i].size for i in asked], places, given)
 
-    def _predicted(self, means: Coefficients, face: tuple[int, ...]) -> Array:
-        """Return the table of a face that has its pairs and says nothing else."""
+    def _predict(self, means: Coefficients, face: tuple[int, ...]) -> Array:
+        """Return the table of a face predicted from its pairs alone."""
         pairs = list(combinations(face, 2))
         return self._widest(face, pairs, [self._positive(means, pair) for pair in pairs]).table
 
@@ -176,9 +184,9 @@ class MarginalModel:
         table = self._positive(means, face)
         if self.method != "shrink" or len(face) < 3:
             return table
-        predicted = self._predicted(means, face)
-        told = told_beyond_pairs(linear, means, face, table, predicted)
-        return np.where(told[(..., *[None] * len(face))], table, predicted)
+        predicted = self._predict(means, face)
+        informative = informs_beyond_pairs(linear, means, face, table, predicted)
+        return np.where(informative[(..., *[None] * len(face))], table, predicted)
 
     def _positive(self, means: Coefficients, asked: tuple[int, ...]) -> Array:
         table = means.table(asked)

@@ -1,4 +1,4 @@
-"""Frequencies that are not negative and still sum to what they should: three ways, all on whole stacks of tables."""
+"""Three ways to make frequencies non-negative with given sums, for whole stacks of tables."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tacit.model.coefficients import along
 __all__ = ["norm_sub", "ripple", "top_down"]
 
 ROUNDS = 1000
-"""Waves of a ripple at most; each leaves less below zero than the one before."""
+"""Maximum waves of a ripple; each leaves less below zero than the previous one."""
 
 
 def norm_sub(values: Array, total: Array | float = 1.0) -> Array:
-    """Return the nearest non-negative vectors with a given total, along the last axis: one number is taken off all.
+    """Return the nearest non-negative vectors with a given total, along the last axis: the same amount is subtracted.
 
     Examples
     --------
@@ -32,24 +32,24 @@ def norm_sub(values: Array, total: Array | float = 1.0) -> Array:
 
 
 def ripple(tables: Array, axes: int, below: float = 0.0) -> Array:
-    """Set cells below ``-below`` to 0 and take what they lacked off their neighbours, until there are none (the paper).
+    """Set cells below ``-below`` to 0 and subtract the difference from their neighbours, repeatedly (the paper).
 
     Neighbours differ in one of the last ``axes`` attributes. All negative cells of a wave are treated at once.
     """
-    found = tables.copy()
+    result = tables.copy()
     shape = tables.shape[tables.ndim - axes :]
     neighbours = sum(shape) - axes
     if neighbours == 0:
-        return found
+        return result
     for _ in range(ROUNDS):
-        low = np.where(found < -max(below, 1e-12), found, 0.0)
+        low = np.where(result < -max(below, 1e-12), result, 0.0)
         if not low.any():
             break
-        found -= low
+        result -= low
         share = low / neighbours
-        for axis in range(found.ndim - axes, found.ndim):
-            found += share.sum(axis=axis, keepdims=True) - share
-    return found
+        for axis in range(result.ndim - axes, result.ndim):
+            result += share.sum(axis=axis, keepdims=True) - share
+    return result
 
 
 def top_down(tables: Array, levels: Sequence[Levels]) -> Array:

@@ -1,4 +1,4 @@
-"""Tables from parities (FT): each parity's mean by itself, and the inverse transform."""
+"""Tables from parities (FT): the mean of each parity, and the inverse transform."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class ParityTables:
         sent[codes] = times
         zero, one = sent.reshape(-1, 2).T  # a view has two codes
         oracle = channel.views[0].oracle
-        told = float(oracle.keep - oracle.lie)
+        contrast = float(oracle.keep - oracle.lie)
         reports = zero + one
-        self._means = np.divide(zero - one, reports * told, out=np.zeros_like(zero), where=reports > 0)
-        self._variances = np.divide(1.0, reports * told**2, out=np.full_like(zero, np.inf), where=reports > 0)
+        self._means = np.divide(zero - one, reports * contrast, out=np.zeros_like(zero), where=reports > 0)
+        self._variances = np.divide(1.0, reports * contrast**2, out=np.full_like(zero, np.inf), where=reports > 0)
         self._places = {view.levels: number for number, view in enumerate(channel.views)}
         self.people = int(reports.sum())
 
@@ -47,7 +47,7 @@ class ParityTables:
                 means[chosen], variances[chosen] = self._means[place], self._variances[place]
         back = [signs(self.levels[i].size).T / len(own) for i, own in zip(attributes, masks, strict=True)]
         table, squares = along(means, back), along(variances, [matrix**2 for matrix in back])
-        notes = ("unbiased, from parities; it may be negative and add up to a little more or less than everybody",)
+        notes = ("unbiased, from parities; counts may be negative, and their sum may differ from the number of people",)
         return Table(tuple(attributes), table, np.sqrt(squares), notes), self.people
 
     def frequencies(self, attributes: Sequence[int]) -> Array:
@@ -57,6 +57,6 @@ class ParityTables:
     def _place(self, masks: dict[int, int]) -> int:
         view = tuple(masks.get(i, 0) for i in range(len(self.levels)))
         if view not in self._places:
-            message = f"{self.service.layout} holds parities of fewer attributes than these. Ask for fewer."
+            message = f"{self.service.layout} reports parities of fewer attributes than these. Ask for fewer."
             raise UnanswerableError(message)
         return self._places[view]

@@ -1,4 +1,4 @@
-"""What people ask of tables: marginals with labels and errors, and rows made of them."""
+"""Marginals with labels and errors, and synthetic rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tacit.estimate.answer import Options
 from tacit.model.basis import Array
 from tacit.model.coefficients import Shape
 from tacit.model.em import likeliest
-from tacit.model.labelled import Marginal, labelled
+from tacit.model.labelled import Marginal, label_table
 from tacit.model.marginal_model import METHODS, MarginalModel, Table
 from tacit.model.parities import ParityTables
 from tacit.model.stored import code_counts
@@ -35,7 +35,7 @@ ServiceReports = tuple[ServiceContract, str]
 
 
 class Catalog(Protocol):
-    """Which reports there are."""
+    """The reports in a database."""
 
     def services(self) -> list[Service]:
         """Return the services with reports."""
@@ -45,7 +45,7 @@ class Catalog(Protocol):
 
 
 class Tables:
-    """Answers that are whole tables: marginals and synthetic rows of the services in a catalog."""
+    """Marginals and synthetic rows of the services in a catalog."""
 
     def __init__(self, engine: Engine, catalog: Catalog) -> None:
         self._engine, self._catalog = engine, catalog
@@ -63,11 +63,11 @@ class Tables:
         if not attributes:
             message = "Name at least one attribute."
             raise UsageError(message, code="bad-option")
-        found = self._service(attributes, service)
-        names = [own.name for own in found.sensitive]
+        declared = self._service(attributes, service)
+        names = [own.name for own in declared.sensitive]
         places = [names.index(name) for name in attributes]
-        table, people = self._tables(found, method).table(places)
-        return labelled([found.sensitive[i] for i in places], table, people, confidence)
+        table, people = self._tables(declared, method).table(places)
+        return label_table([declared.sensitive[i] for i in places], table, people, confidence)
 
     def synthesize(
         self, rows: int, *, seed: int | None = None, service: str | None = None, method: str | None = None
@@ -79,24 +79,24 @@ class Tables:
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
             message = "seed must be a whole number, 0 or more."
             raise UsageError(message, code="bad-option")
-        found = self._service((), service)
-        tables = self._tables(found, method)
+        declared = self._service((), service)
+        tables = self._tables(declared, method)
         drawn = draw_rows(tables.levels, tables.frequencies, rows, np.random.default_rng(seed))
-        columns: dict[str, Any] = {found.key: pa.array(np.arange(1, rows + 1))}
-        for attribute in found.attributes:
+        columns: dict[str, Any] = {declared.key: pa.array(np.arange(1, rows + 1))}
+        for attribute in declared.attributes:
             columns[attribute.name] = pa.nulls(rows)  # public columns are not in the tables
-        for own, indices in zip(found.sensitive, drawn, strict=True):
+        for own, indices in zip(declared.sensitive, drawn, strict=True):
             values = pa.array([shown_value(own, i) for i in range(own.size)])
             columns[own.name] = values.take(pa.array(indices))
         return pa.table(columns)
 
     def _service(self, attributes: Sequence[str], service: str | None) -> Service:
-        """Return the service that is asked about, by its name or by its attributes."""
+        """Return the service of a question, by its name or by its attributes."""
         if isinstance(attributes, str) or not all(isinstance(name, str) for name in attributes):
             message = "attributes must be a list of names, such as ['age', 'state']."
             raise UsageError(message, code="bad-option")
         if len(set(attributes)) != len(attributes):
-            message = "An attribute is named twice. Name each once."
+            message = "An attribute is listed twice. List each once."
             raise UsageError(message, code="duplicate-name")
         having = self._catalog.services()
         if service is not None:
@@ -112,10 +112,12 @@ class Tables:
             if name not in known:
                 raise UnknownNameError("sensitive attribute", name, known, code="unknown-column")
         if not fitting:
-            message = f"{' and '.join(attributes)} are of different services. A table is of one; join them with SQL."
+            message = f"{' and '.join(attributes)} belong to different services. Join them with SQL."
             raise UnanswerableError(message, code="several-services")
         if len(fitting) > 1:
-            message = f"Several services could be meant: {', '.join(one.name for one in fitting)}. Say service=."
+            message = (
+                f"Several services have these attributes: {', '.join(one.name for one in fitting)}. Pass service=."
+            )
             raise UsageError(message, code="which-service")
         return fitting[0]
 
@@ -129,33 +131,33 @@ class Tables:
         if (method or ("em" if apart else "shrink")) != "em":
             return _Together(self._engine, stored, method or "shrink")
         if not apart or len(stored) > 1:
-            message = "em reads reports of separate attributes, of one tier: the layouts em and sc. Use 'shrink' here."
+            message = "Method em needs reports of separate attributes (mechanisms em and sc) of one tier. Use 'shrink'."
             raise UnanswerableError(message, code="not-reported-apart")
         return _Apart(self._engine, *stored[0])
 
     def _of_parities(self, stored: Sequence[ServiceReports], method: str | None) -> ParityTables:
         if method not in (None, "linear") or len(stored) > 1:
-            message = "Reports of parities, of one tier, are read by method 'linear' alone. Leave method out."
+            message = "Reports of parities support only method 'linear', in one tier. Leave method out."
             raise UnanswerableError(message, code="no-tables")
         service, table = stored[0]
         return ParityTables(service, code_counts(self._engine, table))
 
 
 class _Together:
-    """Tables from views, all tiers together."""
+    """Tables from views, combining all tiers."""
 
     def __init__(self, engine: Engine, stored: Sequence[ServiceReports], method: str) -> None:
         self.levels = stored[0][0].levels
-        found, self.people = [], 0
+        tables, self.people = [], 0
         for service, table in stored:
             counts = code_counts(engine, table)
-            found += view_tables(service, counts)
+            tables += view_tables(service, counts)
             self.people += int(counts[0][1].sum()) if 0 in counts else 0
-        if not found:
-            message = "Nobody has reported anything that tables could be made of."
+        if not tables:
+            message = "There are no reports to build tables from. Load some first."
             raise ReportError(message, code="no-reports")
-        shape = Shape(self.levels, tuple(one.shown for one in found))
-        self.model = MarginalModel(shape, [one.table for one in found], [one.reports for one in found], method)
+        shape = Shape(self.levels, tuple(one.shown for one in tables))
+        self.model = MarginalModel(shape, [one.table for one in tables], [one.reports for one in tables], method)
 
     def table(self, attributes: Sequence[int]) -> tuple[Table, int]:
         return self.model.marginal(attributes), self.people
@@ -168,7 +170,7 @@ class _Apart:
     """Tables from separate reports of attributes, by expectation maximisation."""
 
     def __init__(self, engine: Engine, service: ServiceContract, table: str) -> None:
-        view_tables(service, {})  # refuses what has no tables
+        view_tables(service, {})  # refuses services without tables
         self.levels, self._engine, self._service, self._stored = service.levels, engine, service, table
 
     def table(self, attributes: Sequence[int]) -> tuple[Table, int]:
@@ -177,8 +179,8 @@ class _Apart:
         counts = self._joint(channels, [one.alphabet for one in oracles])
         fit = likeliest(oracles, counts)
         sizes = [self.levels[i].size for i in attributes]
-        how = f"likeliest frequencies, {fit.rounds} rounds of expectation maximisation"
-        note = "their errors are not known; those of the products of separate estimates are: ask with SQL"
+        how = f"maximum-likelihood frequencies after {fit.rounds} iterations of expectation maximisation"
+        note = "their errors are unknown; SQL gives the unbiased estimates with errors"
         return Table(tuple(attributes), fit.table, np.full(sizes, np.nan), (how, note)), int(counts.sum())
 
     def frequencies(self, attributes: Sequence[int]) -> Array:
@@ -190,7 +192,7 @@ class _Apart:
         for number, channel in enumerate(self._service.channels):
             if channel.views[0].levels[attribute] == finest and (finest or len(self._service.channels) == 1):
                 return number
-        message = "An attribute of a single value has no report of its own. Leave it out."
+        message = "An attribute with a single value is not reported. Leave it out."
         raise UnanswerableError(message, code="no-reports")
 
     def _joint(self, channels: Sequence[int], alphabets: Sequence[int]) -> npt.NDArray[np.int64]:
@@ -199,7 +201,7 @@ class _Apart:
         codes = ", ".join(f"max(CASE WHEN channel = {c} THEN code END) AS c{k}" for k, c in enumerate(channels))
         names = ", ".join(f"c{k}" for k in range(len(channels)))
         inner = f'SELECT {codes} FROM "{self._stored}" GROUP BY {key}'  # noqa: S608  names of a contract
-        found = self._engine.fetch(f"SELECT {names}, count(*) AS n FROM ({inner}) AS people GROUP BY {names}", [], {})  # noqa: S608
+        rows = self._engine.fetch(f"SELECT {names}, count(*) AS n FROM ({inner}) AS people GROUP BY {names}", [], {})  # noqa: S608
         counts = np.zeros(alphabets, dtype=np.int64)
-        counts[tuple(np.asarray(found.column(f"c{k}")) for k in range(len(channels)))] = np.asarray(found.column("n"))
+        counts[tuple(np.asarray(rows.column(f"c{k}")) for k in range(len(channels)))] = np.asarray(rows.column("n"))
         return counts

@@ -1,4 +1,4 @@
-"""Shrinking what is mostly noise: interactions are drawn towards independence, by as much as the data themselves say.
+"""Shrink what is mostly noise: interactions towards independence, as far as the data suggest.
 
 An interaction of a set of attributes is its **joint cumulant**: the mean of a product of functions, minus what smaller
 sets predict of it. For two attributes that is the covariance; divided by both standard deviations it is a correlation.
@@ -26,7 +26,7 @@ from tacit.model.basis import Array, analysis, functions
 from tacit.model.coefficients import Coefficients, Index, along
 from tacit.model.nonnegative import norm_sub
 
-__all__ = ["fitted_means", "kept_share", "posterior_means", "shrunk", "told_beyond_pairs"]
+__all__ = ["fitted_means", "informs_beyond_pairs", "kept_share", "posterior_means", "shrunk"]
 
 WIDTHS = 12
 """Widths of the mixture of interactions."""
@@ -38,30 +38,30 @@ ALIKE = 8
 """Attributes of one size from which their frequencies are fitted together."""
 
 ROUNDS = 80
-"""Rounds of expectation maximisation: the means given the estimates hardly move after half of them."""
+"""Iterations of expectation maximisation: the posterior means hardly move after half of them."""
 
 SMALL = 1e-9
 
 
-def shrunk(found: Coefficients) -> Coefficients:
-    """Return the means with those of alike attributes, then interactions, shrunk; variances are of what is left."""
-    found = _alike(found)
-    shape, values = found.shape, found.values.copy()
-    variances = np.broadcast_to(found.variances, values.shape).copy()
-    spreads = {i: _spread(found, i) for (i,) in (one for one in shape.places if len(one) == 1)}
+def shrunk(means: Coefficients) -> Coefficients:
+    """Return the means, with those of alike attributes and then interactions shrunk; variances are what remains."""
+    means = _alike(means)
+    shape, values = means.shape, means.values.copy()
+    variances = np.broadcast_to(means.variances, values.shape).copy()
+    spreads = {i: _spread(means, i) for (i,) in (one for one in shape.places if len(one) == 1)}
     cumulants: dict[tuple[int, ...], Array] = {}
     most = max(map(len, shape.places), default=0)
     leading = values.shape[:-1]
     for order in range(1, most + 1):
         sets = [one for one in shape.places if len(one) == order]
-        predicted = {one: _predicted(one, values, shape.places, cumulants, found) for one in sets}
+        predicted = {one: _predict_mean(one, values, shape.places, cumulants, means) for one in sets}
         for one in sets:
             cumulants[one] = values[..., shape.places[one]] - predicted[one]
         if order == 1:
             continue
         units = [_outer([spreads[i] for i in one], leading) for one in sets]
         unit = np.concatenate(units, axis=-1)
-        noise = np.concatenate([found.variances[..., shape.places[one]] for one in sets], axis=-1) / unit**2
+        noise = np.concatenate([means.variances[..., shape.places[one]] for one in sets], axis=-1) / unit**2
         seen = np.concatenate([cumulants[one] for one in sets], axis=-1) / unit
         kept = posterior_means(seen, noise)
         share = np.divide(kept, seen, out=np.zeros_like(kept), where=seen != 0)
@@ -70,16 +70,16 @@ def shrunk(found: Coefficients) -> Coefficients:
         for one, start, stop in zip(sets, ends, ends[1:], strict=False):
             cumulants[one] = kept[..., start:stop]
             values[..., shape.places[one]] = predicted[one] + cumulants[one]
-            # a normal prior that keeps some share of an estimate leaves the same share of its variance
+            # a normal prior that keeps some share of an estimate keeps the same share of its variance
             left = np.where(np.isfinite(variances[..., shape.places[one]]), share[..., start:stop], 1.0)
             variances[..., shape.places[one]] *= left
-    return replace(found, values=values, variances=variances)
+    return replace(means, values=values, variances=variances)
 
 
-def told_beyond_pairs(
+def informs_beyond_pairs(
     linear: Coefficients, means: Coefficients, face: tuple[int, ...], table: Array, predicted: Array
 ) -> Array:
-    """Tell whether reports say so much about three attributes and more that a table is better than its pairs' own.
+    """Return whether reports say enough about three attributes and more for a table to beat its pairs' prediction.
 
     Mallows' criterion over the means of products of three functions and more: distance from what was seen, and twice
     the parameters taken, the share of each mean that was not shrunk away. It must be better by more than chance:
@@ -94,39 +94,39 @@ def told_beyond_pairs(
     looks = [analysis(own, own.finest) for own in levels]
     taken, given = (((along(one, looks)[..., high] - seen) ** 2 / noise).sum(axis=-1) for one in (table, predicted))
     chance = np.sqrt(2 * np.isfinite(noise).sum(axis=-1))
-    told: Array = taken + 2 * kept_share(linear, means, places).sum(axis=-1) + chance < given
-    return told
+    informative: Array = taken + 2 * kept_share(linear, means, places).sum(axis=-1) + chance < given
+    return informative
 
 
 def kept_share(linear: Coefficients, means: Coefficients, places: Index) -> Array:
-    """Return which share of some means was not shrunk away; none of those that nobody reported."""
+    """Return which share of some means was kept; 0 for those that nobody reported."""
     noise = linear.variances[..., places]
-    known = np.isfinite(noise) & (noise > 0)  # the total is known, and has none
+    known = np.isfinite(noise) & (noise > 0)  # the total is known, so it has none
     return np.where(known, means.variances[..., places] / np.where(known, noise, 1.0), 0.0)
 
 
-def _alike(found: Coefficients) -> Coefficients:
+def _alike(means: Coefficients) -> Coefficients:
     """Fit the one-way means of attributes of one size together, function by function."""
-    values = found.values.copy()
+    values = means.values.copy()
     sizes: dict[int, list[int]] = {}
-    for one, place in found.shape.places.items():
+    for one, place in means.shape.places.items():
         if len(one) == 1:
-            sizes.setdefault(found.shape.levels[one[0]].size, []).append(place.start)
+            sizes.setdefault(means.shape.levels[one[0]].size, []).append(place.start)
     for size, starts in sizes.items():
-        if len(starts) < ALIKE or size > ALIKE:  # long attributes are ordered, and shaped each in its own way
+        if len(starts) < ALIKE or size > ALIKE:  # long attributes are ordered, and each has its own shape
             continue
         for function in range(size - 1):
             mine = np.array(starts) + function
-            values[..., mine] = fitted_means(values[..., mine], found.variances[..., mine])
-    return replace(found, values=values)
+            values[..., mine] = fitted_means(values[..., mine], means.variances[..., mine])
+    return replace(means, values=values)
 
 
-def _spread(found: Coefficients, attribute: int) -> Array:
-    """Return the standard deviations of an attribute's functions, by its own table."""
-    levels = found.shape.levels[attribute]
-    table = norm_sub(found.table((attribute,)))
+def _spread(means: Coefficients, attribute: int) -> Array:
+    """Return the standard deviations of an attribute's functions, under its own table."""
+    levels = means.shape.levels[attribute]
+    table = norm_sub(means.table((attribute,)))
     own = functions(levels)[:, 1:]
-    mean = found.values[..., found.shape.places[attribute,]]
+    mean = means.values[..., means.shape.places[attribute,]]
     return np.sqrt(np.maximum(table @ own**2 - mean**2, 0.02 / levels.size))
 
 
@@ -137,18 +137,18 @@ def _outer(parts: list[Array], leading: tuple[int, ...]) -> Array:
     return product
 
 
-def _predicted(
+def _predict_mean(
     one: tuple[int, ...],
     values: Array,
     places: dict[tuple[int, ...], slice],
     cumulants: dict[tuple[int, ...], Array],
-    found: Coefficients,
+    means: Coefficients,
 ) -> Array:
-    """Return what smaller sets say about the mean of a product: its value if the joint cumulant were zero."""
+    """Return the prediction of the mean of a product from smaller sets: its value if the joint cumulant were zero."""
     leading = values.shape[:-1]
     if len(one) == 1:
-        return np.zeros((*leading, found.shape.levels[one[0]].size - 1))
-    sizes = [found.shape.levels[i].size - 1 for i in one]
+        return np.zeros((*leading, means.shape.levels[one[0]].size - 1))
+    sizes = [means.shape.levels[i].size - 1 for i in one]
     total = np.zeros((*leading, *sizes))
     for size in range(1, len(one)):
         for rest in combinations(one[1:], size - 1):
@@ -175,7 +175,7 @@ def posterior_means(seen: Array, noise: Array) -> Array:
     fit = np.exp(fit - fit.max(axis=-2, keepdims=True)) * known[..., None, :]
     share = np.full((*seen.shape[:-1], WIDTHS, 1), 1 / WIDTHS)
     prior = np.zeros((WIDTHS, 1))
-    prior[0] = 1.0  # of several mixtures that fit equally well, the one with more zeros
+    prior[0] = 1.0  # among mixtures that fit equally well, prefer more zeros
     for _ in range(ROUNDS):
         part = share * fit
         part /= np.maximum(part.sum(axis=-2, keepdims=True), 1e-300)
@@ -187,7 +187,7 @@ def posterior_means(seen: Array, noise: Array) -> Array:
 
 
 def fitted_means(seen: Array, noise: Array) -> Array:
-    """Replace estimates with known noise by their means under the distribution that fits them best, point masses."""
+    """Replace estimates with known noise by their posterior means under the best-fitting point masses."""
     low, high = seen.min(axis=-1, keepdims=True), seen.max(axis=-1, keepdims=True)
     grid = (low + (high - low) * np.linspace(0, 1, POINTS))[..., :, None]
     fit = -0.5 * (seen[..., None, :] - grid) ** 2 / noise[..., None, :]

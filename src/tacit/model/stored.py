@@ -1,4 +1,4 @@
-"""How often each code occurs among stored reports: all that tables are made of."""
+"""Counts of codes among stored reports, from which all tables are computed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["code_counts"]
 
 
 def code_counts(engine: Engine, table: str, *, rollup: bool = False) -> Counts:
-    """Return the codes of each channel, in order, and how often they occur; from the table's rollup if it has one."""
+    """Return the codes of each channel, in order, and their counts; from the table's rollup if it has one."""
     query = counted(rollup_of(table), (), again=True) if rollup else counted(table, ())
-    found = engine.fetch(query, [], {})
-    channel, code, people = (np.asarray(found.column(name)).astype(np.int64) for name in ("channel", "code", "0n"))
+    rows = engine.fetch(query, [], {})
+    channel, code, people = (np.asarray(rows.column(name)).astype(np.int64) for name in ("channel", "code", "0n"))
     order = np.lexsort((code, channel))
-    order = order[people[order] > 0]  # a rollup keeps rows of people who were deleted
+    order = order[people[order] > 0]  # a rollup keeps rows of deleted people, with negative counts
     parts = {int(number): order[channel[order] == number] for number in np.unique(channel[order])}
     return {number: (code[own], people[own]) for number, own in parts.items()}

@@ -1,7 +1,7 @@
-"""Rows made of tables: attribute after attribute, each given the ones before it that say most about it.
+"""Synthetic rows from tables: one attribute after another, each given the most informative earlier ones.
 
-The attributes are ordered by how much they tell about each other (mutual information of two-way tables). Each is drawn
-given at most three earlier ones, from the table of these together; what it shares with others follows through them.
+The attributes are ordered by the mutual information of two-way tables. Each is drawn given at most three earlier ones,
+from their joint table; its dependence on other attributes follows through these.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from tacit.model.basis import Array
 __all__ = ["draw_rows", "mutual_information"]
 
 PARENTS = 3
-"""Earlier attributes that one is drawn from."""
+"""Maximum earlier attributes that one is drawn from."""
 
 MOST_SYNTHESIS_CELLS = 2**18
-"""Cells of a table that one is drawn from."""
+"""Maximum cells of a table that one is drawn from."""
 
 TableOf = Callable[[Sequence[int]], Array]
-"""From attributes in increasing order to their frequencies."""
+"""A function from attributes, in increasing order, to their frequencies."""
 
 Ints = npt.NDArray[np.int64]
 
 
 def mutual_information(table: Array) -> float:
-    """Return how much two attributes tell about each other, in nats."""
+    """Return the mutual information of two attributes, in nats."""
     apart = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True)
     held = table > 0
     return float((table[held] * np.log(table[held] / apart[held])).sum())
@@ -40,24 +40,24 @@ def mutual_information(table: Array) -> float:
 def draw_rows(levels: Sequence[Levels], table_of: TableOf, rows: int, rng: np.random.Generator) -> list[Ints]:
     """Return value indices, one array for each attribute."""
     count = len(levels)
-    told = np.zeros((count, count))
+    information = np.zeros((count, count))
     for i, j in itertools.combinations(range(count), 2):
         if levels[i].size * levels[j].size <= MOST_SYNTHESIS_CELLS:
-            told[i, j] = told[j, i] = mutual_information(table_of((i, j)))
+            information[i, j] = information[j, i] = mutual_information(table_of((i, j)))
     drawn: dict[int, Ints] = {}
     while len(drawn) < count:
         left = [i for i in range(count) if i not in drawn]
-        own = max(left, key=lambda i: (told[i, list(drawn)].max() if drawn else told[i].sum(), -i))
-        parents = _parents(own, list(drawn), told, levels)
+        own = max(left, key=lambda i: (information[i, list(drawn)].max() if drawn else information[i].sum(), -i))
+        parents = _parents(own, list(drawn), information, levels)
         drawn[own] = _draw(own, parents, drawn, levels, table_of, rows, rng)
     return [drawn[i] for i in range(count)]
 
 
-def _parents(own: int, earlier: list[int], told: Array, levels: Sequence[Levels]) -> list[int]:
-    """Return the earlier attributes that say most, as far as their table together is small enough."""
+def _parents(own: int, earlier: list[int], information: Array, levels: Sequence[Levels]) -> list[int]:
+    """Return the most informative earlier attributes, as far as their joint table is small enough."""
     chosen: list[int] = []
-    for i in sorted(earlier, key=lambda i: -told[own, i])[:PARENTS]:
-        if math.prod(levels[k].size for k in (own, i, *chosen)) <= MOST_SYNTHESIS_CELLS and told[own, i] > 0:
+    for i in sorted(earlier, key=lambda i: -information[own, i])[:PARENTS]:
+        if math.prod(levels[k].size for k in (own, i, *chosen)) <= MOST_SYNTHESIS_CELLS and information[own, i] > 0:
             chosen.append(i)
     return chosen
 
@@ -75,13 +75,13 @@ def _draw(
     table = np.moveaxis(table_of(attributes), attributes.index(own), -1)
     others = [i for i in attributes if i != own]
     flat = np.maximum(table.reshape(-1, levels[own].size), 0.0)
-    flat = np.where(flat.sum(axis=1, keepdims=True) > 0, flat, flat.sum(axis=0))  # never seen: as people in general
+    flat = np.where(flat.sum(axis=1, keepdims=True) > 0, flat, flat.sum(axis=0))  # never seen
     steps = np.cumsum(flat, axis=1)
     steps /= steps[:, -1:]
     place = np.zeros(rows, dtype=np.int64)
     for i in others:
         place = place * levels[i].size + drawn[i]
-    flat_steps = (steps + np.arange(len(steps))[:, None]).ravel()  # rows end to end: one search serves all
-    found = np.searchsorted(flat_steps, place + rng.random(rows), side="right")
-    indices: Ints = np.minimum(found - place * levels[own].size, levels[own].size - 1)
+    flat_steps = (steps + np.arange(len(steps))[:, None]).ravel()  # rows concatenated: one search serves all
+    positions = np.searchsorted(flat_steps, place + rng.random(rows), side="right")
+    indices: Ints = np.minimum(positions - place * levels[own].size, levels[own].size - 1)
     return indices

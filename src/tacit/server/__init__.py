@@ -1,1 +1,1 @@
-"""The collector: publishes contracts, takes reports, answers questions. One process, one folder."""
+"""The collector: publishes contracts, stores reports and answers questions. One process, one folder."""

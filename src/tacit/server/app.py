@@ -1,4 +1,4 @@
-"""The collector over HTTP: a table of endpoints, each let in, answered, and its errors turned into problems."""
+"""The collector's HTTP application: a table of endpoints, with access checks and errors as problem+json."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tacit.server.collector import Collector
 from tacit.server.http.access import admit
 from tacit.server.http.browsers import Browsers
 from tacit.server.http.endpoints import Call, Endpoint, Server
-from tacit.server.http.openapi import described
+from tacit.server.http.openapi import describe_api
 from tacit.server.http.overload import Overload
 from tacit.server.http.problems import as_problem
 from tacit.server.http.screens import screen_routes
@@ -35,9 +35,9 @@ __all__ = ["TABLE", "make_app"]
 
 
 async def description(server: Server, call: Call) -> Response:
-    """Return what this collector takes and answers."""
+    """Return the OpenAPI description of this collector."""
     del server, call
-    return JSONResponse(described(TABLE))
+    return JSONResponse(describe_api(TABLE))
 
 
 TABLE: tuple[Endpoint, ...] = (
@@ -54,7 +54,7 @@ TABLE: tuple[Endpoint, ...] = (
 
 
 def make_app(collector: Collector, keys: Keys, demo: Demo | None = None, settings: Settings | None = None) -> Starlette:
-    """Return the application; with the raw rows of a demo, and only then, exact answers."""
+    """Return the application. Only a demo, which has raw rows, gives exact answers."""
     server = Server(collector, keys, demo, settings or Settings())
     table = (*TABLE, *EXACT) if demo else TABLE
     routes = [*(_route(server, endpoint) for endpoint in table), *screen_routes()]
@@ -66,7 +66,7 @@ def make_app(collector: Collector, keys: Keys, demo: Demo | None = None, setting
         server.readiness.close()
 
     app = Starlette(routes=routes, lifespan=running)
-    app.router.redirect_slashes = False  # a redirect would carry a key elsewhere
+    app.router.redirect_slashes = False  # a redirect would send a key elsewhere
     app.add_exception_handler(HTTPException, as_problem)
     app.add_middleware(Overload, inbox=collector.inbox)
     app.add_middleware(Browsers, keys=keys)
@@ -79,7 +79,7 @@ def _route(server: Server, endpoint: Endpoint) -> Route:
         request.scope[ROUTE] = endpoint.path
         try:
             return await endpoint.handler(server, await admit(server, endpoint, request))
-        except Exception as failure:  # whatever it is, the answer is a problem with a code
+        except Exception as failure:  # every failure becomes a problem with a code
             return as_problem(request, failure)
 
     return Route(endpoint.path, answer, methods=[endpoint.method], name=endpoint.handler.__name__)

@@ -1,7 +1,7 @@
-"""Everything that a store holds in one file: copied while the collector runs, and put back whole or not at all.
+"""A whole store in one file: copied while the collector runs, and restored completely or not at all.
 
-An archive is a zip of the store's files and a manifest with their hashes. While it is made, reports are taken as always
-and questions wait; it holds everything acknowledged before it was asked for, and of what comes meanwhile a beginning.
+An archive is a zip of the store's files and a manifest with their hashes. While it is made, reports are accepted and
+questions wait. It contains everything acknowledged before it was requested, and a prefix of what arrives meanwhile.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ __all__ = ["export_database", "export_store", "restore"]
 
 FORMAT = 1
 MEMBERS = ("inbox.db", "reports.tacit", "log.db", "keys.json", "tombstones.key")
-"""The last one is of stores before version 4."""
+"""Only stores before version 4 have the last one."""
 
 PIECE = 1 << 20
 LOG = logging.getLogger("tacit.server")
 
 
 def export_store(collector: Collector, target: Path, *, asker: str = "") -> None:
-    """Write an archive of a store that is open; the log is told."""
+    """Write an archive of an open store, and record it in the log."""
     if collector.is_elsewhere:
-        message = "Reports are kept in PostgreSQL: copy them with pg_dump, and the folder as it is."
+        message = "Reports are stored in PostgreSQL. Copy them with pg_dump, and copy the folder."
         raise EngineError(message, code="kept-elsewhere")
     collector.log.add("exported", key=asker)
     with tempfile.TemporaryDirectory(dir=target.parent) as name:
         work = Path(name)
-        with collector.still():  # nothing moves from one file to another, or is deleted, while they are copied
+        with collector.still():  # nothing moves between files or is deleted while they are copied
             _copy_sqlite(collector.folder / "inbox.db", work / "inbox.db")
             collector.database.copy_to(work / "reports.tacit")
             _copy_sqlite(collector.folder / "log.db", work / "log.db")
@@ -54,22 +54,22 @@ def export_store(collector: Collector, target: Path, *, asker: str = "") -> None
             shutil.copyfile(collector.folder / "keys.json", work / "keys.json")
         head = _head_of(work / "log.db")
         about = {"kind": "store", "log": {"entries": head.entries, "head": head.hash}}
-        _pack(work, target, about | _checked(work / "inbox.db"))
+        _pack(work, target, about | _check_digests(work / "inbox.db"))
 
 
 def _head_of(log: Path) -> Head:
-    """Return where the copy of a log ends; the collector's own may be longer by now."""
+    """Return where the copied log ends; the collector's own log may have grown since."""
     with contextlib.closing(sqlite3.connect(log)) as file:
         return read_chain([line for (line,) in file.execute("SELECT line FROM log ORDER BY number")]).head
 
 
-def _checked(inbox: Path) -> dict[str, int]:
-    """Compare all reports of a copy with their digests; those that do not match stay marked, and are never counted."""
+def _check_digests(inbox: Path) -> dict[str, int]:
+    """Check all reports of a copy against their digests; damaged ones stay marked and are never counted."""
     with contextlib.closing(sqlite3.connect(inbox)) as file:
-        found = verify_inbox(file)
-    for problem in found.problems:
+        checked = verify_inbox(file)
+    for problem in checked.problems:
         LOG.error("the exported inbox is damaged: %s", problem)
-    return {"reports": found.reports, "damaged": found.damaged}
+    return {"reports": checked.reports, "damaged": checked.damaged}
 
 
 def export_database(path: Path, target: Path) -> None:
@@ -84,7 +84,7 @@ def export_database(path: Path, target: Path) -> None:
 
 
 def _copy_sqlite(source: Path, target: Path) -> None:
-    """Copy a file of SQLite as it is between two transactions, whoever writes to it."""
+    """Copy an SQLite file consistently while others write to it."""
     with contextlib.closing(sqlite3.connect(source)) as one, contextlib.closing(sqlite3.connect(target)) as other:
         one.backup(other)
 
@@ -114,9 +114,9 @@ def _sync(path: Path) -> None:
 
 
 def restore(archive: Path, target: Path) -> dict[str, Any]:
-    """Make a store, or a database file, of an archive; return its manifest. Nothing is overwritten."""
+    """Restore a store or a database file from an archive; return its manifest. Never overwrites anything."""
     if target.exists() and (target.is_file() or any(target.iterdir())):
-        message = f"{target.name!r} exists. Name a place where nothing is; an archive is never mixed with anything."
+        message = f"{target.name!r} exists. Choose a new path; an archive is never merged into an existing store."
         raise UsageError(message, code="already-there")
     with _workplace(target) as name:
         work = Path(name) / "whole"
@@ -129,7 +129,7 @@ def restore(archive: Path, target: Path) -> dict[str, Any]:
         recorded = log.read().since(Head(manifest["log"]["entries"], manifest["log"]["head"]))
         if not recorded.ok:
             log.close()
-            raise _damaged("its log is broken")
+            raise _archive_error("its log is broken")
         log.add("restored", made=manifest["made"])
         log.close()
         if target.exists():
@@ -144,33 +144,33 @@ def _workplace(target: Path) -> tempfile.TemporaryDirectory[str]:
         target.parent.mkdir(parents=True, exist_ok=True)
         return tempfile.TemporaryDirectory(dir=target.parent)
     except OSError as cause:
-        message = f"{target.name!r} cannot be written: {cause.strerror}. Name a place in a folder that is yours."
+        message = f"{target.name!r} cannot be written: {cause.strerror}. Choose a folder that you can write to."
         raise UsageError(message, code="unwritable-file") from None
 
 
 def _unpack(archive: Path, work: Path) -> dict[str, Any]:
-    """Unpack the files that a manifest lists, each by its hash."""
+    """Unpack the files listed in a manifest, and check their hashes."""
     try:
         with zipfile.ZipFile(archive) as file:
             manifest: dict[str, Any] = json.loads(file.read("manifest.json"))
             if manifest.get("tacit-archive") != FORMAT:
-                raise _damaged("it is of another version")
+                raise _archive_error("its version is not supported")
             for name, expected in manifest["files"].items():
                 if name not in MEMBERS:
-                    raise _damaged("it lists a file that no store has")
+                    raise _archive_error("it lists an unexpected file")
                 with file.open(name) as source, (work / name).open("wb") as copy:
                     shutil.copyfileobj(source, copy, PIECE)
                 (work / name).chmod(0o600)
                 _sync(work / name)
                 if _hash(work / name) != expected:
-                    raise _damaged("a file of it has another hash")
+                    raise _archive_error("the hash of a file does not match")
     except (OSError, KeyError, TypeError, AttributeError, ValueError, zipfile.BadZipFile, zlib.error) as cause:
         if isinstance(cause, UsageError):
             raise
-        raise _damaged(type(cause).__name__) from None
+        raise _archive_error(type(cause).__name__) from None
     return manifest
 
 
-def _damaged(why: str) -> UsageError:
-    message = f"The archive cannot be used ({why}). Nothing was written; take another copy."
+def _archive_error(why: str) -> UsageError:
+    message = f"The archive cannot be used ({why}). Nothing was written. Use another copy."
     return UsageError(message, code="damaged-archive")

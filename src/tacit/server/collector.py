@@ -1,8 +1,8 @@
-"""The collector's parts together: contracts, the inbox, the analytical database, and what moves between them.
+"""The collector: contracts, the inbox, the analytical database, and moving reports between them.
 
-Every answer carries a watermark: the reports that were acknowledged, and those that it counts. If reports are missing
-because they come faster than they are moved, or because the disk is full, the answer says so. If a store is gone,
-cannot be written, or is being rebuilt, there is no answer but the reason.
+Every answer has a watermark: the number of reports acknowledged, and of those counted. If reports are missing because
+they arrive faster than they are moved, or because the disk is full, the answer says so. If a store is missing, cannot
+be written, or is being rebuilt, there is an error with the reason instead of an answer.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tacit.collection import Collection
 from tacit.contract.budget import decimal_text
 from tacit.contract.readers import Privacy
 from tacit.database import Database, Loaded
+from tacit.encode.reports import ReportTable
 from tacit.engines.failures import opening
 from tacit.errors import TacitError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer
@@ -45,16 +46,16 @@ TAKEN = {"stored": {"status": "stored"}, "again": {"status": "again"}}
 
 
 class Collector:
-    """Takes reports and answers questions, in one folder.
+    """Stores reports and answers questions, in one folder.
 
     Parameters
     ----------
     folder : Path
-        Where everything is kept: ``inbox.db``, ``reports.tacit`` and ``log.db``.
+        The folder with ``inbox.db``, ``reports.tacit`` and ``log.db``.
     store : str
-        The address of a PostgreSQL database that keeps the reports instead of the first two.
+        The address of a PostgreSQL database that stores the reports instead of the first two files.
     person_epsilon : Fraction, optional
-        What a person may give away over all collections: reports that would exceed it are refused.
+        Limit on a person's total epsilon over all collections; reports beyond it are refused.
     snapshot : int, optional
         People by whom answers advance at least, or 0 to count every report as it comes. Default: as it was before.
     """
@@ -66,7 +67,7 @@ class Collector:
         self._validators: dict[str, Validator] = {}
         self._published: dict[str, Collection] = {}
         self._is_closed = False
-        with ExitStack() as opened:  # closed again if anything cannot be opened
+        with ExitStack() as opened:  # closed again if a part fails to open
             self._open_files(folder, store, opened)
             self.snapshots = Snapshots(self.inbox, snapshot)
             self.mover = Mover(self.inbox, self.analytical, folder, self.snapshots, is_elsewhere=self._elsewhere)
@@ -79,7 +80,7 @@ class Collector:
 
     def _open_files(self, folder: Path, store: str, opened: ExitStack) -> None:
         with opening(folder):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # keys of people are in it
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # it contains people's ids
             self._lock = FolderLock(folder)
         opened.callback(self._lock.release)
         with opening(folder / "inbox.db"):
@@ -93,8 +94,8 @@ class Collector:
         opened.callback(self.analytical.close)
 
     def _go_on_with_log(self) -> None:
-        """Say in the log if it is not the one that this store had before."""
-        entries, _, head = (self.inbox.remembered("log-head") or "0 ").partition(" ")
+        """Record in the log if it is not the one this store had before."""
+        entries, _, head = (self.inbox.recall("log-head") or "0 ").partition(" ")
         if self.log.head().entries < int(entries):
             self.log.add("log-begun-anew", entries=int(entries), head=head)
         self._remember_log()
@@ -104,50 +105,47 @@ class Collector:
         self.inbox.remember(**{"log-head": f"{head.entries} {head.hash}"})
 
     def check_keys(self, *, has_keys: bool) -> None:
-        """Remember that there are keys; refuse to go on without any if there were: the folder may be another one."""
+        """Remember that there are keys. If there were keys and now there are none, refuse: it may be another folder."""
         if has_keys:
             self.inbox.remember(keys="required")
-        elif self.inbox.remembered("keys") == "required":
+        elif self.inbox.recall("keys") == "required":
             message = (
-                "This store had keys, and the folder has none. Copy keys.json from the former folder, or make keys."
+                "This store had keys, but the folder has none. Copy keys.json from the previous folder, or create keys."
             )
             raise UsageError(message, code="no-keys")
 
     @property
     def database(self) -> Database:
-        """The analytical database; another one after it was opened anew."""
+        """The analytical database; a different object after it was reopened."""
         return self.analytical.database
 
     def publish(self, collection: Collection) -> None:
-        """Take reports of a collection from now on; publishing it again changes nothing."""
+        """Accept reports of a collection from now on; publishing it again changes nothing."""
         collection.refuse_unsafe()
         if collection.id not in self.collections:
-            self.database.check_new(collection)  # before anything is kept: a store with two such would be unusable
+            self.database.check_new(collection)  # check first: a store with two such collections would be unusable
             contract = collection.contract
-            told = {"epsilon": decimal_text(contract.epsilon), "round": contract.round, "tier": contract.tier}
-            self.log.add("contract-published", collection=collection.id, **told)
+            details = {"epsilon": decimal_text(contract.epsilon), "round": contract.round, "tier": contract.tier}
+            self.log.add("contract-published", collection=collection.id, **details)
         self.inbox.add_contract(collection.id, collection.to_json())
         self.database.create(collection)
         self._open(collection)
 
     def load(self, reports: Mapping[str, pa.Table]) -> dict[str, Loaded]:
         """Load encoded reports in bulk, past the inbox; the watermark counts them as acknowledged."""
-        owners = {
-            name: self.collection(table.schema.metadata[b"tacit.collection"].decode()).contract[name]
-            for name, table in reports.items()
-        }
+        owners = {name: self.collection(ReportTable.owner(table)).contract[name] for name, table in reports.items()}
         keyed = {name: with_stored_keys(table, owners[name].service.key) for name, table in reports.items()}
         with self.mover.changing():
             loaded = self.database.load(keyed)
             for name, table in reports.items():
-                place = (table.schema.metadata[b"tacit.collection"].decode(), name)
-                self.inbox.add_bulk(*place, loaded[name].stored // len(owners[name].channels))
-            for name in {table.schema.metadata[b"tacit.collection"].decode() for table in reports.values()}:
-                self.snapshots.loaded(name, partial(self.database.class_sizes, self.collection(name)))
+                people = loaded[name].stored // len(owners[name].channels)
+                self.inbox.add_bulk(ReportTable.owner(table), name, people)
+            for owner in {ReportTable.owner(table) for table in reports.values()}:
+                self.snapshots.loaded(owner, partial(self.database.class_sizes, self.collection(owner)))
         return loaded
 
     def _open_all(self) -> None:
-        """Open all collections of both stores: reports are taken, and people deleted, also while one lacks some."""
+        """Open all collections of both stores. Reports and deletions work even if one store lacks some."""
         contracts = self.inbox.contracts()
         for text in contracts.values():
             self._open(Collection.from_json(text))
@@ -174,22 +172,22 @@ class Collector:
 
     @property
     def collections(self) -> dict[str, Collection]:
-        """Published collections by their ids, whatever the analytical database knows of them; panels as a whole."""
+        """Published collections by id, even if the analytical database does not have them now; panels as a whole."""
         return {name: one for name, one in self._published.items() if not one.contract.member}
 
     def collection(self, name: str) -> Collection:
         """Return a published collection, or a round of a panel."""
-        found = self._published.get(name)
-        if found is None:
+        collection = self._published.get(name)
+        if collection is None:
             raise UnknownNameError("collection", name[:64], None, code="unknown-collection")
-        return found
+        return collection
 
     def accept(
         self, collection: str, reports: Sequence[Any], objection: Callable[[Report], str | None] | None = None
     ) -> Future[list[dict[str, str]]]:
-        """Validate and store reports; the statuses, one for each, come once what they acknowledge is on disk.
+        """Validate and store reports; the statuses are returned once everything acknowledged is on disk.
 
-        ``objection`` is why the sender may not send a report that is acceptable otherwise, if there is a reason.
+        ``objection`` returns why the sender may not send an otherwise acceptable report, if there is a reason.
         """
         validator = self._validators.get(collection)
         if validator is None:
@@ -204,7 +202,7 @@ class Collector:
         good = [report for report in validated if isinstance(report, Report)]
         answer: Future[list[dict[str, str]]] = Future()
         if not good:
-            answer.set_result([_shown(report) for report in validated if isinstance(report, Refused)])
+            answer.set_result([_status_json(report) for report in validated if isinstance(report, Refused)])
             return answer
         stored = self.inbox.put(collection, good)
 
@@ -216,16 +214,16 @@ class Collector:
                 answer.set_exception(failure)
                 return
             statuses = iter(done.result())
-            answer.set_result([_shown(one if isinstance(one, Refused) else next(statuses)) for one in validated])
+            answer.set_result([_status_json(one if isinstance(one, Refused) else next(statuses)) for one in validated])
 
         stored.add_done_callback(tell)
         return answer
 
     def query(self, text: str, *, asker: str = "", **options: Any) -> Answer:
-        """Answer a question about everything that was acknowledged before it was asked; ``asker`` is a key's name."""
+        """Answer a question about everything acknowledged before it was asked; ``asker`` is a key's name."""
         self.log.add("question", sql=hash_of(text), key=asker)
         parameters = options.get("parameters", ())
-        answer, mark = self._watermarks.measured(text, parameters, lambda db: db.sql(text, **options))
+        answer, mark = self._watermarks.measure(text, parameters, lambda db: db.sql(text, **options))
         rounds = self.read(lambda db: [one for one, _ in db.asked_about(text, parameters)])
         return answer.with_privacy(partial(self.privacy, *rounds)).with_watermark(mark.watermark, *mark.notes)
 
@@ -235,23 +233,23 @@ class Collector:
         return privacy_of(rounds, lambda one: self.snapshots.crowd(one.id))
 
     def contributions(self, text: str, *, asker: str = "", **options: Any) -> tuple[Contributions, dict[str, int]]:
-        """Return what tuples add to an answer, and its watermark; who looks at single reports is in the log."""
+        """Return the contributions of tuples to an answer, and its watermark; logs who inspects single reports."""
         self.log.add("contributions", sql=hash_of(text), key=asker)
-        found, mark = self._watermarks.measured(text, (), lambda db: db.contributions(text, **options))
-        return found, mark.watermark._asdict()
+        page, mark = self._watermarks.measure(text, (), lambda db: db.contributions(text, **options))
+        return page, mark.watermark._asdict()
 
     def read(self, work: Callable[[Database], T]) -> T:
-        """Return what is read from the database; if it cannot be read, say why."""
+        """Return the result of reading the database; raise a fault with the reason if it cannot be read."""
         return self._watermarks.read(work)
 
     def forget(
         self, person: Person, collection: str | None = None, services: Sequence[str] = (), *, asker: str = ""
     ) -> int:
-        """Delete a person's reports, of one collection or of all, and refuse later ones; return how many there were.
+        """Delete a person's reports from one collection or all, and refuse later ones; return how many there were.
 
-        With ``services``, only reports of those are deleted and refused. The log is told of it first: a deletion that
-        is not logged does not happen. No move, question or copy comes between log, inbox and analytical database; if
-        the last one cannot do it now, the next move does, and no question is answered before.
+        With ``services``, only reports of those are deleted and refused. The deletion is logged first: without a log
+        entry it does not happen. No move, question or copy runs between log, inbox and analytical database; if the last
+        one cannot apply it now, the next move does, and no question is answered before.
         """
         wanted = self.collections.values() if collection is None else [self.collection(collection)]
         names = [part.id for one in wanted for part in one.parts]
@@ -274,52 +272,54 @@ class Collector:
         return self.mover.delete(record)
 
     def _known_services(self, collection: str, services: Sequence[str]) -> list[str]:
-        """Return those services that a collection has."""
+        """Return the named services that a collection has."""
         return [one.name for one in self._published[collection].schema.services if one.name in services]
 
-    def taken(self, collection: str, person: Person, services: Sequence[str] | None = ()) -> list[tuple[str, int]]:
-        """Return the services and slots, of some services or all, that take no report of a person any more.
+    def reported_slots(
+        self, collection: str, person: Person, services: Sequence[str] | None = ()
+    ) -> list[tuple[str, int]]:
+        """Return the (service, slot) pairs, of some services or all, that accept no more reports of a person.
 
-        They hold one, or the person was deleted from them.
+        They have a report, or the person was deleted from them.
         """
-        found = []
+        slots_taken = []
         for service in self.collection(collection).schema.services:
             if services and service.name not in services:
                 continue
             slots = self.inbox.slots(collection, service.name, person, service.sends)
             if not slots and self.inbox.is_forgotten(collection, person, service.name):
                 slots = list(range(service.sends))
-            found += [(service.name, slot) for slot in slots]
-        return found
+            slots_taken += [(service.name, slot) for slot in slots]
+        return slots_taken
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether reports are kept in PostgreSQL, not in the folder."""
+        """Whether reports are stored in PostgreSQL instead of the folder."""
         return self._elsewhere
 
     @contextmanager
     def still(self) -> Iterator[None]:
-        """Move and delete nothing for a while; reports are taken as always."""
+        """Pause moving and deleting; reports are still accepted."""
         with self.mover.still():
             yield
 
     def move(self) -> int:
-        """Bring all complete reports from the inbox to the analytical database, if possible; return how many."""
+        """Move all complete reports from the inbox to the analytical database, if possible; return how many."""
         return self.mover.move()
 
     def is_running(self) -> bool:
-        """Tell whether all threads run that store and move reports."""
+        """Return whether all threads that store and move reports are running."""
         return self.inbox.is_alive() and self.mover.is_alive()
 
     def close(self) -> None:
-        """Store what waits, and close; what is in the inbox is brought to the database at the next start."""
+        """Store queued reports and close; the next start moves what is left in the inbox."""
         if self._is_closed:
             return
         self._is_closed = True
         self.mover.stop()
-        with suppress(TacitError):  # a store that is away
+        with suppress(TacitError):  # an unreachable store
             self._remember_log()
-        with self.mover.still():  # a question may be at it
+        with self.mover.still():  # a question may still use it
             try:
                 self.inbox.close()
             finally:
@@ -328,7 +328,7 @@ class Collector:
                 self._lock.release()
 
 
-def _shown(status: Refused | Status) -> dict[str, str]:
+def _status_json(status: Refused | Status) -> dict[str, str]:
     if isinstance(status, Refused):
         return {"status": "refused", "code": status.code}
     return TAKEN.get(status) or {"status": "refused", "code": status}

@@ -1,4 +1,4 @@
-"""What only a demo has: invented people whose raw rows are here, so that exact answers stand beside the estimates."""
+"""The raw rows of a demo's synthetic people, so that exact answers can be shown beside the estimates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Demo"]
 
 @dataclass(frozen=True)
 class Demo:
-    """The raw tables of a demo, questions to begin with, and people to play.
+    """The raw tables of a demo, questions to start with, and people to try.
 
     Parameters
     ----------
@@ -46,15 +46,17 @@ class Demo:
 
     def exact(self, text: str) -> dict[str, Any]:
         """Answer one SELECT from the raw rows: its column names and its rows."""
-        parse(text)  # nothing but a question reaches the tables
+        parse(text)  # only a question reaches the tables
         try:
             answer = self._engine.cursor().execute(text)
             return {"columns": [column[0] for column in answer.description], "rows": answer.fetchall()}
         except duckdb.Error as cause:
-            message = "The demo's raw tables cannot answer this question: it uses words that only estimates have."
+            message = (
+                "The demo's raw tables cannot answer this question: it uses functions that exist for estimates only."
+            )
             raise EngineError(message, code="not-exact") from cause
 
-    def shown(self) -> dict[str, Any]:
-        """Return what the screens may know."""
+    def to_json(self) -> dict[str, Any]:
+        """Return what the screens need."""
         loaded = {name: table.num_rows for name, table in self.tables.items()}
         return {"demo": True, "loaded": loaded, "people": list(self.people), "questions": list(self.questions)}

@@ -1,7 +1,7 @@
-"""Keys of services: who may send, ask, administer or audit. Only their hashes are kept.
+"""Keys of services: who may send, query, administer or audit. Only their hashes are stored.
 
-A key with the scope `sign` opens nothing: it is the secret by which a service's own server signs tokens of its people
-(`tacit.client.tokens`), so it is kept as it is.
+A key with the scope `sign` gives no access: it is the secret with which a service's server signs tokens of its people
+(`tacit.client.tokens`), so it is stored in plain text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tacit.errors import AccessError, UsageError
-from tacit.evidence.atomic import locked, write_atomically
+from tacit.evidence.atomic import lock_file, write_atomically
 
 __all__ = ["Key", "Keys", "Scope"]
 
@@ -26,28 +26,28 @@ Scope = Literal["ingest", "query", "admin", "audit", "watch", "sign"]
 
 SHORTEST_DIGEST = 8
 LIVE_KEYS = 2
-"""Keys of one name and scopes at a time: the old one and the new one, while they are exchanged."""
+"""Keys of one name and scope at a time: the old and the new one during rotation."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """What a key may do: its name, its scopes, the page it is bound to, if it is for browsers, and its services."""
+    """A key: its name, scopes, the page it is bound to (for browsers) and its services."""
 
     name: str
     scopes: tuple[Scope, ...]
     origin: str
     digest: str
     services: tuple[str, ...] = ()
-    """Services it may send reports of; all of them if there is none."""
+    """Services it may report to; empty for all."""
 
     secret: str = field(default="", repr=False)
-    """The key itself, if it signs."""
+    """The key itself, if it signs tokens."""
 
 
 class Keys:
-    """All keys, in one small file that is replaced whole; whoever has it open sees what others make of it.
+    """All keys, in one small file that is replaced atomically; readers see changes by other processes.
 
-    One process at a time changes it. A file that is damaged, or that this user may not read, lets nobody in.
+    One process at a time changes it. If the file is damaged or unreadable, nobody gets access.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,10 +57,10 @@ class Keys:
 
     @property
     def _keys(self) -> tuple[Key, ...]:
-        """The keys as they are now: the file is read again when it has changed, which costs a look at its date."""
+        """The current keys; the file is read again if it has changed, which costs one stat call."""
         try:
-            found = self._path.stat()
-            mark = (found.st_mtime_ns, found.st_size, found.st_ino)
+            status = self._path.stat()
+            mark = (status.st_mtime_ns, status.st_size, status.st_ino)
             seen, keys = self._cached
             return keys if mark == seen else self._read(mark)
         except FileNotFoundError:
@@ -71,7 +71,7 @@ class Keys:
             raise _unreadable(type(cause).__name__) from None
 
     def _read(self, mark: tuple[int, ...] = ()) -> tuple[Key, ...]:
-        """Read the file, whatever was read before."""
+        """Read the file, ignoring the cache."""
         try:
             keys = tuple(map(_key, json.loads(self._path.read_text(encoding="utf-8"))))
         except (ValueError, TypeError, LookupError, AttributeError) as cause:
@@ -81,7 +81,7 @@ class Keys:
 
     @property
     def required(self) -> bool:
-        """Whether there ever was a key: before the first one, a collector on loopback is open to this machine."""
+        """Whether there ever was a key. Before the first one, a collector on loopback is open to this machine."""
         try:
             self._ever = self._ever or self._path.exists()
         except OSError as cause:
@@ -89,21 +89,21 @@ class Keys:
         return self._ever
 
     def create(self, name: str, scopes: Sequence[str], origin: str = "", services: Sequence[str] = ()) -> str:
-        """Make a key and return it, this once; keys with an origin are for browsers, and may only send."""
+        """Create a key and return it, only this once; keys with an origin are for browsers and can only send."""
         if not scopes or any(scope not in get_args(Scope) for scope in scopes):
-            message = f"Scopes are {', '.join(get_args(Scope))}."
+            message = f"Scopes must be among {', '.join(get_args(Scope))}."
             raise UsageError(message, code="bad-option")
         if origin and tuple(scopes) != ("ingest",):
-            message = "A key that is bound to an origin is in every browser: it may only ingest."
+            message = "A key bound to an origin is visible in every browser, so its only scope can be ingest."
             raise UsageError(message, code="bad-option")
         if "sign" in scopes and (len(scopes) > 1 or services):
-            message = "A key that signs tokens of people is kept as it is: it may do nothing else."
+            message = "A key that signs tokens is stored in plain text, so it can have no other scope."
             raise UsageError(message, code="bad-option")
         wanted = tuple(sorted(set(scopes)))
         with self._changing() as keys:
             same = [key for key in keys if key.name == name and key.scopes == wanted]
             if len(same) >= LIVE_KEYS:
-                message = f"{name} has {LIVE_KEYS} such keys. Revoke the old one first."
+                message = f"{name} already has {LIVE_KEYS} such keys. Revoke the old one first."
                 raise UsageError(message, code="too-many-keys")
             made = f"tacit_{'sign' if 'sign' in wanted else 'live'}_{secrets.token_urlsafe(32)}"
             kept = made if "sign" in wanted else ""
@@ -112,9 +112,9 @@ class Keys:
         return made
 
     def revoke(self, start: str) -> int:
-        """Revoke keys by the first letters of their digests, as `listed` shows them; return how many."""
+        """Revoke keys by a prefix of their digest, as `list_keys` shows it; return how many."""
         if len(start) < SHORTEST_DIGEST:
-            message = f"Give at least {SHORTEST_DIGEST} letters of the digest, as `tacit keys list` shows it."
+            message = f"Pass at least {SHORTEST_DIGEST} characters of the digest, as `tacit keys list` shows it."
             raise UsageError(message, code="bad-option")
         with self._changing() as keys:
             kept = [key for key in keys if not key.digest.startswith(start)]
@@ -122,54 +122,54 @@ class Keys:
                 self._save(kept)
         return len(keys) - len(kept)
 
-    def listed(self, made: str = "") -> list[dict[str, object]]:
-        """Return all keys, or the one that was just made, without anything that would let somebody in."""
+    def list_keys(self, made: str = "") -> list[dict[str, object]]:
+        """Return all keys, or the one just created, without their secrets."""
         shown = [key for key in self._keys if not made or key.digest == _digest(made)]
         rows = [asdict(key) | {"digest": key.digest[:12]} for key in shown]
         return [{name: value for name, value in row.items() if name != "secret"} for row in rows]
 
     def check(self, given: object, scopes: Sequence[Scope], origin: str | None = None) -> Key:
-        """Return the key if it is good for this; comparisons take the same time whatever is given."""
+        """Return the key if it has one of the scopes; comparison takes constant time."""
         if not isinstance(given, str) or not given:
             message = "This needs a key."
             raise AccessError(message, code="unknown-key")
         digest = _digest(given)
-        found = [key for key in self._keys if hmac.compare_digest(key.digest, digest)]
-        if not found:
-            message = "This key is not known here."
+        matching = [key for key in self._keys if hmac.compare_digest(key.digest, digest)]
+        if not matching:
+            message = "This key is unknown."
             raise AccessError(message, code="unknown-key")
-        if not set(scopes) & set(found[0].scopes):
+        if not set(scopes) & set(matching[0].scopes):
             message = f"This key may not {' or '.join(scopes)}."
             raise AccessError(message, code="wrong-scope")
-        if found[0].origin and origin != found[0].origin:
+        if matching[0].origin and origin != matching[0].origin:
             message = "This key is bound to another origin."
             raise AccessError(message, code="wrong-origin")
-        return found[0]
+        return matching[0]
 
     def origins(self) -> set[str]:
-        """Return the pages that may send."""
+        """Return the origins that may send."""
         return {key.origin for key in self._keys if key.origin}
 
     def signers(self) -> list[Key]:
-        """Return the keys that sign tokens of people."""
+        """Return the keys that sign tokens."""
         return [key for key in self._keys if key.secret]
 
     def services_of(self, name: str) -> tuple[str, ...] | None:
-        """Return the services that keys of a name send reports of: none for all of them, None if there is no key."""
+        """Return the services that keys of a name report to: empty for all, None if there is no key."""
         sending = [key.services for key in self._keys if key.name == name and "ingest" in key.scopes]
         if not sending:
             return None
         return tuple({one for services in sending for one in services}) if all(sending) else ()
 
     def secrets(self, name: str) -> list[str]:
-        """Return what a service signs tokens of its people with: two of them, while they are exchanged."""
+        """Return the secrets with which a service signs tokens: two during rotation."""
         return [key.secret for key in self._keys if key.name == name and key.secret]
 
     @contextmanager
     def _changing(self) -> Iterator[tuple[Key, ...]]:
-        """Lend the keys as they are on disk to one writer at a time, among all threads and processes."""
+        """Give one writer at a time, over all threads and processes, the keys as they are on disk."""
         try:
-            with self._lock, locked(self._path):
+            with self._lock, lock_file(self._path):
                 yield self._read() if self._path.exists() else ()
         except OSError as cause:
             raise _unreadable(type(cause).__name__) from None

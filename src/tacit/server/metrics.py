@@ -1,6 +1,6 @@
-"""Metrics in Prometheus' text format: what a collector has done, how long requests took, and which errors there were.
+"""Metrics in Prometheus text format: requests, their durations and errors.
 
-Labels are routes as they are registered, and codes of our own: nothing that was sent is in them, so there are few.
+Labels are registered routes and our own codes, never anything that was sent, so there are few.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["CODE", "ROUTE", "Family", "Metrics", "Requests", "exposition", "file
 
 LOG = logging.getLogger("tacit.requests")
 ROUTE, CODE = "tacit.route", "tacit.code"
-"""Where a request's scope keeps its registered route, and the code of the error that answers it."""
+"""Where a request's scope keeps its registered route and the code of its error."""
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of the histogram, in seconds."""
@@ -34,7 +34,7 @@ class Family:
     kind: Literal["counter", "gauge", "histogram"]
     help: str
     samples: Iterable[tuple[str, Mapping[str, str], float]]
-    """Each with what follows the name, and its labels."""
+    """Each with its suffix and labels."""
 
 
 def single(name: str, kind: Literal["counter", "gauge"], text: str, value: float) -> Family:
@@ -51,16 +51,16 @@ def _lines(family: Family) -> Iterator[str]:
     yield f"# HELP {family.name} {family.help}\n"
     yield f"# TYPE {family.name} {family.kind}\n"
     for suffix, labels, value in family.samples:
-        inner = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
+        inner = ",".join(f'{name}="{_escape(text)}"' for name, text in labels.items())
         yield f"{family.name}{suffix}{f'{{{inner}}}' if inner else ''} {value:.15g}\n"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 class Metrics:
-    """What requests have done so far."""
+    """Counters of requests."""
 
     def __init__(self) -> None:
         self._buckets: dict[tuple[str, str], list[int]] = {}
@@ -79,7 +79,7 @@ class Metrics:
             self._errors[code] += 1
 
     def families(self, more_errors: Mapping[str, int]) -> Iterator[Family]:
-        """Yield what was counted, with errors that were counted elsewhere."""
+        """Yield the metrics, including errors counted elsewhere."""
         took = "Seconds from a request's head to the end of its answer."
         yield Family("tacit_request_seconds", "histogram", took, self._histogram())
         responses = [
@@ -101,7 +101,7 @@ class Metrics:
 
 
 class Requests:
-    """Measures every request, and tells the log of it."""
+    """Measures every request and logs it."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics
@@ -113,14 +113,14 @@ class Requests:
             return
         start, status = time.monotonic(), 0
 
-        async def seen(message: Message) -> None:
+        async def send_counting(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
         try:
-            await self._app(scope, receive, seen)
+            await self._app(scope, receive, send_counting)
         finally:
             seconds, code = time.monotonic() - start, scope.get(CODE, "")
             route = scope.get(ROUTE) or ("other" if "endpoint" in scope else "unknown")
@@ -132,7 +132,7 @@ class Requests:
 
 
 def open_files() -> int | None:
-    """Return how many files and connections this process has open, where the system tells."""
+    """Return how many files and connections this process has open, if the system reports it."""
     try:
         return len(os.listdir("/proc/self/fd"))  # noqa: PTH208  names are enough, and many
     except OSError:
@@ -140,7 +140,7 @@ def open_files() -> int | None:
 
 
 def file_limit() -> int | None:
-    """Return how many files and connections this process may have open, where there is a limit."""
+    """Return how many files and connections this process may open, if there is a limit."""
     if sys.platform == "win32":
         return None
     import resource

@@ -1,7 +1,7 @@
-"""Whether a collector can store reports and answer questions now: both stores and the log are written and read.
+"""Whether a collector can store reports and answer questions now; writes to and reads from both stores and the log.
 
-Liveness (`/healthz`) says that the process answers; restarting it is no remedy for a full disk or a database that is
-away. Readiness (`/readyz`) is for load balancers and for whoever is on call: it fails within seconds of a fault.
+Liveness (`/healthz`) shows that the process responds; restarting it does not fix a full disk or an unreachable
+database. Readiness (`/readyz`) is for load balancers and on-call staff: it fails within seconds of a fault.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["Readiness"]
 T = TypeVar("T")
 
 PROBE_SECONDS = 3.0
-"""How long a store may take to be written and read."""
+"""Seconds a store may take to be written and read."""
 
 VALID_SECONDS = 1.0
-"""How long a result is used again: anybody may ask, and every probe writes."""
+"""Seconds a result is reused: anybody may ask, and every probe writes."""
 
 
 class Readiness:
-    """Probes a collector, at most once a second whoever asks."""
+    """Probes a collector, at most once a second in total."""
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
@@ -46,18 +46,18 @@ class Readiness:
                     "analytical database": self._collector.mover.probe,
                     "log": self._collector.log.probe,
                 }
-                found = await asyncio.gather(*(self._probed(name, probe) for name, probe in probes.items()))
-                fault = next((fault for fault in found if fault is not None), None)
+                faults = await asyncio.gather(*(self._probe(name, probe) for name, probe in probes.items()))
+                fault = next((fault for fault in faults if fault is not None), None)
                 self._fault = fault or await self.away(self._standing)
                 self._at = time.monotonic()
             return self._fault
 
     async def away(self, work: Callable[[], T]) -> T:
-        """Return what something about the stores returns; a store that does not answer keeps no request waiting."""
+        """Return a result about the stores; an unresponsive store blocks no request."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
-    async def _probed(self, name: str, probe: Callable[[], None]) -> TacitError | None:
-        """Return what goes wrong with one part; one that does not answer is not asked again until it does."""
+    async def _probe(self, name: str, probe: Callable[[], None]) -> TacitError | None:
+        """Return the fault of one part; an unresponsive part is not probed again until it responds."""
         running = self._running.get(name)
         if running is None or running.done():
             running = self._running[name] = self._threads.submit(probe)
@@ -69,35 +69,35 @@ class Readiness:
         except OverloadedError as fault:
             return fault
         except Exception as cause:
-            message = f"The {name} cannot be written and read ({type(cause).__name__})."
+            message = f"The {name} cannot be written or read ({type(cause).__name__})."
             return OverloadedError(message, code="no-store")
         return None
 
     def _standing(self) -> TacitError | None:
-        """Return a fault that no probe shows: of the last move, of a thread, or a disk that takes no reports."""
+        """Return a fault that no probe shows: a failed move, a dead thread, or a disk too full for reports."""
         collector = self._collector
         if not collector.is_running():
-            message = "A thread of the collector has ended. Restart it."
+            message = "A thread of the collector has died. Restart the collector."
             return OverloadedError(message, code="thread-ended")
         if collector.mover.fault is not None:
             return collector.mover.fault
         if collector.mover.is_rebuilding:
-            message = "The analytical database is being rebuilt from the inbox. Reports are taken meanwhile."
+            message = "The analytical database is being rebuilt from the inbox. Reports are still accepted."
             return OverloadedError(message, code="rebuilding", retry_after=5)
         if not collector.is_elsewhere and not has_room(collector.folder):
-            message = "The disk is nearly full, so no reports are taken. Make room."
+            message = "The disk is nearly full, so no reports are accepted. Free some space."
             return OverloadedError(message, code="disk-full", retry_after=5)
         return None
 
     def warnings(self) -> list[str]:
-        """Return what somebody should look at although the collector is ready."""
+        """Return warnings that need attention although the collector is ready."""
         sizes = self._collector.inbox.sizes().values()
-        found = {
+        warnings = {
             "little-room": is_scarce(self._collector.folder),
             "damaged-reports": any(size.damaged for size in sizes),
             "lost-reports": any(size.lost for size in sizes),
         }
-        return [name for name, is_so in found.items() if is_so]
+        return [name for name, is_so in warnings.items() if is_so]
 
     def close(self) -> None:
         """Probe no more."""

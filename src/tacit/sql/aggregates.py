@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from sqlglot import exp
 
@@ -16,7 +17,7 @@ from tacit.sql.predicates import holds
 from tacit.sql.scope import Scope
 from tacit.sql.totals import LARGEST, Total
 
-__all__ = ["formula"]
+__all__ = ["AGGREGATES", "formula"]
 
 ARITHMETIC: dict[type[exp.Expr], Callable[[Dual, Dual], Dual]] = {
     exp.Add: lambda a, b: a + b,
@@ -56,39 +57,61 @@ def _aggregate(scope: Scope, node: exp.AggFunc, where: Total) -> Formula:
     if node.expressions and not isinstance(node.this, exp.Distinct):
         message = "An aggregate takes one expression."
         raise scope.unsupported(message, node, "unsupported-aggregate")
-    if isinstance(node, exp.Count):
-        if isinstance(node.this, exp.Star) or node.this is None:
-            return of_total(where)
-        if isinstance(node.this, exp.Distinct):
-            return of_total(_people(scope, node, where))
-        return of_total(_present(scope, node.this, where))
-    known = (exp.Sum, exp.Avg, exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Variance, exp.VariancePop)
-    if not isinstance(node, known):
+    aggregate = AGGREGATES.get(type(node))
+    if aggregate is None:
         message = "This aggregate has no unbiased estimate here. Use COUNT, SUM, AVG, VARIANCE or STDDEV."
         raise scope.unsupported(message, node, "unsupported-aggregate")
-    measured, present = _expression(scope, node.this)
-    value, count = where * measured, where * present
-    if isinstance(node, exp.Sum):
-        return of_total(value)
-    if isinstance(node, exp.Avg):
-        return ratio(of_total(value), of_total(count))
-    sample = not isinstance(node, exp.StddevPop | exp.VariancePop)
-    root = isinstance(node, exp.Stddev | exp.StddevSamp | exp.StddevPop)
-    return variance(value * measured, value, count, sample=sample, root=root)
+    return aggregate(scope, node, where)
 
 
-def _people(scope: Scope, node: exp.Count, where: Total) -> Total:
+def _count(scope: Scope, node: exp.AggFunc, where: Total) -> Formula:
+    if isinstance(node.this, exp.Star) or node.this is None:
+        return of_total(where)
+    if isinstance(node.this, exp.Distinct):
+        return of_total(_people(scope, node, where))
+    return of_total(_present(scope, node.this, where))
+
+
+def _sum(scope: Scope, node: exp.AggFunc, where: Total) -> Formula:
+    value, _ = _expression(scope, node.this)
+    return of_total(where * value)
+
+
+def _average(scope: Scope, node: exp.AggFunc, where: Total) -> Formula:
+    value, present = _expression(scope, node.this)
+    return ratio(of_total(where * value), of_total(where * present))
+
+
+def _spread(scope: Scope, node: exp.AggFunc, where: Total, *, sample: bool, root: bool) -> Formula:
+    value, present = _expression(scope, node.this)
+    return variance(where * value * value, where * value, where * present, sample=sample, root=root)
+
+
+AGGREGATES: dict[type[exp.Expr], Callable[[Scope, exp.AggFunc, Total], Formula]] = {
+    exp.Count: _count,
+    exp.Sum: _sum,
+    exp.Avg: _average,
+    exp.Stddev: partial(_spread, sample=True, root=True),
+    exp.StddevSamp: partial(_spread, sample=True, root=True),
+    exp.StddevPop: partial(_spread, sample=False, root=True),
+    exp.Variance: partial(_spread, sample=True, root=False),
+    exp.VariancePop: partial(_spread, sample=False, root=False),
+}
+"""The formula of each aggregate, given the rows that it runs over."""
+
+
+def _people(scope: Scope, node: exp.AggFunc, where: Total) -> Total:
     """Return the total of COUNT(DISTINCT key): people instead of rows."""
     [column] = node.this.expressions if len(node.this.expressions) == 1 else [None]
     keys = {source.service.key.lower() for source in scope.sources}
     if not isinstance(column, exp.Column) or column.name.lower() not in keys:
-        message = "COUNT(DISTINCT …) has no unbiased estimate but for the person's key. Use COUNT(*) or GROUP BY."
+        message = "COUNT(DISTINCT …) is supported for the person's key only. Use COUNT(*) or GROUP BY."
         raise scope.unsupported(message, node, "count-distinct")
     total = scope.people(where)
     if total is None:
         message = (
-            "Whether any of a person's rows satisfies a condition is more than her reports say. Count people without "
-            "conditions on one-to-many services, or count rows with COUNT(*)."
+            "Reports do not reveal whether any of a person's rows meets a condition. Count people without conditions "
+            "on one-to-many services, or count rows with COUNT(*)."
         )
         raise scope.unsupported(message, node, "count-distinct")
     return total
@@ -137,7 +160,7 @@ def _expression(scope: Scope, node: exp.Expr) -> tuple[Total, Total]:
             branch, branch_present = _expression(scope, result) if result is not None else (Total(()), Total(()))
             value, present = value + chosen * branch, present + chosen * branch_present
         return value, present
-    message = "An aggregate takes columns, numbers, +, -, * and CASE. Rewrite the expression."
+    message = "An aggregate can contain columns, numbers, +, -, * and CASE only. Rewrite the expression."
     raise scope.unsupported(message, node, "unsupported-expression")
 
 

@@ -79,18 +79,26 @@ class Bound:
     def _groups(self) -> list[tuple[int, ...]]:
         sizes = [len(key.classes) for key in self.keys if key.public is None]
         if math.prod(sizes) > MAX_GROUPS:
-            message = f"{math.prod(sizes)} groups; at most {MAX_GROUPS}. Group by fewer or coarser attributes."
+            message = (
+                f"{math.prod(sizes)} groups; at most {MAX_GROUPS} are allowed. Group by fewer or coarser attributes."
+            )
             raise UnsupportedSqlError(message, code="too-many-groups", text=self.scope.text)
-        found = itertools.product(*map(range, sizes))
-        return [group for group in found if self.held(group).pieces] if sizes else list(found)
+        classes = [key.classes for key in self.keys if key.public is None]
+        possible = [[i for i, (_, holds) in enumerate(known) if (self.where * holds).pieces] for known in classes]
+        return [group for group in itertools.product(*possible) if not group or self.held(group).pieces]
 
     def held(self, group: tuple[int, ...]) -> Total:
         """Return the total that counts who is in a group and satisfies WHERE."""
-        total = self.where
-        classes = [key.classes for key in self.keys if key.public is None]
-        for known, index in zip(classes, group, strict=True):
-            total = total * known[index][1]
-        return total
+        if group not in self._held:
+            classes = [key.classes for key in self.keys if key.public is None]
+            before = self.held(group[:-1]) if group else self.where
+            self._held[group] = before * classes[len(group) - 1][group[-1]][1] if group else before
+        return self._held[group]
+
+    @cached_property
+    def _held(self) -> dict[tuple[int, ...], Total]:
+        """Who is in a group; one of several keys starts from the group of all but the last."""
+        return {}
 
     def formulas(self, group: tuple[int, ...]) -> list[Formula | None]:
         """Return the formula of each column within a group; None for a column of GROUP BY."""
@@ -131,7 +139,8 @@ class Bound:
         sources = [source for source in self.scope.sources if source.twin is None]
         several = [source.service for source in sources if source.service.rows_at_most > 1]
         notes = [
-            f"of {s.name}, at most {s.at_most} rows per person count; of more, that many at random" for s in several
+            f"{s.name}: at most {s.at_most} rows per person count; if a person has more, {s.at_most} random ones count"
+            for s in several
         ]
         return [*notes, *decided(self.scope, self.statement, self.where), *coarse_notes(self.scope, self.statement)]
 
@@ -187,7 +196,7 @@ def _grouped(scope: Scope, statement: exp.Select) -> list[exp.Expr]:
         if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
             place = int(str(node.this)[:9]) - 1
             if not 0 <= place < len(statement.expressions):
-                message = "GROUP BY has a position that no output column has."
+                message = "GROUP BY refers to an output column by a position that does not exist."
                 raise scope.unsupported(message, node, "unsupported-group")
             found.append(statement.expressions[place].unalias())
         elif isinstance(node, exp.Column) and not node.table and node.name.lower() not in columns:

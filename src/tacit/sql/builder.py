@@ -60,7 +60,7 @@ def model_of(text: str) -> Model:
         place = outside.node
     except (QueryError, UsageError):
         pass  # what was written cannot be read again
-    message = "The builder has no place for this question. It stays as it is, and can be run."
+    message = "The builder cannot show this question. You can still run it as SQL."
     raise UnsupportedSqlError(message, code="outside-builder", text=text, span=span_of(place) if place else None)
 
 

@@ -66,7 +66,7 @@ def _label(scope: Scope, node: exp.Expr | None) -> Any:
         return None
     literal = literal_of(node)
     if literal is None:
-        message = "The results of CASE in GROUP BY are constants. Write texts or numbers after THEN and ELSE."
+        message = "CASE in GROUP BY needs constant results. Write text or numbers after THEN and ELSE."
         raise scope.unsupported(message, node, "unsupported-group")
     text, is_text = literal
     if is_text:
@@ -80,7 +80,9 @@ def _buckets(scope: Scope, node: exp.WidthBucket) -> Classes:
     numbers = [literal_of(item) if item is not None else None for item in given]
     found = scope.find(node.this) if isinstance(node.this, exp.Column) else None
     plain = all(number is not None and not number[1] for number in numbers)
-    message = "width_bucket takes an ordinal column of numbers, a low and a high end, and how many buckets."
+    message = (
+        "width_bucket takes an ordinal column of numbers, a lower bound, an upper bound and the number of buckets."
+    )
     if (
         not plain
         or found is None
@@ -94,7 +96,11 @@ def _buckets(scope: Scope, node: exp.WidthBucket) -> Classes:
     except ValueError:  # an exponent
         raise scope.unsupported(message, node, "unsupported-group") from None
     if not low < high or count.denominator != 1 or not 1 <= count <= MAX_BUCKETS:
-        raise scope.unsupported(f"{message} At most {MAX_BUCKETS}, low below high.", node, "unsupported-group")
+        raise scope.unsupported(
+            f"{message} Use at most {MAX_BUCKETS} buckets and a lower bound below the upper one.",
+            node,
+            "unsupported-group",
+        )
     attribute = found.attribute
     last = int(count) + 1
     places = [min(max(math.floor((v - low) * count / (high - low)) + 1, 0), last) for v in exact_values(attribute)]

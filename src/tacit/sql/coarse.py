@@ -24,7 +24,8 @@ def coarse_notes(scope: Scope, statement: exp.Select) -> list[str]:
     asked = [column for node in clauses for column in node.find_all(exp.Column)]
     asked += [column for node in branches for column in node.find_all(exp.Column) if _is_compared(column, node)]
     notes = [
-        f"{attribute.name} was collected in coarser cells: conditions on it are blurred by a cell"
+        f"{attribute.name} was collected in coarser cells: conditions on it are accurate to one cell only"
+        " (docs/glossary.md#cell)"
         for attribute in _coarse(scope, asked)
         if attribute.dither
     ]
@@ -70,14 +71,15 @@ def _multiplied(scope: Scope, node: exp.Expr) -> list[Ordinal]:
 def _bins(attribute: Ordinal) -> str:
     off = (math.ceil(attribute.ticks / attribute.values) - 1) / 2 * float(attribute.unit)
     return (
-        f"{attribute.name} was collected in bins, and every value counts as the middle of its bin: averages may be off "
-        f"by up to {off:.6g} for that, which no error holds"
+        f"{attribute.name} was collected in bins, and each value counts as the middle of its bin: averages can be off "
+        f"by up to {off:.6g}, which the stated errors do not include"
     )
 
 
 def _rounding(attribute: Ordinal) -> str:
     gap = float(attribute.unit) * (attribute.ticks - 1) / (attribute.values - 1)
     return (
-        f"{attribute.name} was rounded at random to multiples of {gap:.6g}: VAR, STDDEV and squares hold the variance "
-        f"of that, at most {gap**2 / 4:.4g}, about {gap**2 / 6:.4g} of evenly spread values, which no error holds"
+        f"{attribute.name} was randomly rounded to multiples of {gap:.6g}: VAR, STDDEV and squares include the "
+        f"variance of the rounding (at most {gap**2 / 4:.4g}, about {gap**2 / 6:.4g} for evenly spread values), which "
+        "the stated errors do not include (docs/glossary.md#dither)"
     )

@@ -27,7 +27,7 @@ def decided(scope: Scope, statement: exp.Select, where: Total) -> list[str]:
     leaves = [leaf for leaf in found if _is_about_rows(scope, leaf)]
     notes = [note for leaf in leaves for part in _parts(scope, leaf) if (note := _note(scope, part))]
     if not where.pieces and not notes:
-        notes = ["no values meet all conditions of WHERE at once, so the answer is exact: they exclude each other"]
+        notes = ["the conditions in WHERE exclude each other, so the answer is exact"]
     return list(dict.fromkeys(notes))
 
 
@@ -66,10 +66,10 @@ def _note(scope: Scope, leaf: exp.Expr) -> str:
     domains = "; ".join(dict.fromkeys(_domain(one, leaf) for one in found))
     text = sql_of(_column_first(leaf))
     if not comparison(scope, leaf, wanted=True).pieces:
-        return f"{text} holds for nobody: {domains}"
+        return f"{text} is true for nobody: {domains}"
     compared = len(found) == 1 and isinstance(found[0].attribute, Ordinal) and type(leaf) in COMPARISONS
     if compared and not comparison(scope, leaf, wanted=False).pieces and not _is_in_domain(scope, leaf):
-        return f"{text} holds for every value: {domains}"
+        return f"{text} is true for every value: {domains}"
     return ""
 
 
@@ -95,12 +95,12 @@ def _domain(found: Found, leaf: exp.Expr) -> str:
     if found.lookup:
         return f"{found.lookup.name} has no such value"
     if isinstance(leaf, exp.Is):
-        return f"{attribute.name} was collected without null"
+        return f"{attribute.name} was collected without NULL"
     if not isinstance(attribute, Ordinal):
-        return f"{attribute.name} has other values"
+        return f"{attribute.name} does not have this value"
     steps = f" in steps of {attribute.step}{' days' if attribute.is_date else ''}"
-    clamped = ", and values beyond count as the nearest of these" if attribute.outside == "clamp" else ""
-    return f"{attribute.name} is from {attribute.low} to {attribute.high}{steps}{clamped}"
+    clamped = "; values outside are clamped to the nearest end" if attribute.outside == "clamp" else ""
+    return f"{attribute.name} ranges from {attribute.low} to {attribute.high}{steps}{clamped}"
 
 
 def unknown_labels(statement: exp.Select, rounds: Sequence[Mapping[str, str]]) -> list[str]:

@@ -79,6 +79,13 @@ def explain_plan(plan: Plan, totals: Sequence[Total]) -> str:
     lines += [f"total {i}: {describe(plan.scope, total)}" for i, total in enumerate(totals[:12])]
     if len(totals) > 12:
         lines.append(f"and {len(totals) - 12} more totals")
-    text, parameters = histogram(plan) if plan.is_histogram else statement(plan)
-    way = "codes are counted by the engine and weighted here" if plan.is_histogram else "the engine joins and adds up"
+    if plan.by_code is not None:
+        way, (text, parameters) = (
+            "the engine sums by code, and tacit reads all totals from the views' tables",
+            plan.by_code,
+        )
+    elif plan.is_histogram:
+        way, (text, parameters) = "the engine counts codes, and tacit weights them", histogram(plan)
+    else:
+        way, (text, parameters) = "the engine joins and sums contributions", statement(plan)
     return "\n".join([*lines, f"{way}; parameters: {len(parameters)}", text])

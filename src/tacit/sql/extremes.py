@@ -93,7 +93,7 @@ def _of_service(plan: Plan, number: int, local: Functional) -> Range:
     """Return the range of a functional of one service, over all reports that a person sends to it."""
     stored = plan.round.stored[number]
     sends, products = stored.service.service.sends, plan.decoded(number, local)
-    factors = plan.factors[number]
+    factors = plan.known_factors[number]
     alone = [(coefficient, places[0]) for coefficient, places in products if len(places) == 1]
     linear = Range(*[sends * sum(c * factors[i].constant for c, i in alone)] * 2)
     for index, channel in enumerate(stored.service.channels):
@@ -104,7 +104,7 @@ def _of_service(plan: Plan, number: int, local: Functional) -> Range:
 
 def _of_factors(plan: Plan, number: int, coefficient: float, places: list[int]) -> Range:
     """Return the range of a product of factors, which codes of different channels or of one make."""
-    stored, factors = plan.round.stored[number], plan.factors[number]
+    stored, factors = plan.round.stored[number], plan.known_factors[number]
     if stored.is_one_report and stored.service.channels[0].alphabet <= WHOLE_ALPHABET:
         values = contributions(stored.service.channels[0], [factors[i].readings.get(0) for i in places])
         product = coefficient * np.prod(values + np.array([factors[i].constant for i in places]), axis=1)

@@ -33,7 +33,9 @@ def check_size(statement: exp.Expr, text: str) -> None:
     deepest = _depth(statement)
     if deepest > MAX_TREE:
         raise _refused(
-            f"The question is nested {deepest} levels deep; at most {MAX_TREE}. Flatten it.", "too-deep", text
+            f"The question is nested {deepest} levels deep; at most {MAX_TREE} are allowed. Flatten it.",
+            "too-deep",
+            text,
         )
     counts = (
         (exp.Connector, MAX_CONDITIONS, "AND and OR", "too-deep", "Use IN or BETWEEN."),
@@ -45,10 +47,12 @@ def check_size(statement: exp.Expr, text: str) -> None:
     for kind, most, name, code, instead in counts:
         found = sum(isinstance(node, kind) for node in nodes)
         if found > most:
-            raise _refused(f"The question has {found} {name}; at most {most}. {instead}", code, text)
+            raise _refused(f"The question has {found} {name}; at most {most} are allowed. {instead}", code, text)
     factors = _factors(statement)
     if factors > MAX_FACTORS:
-        message = f"A product has {factors} factors; at most {MAX_FACTORS}. Multiply fewer columns and numbers."
+        message = (
+            f"A product has {factors} factors; at most {MAX_FACTORS} are allowed. Multiply fewer columns and numbers."
+        )
         raise _refused(message, "too-many-factors", text)
 
 

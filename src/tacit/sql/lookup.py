@@ -35,7 +35,7 @@ class Lookup:
     def measure(self) -> Vector:
         """Return the values as numbers, 0 where missing."""
         if any(isinstance(value, bool) or not isinstance(value, int | float | None) for value in self.values):
-            message = f"{self.name} holds no numbers, which have a sum. Use COUNT, or group by it."
+            message = f"{self.name} does not hold numbers, so it has no sum. Use COUNT, or group by it."
             raise BindError(message, code="not-a-number")
         return np.array([0.0 if value is None else float(value) for value in self.values])
 
@@ -45,7 +45,7 @@ class Lookup:
         wanted: Any = literal if is_text else float(literal)
         kinds = {kind_of(value) for value in self.values if value is not None}
         if kinds - {kind_of(wanted)}:
-            message = f"{self.name} is compared with a constant of another kind. Compare text with text."
+            message = f"{self.name} is compared with a constant of another type. Compare text with text."
             raise BindError(message, code="wrong-constant")
         return np.array([value is not None and compare(value, wanted) for value in self.values], dtype=np.float64)
 
@@ -71,7 +71,7 @@ class Dimension:
             raise UnknownNameError("column", key, rows.column_names)
         keys = rows.column(key)
         if keys.null_count or len(keys.unique()) != len(keys):
-            message = f"{name}: {key} must have a value of its own in every row."
+            message = f"{name}: the values of {key} must be unique and not NULL."
             raise UsageError(message, code="duplicate-key")
         return cls(name, key, rows)
 

@@ -13,18 +13,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Reading", "as_flag", "as_number", "is_number", "stored_text"]
+__all__ = ["Reading", "as_flag", "as_number", "is_number"]
 
 DECIMAL = "^-?[0-9]{1,30}([.][0-9]{1,30})?([eE][-+]?[0-2]?[0-9])?$"
 """Texts that are numbers, below 1e60: sums of their fourth powers are finite on every engine."""
 
 _MARK = re.compile(r'(?:(?P<kind>NUMBER|FLAG)_OF\()?s(?P<source>[0-9]+)\."(?P<name>[^"]+)"(?(kind)\))')
-
-Scalar = str | int | float | bool | None
-"""What a public column takes."""
-
-WHOLE = 2**53
-"""Below it every whole number is a float, and written without a point."""
 
 
 def as_number(column: str) -> str:
@@ -40,21 +34,6 @@ def as_flag(column: str) -> str:
 def is_number(column: str) -> str:
     """Return the condition that a text is a number, in DuckDB's dialect."""
     return f"regexp_matches({column}, '{DECIMAL}')"
-
-
-def stored_text(value: Scalar) -> str | None:
-    """Return a scalar as text: equal numbers are equal texts.
-
-    Examples
-    --------
-    >>> [stored_text(value) for value in ("ios", 7, 7.0, 0.5, True, None)]
-    ['ios', '7', '7', '0.5', 'true', None]
-    """
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(int(value)) if isinstance(value, int) or (value == int(value) and abs(value) < WHOLE) else repr(value)
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def numbered(tokens: Sequence[Token]) -> list[Token]:
     count = 0
     for token in tokens:
         if token.token_type == TokenType.PARAMETER:
-            message = "Parameters are written ?, without names or numbers."
+            message = "Write parameters as ?, without names or numbers."
             raise ParseError(message, code="wrong-parameters")
         if token.token_type != TokenType.PLACEHOLDER:
             found.append(token)
@@ -65,15 +65,15 @@ def numbered(tokens: Sequence[Token]) -> list[Token]:
 def fill(statement: exp.Select, values: Sequence[Any]) -> exp.Select:
     """Put constants into a statement whose tokens were numbered."""
     if isinstance(values, str | bytes) or not isinstance(values, Sequence):
-        message = "Parameters are a list or a tuple, one value for each ? of the question."
+        message = "Pass parameters as a list or tuple with one value for each ? in the question."
         raise UsageError(message, code="wrong-parameters")
     places = list(statement.find_all(exp.Placeholder))
     if len(places) != len(values):
-        message = f"The question has {len(places)} parameters (?), and {len(values)} values were given."
+        message = f"The question has {len(places)} parameters (?), but {len(values)} values were given."
         raise ParseError(message, code="wrong-parameters")
     for place in places:
         if not isinstance(place.parent, PLACES) or place.arg_key == "alias":
-            message = "A parameter stands where a name is expected. Parameters are constants."
+            message = "A parameter (?) is used where a name is expected. Parameters can only replace constants."
             raise ParseError(message, code="wrong-parameters")
         number = int(place.name)
         place.replace(_constant(values[number - 1], number))
@@ -95,7 +95,7 @@ def _constant(value: Any, number: int) -> exp.Expr:
         return exp.Literal.string(value.isoformat())
     if isinstance(value, str):
         return exp.Literal.string(_text(value, number))
-    message = f"Parameter {number} is a {type(value).__name__}. Give numbers, texts, dates, booleans or None."
+    message = f"Parameter {number} is a {type(value).__name__}. Pass a number, text, date, boolean or None."
     raise UsageError(message, code="bad-parameter")
 
 
@@ -112,6 +112,6 @@ def _text(value: str, number: int) -> str:
     """Return a plain text; engines store no NUL and no half of a character."""
     plain = str.__str__(value)  # of an enumeration's member, what it equals
     if len(plain) > MAX_TEXT or "\0" in plain or any("\ud800" <= letter <= "\udfff" for letter in plain):
-        message = f"Parameter {number} is text of more than {MAX_TEXT} characters, or with characters that are none."
+        message = f"Parameter {number} is text of more than {MAX_TEXT} characters, or is not valid Unicode."
         raise UsageError(message, code="bad-parameter")
     return plain

@@ -72,17 +72,17 @@ def without_explain(text: str) -> tuple[str, bool]:
 def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
     """Return the statement with its parameters; refuse what is too long, too deep, not alone, or not a SELECT."""
     if not isinstance(text, str) or len(text) > MAX_LENGTH:
-        message = f"A question is text of at most {MAX_LENGTH} characters. Shorten it."
+        message = f"A question must be text of at most {MAX_LENGTH} characters. Shorten it."
         raise ParseError(message, code="too-long")
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        message = "The question has half a letter in it, which is no text. Write it anew."
+        message = "The question is not valid Unicode: it has an unpaired surrogate. Type it again."
         raise ParseError(message)
     depth = deepest = 0
     for letter in text:
         depth += (letter == "(") - (letter == ")")
         deepest = max(deepest, depth)
     if deepest > MAX_DEPTH:
-        message = f"Parentheses are nested {deepest} deep; at most {MAX_DEPTH}. Flatten the question."
+        message = f"Parentheses are nested {deepest} deep; at most {MAX_DEPTH} are allowed. Flatten the question."
         raise ParseError(message, code="too-deep")
     statements: list[exp.Expr | None] = []
     failed, span = False, None
@@ -92,7 +92,7 @@ def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
     except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, KeyError, IndexError) as cause:
         failed, span = True, _place_of(text, cause)
     if failed or any(statement is None for statement in statements) or not statements:
-        message = "The question cannot be read as SQL. Write one SELECT … FROM … statement."
+        message = "The question is not valid SQL. Write one SELECT … FROM … statement."
         raise ParseError(message, text=text, span=span)
     if len(statements) > 1:
         message = f"There are {len(statements)} statements. Ask one question at a time."
@@ -106,6 +106,6 @@ def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
         if value and clause not in CLAUSES:
             name = clause.strip("_").upper()
             known = "SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY and LIMIT"
-            message = f"{name} is not supported. Questions have {known}."
+            message = f"{name} is not supported. Use {known}."
             raise UnsupportedSqlError(message, text=text)
     return fill(statement, parameters)

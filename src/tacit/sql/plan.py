@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -107,44 +108,78 @@ class Plan:
         reading: Reading,
     ) -> None:
         self.scope, self.round, self.pairs, self.keys, self.reading = scope, asked, pairs, keys, reading
+        self.totals = totals
         self.conditions = [self._resolved(piece) for piece in conditions]
         self.key_columns = [reading.resolve(key.column) for key in keys]
-        self.factors: list[list[Factor]] = [[] for _ in scope.sources]
-        self.guards: list[SqlPiece] = []
-        self.powers: list[str] = []
-        self.crossed: dict[tuple[int, int, int], None] = {}
-        """Service and two of its factors whose products are added up over a person's reports."""
+        self.known_factors: list[list[Factor]] = [[] for _ in scope.sources]
+        """What was decoded so far, service by service."""
+        self._crossed: dict[tuple[int, int, int], None] = {}
         self._known: dict[tuple[int, Hashable], list[tuple[float, list[int]]]] = {}
-        self.noisy: list[bool] = []
+        self._noisy: list[bool] = []
         self.ranges: dict[int, tuple[float, float]] = {}
         """The least and the most that a person can add to a measure, once that was looked at."""
         self._decoded: list[list[tuple[int, float, list[int]]]] = []
-        self.measures = [self._measure(total) for total in totals]
-        marked = [guard.text for total in totals for piece in total.pieces for guard in piece.guards]
-        marked += [column for total in totals for piece in total.pieces for column in piece.powers]
+        pieces = [piece for total in totals for piece in total.pieces]
+        guards = dict.fromkeys(self._resolved(guard) for piece in pieces for guard in piece.guards)
+        self.guards = list(guards)
+        self.powers = list(dict.fromkeys(reading.resolve(column) for piece in pieces for column in piece.powers))
+        marked = [guard.text for piece in pieces for guard in piece.guards]
+        marked += [column for piece in pieces for column in piece.powers]
         read = reading.numbers([*marked, *(piece.text for piece in conditions)])
         self.read_as_numbers = {(number, name) for number, name in read if name not in LABELS}
         """Services and their columns whose texts are read as numbers."""
+        self.by_code: tuple[str, list[object]] | None = None
+        """The statement that was run instead, where sums by code were enough."""
         self.rollup, self.why_no_rollup = self._rolled_up()
         self.is_histogram = needs_codes_only(asked, totals, rolled_up=self.rollup is not None)
-        self.is_added_up = (
+
+    @cached_property
+    def measures(self) -> list[str]:
+        """A person's part of each total, as SQL over the columns of ``people``; making them decodes the totals."""
+        return [self._measure(total) for total in self.totals]
+
+    def _decode(self) -> None:
+        """Decode the totals, once."""
+        _ = self.measures
+
+    @property
+    def factors(self) -> list[list[Factor]]:
+        """The factors of all measures, service by service."""
+        self._decode()
+        return self.known_factors
+
+    @property
+    def noisy(self) -> list[bool]:
+        """Whether each measure reads any codes."""
+        self._decode()
+        return self._noisy
+
+    @property
+    def crossed(self) -> dict[tuple[int, int, int], None]:
+        """Service and two of its factors whose products are added up over a person's reports."""
+        self._decode()
+        return self._crossed
+
+    @property
+    def is_added_up(self) -> bool:
+        """Whether all that is summed is known for each code, squares included: nothing is multiplied row by row."""
+        return (
             not self.is_histogram
-            and len(asked.stored) == 1
-            and asked.stored[0].is_one_report
-            and len(totals) <= FEW_TOTALS
-            and all(total.is_plain for total in totals)
+            and len(self.round.stored) == 1
+            and self.round.stored[0].is_one_report
+            and len(self.measures) <= FEW_TOTALS
+            and all(total.is_plain for total in self.totals)
             and bool(self.used_channels(0))
         )
-        """Whether all that is summed is known for each code, squares included: nothing is multiplied row by row."""
 
     def _rolled_up(self) -> tuple[Rollup | None, str]:
         """Return the rollup that stands for the reports, or why there is none."""
         [first, *others] = self.round.stored
         if first.rollup is None or others:
-            return None, "joins need people" if others else "none was made"
+            return None, "joins need one row per person" if others else "none exists"
         missing = sorted(self.columns(0) - {*first.rollup.by, *LABELS})
         if missing:
-            return None, f"it does not hold {', '.join(missing)}"
+            return None, f"it does not include {', '.join(missing)}"
         return first.rollup, ""
 
     def columns(self, number: int) -> set[str]:
@@ -165,20 +200,13 @@ class Plan:
             text, reads = self._contribution(piece.functional)
             noisy |= reads
             texts.append(" * ".join([*self._multipliers(piece), f"({text})"]))
-        self.noisy.append(noisy)
+        self._noisy.append(noisy)
         return " + ".join(texts) or "CAST(0 AS DOUBLE)"
 
     def _multipliers(self, piece: Piece) -> list[str]:
-        found = []
-        for guard in map(self._resolved, piece.guards):
-            if guard not in self.guards:
-                self.guards.append(guard)
-            found.append(f'"0g{self.guards.index(guard)}"')
+        found = [f'"0g{self.guards.index(guard)}"' for guard in map(self._resolved, piece.guards)]
         for marked, power in piece.powers.items():
-            column = self.reading.resolve(marked)
-            if column not in self.powers:
-                self.powers.append(column)
-            name = f'"0p{self.powers.index(column)}"'
+            name = f'"0p{self.powers.index(self.reading.resolve(marked))}"'
             value = " * ".join([f"CAST({name} AS DOUBLE)"] * power) or "1"
             found.append(f"CASE WHEN {name} IS NULL THEN 0 ELSE {value} END")
         return found
@@ -192,7 +220,7 @@ class Plan:
         for parts in self.scope.separated(functional):
             texts.append(" * ".join(f"({text})" for text in self._factors(parts)))
         used = self._decoded[-1][before:]
-        noisy = any(self.factors[number][i].readings for number, _, indices in used for i in indices)
+        noisy = any(self.known_factors[number][i].readings for number, _, indices in used for i in indices)
         return " + ".join(texts) or finite(0.0), noisy
 
     def _factors(self, parts: dict[int, Functional]) -> Iterator[str]:
@@ -219,14 +247,16 @@ class Plan:
         service = self.round.stored[number].service
         most, sends = service.service.rows_at_most, service.service.sends
         if len(service.channels) > 1:
-            message = f"Joining {service.service.name} with itself needs one channel. Use hio, fc or pairs."
+            message = (
+                f"Joining {service.service.name} with itself needs a mechanism with one channel. Use hio, fc or pairs."
+            )
             raise UnanswerableError(message)
         ratio = (most - 1) * sends / (most * (sends - 1))
         texts = [self._read(number, (left * right).scaled(sends / most))]
         lefts, rights = self.decoded(number, left), self.decoded(number, right)
         self._decoded[-1] += [(number, *product) for product in (*lefts, *rights)]
         for (a, [i]), (b, [j]) in itertools.product(lefts, rights):
-            self.crossed[number, i, j] = None
+            self._crossed[number, i, j] = None
             both = f'"0f{number}_{i}" * "0f{number}_{j}" - "0q{number}_{i}_{j}"'
             texts.append(f"{finite(ratio * a * b)} * ({both})")
         return " + ".join(texts)
@@ -238,24 +268,17 @@ class Plan:
             decoded: Decoded = self.round.stored[number].decoder.decode(local)
             self._known[key] = []
             for coefficient, factors in decoded.products:
-                start = len(self.factors[number])
-                self.factors[number] += factors
+                start = len(self.known_factors[number])
+                self.known_factors[number] += factors
                 self._known[key].append((coefficient, list(range(start, start + len(factors)))))
         return self._known[key]
 
     def _product(self, number: int, coefficient: float, factors: list[int]) -> str:
         parts = [finite(coefficient)]
         for index in factors:
-            factor = self.factors[number][index]
+            factor = self.known_factors[number][index]
             parts.append(f'"0f{number}_{index}"' if factor.readings else finite(factor.constant))
         return " * ".join(parts)
-
-    def weighted_factors(self) -> list[list[tuple[float, Factor]]] | None:
-        """Return each measure of one service as a weighted sum of factors; None where factors are multiplied."""
-        products = [product for decoded in self._decoded for product in decoded]
-        if len(self.factors) > 1 or self.crossed or any(len(indices) != 1 for _, _, indices in products):
-            return None
-        return [[(weight, self.factors[0][i]) for _, weight, [i] in decoded] for decoded in self._decoded]
 
     def used_channels(self, number: int) -> list[int]:
         """Return the channels of a service that some factor reads."""

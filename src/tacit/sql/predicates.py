@@ -85,7 +85,7 @@ def _either(left: Total, right: Total) -> Total:
 
 def _bounded(scope: Scope, node: exp.Expr, total: Total) -> Total:
     if total.terms > MAX_TERMS:
-        message = f"The condition needs more than {MAX_TERMS} terms. Use fewer ORs across attributes."
+        message = f"The condition expands to more than {MAX_TERMS} terms. Use fewer ORs across attributes."
         raise scope.unsupported(message, node, "too-many-terms")
     return total
 
@@ -100,7 +100,8 @@ def _met(scope: Scope, node: exp.Expr, total: Total) -> Total:
             known = ", ".join(_short(shown_value(attribute, index)) for index in range(min(4, attribute.values)))
             message = (
                 f"{attribute.name} was collected from {attribute.low} to {attribute.high} in {attribute.values} cells, "
-                f"and none of the values that they stand for ({known}, …) meets this condition. Widen it to hold one."
+                f"and none of the values that the cells represent ({known}, …) meets this condition. Widen it to "
+                "include one."
             )
             raise scope.unsupported(message, node, "between-cells")
     return total
@@ -167,7 +168,7 @@ def _unwrapped(node: exp.Expr) -> exp.Expr:
 def _columns(scope: Scope, node: exp.Expr, operator: str, left: Found, right: Found) -> Total:
     """Compare two sensitive attributes: one product for each value of the one with fewer values."""
     if isinstance(left.attribute, Public) or isinstance(right.attribute, Public) or left.lookup or right.lookup:
-        message = "Columns are compared with each other only if both are sensitive. Compare each with constants."
+        message = "Only sensitive columns can be compared with each other. Compare each with constants."
         raise scope.unsupported(message, node, "unsupported-condition")
     if left.sensitive.size > right.sensitive.size:
         left, right, operator = right, left, MIRRORED[operator]
@@ -177,10 +178,14 @@ def _columns(scope: Scope, node: exp.Expr, operator: str, left: Found, right: Fo
         error.text, error.span = scope.text, span_of(node)
         raise
     if type(first[0]) is not type(second[0]):
-        message = f"{left.sensitive.name} and {right.sensitive.name} hold different kinds of values."
+        message = (
+            f"{left.sensitive.name} and {right.sensitive.name} have different types. Compare columns of the same type."
+        )
         raise BindError(message, code="wrong-constant", text=scope.text, span=span_of(node))
     if len(first) > MAX_TERMS:
-        message = f"Comparing these attributes needs {len(first)} terms; at most {MAX_TERMS}. Use coarser attributes."
+        message = (
+            f"Comparing these attributes needs {len(first)} terms; at most {MAX_TERMS} are allowed. Use coarser ones."
+        )
         raise scope.unsupported(message, node, "too-many-terms")
     if left == right:
         return scope.total(left, _padded([bool(OPERATORS[operator](v, v)) for v in first], left.sensitive.size))

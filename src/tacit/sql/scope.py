@@ -203,12 +203,12 @@ class Scope:
             message = f"{column.name} is in more than one table. Write {tables}."
             raise BindError(message, code="ambiguous-column", text=self.text, span=span_of(column))
         if not found and name in (source.service.key.lower() for source in sources):
-            message = f"{column.name} is the person's key: only JOIN and COUNT(DISTINCT {column.name}) use it."
+            message = f"{column.name} is the person's key. Use it in JOIN and COUNT(DISTINCT {column.name}) only."
             raise BindError(message, code="key-column", text=self.text, span=span_of(column))
         if not found:
             names = " and ".join(source.service.name for source in sources)
             known = ", ".join(a.name for source in sources for a in source.service.attributes)
-            message = f"{names} has no column {column.name!r} to ask about. Columns: {known}."
+            message = f"{names} has no column {column.name!r}. Columns: {known}."
             raise BindError(message, text=self.text, span=span_of(column))
         return found[0]
 

@@ -39,7 +39,7 @@ class Selection:
         having, order = statement.args.get("having"), statement.args.get("order")
         for item in order.expressions if order else []:
             if item.args.get("nulls_first"):
-                message = "NULLS FIRST is not supported: undefined values come last."
+                message = "NULLS FIRST is not supported: undefined values always come last."
                 raise scope.unsupported(message, item, "unsupported-order")
         test = reader.test(having.this) if having else None
         keys = [

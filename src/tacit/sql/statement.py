@@ -7,10 +7,12 @@ need, and the fourth powers that say how many reports really count.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tacit.sql.plan import Plan, finite
 from tacit.sql.scope import LABELS
 
-__all__ = ["ORDERS", "histogram", "statement", "summed_tuples", "tuples"]
+__all__ = ["ORDERS", "code_sums", "histogram", "statement", "summed_tuples", "tuples"]
 
 ORDERS = {"size": "abs({})", "value": "{}", "person": '"0key"'}
 """What tuples are sorted by: the size of a measure, the measure itself, or the person's key."""
@@ -64,6 +66,25 @@ def _of_people(plan: Plan) -> Statement:
     shown = [f'{text} AS "0x{index}"' for index, text in enumerate(sums)]
     tail = f" GROUP BY {', '.join(keys)}" if keys else ""
     return f"{measures} SELECT {', '.join([*keys, *shown])} FROM measures{tail}", parameters  # noqa: S608
+
+
+def code_sums(plan: Plan, side: int, pairs: Sequence[tuple[int, int]], fourths: Sequence[int]) -> Statement:
+    """Return the statement that adds up, for each group and code of one service, the plan's measures as weights.
+
+    Columns: the keys, the code, people, the measures' sums, the sums of products of pairs, and of fourth powers.
+    """
+    keys = [f'"0k{i}"' for i in range(len(plan.keys))]
+    columns = [f"{column} AS {name}" for column, name in zip(plan.key_columns, keys, strict=True)]
+    columns += [f's{side}.code AS "0c"', *(['s0."0n" AS "0n"'] if plan.rollup else [])]
+    kept = [*keys, '"0c"']
+    measures, parameters = _measures(plan, columns, [*kept, *(['"0n"'] if plan.rollup else [])])
+    named = _named(plan)
+    often = '"0n" * ' if plan.rollup else ""
+    sums = ['CAST(sum("0n") AS BIGINT)' if plan.rollup else "count(*)", *(f"sum({often}{name})" for name in named)]
+    sums += [f"sum({often}{named[i]} * {named[j]})" for i, j in pairs]
+    sums += [f"sum({often}{' * '.join([named[i]] * 4)})" for i in fourths]
+    shown = [f'{text} AS "0x{index}"' for index, text in enumerate(sums)]
+    return f"{measures} SELECT {', '.join([*kept, *shown])} FROM measures GROUP BY {', '.join(kept)}", parameters  # noqa: S608
 
 
 def tuples(plan: Plan, measure: int, order: str, *, descending: bool, limit: int, offset: int) -> Statement:

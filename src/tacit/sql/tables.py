@@ -16,7 +16,7 @@ from tacit.sql.scope import Joined, Scope
 __all__ = ["Named", "check_rounds", "scope_of", "tables_of"]
 
 WHY_INNER = (
-    "Only inner joins on the key can be answered: who has no row is hidden on purpose. Write JOIN service USING (key)."
+    "Only inner joins on the key are supported: whether a person has a row is private. Write JOIN service USING (key)."
 )
 
 
@@ -87,7 +87,7 @@ def scope_of(
             _check_rows(service, len(before), text)
             names.append((service, [table.alias]))
     if not names:
-        message = "A question needs a service in FROM: dimensions only say what its keys mean."
+        message = "A question needs a service in FROM. Dimension tables can only be joined to one."
         raise BindError(message, code="unknown-table", text=text)
     scope = Scope.over([(service, tuple(aliases)) for service, aliases in names], text)
     joined = [_joined(scope, table, (dimensions or {})[table.name.lower()], text) for table in public]
@@ -98,12 +98,12 @@ def _check_rows(service: Service, before: int, text: str) -> None:
     """Refuse to join several rows of a person with themselves where her reports do not show two of them."""
     if before and service.sends < 2:
         message = (
-            f"{service.name} has several rows per person, and people send one report: joining it with itself needs two "
-            "different reports of a person. Collect it with sends=2 or more."
+            f"{service.name} has several rows per person, but each person sends one report, and joining it with itself "
+            "needs two. Collect it with sends=2 or more."
         )
         raise UnsupportedSqlError(message, code="unsupported-join", text=text)
     if before > 1:
-        message = f"{service.name} is joined with itself more than once. Join it with itself once."
+        message = f"{service.name} is joined with itself more than once. Only one self-join is supported."
         raise UnsupportedSqlError(message, code="unsupported-join", text=text)
 
 
@@ -112,8 +112,8 @@ def _joined(scope: Scope, table: Named, dimension: Dimension, text: str) -> Join
     using = table.join.args.get("using") if table.join else None
     on = table.join.args.get("on") if table.join else None
     message = (
-        f"{dimension.name} is joined on a sensitive attribute that holds its key. Write "
-        f"JOIN {dimension.name} ON service.attribute = {table.alias}.{dimension.key}."
+        f"{dimension.name} must be joined on a sensitive attribute that holds its key. Write "
+        f"JOIN {dimension.name} ON service.attribute = {table.alias}.{dimension.key} (docs/glossary.md#dimension)."
     )
     refusal = UnsupportedSqlError(message, code="unsupported-join", text=text)
     column: exp.Column | None = None

@@ -89,7 +89,7 @@ class Total:
 
     def __mul__(self, other: Total) -> Total:
         if self.terms * other.terms > MAX_PRODUCTS:
-            message = f"The question multiplies out to more than {MAX_PRODUCTS} terms. Use fewer CASE, OR and sums."
+            message = f"The question expands to more than {MAX_PRODUCTS} terms. Use fewer CASE, OR and sums."
             raise UnsupportedSqlError(message, code="too-many-terms")
         return _gathered(tuple(left.times(right) for left in self.pieces for right in other.pieces))
 
@@ -127,6 +127,8 @@ class Total:
 
 def _gathered(pieces: tuple[Piece, ...]) -> Total:
     """Add up the functionals of pieces that have guards and powers in common."""
+    if len(pieces) == 1:
+        return Total(pieces if pieces[0].functional.terms else ())
     found: dict[Hashable, Piece] = {}
     for piece in pieces:
         known = found.get(piece.place)

@@ -64,6 +64,7 @@ def null_vector(attribute: Sensitive) -> Vector:
     return vector
 
 
+@lru_cache(maxsize=64)
 def measure_vector(attribute: Sensitive) -> Vector:
     """Return the number that each value index stands for; NULL counts as 0."""
     if isinstance(attribute, Categorical):
@@ -76,7 +77,9 @@ def measure_vector(attribute: Sensitive) -> Vector:
         raise BindError(message, code="not-a-number")
     else:
         numbers = [float(value) for value in exact_values(attribute)]
-    return np.array(numbers + [0.0] * attribute.null)
+    vector = np.array(numbers + [0.0] * attribute.null)
+    vector.setflags(write=False)
+    return vector
 
 
 def exact_values(attribute: Ordinal) -> list[Fraction]:
@@ -135,7 +138,7 @@ def _tick(attribute: Ordinal, literal: str, *, is_text: bool) -> Fraction:
         number = None
     if number is None:
         wanted = "a date such as '2026-11-15'" if attribute.is_date else "a number"
-        message = f"{attribute.name} is compared with something that is not {wanted}."
+        message = f"{attribute.name} must be compared with {wanted}."
         raise BindError(message, code="wrong-constant")
     return (number - attribute.start) / attribute.unit
 
@@ -174,7 +177,7 @@ def _ticks_between(attribute: Ordinal, low: float | Fraction, high: float | Frac
         shares: Vector = np.maximum(inside, 0) / np.diff(edges)
         if ((shares > 0) & (shares < 1)).any():
             message = (
-                f"{attribute.name} was collected in {count} equal bins, and this condition cuts one in two. "
+                f"{attribute.name} was collected in {count} equal bins, and this condition splits one. "
                 f"Compare with bin edges: every {ticks / count:.6g} steps from {attribute.low}."
             )
             raise BindError(message, code="cuts-a-bin")

@@ -66,7 +66,7 @@ def text_of(model: object) -> str:
     limit = given.get("limit")
     if limit is not None:
         if isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit < 10**18:
-            message = "limit is a whole number."
+            message = "limit must be a whole number."
             raise _wrong(message)
         lines.append(f"LIMIT {limit}")
     return "\n".join(lines)
@@ -78,7 +78,7 @@ def _wrong(message: str) -> UsageError:
 
 def _object(value: object, what: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        message = f"{what} is an object."
+        message = f"{what} must be an object."
         raise _wrong(message)
     return value
 
@@ -88,7 +88,7 @@ def _list(given: Mapping[str, Any], word: str) -> Sequence[Any]:
     if found is None:
         return []
     if not isinstance(found, list | tuple):
-        message = f"{word} is a list."
+        message = f"{word} must be a list."
         raise _wrong(message)
     return found
 
@@ -118,14 +118,14 @@ def _expression(text: object) -> exp.Expr:
 def _column(text: object) -> exp.Expr:
     node = _expression(text)
     if not isinstance(node, exp.Column):
-        message = "A column in the model is not the name of one."
+        message = "A column in the model is not a column name."
         raise _wrong(message)
     return node
 
 
 def _identifier(text: object) -> exp.Identifier:
     if not isinstance(text, str) or not text or not text.isprintable():
-        message = "A name in the model is not text that can be printed."
+        message = "A name in the model must be printable text."
         raise _wrong(message)
     return exp.to_identifier(text, quoted=not _NAME.match(text))
 
@@ -139,7 +139,7 @@ def _output(given: Mapping[str, Any]) -> exp.Expr:
     elif kind in ("bands", "formula"):
         node = _expression(given.get("text"))
     else:
-        message = "kind is group, measure, formula or bands."
+        message = "kind must be group, measure, formula or bands."
         raise _wrong(message)
     return exp.Alias(this=node, alias=_identifier(name)) if name else node
 
@@ -147,7 +147,7 @@ def _output(given: Mapping[str, Any]) -> exp.Expr:
 def _measure(given: Mapping[str, Any]) -> exp.Expr:
     function, of = given.get("function"), given.get("of")
     if not isinstance(function, str) or function not in FUNCTIONS:
-        message = f"function is one of {', '.join(FUNCTIONS)}."
+        message = f"function must be one of {', '.join(FUNCTIONS)}."
         raise _wrong(message)
     inner: exp.Expr = exp.Star() if of == "*" else _expression(of)
     if given.get("distinct"):
@@ -169,7 +169,7 @@ def _joined(given: Mapping[str, Any]) -> str:
         return f"{_table(given)} USING ({_sql(_identifier(given['using']))})"
     sides = _list(given, "on")
     if len(sides) != 2:
-        message = "A joined table has using, the name of a key, or on, two columns."
+        message = "A joined table needs using (the name of a key) or on (two columns)."
         raise _wrong(message)
     return f"{_table(given)} ON {_sql(_column(sides[0]))} = {_sql(_column(sides[1]))}"
 
@@ -183,7 +183,7 @@ def _condition(model: object, depth: int = 0) -> exp.Expr:
         if word in given:
             parts = [_condition(part, depth + 1) for part in _list(given, word)]
             if not parts:
-                message = f"{word} is a list of conditions, at least one."
+                message = f"{word} must be a list of at least one condition."
                 raise _wrong(message)
             return join(*parts, copy=False)
     if "not" in given:
@@ -205,7 +205,7 @@ def _comparison(column: exp.Expr, given: Mapping[str, Any]) -> exp.Expr:
     if sign in ("in", "not in") and values:
         test = exp.In(this=column, expressions=values)
         return exp.Not(this=test) if sign == "not in" else test
-    message = f"op is {', '.join(SIGNS)}, between, in, not in, is null or is not null, with its values."
+    message = f"op must be {', '.join(SIGNS)}, between, in, not in, is null or is not null, with its values."
     raise _wrong(message)
 
 
@@ -222,5 +222,5 @@ def _constant(model: object) -> exp.Expr:
     if kind == "number" and isinstance(value, str) and _NUMBER.match(value):
         number = exp.Literal.number(value.lstrip("-"))
         return exp.Neg(this=number) if value.startswith("-") else number
-    message = "A value is a number or a date as text, a text, a flag, or a column."
+    message = "A value must be a number or date as text, a text, a boolean, or a column."
     raise _wrong(message)

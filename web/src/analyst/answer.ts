@@ -32,7 +32,7 @@ interface Shown {
 export function answerView(run: Run, answer: Answer, look: (change: Partial<View>) => void): Child[] {
   const warnings = notCounted(answer);
   if (!answer.rows.length) {
-    return [warnings, h("p", {}, "No rows: no group satisfies the question's conditions."), notes(run, answer)];
+    return [warnings, h("p", {}, "No rows: no group meets the question's conditions."), notes(run, answer)];
   }
   const column = columnOf(answer, run.view);
   const shown: Shown = {
@@ -66,7 +66,7 @@ function notCounted(answer: Answer): Child {
   if (!answer.watermark || short === 0) return null;
   const { acknowledged, counted } = answer.watermark;
   return h("p", { class: "notice", role: "alert", id: "watermark" }, short > 0
-    ? `This answer counts ${number(counted, 12)} of ${number(acknowledged, 12)} acknowledged reports: ${number(short, 12)} are not in it, so totals are too small.`
+    ? `This answer counts ${number(counted, 12)} of ${number(acknowledged, 12)} acknowledged reports: ${number(short, 12)} are missing, so totals are too small.`
     : `This answer counts ${number(counted, 12)} reports; only ${number(acknowledged, 12)} of them came through this collector.`);
 }
 
@@ -130,7 +130,7 @@ function chart({ run, answer, column, groups, look }: Shown, cells: readonly Cel
 function legend({ exact, run }: Shown, weak: boolean): HTMLElement {
   return h("p", { class: "legend" }, h("span", {}, `┠─┨ interval at ${percent(run.question.confidence, 6)}`),
     exact && h("span", {}, h("span", { class: "diamond" }, "◆"), " exact value (only a demo has it)"),
-    weak && h("span", {}, "hatched: the interval holds 0"));
+    weak && h("span", {}, "hatched: the interval includes 0"));
 }
 
 function table(shown: Shown, [from, to]: readonly [number, number]): HTMLElement {

@@ -27,7 +27,7 @@ export function builder(services: readonly Service[], onchange: (model: Model) =
     show: (made, outside) => {
       model = made && structuredClone(made);
       if (model) redraw(element, ...sections(model, services, changed));
-      else show(element, h("p", { class: "soft" }, outside ?? "The builder follows as soon as the question can be read."));
+      else show(element, h("p", { class: "soft" }, outside ?? "The builder appears when the question is valid."));
     },
   };
 }

@@ -49,14 +49,14 @@ function keyForm(go: () => void, cause: unknown): HTMLElement {
   const field = h("input", { type: "password", id: "key", autocomplete: "current-password", required: true });
   return h("form", { class: "card", onsubmit: (event) => { event.preventDefault(); key = field.value; go(); } },
     cause !== null && notice(cause),
-    h("p", {}, h("label", { for: "key" }, "This collector needs a key that may ask: "), field, " ", h("button", { class: "main" }, "Go on")));
+    h("p", {}, h("label", { for: "key" }, "This collector needs a key with the scope query: "), field, " ", h("button", { class: "main" }, "Continue")));
 }
 
 const ask: Ask = (path, body, signal) => post(path, key ? { key, ...body } : body, signal);
 
 function screen({ services }: Catalogue, demo: Demo): Child[] {
   const [first] = services;
-  if (!first) return [h("h1", {}, "Ask"), h("p", { class: "card" }, "No reports have come in yet, so there is nothing to ask about.")];
+  if (!first) return [h("h1", {}, "Ask"), h("p", { class: "card" }, "No reports have arrived yet, so there is nothing to query.")];
   const examples = demo.questions ?? [];
   const begin = { sql: examples[0]?.sql ?? `SELECT COUNT(*) AS people FROM ${/^[a-z_]\w*$/i.test(first.name) ? first.name : `"${first.name.replaceAll('"', '""')}"`}`, confidence: CONFIDENCE };
   const address = readAddress(location.hash) ?? { question: begin, view: START };
@@ -91,12 +91,12 @@ function screen({ services }: Catalogue, demo: Demo): Child[] {
     panel({
       name: "Answer", from: () => [state.shown, state.shown?.view], draw: () => answerPanel(session), stale: outdated,
       note: () => [
-        h("p", {}, `This belongs to an earlier question, at ${percent(state.shown!.question.confidence, 6)}: `, h("code", {}, oneLine(state.shown!.question))),
+        h("p", {}, `This answer belongs to an earlier question, at ${percent(state.shown!.question.confidence, 6)}: `, h("code", {}, oneLine(state.shown!.question))),
         h("button", { type: "button", onclick: () => { runButton.focus(); void run(); } }, "Run the question in the box"),
-        h("button", { type: "button", onclick: () => { write.go(); session.takeBack(); } }, "Take this question back")],
+        h("button", { type: "button", onclick: () => { write.go(); session.takeBack(); } }, "Restore this question")],
     }),
     panel({
-      name: "What would make it sharper", from: () => [state.shown, state.shown?.curves], stale: outdated,
+      name: "How to make it more accurate", from: () => [state.shown, state.shown?.curves], stale: outdated,
       draw: () => curvesPanel(state.shown?.curves ?? null),
     }),
     tuplesPanel,
@@ -159,7 +159,7 @@ function oneLine({ sql }: Question): string {
 
 /** Let the builder follow what was read of the text. */
 function followText(build: ReturnType<typeof builder>, found: Reading["found"]): void {
-  if (found instanceof Problem) build.show(null, "The builder cannot follow the text now: the collector did not read it.");
+  if (found instanceof Problem) build.show(null, "The builder cannot show the question now: the collector did not answer.");
   else build.show(found.model, found.problem?.code === "not-readable" ? null : found.outside);
 }
 
@@ -167,7 +167,7 @@ function followText(build: ReturnType<typeof builder>, found: Reading["found"]):
 function forecastOf({ state, read }: Session, reading: Reading | null): Child[] {
   const failed = reading?.found ?? (state.ahead && state.reading?.found);
   if (failed instanceof Problem) {
-    return [failed.detail, state.ahead ? " The text does not follow the builder yet. " : " ", h("button", { type: "button", class: "add", onclick: () => void read() }, "Try again")];
+    return [failed.detail, state.ahead ? " The SQL is not updated from the builder yet. " : " ", h("button", { type: "button", class: "add", onclick: () => void read() }, "Try again")];
   }
   return reading ? expectedOf(reading.found as Draft) : ["Reading the question…"];
 }
@@ -182,16 +182,16 @@ function expectedOf({ problem, expected, unforeseen, people }: Draft): Child[] {
 
 function answerPanel({ state: { shown }, look, run }: Session): Child[] {
   const title = h("h2", {}, "Answer");
-  if (!shown?.answer) return [title, h("p", { class: "soft" }, "It appears here, with its error, as soon as the question can be asked.")];
+  if (!shown?.answer) return [title, h("p", { class: "soft" }, "The answer appears here, with its error, when the question is valid.")];
   if (shown.answer instanceof Problem) {
     return [title, isRefusal(shown.answer) ? keyForm(() => void run(shown.view), shown.answer)
-      : h("div", {}, notice(shown.answer), h("p", { class: "soft" }, "So there is no answer to this question."))];
+      : h("div", {}, notice(shown.answer), h("p", { class: "soft" }, "There is no answer to this question."))];
   }
   return [h("div", { class: "head" }, title, exports(shown, shown.answer)), ...answerView(shown, shown.answer, look)];
 }
 
 function curvesPanel(curves: Run["curves"]): Child[] | null {
-  const title = h("h2", {}, "What would make it sharper");
+  const title = h("h2", {}, "How to make it more accurate");
   if (curves instanceof Problem) return curves.status === 400 ? null : [title, notice(curves)]; // the forecast says what cannot be predicted
   return curves && [title, ...effects(curves)];
 }
@@ -212,15 +212,15 @@ function tuplePanel({ answer, tuples, question }: Run, look: Session["look"]): C
   const { found, view } = tuples;
   if (found instanceof Problem) {
     return [title, found.code === "wrong-scope"
-      ? h("p", { class: "soft" }, "Single reports are for auditors: this key sees answers only.") : notice(found)];
+      ? h("p", { class: "soft" }, "Single reports need a key with the scope audit; this key sees answers only.") : notice(found)];
   }
   const row = rowOf(answer, view.group)!;
   const [name = ""] = answer.estimates;
   const cell = cellOf(row, name);
   const [low, high] = [cell.low, cell.high].map((end) => plusMinus(end, halfOf(cell))[0]);
   const interval = !Number.isFinite(cell.error) ? "no meaningful error: no interval can be given"
-    : Number.isFinite(halfOf(cell)) ? `from noise that is known: ${isolated(name)} is between ${low} and ${high} at ${percent(question.confidence, 6)}`
-    : "too large to tell anything";
+    : Number.isFinite(halfOf(cell)) ? `from the known noise: ${isolated(name)} is between ${low} and ${high} at ${percent(question.confidence, 6)}`
+    : "too wide to be useful";
   return [title, ...tupleTable(found, {
     view, look, interval, answered: Object.fromEntries(answer.estimates.map((one) => [one, numberOf(row[one], NaN)])),
     label: groupsOf(answer).map((one) => `${isolated(one)} = ${labelOf(row, [one])}`).join(", "),

@@ -10,7 +10,7 @@ export interface Stale {
 
 export interface Shows {
   readonly name: string;
-  /** What it is drawn from; it is drawn anew only if one of these has changed. */
+  /** What it is drawn from; it is redrawn only if one of these has changed. */
   readonly from: () => readonly unknown[];
   /** What it shows; nothing if there is nothing to show. */
   readonly draw: () => Child[] | null;

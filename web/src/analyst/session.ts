@@ -1,6 +1,6 @@
 /**
  * One question, one state. The box holds a question; a run holds a question with everything that was answered to it.
- * Panels draw a run or nothing, so no answer, verdict, file or tick can stand beside a question that is not its own:
+ * Panels draw a run or nothing, so no answer, verdict, file or tick can appear with another question:
  * a run whose question differs from the box is stale, and a run that fails has no answer. Replies belong to the run that
  * asked for them; those of a run that is neither running nor shown are dropped.
  */

@@ -43,7 +43,7 @@ export function copyButton(name: string, text: () => string, said: HTMLElement):
         await navigator.clipboard.writeText(text());
         show(said, "Copied.");
       } catch {
-        show(said, "This browser does not let pages copy: mark the text and copy it yourself.");
+        show(said, "This browser does not let pages copy. Select the text and copy it yourself.");
       }
       setTimeout(() => show(said), 4000);
     },

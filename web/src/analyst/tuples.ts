@@ -42,13 +42,13 @@ export function tupleTable(tuples: Tuples, sorting: Sorting): Child[] {
         (chosen) => look({ part: Number(chosen), offset: 0 }), "Tuples of which round or tier")),
       h("label", {}, "Sort by ", menu([["size", "size of contribution"], ["value", "contribution"], ["person", "person"]], view.order,
         (order) => look({ order: order as View["order"], offset: 0 }), "Sort by")),
-      h("button", { type: "button", "aria-label": view.descending ? "Largest first; turn round" : "Smallest first; turn round",
+      h("button", { type: "button", "aria-label": view.descending ? "Largest first; reverse the order" : "Smallest first; reverse the order",
         onclick: () => look({ descending: !view.descending, offset: 0 }) }, view.descending ? "↓ largest first" : "↑ smallest first"),
       pager("tuples", { first: view.offset, size: PAGE, all: people, go: (offset) => look({ offset }) }, about)),
     scroller("Encoded tuples",
       h("table", { class: "tuples" },
         h("caption", { class: "hidden" }, "Encoded tuples, each with its contribution to the answer"),
-        h("thead", {}, h("tr", {}, h("th", { class: "number", scope: "col" }, "#"), h("th", { scope: "col" }, "person"), h("th", { scope: "col" }, "what was sent, and what it says"),
+        h("thead", {}, h("tr", {}, h("th", { class: "number", scope: "col" }, "#"), h("th", { scope: "col" }, "person"), h("th", { scope: "col" }, "what was sent, and what it means"),
           ...measures.flatMap(([name, about], i) => [
             h("th", { class: "number", scope: "col", title: about, "aria-sort": i === view.measure && view.order !== "person" ? (view.descending ? "descending" : "ascending") : "none" },
               measures.length > 1
@@ -57,8 +57,8 @@ export function tupleTable(tuples: Tuples, sorting: Sorting): Child[] {
             h("th", { class: "number", scope: "col" }, "running sum")]))),
         h("tbody", {}, ...lines),
         h("tfoot", {}, ...footer(tuples, sums, sorting)))),
-    h("p", { class: "soft" }, "A contribution may be negative, or larger than any row could be: a code that fits the condition counts for more than one, one that does not ",
-      "for less than none, so that noise cancels on average. No single line says anything reliable about a person; their sum does about all of them."),
+    h("p", { class: "soft" }, "A contribution may be negative, or larger than any row: a code that fits the condition counts as more than one person, and one that does not ",
+      "counts as less than zero, so that the noise cancels on average. No single line is reliable about a person; only the sum is, about all of them."),
   ];
 }
 

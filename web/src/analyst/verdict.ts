@@ -58,8 +58,8 @@ export function verdict(judged: Judged): string {
   if (missing(answer) > 0) return "No verdict: this answer does not count all reports. Run it again later.";
   const without = cells.filter((cell) => ["no error", "no value"].includes(soundnessOf(cell))).length;
   if (without) {
-    const which = cells.length > 1 ? `${without === cells.length ? "any" : `${number(without, 9)} of ${number(cells.length, 9)}`} rows` : "this";
-    return `No meaningful error for ${which}, so no verdict. Ask about more people: drop conditions, or merge groups.`;
+    const which = cells.length > 1 ? `${without === cells.length ? "all" : `${number(without, 9)} of ${number(cells.length, 9)}`} rows` : "this estimate";
+    return `No verdict: the error of ${which} is not meaningful. Ask about more people: remove conditions, or merge groups.`;
   }
   const weak = cells.filter((cell) => soundnessOf(cell) === "weak");
   return weak.length ? tooNoisy(weak, judged) : sharpness(judged);
@@ -68,8 +68,8 @@ export function verdict(judged: Judged): string {
 function tooNoisy(weak: readonly Cell[], judged: Judged): string {
   const { cells, people } = judged;
   const what = cells.length > 1
-    ? `${weak.length === cells.length ? "All" : `${number(weak.length, 9)} of`} ${number(cells.length, 9)} rows ${weak.length === 1 ? "is" : "are"} too noisy to tell: merge groups or drop conditions.`
-    : "Too noisy to tell: drop a condition, widen a range, or ask for fewer joins.";
+    ? `${weak.length === cells.length ? "All" : `${number(weak.length, 9)} of`} ${number(cells.length, 9)} rows ${weak.length === 1 ? "is" : "are"} too noisy to tell: merge groups or remove conditions.`
+    : "Too noisy to tell: remove a condition, widen a range, or join fewer services.";
   const worst = weak.reduce((most, cell) => Math.max(most, halfOf(cell) / Math.abs(cell.value)), 0);
   const others = weak.length < cells.length ? selection(judged) + comparison(judged) : "";
   if (!people) return what + others;
@@ -79,7 +79,7 @@ function tooNoisy(weak: readonly Cell[], judged: Judged): string {
 /** Say how many people an accuracy takes, as a part of a sentence; no number that nobody could reach. */
 export function peopleNeeded(needed: number, people: number): string {
   if (!(needed <= MOST_PEOPLE)) {
-    return "it would take more than a billion people: not reachable by more people; raise epsilon in the next round, widen the range or merge groups";
+    return "it would take more than a billion people: raise epsilon in the next round, widen the range or merge groups instead";
   }
   const many = number(Number(Math.max(1, needed).toPrecision(2)), 12);
   return needed <= people ? `about ${many} people are enough; there are ${number(people, 9)}`
@@ -91,10 +91,10 @@ function sharpness(judged: Judged): string {
   const noise = worstOf(cells, halfOf);
   const lies = worstOf(cells, ({ shift }) => shift);
   const within = noise ? `within ${shareText(noise)} of the value` : "known without noise";
-  if (noise > SHARP) return `Good for orientation: ${within}.${caution(cells, noise)} Wider ranges or fewer groups make it sharper.`;
-  if (!(lies <= SHARP)) return `The noise is small (${within}), but${caution(cells, noise)} Act on it only if you trust who reports.${selection(judged)}`;
+  if (noise > SHARP) return `A rough estimate: ${within}.${caution(cells, noise)} Wider ranges or fewer groups make it more accurate.`;
+  if (!(lies <= SHARP)) return `The noise is small (${within}), but${caution(cells, noise)} Act on it only if you trust the people who report.${selection(judged)}`;
   if (chosen) return `The noise is small (${within}).${selection(judged)}${caution(cells, noise)}`;
-  return `${noise ? "Sharp enough to act on: " : "This is "}${within}.${caution(cells, noise)}${comparison(judged)}`;
+  return `${noise ? "Accurate enough to act on: " : "This is "}${within}.${caution(cells, noise)}${comparison(judged)}`;
 }
 
 const shareText = (share: number): string => share < 0.001 ? "0.1\u00a0%" : percent(share, share < 0.1 ? 1 : 0);
@@ -111,7 +111,7 @@ function caution(cells: readonly Cell[], noise: number): string {
 /** Rows at the top are there because they are large or because their noise is. */
 function selection({ chosen }: Judged): string {
   return chosen
-    ? " Rows were chosen or ordered by their estimates: extremes look more extreme than they are, beyond their intervals. Confirm them in another round." : "";
+    ? " Rows were selected or sorted by noisy estimates: extremes look more extreme than they are, beyond their intervals. Confirm them in another round." : "";
 }
 
 /** Many intervals: some miss. */

@@ -1,4 +1,4 @@
-/** A collection in words: what is asked of people, what becomes of it, what it can give away at most, and the proof. */
+/** A collection in words: what is collected, how it is perturbed, what anyone can learn at most, and the proof. */
 import { audit, Interpreter } from "@tacit/client";
 import { collections, get, getBytes, type Listed, Problem, replyOf } from "../shared/api.js";
 import { type Child, h, isolated, scroller } from "../shared/dom.js";
@@ -39,18 +39,18 @@ void open(async () => {
   return [
     h("h1", {}, listed(contract.services.map(({ name }) => isolated(name)))),
     h("p", {}, labels(contract)),
-    isOther && h("p", { class: "notice bad", role: "alert" }, "These bytes are not the collection of this address: their hash differs. Do not report by this contract."),
+    isOther && h("p", { class: "notice bad", role: "alert" }, "This contract is not the one that this address names: its hash differs. Do not use it."),
     h("section", { class: "card" }, h("h2", {}, "What anyone can learn"), ...promise(contract, { ok: holds }),
       !(checked instanceof Problem) && checked.central && h("p", { id: "readers" }, readersText(checked.central))),
     ...contract.services.map(serviceView),
     !(published instanceof Problem) && tiersView(published, id),
     h("section", { class: "card", id: "audit" }, h("h2", {}, "The audit"), ...auditView(checked, own)),
     h("section", { class: "card" }, h("h2", {}, "The contract itself"),
-      h("p", {}, "Clients, collector and analysts hold the same bytes; their SHA-256 is the collection's name."),
+      h("p", {}, "Clients, collector and analysts use the same bytes; their SHA-256 is the collection's id."),
       h("dl", { class: "facts" },
-        h("dt", {}, "Named"), h("dd", {}, h("code", {}, id)),
+        h("dt", {}, "Id"), h("dd", {}, h("code", {}, id)),
         h("dt", {}, "Computed here"), h("dd", { id: "hash" }, ...hash === null
-          ? [h("span", { class: "badge plain" }, "not computed"), " Browsers do that on pages with https alone."]
+          ? [h("span", { class: "badge plain" }, "not computed"), " Browsers do that on https pages only."]
           : [h("code", {}, hash), " ", h("span", { class: isOther ? "badge bad" : "badge good" }, isOther ? "different" : "the same")]),
         h("dt", {}, "Size"), h("dd", {}, `${number(bytes.length, 9)} bytes`)),
       h("p", {}, h("a", { class: "button", href: path, download: `${id.slice(0, 12)}.json` }, "Download the contract"))),
@@ -67,18 +67,18 @@ function promise(contract: Contract, checked: Pick<Audit, "ok">): Child[] {
   const { panel, rounds, reports } = contract;
   const span = panel ? `in the ${number(rounds!)} rounds of panel ${isolated(panel)}, in ${number(reports!)} of which she is asked,` : "in this round";
   return [
-    h("p", { class: "promise" }, `Leaves as it is: ${open}, and that a person takes part. Knowing that already, whoever sees everything a person sends ${span} can raise a certainty ` +
-      "of 50\u00a0% about anything else in her rows to at most ",
+    h("p", { class: "promise" }, `Sent unchanged: ${open}, and that a person takes part. Someone who knows that and sees everything a person sends ${span} can raise a certainty ` +
+      "of 50\u00a0% about anything else in their rows to at most ",
       h("strong", {}, certainty(epsilon)), ` (ε = ${number(epsilon)}).`),
-    h("p", {}, checked.ok ? "The audit below proves it exactly, in fractions, over the numbers that the encoders compare with."
-      : "The audit below found a fault. Do not report by this contract."),
+    h("p", {}, checked.ok ? "The audit below proves it exactly, with fractions, from the thresholds that encoders use."
+      : "The audit below failed. Do not use this contract."),
   ];
 }
 
 function serviceView(service: Service): HTMLElement {
   const own = serviceBudget(service);
   return h("section", { class: "card" }, h("h2", {}, service.name),
-    h("p", {}, `${rowsText(service)} It spends ε = ${number(own)}: from 50\u00a0% to at most ${certainty(own)}. Leaves as it is: ${listed(openColumns(service))}.`),
+    h("p", {}, `${rowsText(service)} It spends ε = ${number(own)}: from 50\u00a0% to at most ${certainty(own)}. Sent unchanged: ${listed(openColumns(service))}.`),
     scroller(`Attributes of ${service.name}`, h("table", { class: "attributes" },
       h("thead", {}, h("tr", {}, ...["Attribute", "Values", "What happens to it"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, ...service.attributes.map((attribute) => h("tr", {},
@@ -97,7 +97,7 @@ function tiersView(published: readonly Listed[], id: string): Child {
   const here = published.find((one) => one.id === id);
   const tiers = published.filter((one) => here && one.round === here.round && one.services.join() === here.services.join());
   return tiers.length > 1 && h("section", { class: "card" }, h("h2", {}, "Tiers"),
-    h("p", {}, "A person chooses one of these for the whole round; questions are about all of them together."),
+    h("p", {}, "Each person chooses one of these for the whole round; answers combine all of them."),
     h("ul", {}, ...tiers.map((one) => h("li", {},
       one.id === id ? h("strong", {}, one.tier) : h("a", { href: `/collections/${one.id}` }, one.tier),
       `: ε = ${number(one.epsilon)}, at most ${certainty(one.epsilon)}`))));
@@ -115,7 +115,7 @@ function ownAudit(text: string): string {
 
 function auditView(checked: Audit | Problem, own: string): Child[] {
   const here = h("p", {}, h("span", { class: own ? "badge bad" : "badge good" }, own ? "fails" : "holds"),
-    ` The audit of people's devices, run in this page just now${own ? `: ${own}` : "."}`);
+    ` The audit that devices run, run in this page just now${own ? `: ${own}` : "."}`);
   if (checked instanceof Problem) return [h("p", { class: "notice" }, `The collector's own audit cannot be shown: ${checked.detail}`), here];
   const { ok, worst_loss: worst, epsilon, channels } = checked;
   const loss = (value: number | null): string => value === null ? "unbounded" : value.toFixed(10);

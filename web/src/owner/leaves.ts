@@ -1,4 +1,4 @@
-/** What leaves: the exact bytes of each report beside the row they were drawn for, and what they could mean. */
+/** What is sent: the exact bytes of each report beside the row they were drawn from, and what they could mean. */
 import type { Budget, Preview, Receipt } from "@tacit/client";
 import { probabilityBars, type Guess } from "../shared/charts.js";
 import { type Child, h } from "../shared/dom.js";
@@ -19,9 +19,9 @@ export function leavesView(preview: Preview, rows: Rows | null, access: Access):
   const bytes = new TextEncoder().encode(preview.leaves.join("")).length;
   return [
     h("div", { class: "grid" },
-      h("div", {}, h("h3", {}, "On this device"), h("pre", { id: "raw" }, rows === null ? "not kept: drawn on an earlier visit, or in another tab"
+      h("div", {}, h("h3", {}, "On this device"), h("pre", { id: "raw" }, rows === null ? "not stored: drawn on an earlier visit or in another tab"
         : rows.length ? rows.map((row) => JSON.stringify(row)).join("\n") : "no rows")),
-      h("div", {}, h("h3", {}, `What leaves: ${bytes} bytes`), h("pre", { id: "leaves" }, preview.leaves.join("\n")),
+      h("div", {}, h("h3", {}, `What is sent: ${bytes} bytes`), h("pre", { id: "leaves" }, preview.leaves.join("\n")),
         h("p", { class: "row" },
           isSecureContext && h("button", { type: "button", onclick: () => void navigator.clipboard.writeText(preview.leaves.join("\n")) }, "Copy"),
           h("details", {}, h("summary", {}, "The whole request"), h("pre", { id: "request" }, requestText(preview.leaves, access)))))),
@@ -29,18 +29,18 @@ export function leavesView(preview: Preview, rows: Rows | null, access: Access):
     h("h3", {}, "What the codes could mean"),
     ...preview.meanings.map(meaningView),
     h("p", {}, h("small", {}, "Every code is possible for every row. The bars show what someone with no other knowledge would believe after " +
-      "seeing the code: that is all the code tells, and your true values need not be among the likely ones.")),
+      "seeing the code. That is all the code reveals, and your true values need not be among the likely ones.")),
   ];
 }
 
 function meaningView(meaning: Meaning): HTMLElement {
   const { code, about, cells, fitting, slot, kept } = meaning;
-  const topic = about.length ? `tells of ${listed(about)} alone` : "tells only whether there are rows";
+  const topic = about.length ? `is about ${listed(about)} only` : "is only about whether there are rows";
   const many = fitting === undefined ? "too many to list" : `${number(fitting, 9)} of ${number(cells, 9)}`;
   return h("div", { class: "meaning" },
     h("p", {}, `Report ${slot + 1}, code ${number(code, 16)} `, h("strong", {}, topic),
       cells > 1 ? `: ${many} possible answers fit it best. Yours is among them with probability ${percent(kept, 1)}.`
-        : ", and tells nothing."),
+        : ", and reveals nothing."),
     fitting !== undefined && cells > 1 && probabilityBars(guesses(meaning), `${many} answers fit best.`));
 }
 
@@ -70,7 +70,7 @@ export function stateBadge(state: State): HTMLElement {
 
 /** Why collectors refuse reports, in words; other codes are shown as they are. */
 const REFUSALS: Readonly<Record<string, string>> = {
-  "report-differs": "another report came under your name before, from another device or profile, and the first one counts",
+  "report-differs": "another report arrived under your name first, from another device or profile, and the first one counts",
   "wrong-tier": "you have reported in another tier of this round",
   forgotten: "you asked to be forgotten in this round",
   "unknown-collection": "it no longer takes part in this round",
@@ -80,10 +80,10 @@ const REFUSALS: Readonly<Record<string, string>> = {
 export function receiptView(receipt: Receipt, state: State, { spent, cap, days }: Budget): HTMLElement {
   const codes = [...new Set(receipt.reports.flatMap(({ code }) => code ? [code] : []))];
   const said: Record<State, string> = {
-    raw: "", held: "", taken: "The collector has your report to this service already, from another device or from a wallet that is gone. " +
-      "Nothing was drawn or sent from this one, and nothing was charged to it.",
+    raw: "", held: "", taken: "The collector already has your report to this service, from another device or from a wallet that was lost. " +
+      "Nothing was drawn, sent or charged here.",
     forgotten: "Your report was deleted. What was spent stays spent; the next round is open.",
-    waiting: "Your report waits on this device, and leaves as soon as the collector takes it.",
+    waiting: "Your report waits on this device until the collector accepts it.",
     stored: `The collector has your report: ${receipt.service}, collection ${receipt.collection.slice(0, 12)}…, ${receipt.day}. It cost ` +
       `ε ${number(receipt.epsilon)}; over all services ${number(spent)} of your ${number(cap)}${days ? ` per ${days} days` : ""} is spent. Sending it again would change nothing.`,
     refused: `The collector refused your report: ${codes.map((code) => REFUSALS[code] ?? code).join(", ")}. It is not sent again. [${codes.join(", ")}]`,

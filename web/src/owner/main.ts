@@ -1,4 +1,4 @@
-/** The data owner's screen: her rows, her choice, what leaves, and her record. Encoding happens in this page. */
+/** The data owner's screen: their rows, their choice, what is sent, and their record. Encoding happens in this page. */
 import type { Preview } from "@tacit/client";
 import { collections, type Demo, type SamplePerson } from "../shared/api.js";
 import { type Child, h, show } from "../shared/dom.js";
@@ -52,7 +52,7 @@ class Screen {
     keepSettings(settings);
     await this.#try(async () => {
       const left = this.#session;
-      const stays = left?.settings.person === person && left.round === round; // only her settings change
+      const stays = left?.settings.person === person && left.round === round; // only settings change
       this.#session = undefined; // if opening fails, nobody else is shown
       this.#contracts = new Map();
       left?.close();
@@ -128,8 +128,8 @@ class Screen {
     const session = this.#session;
     const head = [
       h("h1", {}, "My data"),
-      h("p", {}, "Your rows are perturbed in this page, before anything leaves; what is marked “as it is” leaves without protection, and so does your key. " +
-        "You choose how much anyone may learn of the rest, see what would leave, byte for byte, and send it or not."),
+      h("p", {}, "Your rows are perturbed in this page before anything is sent. Your key and the columns marked “unchanged” are sent without protection. " +
+        "You choose how much anyone can learn about the rest, see every byte before it is sent, and decide whether to send it."),
       this.#who(),
       this.#trouble !== undefined && notice(this.#trouble),
     ];
@@ -156,7 +156,7 @@ class Screen {
       }))];
   }
 
-  /** Who she is: a choice among the demo's people, or what her services call her. */
+  /** The person: a choice among the demo's people, or their id in the services. */
   #who(): HTMLElement {
     const [people, session] = [this.demo.people, this.#session];
     const rounds = this.rounds.length > 1 && h("select", {
@@ -190,8 +190,8 @@ class Screen {
     const waiting = this.#session!.waiting();
     if (!waiting && navigator.onLine) return false;
     const reports = waiting === 1 ? "1 report waits" : `${waiting} reports wait`;
-    const words = waiting ? `${reports} on this device, and will leave as soon as the collector takes them.`
-      : "You are offline. You can encode; what you submit waits on this device.";
+    const words = waiting ? `${reports} on this device until the collector accepts them.`
+      : "You are offline. You can encode; reports you submit wait on this device.";
     return h("p", { class: "notice", role: "status", id: "outbox" }, words, " ",
       waiting > 0 && h("button", { type: "button", onclick: () => void this.#try(async () => {
         const problem = await this.#session!.send();
@@ -214,15 +214,15 @@ class Screen {
 
   #data(service: Service): HTMLElement {
     const drawn = this.#preview !== undefined;
-    const title = h("h2", {}, "1  My data ", h("small", {}, "perturbed before it leaves"));
+    const title = h("h2", {}, "1  My data ", h("small", {}, "perturbed before it is sent"));
     if (drawn && !this.#encoded.has(service.name)) {
       return h("section", { class: "card", "aria-label": "1 My data" }, title,
-        h("p", { id: "rows-gone" }, "Your report of this round was drawn on an earlier visit, or in another tab. This page keeps no rows, " +
-          "so it cannot show which ones it was drawn from. If they have changed, the next round will tell."));
+        h("p", { id: "rows-gone" }, "Your report for this round was drawn on an earlier visit or in another tab. This page does not store rows, " +
+          "so it cannot show what the report was drawn from. Changed values count from the next round."));
     }
     return h("section", { class: "card", "aria-label": "1 My data" }, title,
       ...rowsView({ service, rows: this.#rows[service.name]!, drawn, onvalue: () => this.#judge(service), onchange: () => this.#draw() }),
-      drawn && h("p", {}, h("small", {}, "A report of this round was drawn from these rows. If they change, the next round will tell.")));
+      drawn && h("p", {}, h("small", {}, "The report for this round was drawn from these rows. Changed values count from the next round.")));
   }
 
   #privacy(service: Service): HTMLElement {
@@ -242,8 +242,8 @@ class Screen {
     if (this.#preview) {
       return [
         h("button", { type: "button", disabled: true, "aria-describedby": "why" }, "Encode again"),
-        h("p", { id: "why" }, h("small", {}, "Not offered: a report is drawn once a round and kept. Whoever saw several draws for one row could " +
-          "average the noise away, and drawing until one likes the result would give the row away.")),
+        h("p", { id: "why" }, h("small", {}, "Not possible: a report is drawn once per round. Someone who saw several draws for one row could " +
+          "average the noise away, and drawing until you like the result would reveal the row.")),
       ];
     }
     const [rows, over] = [this.#rows[service.name]!, cost > left + 1e-9];
@@ -259,14 +259,14 @@ class Screen {
           await this.#look();
         }, "submit"),
       }, "Encode"),
-      over && h("p", { class: "notice", id: "over" }, `Your cap is reached: ${service.name} would cost ε ${number(cost)}, and ${number(left)} is left. ` +
+      over && h("p", { class: "notice", id: "over" }, `This would exceed your cap: ${service.name} costs ε ${number(cost)}, and ${number(left)} is left. ` +
         (renews ? `The oldest charge stops counting on ${renews}. ` : "") +
-        `${session.chosenTier() ? "Wait for a later round" : "Choose a more careful tier"}, let your cap renew, or raise it below.`),
+        `${session.chosenTier() ? "Wait for a later round" : "Choose a more private tier"}, let your cap renew, or raise it below.`),
       !over && h("p", { id: "incomplete", hidden: isComplete(rows) }, h("small", {}, "Fill in every value first.")),
     ];
   }
 
-  /** Let her encode as soon as every value is there. */
+  /** Enable encoding as soon as every value is filled in. */
   #judge(service: Service): void {
     const [button, hint] = [document.querySelector<HTMLButtonElement>("#encode"), document.querySelector<HTMLElement>("#incomplete")];
     const complete = isComplete(this.#rows[service.name]!);
@@ -277,10 +277,10 @@ class Screen {
     const session = this.#session!;
     const [service, preview] = [this.#service, this.#preview];
     const state = session.state(service);
-    return h("section", { class: "card", "aria-label": "3 What leaves" }, h("h2", {}, "3  What leaves"),
+    return h("section", { class: "card", "aria-label": "3 What is sent" }, h("h2", {}, "3  What is sent"),
       ...(preview ? leavesView(preview, this.#encoded.has(service) ? this.#rows[service]! : null, session.settings)
-        : [h("p", { class: "soft" }, state === "taken" ? "Nothing leaves for this service: the collector has your report."
-          : "Nothing has been encoded for this service. Encode, look, then decide.")]),
+        : [h("p", { class: "soft" }, state === "taken" ? "Nothing is sent for this service: the collector already has your report."
+          : "Nothing is encoded for this service yet. Encode it, look at it, then decide.")]),
       preview && state === "held" && h("p", { class: "row" },
         h("button", {
           type: "button", id: "submit", class: "main", disabled: this.#busy,
@@ -289,7 +289,7 @@ class Screen {
             await this.#look();
             if (problem) throw new Error(problem);
           }, "receipt"),
-        }, "Submit"), h("small", {}, "Until you submit, it stays here.")),
+        }, "Submit"), h("small", {}, "It stays on this device until you submit it.")),
       preview && state !== "held" && receiptView(session.receipt(service)!, state, session.budget));
   }
 }

@@ -25,7 +25,7 @@ export function privacyView(view: PrivacyView): Child[] {
   const slider = h("input", {
     id: "tier", type: "range", min: 0, max: tiers.length - 1, step: 1, value: tiers.indexOf(session.tier), disabled: locked,
     "aria-valuetext": label(), "aria-describedby": "promise",
-    oninput: () => { // drawn anew under the pointer, it would be let go
+    oninput: () => { // redrawing it would drop the pointer's drag
       session.tier = tiers[Number(slider.value)]!;
       slider.setAttribute("aria-valuetext", label());
       show(below, ...consequences(view));
@@ -36,7 +36,7 @@ export function privacyView(view: PrivacyView): Child[] {
     tiers.length > 1 && h("label", { for: "tier" }, "How much may anyone learn about you in this round?"),
     tiers.length > 1 && slider,
     below,
-    locked && h("p", {}, h("small", {}, `You report as ${label()} in this round. A second choice would spend both, so it waits for the next round.`)),
+    locked && h("p", {}, h("small", {}, `You report as ${label()} in this round. A second choice would spend both budgets, so you can choose again in the next round.`)),
   ];
 }
 

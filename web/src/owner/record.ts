@@ -25,8 +25,8 @@ export function recordView({ session, oncap, onforget }: RecordView): Child[] {
   const { history, budget, settings } = session;
   const sure = h("dialog", { "aria-labelledby": "sure" },
     h("h2", { id: "sure" }, "Forget me here?"),
-    h("p", {}, "Your reports are deleted on this device and at the collector, and you take no further part in this round. " +
-      "What was spent stays spent: deleting does not make anyone unlearn."),
+    h("p", {}, "Your reports are deleted on this device and at the collector, and you no longer take part in this round. " +
+      "Your spent budget stays spent: deleting does not undo what others may have learned."),
     h("form", { method: "dialog", class: "row" },
       h("button", {}, "Stay"), h("button", { class: "danger", onclick: onforget }, "Forget me")));
   return [
@@ -43,8 +43,8 @@ export function recordView({ session, oncap, onforget }: RecordView): Child[] {
       h("select", { id: "per", onchange: (event) => oncap({ per: PERIODS[(event.target as HTMLSelectElement).selectedIndex]! }) },
         ...PERIODS.map((per) => h("option", { value: per, selected: per === settings.per }, per ? `after a ${per}` : "never")))),
     h("p", {}, h("small", {}, settings.per
-      ? `In any ${budget.days} days in a row you spend at most your cap. The guarantee is about each such period: over several of them, losses add up.`
-      : "Your cap holds for ever: once it is spent, you take part in no further round unless you raise it or let it renew.")),
+      ? `You spend at most your cap in any ${budget.days} consecutive days. The guarantee covers each such period; over several periods, losses add up.`
+      : "Your cap never renews: once it is spent, you cannot take part in further rounds unless you raise it or let it renew.")),
     ...walletView(session),
     h("h3", {}, "My reports"),
     history.length ? scroller("Receipts", table(history)) : h("p", { class: "soft" }, "Nothing yet."),
@@ -52,7 +52,7 @@ export function recordView({ session, oncap, onforget }: RecordView): Child[] {
       h("button", {
         type: "button", disabled: !history.length,
         onclick: () => download("my-tacit-reports.json", JSON.stringify({ person: settings.person, receipts: history }, null, 1)),
-      }, "Download all of it"),
+      }, "Download everything"),
       h("button", { type: "button", class: "danger", onclick: () => sure.showModal() }, "Forget me …")),
     sure,
   ];
@@ -76,10 +76,10 @@ function renewal({ budget }: Session): string {
 /** Say where the wallet is, and what losing it means. */
 function walletView({ kept }: Session): Child[] {
   return [
-    kept === false && h("p", { class: "notice", id: "not-kept" }, "This browser did not promise to keep the wallet: it may clear it when space is short, or after " +
-      "weeks without a visit. Allow this site to store data, or bookmark or install it; browsers then keep it."),
-    h("p", { id: "lost" }, h("small", {}, "Your wallet is in this browser only. If it is lost (site data cleared, a private window, another device), what you " +
-      "spent is forgotten here, and reports are drawn again. Whoever sees two draws learns more than one tells. Where your app hands this page " +
-      "a token, the page asks the collector first, and draws nothing that it has.")),
+    kept === false && h("p", { class: "notice", id: "not-kept" }, "This browser does not guarantee to keep the wallet: it may delete it when space is short, or after " +
+      "weeks without a visit. Allow this site to store data, or bookmark or install it."),
+    h("p", { id: "lost" }, h("small", {}, "Your wallet is stored in this browser only. If it is lost (site data cleared, a private window, another device), this browser forgets what you " +
+      "spent and draws reports again. Someone who sees two draws learns more than from one. If your app passes this page " +
+      "a token, the page asks the collector first, and does not draw reports that the collector already has.")),
   ];
 }

@@ -20,7 +20,7 @@ export interface RowsView {
   readonly rows: Row[];
   /** Whether a report was drawn: then changing a row changes nothing any more. */
   readonly drawn: boolean;
-  /** A value was typed. The page must not be drawn anew: the button that was clicked to leave the field would be gone. */
+  /** A value was typed. The page must not be redrawn: the button clicked to leave the field would be gone. */
   readonly onvalue: () => void;
   /** A row came or went. */
   readonly onchange: () => void;
@@ -38,10 +38,10 @@ export function rowsView(view: RowsView): Child[] {
     ...rows.map((row, i) => h("fieldset", { class: "record" },
       many && h("legend", {}, `${service.name} ${i + 1}`),
       h("table", {},
-        h("thead", {}, h("tr", {}, h("th", {}, "Column"), h("th", {}, "Your value"), h("th", {}, "Leaves as"))),
+        h("thead", {}, h("tr", {}, h("th", {}, "Column"), h("th", {}, "Your value"), h("th", {}, "Sent as"))),
         h("tbody", {}, ...service.attributes.map((attribute) => valueRow(view, row, attribute, i)))),
       many && !drawn && h("button", { type: "button", onclick: removed(i) }, "Remove this row"))),
-    !rows.length && h("p", { class: "soft" }, "You have no rows here. The report that leaves looks like everybody else's."),
+    !rows.length && h("p", { class: "soft" }, "You have no rows here. Your report looks like everybody else's."),
     many && !drawn && h("button", {
       type: "button",
       onclick: () => {
@@ -69,11 +69,11 @@ function valueRow({ service, drawn, onvalue, onchange }: RowsView, row: Row, att
       row[name] = withheld ? undefined : null;
       onchange();
     },
-  }), " do not tell");
+  }), " leave empty");
   return h("tr", {},
     h("th", { scope: "row" }, h("label", { for: id }, name)),
     h("td", {}, input, withhold && h("br"), withhold, h("br"), h("small", {}, domainText(attribute))),
-    h("td", {}, kind === "public" ? h("span", { class: "badge" }, "as it is")
+    h("td", {}, kind === "public" ? h("span", { class: "badge" }, "unchanged")
       : h("span", { class: "badge good" }, "perturbed")));
 }
 

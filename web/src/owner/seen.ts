@@ -30,10 +30,10 @@ export async function changes(round: Round, tier: string, now: Contract): Promis
 export function changesView({ gone, came }: { gone: string[]; came: string[] }, onread: () => void): Child[] {
   const lines = (name: "del" | "ins", texts: string[]): HTMLElement[] => texts.map((text) => h("li", {}, h(name, {}, text)));
   return [
-    h("h2", {}, "The contract changed since you last looked"),
+    h("h2", {}, "The contract has changed since your last visit"),
     gone.length + came.length
       ? h("ul", {}, ...lines("del", gone), ...lines("ins", came))
-      : h("p", {}, "Its words are the same: it is another round, or its inner layout differs."),
+      : h("p", {}, "It collects the same things: it is another round, or its internal layout differs."),
     h("button", { type: "button", class: "main", onclick: onread }, "I have read this"),
   ];
 }

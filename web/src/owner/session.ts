@@ -1,8 +1,8 @@
 /**
- * The person at the screen: who she is, which round she looks at, her choice of tier, and what her wallet says.
+ * The person at the screen: their id, the round they look at, their choice of tier, and their wallet.
  *
- * Her rows live in memory only. What is kept between visits is the wallet of the client (codes, costs, receipts) and, in
- * the browser's own storage, who she is to the services, the key of the page, her cap, and which contracts she has seen.
+ * Rows exist in memory only. Between visits, the browser keeps the client's wallet (codes, costs, receipts) and, in local
+ * storage, the person's id in the services, the key of the page, the cap, and which contracts were seen.
  */
 import { type Budget, type Client, connect, type Preview, type Receipt } from "@tacit/client";
 import { get, type Listed } from "../shared/api.js";
@@ -13,13 +13,13 @@ import type { Rows } from "./rows.js";
 const SETTINGS = "tacit.owner";
 const CAP = "4";
 
-/** What lets her reports in: the page's key and, where the collector asks for it, a token that says who she is. */
+/** Credentials for reports: the page's key and, if the collector requires it, a token of the person. */
 export interface Access {
   readonly key: string;
   readonly token: string;
 }
 
-/** Who she is, and what she may spend. Tokens are never kept. */
+/** The person's id and cap. Tokens are never stored. */
 export interface Settings extends Access {
   readonly person: string;
   readonly cap: string;
@@ -56,7 +56,7 @@ export function takeLink(): void {
 /** One person in one round. */
 export class Session {
   readonly #clients = new Map<string, Client>();
-  /** Everything her wallet holds, of all rounds. */
+  /** Everything in the wallet, of all rounds. */
   history: readonly Receipt[] = [];
   budget: Budget = { cap: 0, spent: 0, left: 0 };
   /** Whether the browser promised to keep the wallet; undefined until it has said so. */

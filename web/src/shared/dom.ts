@@ -1,5 +1,5 @@
 /**
- * Elements made of names and text. Nothing here parses HTML, so a value can never become markup, whoever chose it.
+ * Elements made of names and text. Nothing here parses HTML, so a value can never become markup.
  */
 const SVG = "http://www.w3.org/2000/svg";
 

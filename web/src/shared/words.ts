@@ -11,7 +11,7 @@ export function budget(text: string): number {
   return Number(top) / Number(bottom);
 }
 
-/** Return what a person's reports to a service spend together. */
+/** Return the epsilon that a person's reports to a service spend. */
 export function serviceBudget({ channels, sends = 1 }: Service): number {
   return sends * channels.reduce((total, { epsilon }) => total + budget(epsilon), 0);
 }
@@ -29,38 +29,38 @@ export function domainText(attribute: Attribute): string {
   return `${bound(low)} to ${bound(high)}${attribute.cells === undefined ? steps : ""}`;
 }
 
-/** Return the columns of a service that leave as they are: the person's key, and what is declared public. */
+/** Return the columns of a service that are sent unchanged: the person's key and the public columns. */
 export function openColumns({ key, attributes }: Service): string[] {
   return [key, ...attributes.filter(({ kind }) => kind === "public").map(({ name }) => name)];
 }
 
-/** Return what happens to an attribute's value before anything leaves. */
+/** Return what happens to an attribute's value before anything is sent. */
 export function treatmentText(attribute: Attribute): string {
-  if (attribute.kind === "public") return "Leaves as it is, without protection.";
-  const told = ["Perturbed, together with the rest of the row."];
+  if (attribute.kind === "public") return "Sent unchanged, without protection.";
+  const steps = ["Perturbed, together with the rest of the row."];
   if (attribute.cells !== undefined) {
-    told.push(attribute.dither === false
-      ? `First put into one of ${attribute.cells} bins.` : `First rounded at random to one of ${attribute.cells} values.`);
+    steps.push(attribute.dither === false
+      ? `First put into one of ${attribute.cells} bins.` : `First randomly rounded to one of ${attribute.cells} values.`);
   }
-  if (attribute.outside === "clamp") told.push("Values beyond the ends count as the ends.");
-  if (attribute.null) told.push("It may be withheld; that it was is protected like a value.");
-  return told.join(" ");
+  if (attribute.outside === "clamp") steps.push("Values outside the range are moved to its nearest end.");
+  if (attribute.null) steps.push("You may leave it empty; leaving it empty is protected like any value.");
+  return steps.join(" ");
 }
 
 /** Return how many rows and reports a person has in a service. */
 export function rowsText({ at_most: most, sends = 1, optional }: Service): string {
   const reports = sends === 1 ? "one report" : `${sends} reports`;
   if (most === undefined) return `${optional ? "At most one" : "One"} row per person; everybody sends ${reports}.`;
-  return `Any number of rows, ${most} of which count; everybody sends ${reports}, also those who have none.`;
+  return `Any number of rows, of which ${most} count; everybody sends ${reports}, even without any row.`;
 }
 
-/** Return a contract as sentences, each of which stands for itself. */
+/** Return a contract as sentences that can be compared one by one. */
 export function sentences(contract: Contract): string[] {
   return [
     `A person's reports of a round spend ε = ${budget(contract.epsilon)} in total.`,
     ...contract.services.flatMap((service) => [
       `${service.name} spends ε = ${serviceBudget(service)}. ${rowsText(service)}`,
-      `${service.name}.${service.key}: the person's key. It leaves as it is.`,
+      `${service.name}.${service.key}: the person's key. It is sent unchanged.`,
       ...service.attributes.map((attribute) =>
         `${service.name}.${attribute.name}: ${domainText(attribute)}. ${treatmentText(attribute)}`),
     ]),

@@ -8,14 +8,14 @@ import { type Round, roundsOf } from "../shared/rounds.js";
 void open(async ({ loaded }) => {
   const rounds = roundsOf(await collections());
   return [
-    h("h1", {}, "Analytics on data nobody here sees"),
-    h("p", {}, "Each person's device perturbs her own rows before anything leaves it. This collector stores the perturbed reports " +
+    h("h1", {}, "Analytics on data that nobody here sees"),
+    h("p", {}, "Each person's device perturbs its own rows before it sends anything. This collector stores the perturbed reports " +
       "and answers SQL over them; every answer has an error bar."),
-    loaded && h("p", {}, `This is a demo: ${number(Object.values(loaded)[0]!, 9)} people were invented and encoded a moment ago. Their true rows are ` +
-      "kept beside the reports, here alone, so that every estimate can be compared with the truth."),
+    loaded && h("p", {}, `This is a demo: ${number(Object.values(loaded)[0]!, 9)} synthetic people were encoded a moment ago. Their true rows are ` +
+      "stored here too, only in the demo, so that every estimate can be compared with the truth."),
     h("div", { class: "grid" },
-      door("/me", "My data", "See what leaves your device, byte for byte, choose how much anyone may learn, send it, or take it back."),
-      door("/query", "Ask", "Put a question in SQL or with the builder, see how accurate it will be, and read the answer with its error.")),
+      door("/me", "My data", "See every byte that would leave your device, choose how much anyone can learn, send it, or delete it again."),
+      door("/query", "Ask", "Ask a question in SQL or with the builder, see how accurate the answer will be, and read it with its error.")),
     h("section", { class: "card" }, h("h2", {}, "Collected here"), rounds.length
       ? h("ul", {}, ...rounds.map(line))
       : h("p", { class: "soft" }, "Nothing yet. Publish a collection file: tacit serve FOLDER collection.toml")),

@@ -1,6 +1,6 @@
-"""A read-only DB-API 2.0 module (PEP 249): estimates for tools that speak to databases.
+"""A read-only DB-API 2.0 module (PEP 249), for tools that query databases.
 
-An estimate ``x`` is three columns, ``x``, ``x_low`` and ``x_high``; NULL where it is not defined. Parameters are ``?``.
+An estimate ``x`` becomes three columns, ``x``, ``x_low`` and ``x_high``; NULL if undefined. Parameters are ``?``.
 
 Examples
 --------

@@ -1,4 +1,4 @@
-"""Connections: a database opened to be read, and how its questions are answered."""
+"""Connections: a database opened read-only, with the options for its questions."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ __all__ = ["Connection", "connect"]
 def connect(
     database: Any = None, *, engine: Any = "duckdb", confidence: float = 0.95, decoder: str = "blue"
 ) -> Connection:
-    """Open a database to ask questions of.
+    """Open a database for questions.
 
     Parameters
     ----------
     database : str, Path or Database
-        A file that exists, the address of a PostgreSQL database (``postgresql://…``), or a `tacit.Database`, which
-        stays open when the connection is closed. Default, and ``":memory:"``: an empty one in memory, to be filled as
+        An existing file, the address of a PostgreSQL database (``postgresql://…``), or a `tacit.Database`, which stays
+        open when the connection is closed. Default, and ``":memory:"``: an empty database in memory, to be filled as
         ``connection.database``.
     engine : str or SparkSession
         As for `tacit.connect`.
     confidence : float
         Level of the intervals.
     decoder : {"blue", "cover", "rdc"}
-        How codes are read: least squares, or as in the papers.
+        The decoder: least squares, or those of the papers.
     """
-    with errors.translated():
+    with errors.translate_errors():
         options = Options(confidence, decoder)
         if isinstance(database, Database):
             return Connection(database, options, owned=False)
@@ -46,15 +46,15 @@ def connect(
 
 
 def _check_exists(path: Any, engine: Any) -> None:
-    """Refuse files that do not exist: a question must not make one."""
+    """Refuse files that do not exist: a question must not create one."""
     is_file = isinstance(path, Path) or (isinstance(path, str) and not path.startswith(("postgresql:", "postgres:")))
     if engine == "duckdb" and is_file and not Path(path).is_file():
-        message = f"There is no database {Path(path).name!r}. Make one with tacit load."
+        message = f"There is no database {Path(path).name!r}. Create one with tacit load."
         raise EngineError(message, code="no-database")
 
 
 class Connection:
-    """A database, a confidence and a decoder. Threads may share it; each takes cursors of its own."""
+    """A database, a confidence and a decoder. Threads may share it, each with its own cursors."""
 
     Warning = errors.Warning
     Error = errors.Error
@@ -73,12 +73,12 @@ class Connection:
 
     @property
     def database(self) -> Database:
-        """The database that is asked."""
+        """The database behind the connection."""
         self.check_open()
         return self._database
 
     def check_open(self) -> None:
-        """Refuse to go on once the connection is closed."""
+        """Raise if the connection is closed."""
         if self.closed:
             message = "The connection is closed. Open another one."
             raise errors.InterfaceError(message, code="closed")
@@ -86,7 +86,7 @@ class Connection:
     def ask(self, question: str, parameters: Sequence[Any]) -> Answer:
         """Answer a question with the connection's options."""
         if not isinstance(question, str):
-            message = f"A question is text, not a {type(question).__name__}."
+            message = f"A question must be text, not a {type(question).__name__}."
             raise UsageError(message, code="bad-option")
         options = self._options
         return self.database.sql(question, parameters, confidence=options.confidence, decoder=options.decoder)

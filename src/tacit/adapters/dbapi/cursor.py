@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from tacit.adapters.dbapi.errors import InterfaceError, NotSupportedError, ProgrammingError, translated
+from tacit.adapters.dbapi.errors import InterfaceError, NotSupportedError, ProgrammingError, translate_errors
 from tacit.adapters.dbapi.types import type_code
 from tacit.estimate.answer import Answer
 
@@ -17,10 +17,10 @@ __all__ = ["Cursor"]
 
 Row = tuple[Any, ...]
 Column = tuple[str, type, None, None, None, None, bool | None]
-"""Name, type code, four sizes that nobody asks for, and whether NULL is possible."""
+"""Name, type code, four unused sizes, and whether NULL is possible."""
 
 PARTS = (("", "value"), ("_low", "low"), ("_high", "high"))
-"""Columns of an estimate: suffixes, and what they show."""
+"""Columns of an estimate: suffixes and values."""
 
 
 class Cursor:
@@ -29,13 +29,13 @@ class Cursor:
     Attributes
     ----------
     arraysize : int
-        Rows that `fetchmany` returns if not told otherwise.
+        Default number of rows that `fetchmany` returns.
     description : list of tuple or None
         The columns of the last answer; an estimate ``x`` is three of them: ``x``, ``x_low`` and ``x_high``.
     rowcount : int
         Rows of the last answer; -1 before there is one.
     notes : tuple of str
-        What the last answer should be read with: few reports, rows chosen by estimates, blurred conditions.
+        Caveats of the last answer, such as few reports or rows selected by estimates.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -70,39 +70,39 @@ class Cursor:
         """
         self._check_open()
         self._forget()
-        with translated():
+        with translate_errors():
             answer = self.connection.ask(operation, () if parameters is None else parameters)
-        self.description, self._rows = _tabulated(answer)
+        self.description, self._rows = _to_table(answer)
         self.rowcount, self.notes = len(self._rows), answer.notes
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Sequence[Any]]) -> NoReturn:  # noqa: ARG002
-        """Refuse: many executions are for writing, and there is nothing to write."""
+        """Refuse: executemany is for writing, and the database is read-only."""
         self._check_open()
         message = "The database is read only: ask one question at a time with execute."
         raise NotSupportedError(message, code="read-only")
 
     @property
     def rownumber(self) -> int | None:
-        """Place of the next row, counted from 0; None before there is an answer."""
+        """Index of the next row, counted from 0; None before there is an answer."""
         return None if self._rows is None else self._next
 
     def fetchone(self) -> Row | None:
         """Return the next row; None after the last."""
-        return next(iter(self._taken(1)), None)
+        return next(iter(self._take(1)), None)
 
     def fetchmany(self, size: int | None = None) -> list[Row]:
         """Return the next rows, at most ``size``."""
-        return self._taken(self.arraysize if size is None else size)
+        return self._take(self.arraysize if size is None else size)
 
     def fetchall(self) -> list[Row]:
         """Return all rows that are left."""
-        return self._taken(None)
+        return self._take(None)
 
-    def _taken(self, count: int | None) -> list[Row]:
+    def _take(self, count: int | None) -> list[Row]:
         self._check_open()
         if self._rows is None:
-            message = "There is no answer to fetch rows of. Call execute first."
+            message = "There is no answer to fetch rows from. Call execute first."
             raise ProgrammingError(message, code="no-answer")
         end = len(self._rows) if count is None else self._next + max(0, count)
         rows = self._rows[self._next : end]
@@ -119,13 +119,13 @@ class Cursor:
         return row
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
-        """Do nothing: parameters have the sizes they have."""
+        """Do nothing: sizes of parameters are fixed."""
 
     def setoutputsize(self, size: int, column: int | None = None) -> None:
-        """Do nothing: columns have the sizes they have."""
+        """Do nothing: sizes of columns are fixed."""
 
     def close(self) -> None:
-        """Let go of the rows; the cursor cannot be used again."""
+        """Drop the rows; the cursor cannot be used again."""
         self._forget()
         self._closed = True
 
@@ -136,8 +136,8 @@ class Cursor:
         self.close()
 
 
-def _tabulated(answer: Answer) -> tuple[list[Column], list[Row]]:
-    """Return the columns and rows of an answer in plain values."""
+def _to_table(answer: Answer) -> tuple[list[Column], list[Row]]:
+    """Return the columns and rows of an answer as plain values."""
     columns: list[Column] = []
     cells: list[list[Any]] = []
     for index, name in enumerate(answer.columns):
@@ -145,13 +145,13 @@ def _tabulated(answer: Answer) -> tuple[list[Column], list[Row]]:
         if name in answer.estimates:
             for suffix, attribute in PARTS:
                 columns.append((name + suffix, float, None, None, None, None, True))
-                cells.append([_defined(getattr(value, attribute)) for value in values])
+                cells.append([_null_if_undefined(getattr(value, attribute)) for value in values])
         else:
             columns.append((name, type_code(values), None, None, None, None, None))
             cells.append(values)
     return columns, list(zip(*cells, strict=True))
 
 
-def _defined(value: float) -> float | None:
-    """Return a number, or NULL where it is not defined; the ends of an interval may be infinite."""
+def _null_if_undefined(value: float) -> float | None:
+    """Return a number, or NULL if it is undefined; the ends of an interval may be infinite."""
     return None if math.isnan(value) else float(value)

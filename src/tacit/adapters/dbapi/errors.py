@@ -1,4 +1,4 @@
-"""The exceptions of PEP 249, made of the package's own.
+"""The exceptions of PEP 249, derived from the package's own.
 
 ::
 
@@ -12,7 +12,7 @@
         ├─ ProgrammingError      the question cannot be read, or names what does not exist; a wrong argument
         └─ NotSupportedError     it cannot be estimated, was not collected for that, or would write
 
-Each carries the stable ``code`` of the error it was made of, which is its cause.
+Each has the stable ``code`` of the original error, which is its ``__cause__``.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ __all__ = [
     "OperationalError",
     "ProgrammingError",
     "Warning",
-    "translated",
+    "translate_errors",
 ]
 
 
 class Warning(Exception):  # noqa: A001, N818  PEP 249 names it so
-    """Something important; never raised here: what is worth knowing is in `Cursor.notes`."""
+    """Required by PEP 249; never raised here: caveats are in `Cursor.notes`."""
 
 
 class Error(Exception):
@@ -78,7 +78,7 @@ class ProgrammingError(DatabaseError):
 
 
 class NotSupportedError(DatabaseError):
-    """The question has no estimate here, or is none."""
+    """The question has no estimate, or is not a SELECT."""
 
 
 MEANINGS: tuple[tuple[type[own.TacitError], type[Error]], ...] = (
@@ -90,11 +90,11 @@ MEANINGS: tuple[tuple[type[own.TacitError], type[Error]], ...] = (
     (own.ReportError, OperationalError),
     (own.InternalError, InternalError),
 )
-"""The first that fits applies; everything else is a DatabaseError."""
+"""The first match applies; everything else is a DatabaseError."""
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Raise the package's errors as those of PEP 249."""
     try:
         yield

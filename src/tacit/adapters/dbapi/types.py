@@ -29,7 +29,7 @@ __all__ = [
 
 
 class Kind:
-    """A kind of columns: equal to the type code of each of them.
+    """A kind of column: equal to the type code of each of its columns.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def TimeFromTicks(ticks: float) -> datetime.time:  # noqa: N802  PEP 249 names i
 
 
 def type_code(values: Iterable[Any]) -> type:
-    """Return the type code of a column of group values: that of the first which is known, else text.
+    """Return the type code of a column of group values: that of the first non-NULL value, else text.
 
     Examples
     --------

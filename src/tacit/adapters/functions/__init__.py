@@ -1,7 +1,7 @@
-"""Functions for SQL engines: encoding where the data are, contributions as a scalar function, statements that use them.
+"""Functions for SQL engines: encode data in place, compute contributions, and statements that use both.
 
-This is the form in which data platforms take user-defined functions. `tacit.Database` does the same with joins and
-plain sums, which is faster; these are for owners who share by SQL, and for engines that tacit does not know.
+Data platforms accept user-defined functions in this form. `tacit.Database` does the same with joins and plain sums,
+which is faster; these are for data owners who share by SQL, and for engines that tacit does not support.
 """
 
 from tacit.adapters.functions.cluster import encode_in_spark

@@ -1,4 +1,4 @@
-"""Bulk encoding inside Spark: owners' tables never leave the cluster unperturbed."""
+"""Bulk encoding in Spark: raw tables never leave the cluster."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ import pyarrow as pa
 
 from tacit.adapters.functions.sharing import Sharing, sharing_rows
 from tacit.collection import Collection
+from tacit.encode.reports import NUMBERS, column_names, report_columns
 
 __all__ = ["encode_in_spark"]
 
+SPARK_TYPES = {pa.int16(): "SMALLINT", pa.int32(): "INT", pa.int64(): "BIGINT"}
+"""Names of the types of a report's numbers."""
+
 
 def encode_in_spark(collection: Collection, service: str, frame: Any, *, people: Any = None) -> Any:
-    """Return a DataFrame of a service's reports, made on the executors that hold its rows.
+    """Return a DataFrame of a service's reports, encoded on the executors that hold its rows.
 
     Parameters
     ----------
@@ -26,22 +30,22 @@ def encode_in_spark(collection: Collection, service: str, frame: Any, *, people:
     frame : pyspark.sql.DataFrame
         The owner's rows.
     people : pyspark.sql.DataFrame, optional
-        All who take part, needed where people may have no row: a frame with the key.
+        Everybody who takes part, needed if people may have no row: a frame with the key.
 
     Notes
     -----
-    Spark may run a task again, and then draws anew: write the reports to a table once, and use that table.
+    Spark may run a task again, and then draws again: write the reports to a table once, and use that table.
     """
     compiled = collection.contract[service]
     own, sharing, channels = compiled.service, Sharing(collection.to_json()), len(compiled.channels)
     gathered = sharing_rows(collection, service, frame, people)
     public = [attribute.name for attribute in own.public]
     types = {field.name: field.dataType.simpleString() for field in gathered.schema}
-    columns = [f"`{own.key}` {types[own.key]}", "slot SMALLINT", "channel INT", "code BIGINT"]
-    columns += [f"`{name}` {types[name]}" for name in public]
+    types |= {name: SPARK_TYPES[kind] for name, kind in NUMBERS.items()}
+    columns = [f"`{name}` {types[name]}" for name in column_names(own)]
     given = [attribute.name for attribute in own.sensitive] if own.one_to_one else ["rows_"]
 
-    def encoded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def encode_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if not batch.num_rows:
                 continue
@@ -49,12 +53,8 @@ def encode_in_spark(collection: Collection, service: str, frame: Any, *, people:
             width = len(lists.flatten()) // batch.num_rows
             place = np.tile(np.arange(width), batch.num_rows)
             row = pa.array(np.repeat(np.arange(batch.num_rows), width))
-            made = {
-                own.key: batch.column(own.key).take(row),
-                "slot": pa.array((place // channels).astype(np.int16)),
-                "channel": pa.array((place % channels).astype(np.int32)),
-                "code": lists.flatten(),
-            }
-            yield pa.RecordBatch.from_pydict(made | {name: batch.column(name).take(row) for name in public})
+            shown = [batch.column(name).take(row) for name in public]
+            keys, slots, channel = batch.column(own.key).take(row), place // channels, place % channels
+            yield pa.RecordBatch.from_pydict(report_columns(own, keys, slots, channel, lists.flatten(), shown))
 
-    return gathered.mapInArrow(encoded, ", ".join(columns))
+    return gathered.mapInArrow(encode_batches, ", ".join(columns))

@@ -1,4 +1,4 @@
-"""``ldp_contribution(code, question)``: what a report adds to an answer, and the aggregate that adds it up."""
+"""``ldp_contribution(code, question)``: a report's contribution to an answer, and the aggregate that sums it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Codes = npt.NDArray[np.int64]
 
 
 class Contribution:
-    """What each code of a service adds to a question's only total.
+    """The contribution of each code of a service to a question's only total.
 
     Parameters
     ----------
@@ -54,10 +54,10 @@ class Contribution:
         return self.service.channels[0].alphabet
 
     def __call__(self, codes: npt.ArrayLike) -> Vector:
-        """Return what each of the codes adds."""
+        """Return the contribution of each code."""
         given = np.asarray(codes, dtype=np.int64)
         if len(given) and not 0 <= int(given.min()) <= int(given.max()) < self.alphabet:
-            message = "A code is not of this collection."
+            message = "A code does not belong to this collection."
             raise UsageError(message, code="unknown-code")
         if self.alphabet > WHOLE_ALPHABET:
             return self._values(given)
@@ -78,7 +78,7 @@ class Contribution:
 
 
 class Aggregate:
-    """A user-defined aggregate: buffers that are filled in parallel, merged in any order, and end in an estimate.
+    """A user-defined aggregate: buffers that are filled in parallel, merged in any order, and give an estimate.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class Aggregate:
         return self
 
     def terminate(self, confidence: float = 0.95) -> Estimate:
-        """Return the estimate; its error is that of people as a sample, which is no smaller than their own."""
+        """Return the estimate; its error treats people as a sample, which is no smaller than their own."""
         if self.count < 2:
             return Estimate(self.total, math.nan, self.count, confidence)
         spread = (self.squares - self.total**2 / self.count) * self.count / (self.count - 1)

@@ -1,4 +1,4 @@
-"""The functions in engines: DuckDB and Spark call Python, PostgreSQL looks contributions up and adds them up."""
+"""Register the functions in engines: DuckDB and Spark call Python; PostgreSQL looks contributions up and sums them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tacit.errors import UsageError
 __all__ = ["POSTGRES", "install_postgres", "register_duckdb", "register_spark"]
 
 MOST_CODES = 5_000_000
-"""Codes of a question that PostgreSQL keeps in a table."""
+"""Maximum codes of a question that PostgreSQL keeps in a table."""
 
 POSTGRES = """\
 CREATE TABLE IF NOT EXISTS ldp_contributions (question TEXT, code BIGINT, value DOUBLE PRECISION,
@@ -85,13 +85,13 @@ def register_spark(session: Any, collection: Collection) -> None:
     def ldp_contribution(code: pa.Array, question: pa.Array) -> pa.Array:
         return contribution(code, question)
 
-    made: Any = arrow_udf  # its stubs know too many overloads to find the right one
+    made: Any = arrow_udf  # its stubs have too many overloads for mypy
     session.udf.register("ldp_encode", made(ldp_encode, "array<bigint>").asNondeterministic())
     session.udf.register("ldp_contribution", made(ldp_contribution, "double"))
 
 
 def install_postgres(connection: Any, collection: Collection, questions: Iterable[str]) -> None:
-    """Add the functions and the aggregate to a PostgreSQL database, and the contributions to some questions."""
+    """Add the functions, the aggregate, and the contributions for some questions to a PostgreSQL database."""
     connection.execute(POSTGRES)
     for question in questions:
         contribution = Contribution(collection, question)

@@ -1,7 +1,7 @@
-"""The query rewriter: from a question to SQL that an engine with ``ldp_contribution`` runs on a table of reports.
+"""Rewrite a question to SQL that an engine with ``ldp_contribution`` runs on a table of reports.
 
-Conditions and groups on public columns stay SQL; those on sensitive attributes move into the text that
-``ldp_contribution`` reads. ``EXPLAIN`` shows the join that `tacit.Database` runs instead, for questions of any shape.
+Conditions and groups on public columns stay SQL; those on sensitive attributes move into the argument of
+``ldp_contribution``. ``EXPLAIN`` shows the join that `tacit.Database` runs instead, for questions of any shape.
 """
 
 from __future__ import annotations
@@ -82,13 +82,13 @@ def _column(scope: Scope, node: exp.Expr, inner: str) -> exp.Expr:
     if _is_public(scope, aggregate) and isinstance(aggregate, exp.Column):
         made: exp.Expr = _bare(aggregate)
     elif isinstance(aggregate, exp.Count) and isinstance(aggregate.this, exp.Star):
-        made = _summed("COUNT(*)", inner)
+        made = _sum_of("COUNT(*)", inner)
     elif isinstance(aggregate, exp.Sum | exp.Avg):
         value = aggregate.this
         if _is_public(scope, value):
             made = exp.Sum(this=exp.Mul(this=exp.paren(_bare(value)), expression=_contribution("COUNT(*)", inner)))
         else:
-            made = _summed(f"SUM({_bare(value).sql(dialect='duckdb')})", inner)
+            made = _sum_of(f"SUM({_bare(value).sql(dialect='duckdb')})", inner)
         if isinstance(aggregate, exp.Avg):
             made = exp.Div(this=made, expression=_present(scope, value, inner), typed=False, safe=False)
     else:
@@ -97,9 +97,9 @@ def _column(scope: Scope, node: exp.Expr, inner: str) -> exp.Expr:
 
 
 def _present(scope: Scope, value: exp.Expr, inner: str) -> exp.Expr:
-    """Return how many rows have a value: what an average is divided by."""
+    """Return the number of rows with a value: the denominator of an average."""
     if not _is_public(scope, value):
-        return _summed(f"COUNT({_bare(value).sql(dialect='duckdb')})", inner)
+        return _sum_of(f"COUNT({_bare(value).sql(dialect='duckdb')})", inner)
     known = exp.Not(this=exp.Is(this=exp.paren(_bare(value)), expression=exp.Null()))
     return exp.Sum(this=exp.Case().when(known, _contribution("COUNT(*)", inner)))
 
@@ -108,18 +108,18 @@ def _contribution(aggregate: str, inner: str) -> exp.Expr:
     return exp.func("ldp_contribution", exp.column("code"), exp.Literal.string(f"SELECT {aggregate}{inner}"))
 
 
-def _summed(aggregate: str, inner: str) -> exp.Expr:
+def _sum_of(aggregate: str, inner: str) -> exp.Expr:
     return exp.Sum(this=_contribution(aggregate, inner))
 
 
 def _is_public(scope: Scope, node: exp.Expr) -> bool:
-    """Tell whether an expression is about public columns alone."""
+    """Return whether an expression contains only public columns."""
     columns = list(node.find_all(exp.Column))
     return bool(columns) and all(isinstance(scope.find(column).attribute, Public) for column in columns)
 
 
 def _bare(node: exp.Expr) -> exp.Expr:
-    """Return an expression whose columns do not name their table."""
+    """Return an expression whose columns are not qualified by a table."""
     copy = node.copy()
     for column in copy.find_all(exp.Column):
         column.set("table", None)
@@ -127,4 +127,6 @@ def _bare(node: exp.Expr) -> exp.Expr:
 
 
 def _refusal(scope: Scope, node: exp.Expr, takes: str) -> UnsupportedSqlError:
-    return scope.unsupported(f"This form takes {takes}. EXPLAIN shows the SQL of any question.", node, "not-rewritable")
+    return scope.unsupported(
+        f"This form supports {takes}. EXPLAIN shows the SQL of any question.", node, "not-rewritable"
+    )

@@ -1,8 +1,8 @@
-"""``ldp_encode``, the sharing function, and the statement that encodes a table with it.
+"""``ldp_encode``, the encoding function, and the statement that encodes a table with it.
 
-It takes a service's name and its sensitive attributes in their order or, where people may have any number of rows, one
-list of a person's rows as structs. It returns her codes in one list, slot by slot and channel by channel, always of the
-same length. Draws come from the operating system; a row that is encoded again is drawn again: share a table once.
+It takes a service's name and its sensitive attributes in order or, if people may have any number of rows, one list of a
+person's rows as structs. It returns the person's codes in one list, by slot and channel, always of the same length.
+Draws come from the operating system; encoding a row again draws again, so encode a table only once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SharingDialect = Literal["duckdb", "spark"]
 
 
 class Sharing:
-    """``ldp_encode`` of a collection, over Arrow arrays; made of the contract alone, so that it travels."""
+    """``ldp_encode`` of a collection, over Arrow arrays; built from the contract alone, so that it can be pickled."""
 
     def __init__(self, contract: str, rng: Rng | None = None) -> None:
         self._collection, self._rng = Collection.from_json(contract), rng
@@ -66,22 +66,22 @@ def _table(compiled: ServiceContract, columns: tuple[pa.Array, ...]) -> pa.Table
     if len(columns) != len(names):
         problem = f"ldp_encode takes {', '.join(names)}, in this order; {len(columns)} columns were given."
         raise RecordError(problem, code="missing-column", service=compiled.service.name)
-    return _checked(compiled, pa.table(dict(zip(names, columns, strict=True))))
+    return _as_service_table(compiled, pa.table(dict(zip(names, columns, strict=True))))
 
 
 def _rows(compiled: ServiceContract, columns: tuple[pa.Array, ...]) -> tuple[pa.Table, np.ndarray[Any, Any]]:
-    """Return all rows, and the number of each one's person."""
+    """Return all rows, and the index of each one's person."""
     if len(columns) != 1 or not pa.types.is_list(columns[0].type) or not pa.types.is_struct(columns[0].type.value_type):
-        problem = "people may have any number of rows: give ldp_encode one list of them, as structs."
+        problem = "people may have any number of rows: pass them to ldp_encode as one list of structs."
         raise RecordError(problem, code="missing-column", service=compiled.service.name)
     lists = _plain(columns[0])
     structs = lists.flatten()
     rows = pa.table({field.name: structs.field(i) for i, field in enumerate(structs.type)})
     counts = np.asarray(lists.value_lengths().fill_null(0)).astype(np.int64)
-    return _checked(compiled, rows), np.repeat(np.arange(len(lists)), counts)
+    return _as_service_table(compiled, rows), np.repeat(np.arange(len(lists)), counts)
 
 
-def _checked(compiled: ServiceContract, table: pa.Table) -> pa.Table:
+def _as_service_table(compiled: ServiceContract, table: pa.Table) -> pa.Table:
     keyed = table.append_column(compiled.service.key, pa.array(np.arange(table.num_rows)))
     for attribute in compiled.service.public:
         keyed = keyed.append_column(attribute.name, pa.nulls(table.num_rows))
@@ -104,7 +104,7 @@ def sharing_statement(
     dialect : {"duckdb", "spark"}
         Whose SQL.
     people : str
-        Table of all who take part, needed where people may have no row: they send as much as anybody.
+        Table of everybody who takes part, needed if people may have no row: they also send reports.
     """
     compiled = collection.contract[service]
     own = compiled.service
@@ -122,7 +122,9 @@ def sharing_statement(
         raise _nobody(own)
     else:
         fields = ", ".join(attributes)
-        gather = f"list(struct_pack({_packed(own)}))" if dialect == "duckdb" else f"collect_list(struct({fields}))"
+        gather = (
+            f"list(struct_pack({_struct_fields(own)}))" if dialect == "duckdb" else f"collect_list(struct({fields}))"
+        )
         everybody = f"{quote}{people}{quote}"
         grouped = f"SELECT {key}, {gather} AS rows_ FROM {source} GROUP BY {key}"  # noqa: S608
         arguments = "rows_"
@@ -137,7 +139,7 @@ def sharing_statement(
     return f"INSERT INTO {target}\nSELECT {shown}\nFROM ({encoded}) LATERAL VIEW posexplode(codes) AS place, code"
 
 
-def _packed(service: Service) -> str:
+def _struct_fields(service: Service) -> str:
     return ", ".join(f'"{attribute.name}" := "{attribute.name}"' for attribute in service.sensitive)
 
 
@@ -148,7 +150,7 @@ def share(connection: Any, statement: str) -> int:
 
 
 def sharing_rows(collection: Collection, service: str, frame: Any, people: Any) -> Any:
-    """Return a Spark frame with one row for each person: her attributes, or all her rows as a list of structs."""
+    """Return a Spark frame with one row per person: their attributes, or all their rows as a list of structs."""
     own = collection.contract[service].service
     names = [attribute.name for attribute in own.sensitive]
     if own.one_to_one:
@@ -165,5 +167,5 @@ def sharing_rows(collection: Collection, service: str, frame: Any, people: Any) 
 
 
 def _nobody(service: Service) -> UsageError:
-    message = f"{service.name}: people may have no row, and send reports all the same. Name the table of people."
+    message = f"{service.name}: people without a row must report too. Name the table of people."
     return UsageError(message, code="missing-people")

@@ -1,11 +1,11 @@
 """The SQLAlchemy dialect ``tacit://``: read only, services as tables, estimates as three columns.
 
-- ``tacit:///shop.tacit`` is a file that exists; four slashes for an absolute path.
-- ``tacit:///?engine=postgresql%3A%2F%2F…`` is a PostgreSQL database, its address quoted.
-- ``tacit://`` with ``connect_args={"database": db}`` is a `tacit.Database` of this program.
+- ``tacit:///shop.tacit`` is an existing file; use four slashes for an absolute path.
+- ``tacit:///?engine=postgresql%3A%2F%2F…`` is a PostgreSQL database, with its URL-quoted address.
+- ``tacit://`` with ``connect_args={"database": db}`` is an open `tacit.Database`.
 - ``tacit:///:memory:`` is an empty database in memory, for tests.
 
-``confidence`` and ``decoder`` may follow in the query: ``tacit:///shop.tacit?confidence=0.9``.
+The query string may set ``confidence`` and ``decoder``: ``tacit:///shop.tacit?confidence=0.9``.
 """
 
 from __future__ import annotations

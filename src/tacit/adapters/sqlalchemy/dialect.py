@@ -1,8 +1,7 @@
-"""Addresses, connections and names: what SQLAlchemy must know to speak to the DB-API module.
+"""The dialect: addresses, connections and names that SQLAlchemy needs to use the DB-API module.
 
-Statements are compiled as SQLAlchemy does for plain SQL, with ``?`` for constants; the cursor puts them into the tree.
-More columns come back than were selected: those of the question are found by their names, ``x_low`` and ``x_high``
-beside them.
+Statements are compiled as plain SQL, with ``?`` for constants, which the cursor binds. More columns are returned than
+were selected: the question's own columns are found by name, next to their ``x_low`` and ``x_high``.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ if TYPE_CHECKING:
 __all__ = ["TacitDialect"]
 
 OPTIONS = ("confidence", "decoder", "engine")
-"""What the query of an address may say."""
+"""Options in the query string of an address."""
 
 
 class _Preparer(IdentifierPreparer):
-    """Quotes every name that the parser of questions reads as a keyword."""
+    """Quotes every name that the question parser would read as a keyword."""
 
     reserved_words = IdentifierPreparer.reserved_words | {word.lower() for word in DuckDB.tokenizer_class.KEYWORDS}
 
 
 class _Number(types.Numeric[Any]):
-    """Numbers as they come: those of estimates are floats, and ten decimal places would not make them exact."""
+    """Keeps numbers unchanged: estimates are floats, and ten decimal places would not make them exact."""
 
     def result_processor(self, *_: Any) -> None:
         """Change nothing."""
@@ -63,7 +62,7 @@ class TacitDialect(default.DefaultDialect):
     supports_alter = False
     supports_sane_multi_rowcount = False
     postfetch_lastrowid = False
-    div_is_floordiv = False  # SUM(a) / COUNT(*) is a ratio of estimates, never cut to whole numbers
+    div_is_floordiv = False  # SUM(a) / COUNT(*) is a ratio of estimates, never integer division
 
     @classmethod
     def import_dbapi(cls) -> ModuleType:
@@ -72,11 +71,11 @@ class TacitDialect(default.DefaultDialect):
 
     @classmethod
     def get_pool_class(cls, url: URL) -> type[pool.Pool]:
-        """Return one connection for a database in memory, which would be another one for each; else the usual pool."""
+        """Return a single connection for a database in memory, otherwise the usual pool."""
         return pool.StaticPool if url.database == ":memory:" else pool.QueuePool
 
     def create_connect_args(self, url: URL) -> ConnectArgsType:
-        """Return what `tacit.adapters.dbapi.connect` takes."""
+        """Return the arguments of `tacit.adapters.dbapi.connect`."""
         if url.host or url.username or url.port:
             message = "An address has no host: write tacit:///file.tacit, or tacit:///?engine=… for PostgreSQL."
             raise exc.ArgumentError(message)
@@ -90,7 +89,7 @@ class TacitDialect(default.DefaultDialect):
 
     @classmethod
     def engine_created(cls, engine: Engine) -> None:
-        """Hide the password of an engine's address: SQLAlchemy prints the query of its own as it is."""
+        """Hide the password in an engine's address: SQLAlchemy prints the query string unchanged."""
         address = engine.url.query.get("engine")
         if isinstance(address, str):
             hidden = re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", address)
@@ -98,19 +97,19 @@ class TacitDialect(default.DefaultDialect):
             engine.url = engine.url.update_query_dict({"engine": hidden})
 
     def do_ping(self, dbapi_connection: DBAPIConnection) -> bool:
-        """Tell whether a connection is open, without a question."""
+        """Return whether a connection is open, without a question."""
         dbapi_connection.commit()
         return True
 
     def is_disconnect(self, e: BaseException, connection: Any, cursor: Any) -> bool:  # noqa: ARG002
-        """Tell whether an error says that the connection is closed."""
+        """Return whether an error means that the connection is closed."""
         return isinstance(e, tacit.adapters.dbapi.InterfaceError)
 
     def _get_server_version_info(self, connection: Connection) -> None:
-        """Return nothing: the package is the server."""
+        """Return nothing: there is no server version."""
 
     def has_table(self, connection: Connection, table_name: str, schema: str | None = None, **_: Any) -> bool:
-        """Tell whether there is a service with reports, or a dimension, of this name."""
+        """Return whether there is a service with reports, or a dimension, of this name."""
         return schema is None and columns_of(_database(connection), table_name) is not None
 
     def get_schema_names(self, connection: Connection, **_: Any) -> list[str]:  # noqa: ARG002
@@ -122,27 +121,27 @@ class TacitDialect(default.DefaultDialect):
         return [] if schema else service_names(_database(connection))
 
     def get_view_names(self, connection: Connection, schema: str | None = None, **_: Any) -> list[str]:
-        """Return the public dimensions: services are joined with them, alone they answer nothing."""
+        """Return the public dimensions, which can only be joined to services."""
         return [] if schema else dimension_names(_database(connection))
 
     def get_columns(
         self, connection: Connection, table_name: str, schema: str | None = None, **_: Any
     ) -> list[ReflectedColumn]:
         """Return the key, the attributes and the labels of a service, or the columns of a dimension."""
-        found = None if schema else columns_of(_database(connection), table_name)
-        if found is None:
+        columns = None if schema else columns_of(_database(connection), table_name)
+        if columns is None:
             raise exc.NoSuchTableError(table_name)
-        return found
+        return columns
 
     def get_pk_constraint(
         self, connection: Connection, table_name: str, schema: str | None = None, **_: Any
     ) -> ReflectedPrimaryKeyConstraint:
-        """Return no key: a person may have several rows, and no row can be asked for."""
+        """Return no primary key: a person may have several rows, and rows cannot be queried."""
         self.get_columns(connection, table_name, schema)
         return {"constrained_columns": [], "name": None}
 
     def _none_of(self, connection: Connection, table_name: str, schema: str | None = None, **_: Any) -> list[Any]:
-        """Return nothing, of a table that exists."""
+        """Return nothing, for a table that exists."""
         self.get_columns(connection, table_name, schema)
         return []
 

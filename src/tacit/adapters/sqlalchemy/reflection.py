@@ -1,4 +1,4 @@
-"""What there is to ask about: services with reports, and public dimensions, as SQLAlchemy describes tables."""
+"""What can be queried: services with reports, and public dimensions, as SQLAlchemy describes tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def service_names(database: Database) -> list[str]:
 
 
 def dimension_names(database: Database) -> list[str]:
-    """Return the names of the public tables that services are joined with."""
+    """Return the names of the public tables that can be joined to services."""
     return [dimension.name for dimension in database.dimensions()]
 
 
@@ -59,7 +59,7 @@ def _column(name: str, kind: types.TypeEngine[Any], comment: str, *, nullable: b
 
 
 def _of_arrow(kind: pa.DataType) -> types.TypeEngine[Any]:
-    """Return the type of a column. Decimals are floats, because sums of them are: estimates have no exact digits."""
+    """Return the type of a column. Decimals are floats, because estimates of sums are not exact."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     known: list[tuple[Any, type[types.TypeEngine[Any]]]] = [

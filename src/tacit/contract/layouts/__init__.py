@@ -1,4 +1,4 @@
-"""Mechanisms as layouts: which views are reported, and with which share of the budget."""
+"""Mechanisms as layouts: which views are reported, and with what share of the budget."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tacit.contract.layouts.levels import Level, Levels
 from tacit.contract.layouts.marginals import am, fc, mg, mg_of
 from tacit.contract.layouts.pairs import pairs
 from tacit.contract.layouts.product import hi, hio
-from tacit.contract.layouts.resolution import told
+from tacit.contract.layouts.resolution import explain_levels
 from tacit.contract.layouts.rounded import ROUNDED, Derived, Kind, derive, plan_rounded
 from tacit.contract.layouts.split import em, sc
 from tacit.contract.layouts.tables import tables
@@ -34,10 +34,10 @@ __all__ = [
     "View",
     "bits_of",
     "derive",
+    "explain_levels",
     "parity_count",
     "parity_views",
     "plan_channels",
-    "told",
 ]
 
 LAYOUTS: dict[str, Layout] = {
@@ -55,7 +55,7 @@ LAYOUTS: dict[str, Layout] = {
     "calm(k)": calm,
     "tables(k)": tables,
 }
-"""Every layout by its name, with ``(k)`` where a number belongs into it."""
+"""All layouts by name, with ``(k)`` for a number."""
 
 CANDIDATES = ("hio", "pairs", "fc")
 """What ``mechanism="auto"`` chooses from, by predicted error."""
@@ -77,6 +77,6 @@ def plan_channels(
         return layout(Planning(levels, expected, int(number or 0), derived or {}))
     if name in LAYOUTS or f"{name}(k)" in LAYOUTS:
         example = name if name in LAYOUTS else f"{name}(2)"
-        message = f"{mechanism!r} has a number where none belongs, or lacks one. Write mechanism={example!r}."
+        message = f"{mechanism!r} has a number it does not take, or lacks one. Write mechanism={example!r}."
         raise LayoutError(message, code="mechanism-number")
     raise UnknownNameError("mechanism", name, ["auto", *(one.replace("(k)", "(2)") for one in LAYOUTS)])

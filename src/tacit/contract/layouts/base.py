@@ -1,4 +1,4 @@
-"""A layout says which views of a record are reported, with which budget: every mechanism is one small function.
+"""A layout decides which views of a record are reported, with what budget: each mechanism is one small function.
 
 A **view** is one level per sensitive attribute. A **channel** is a list of views, of which a person draws one with
 equal probability, and a share of the report's budget. The shares of a layout's channels add up to 1.
@@ -16,7 +16,7 @@ from tacit.errors import LayoutError
 __all__ = ["MAX_VIEWS", "ChannelPlan", "Expected", "Layout", "Planning", "View", "check_number"]
 
 MAX_VIEWS = 100_000
-"""Views of one collection: beyond it nobody's view has enough people to say anything."""
+"""Maximum views of a collection: with more, no view has enough people to be useful."""
 
 View = tuple[int, ...]
 """A level index for each sensitive attribute of the service, in order."""
@@ -30,28 +30,26 @@ class ChannelPlan:
     share: Fraction
     views: tuple[View, ...]
     parities: bool = False
-    """Whether a view has a mask of bits for each attribute instead of a level, and one bit is reported: its parity."""
+    """Whether a view has a bit mask for each attribute instead of a level, and its parity is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a layout may be planned for: the budget of a report, and the people who will send one, if anybody knows."""
+    """What a layout is planned for: the budget of a report, and the expected number of people, if known."""
 
     epsilon: Fraction
     users: int | None = None
 
     def people(self, mechanism: str) -> int:
-        """Return the people expected, for a mechanism that cannot be planned without."""
+        """Return the expected number of people, for a mechanism that needs it."""
         if self.users is None:
-            message = (
-                f"{mechanism} chooses its views for a number of people. Say how many you expect, as users=100_000."
-            )
+            message = f"{mechanism} chooses its views for a number of people. Pass it, such as users=100_000."
             raise LayoutError(message, code="users-needed")
         return self.users
 
 
 def check_number(mechanism: str, number: int, attributes: int) -> None:
-    """Refuse a number of attributes in a mechanism's name that the service does not have."""
+    """Refuse a number of attributes in a mechanism's name that exceeds the service's."""
     if not 1 <= number <= attributes:
         message = f"{mechanism} takes a number of attributes, from 1 to {attributes} here."
         raise LayoutError(message, code="mechanism-number")
@@ -59,18 +57,18 @@ def check_number(mechanism: str, number: int, attributes: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """What a layout is planned for."""
+    """The input of a layout."""
 
     levels: Sequence[Levels]
-    """Of each attribute."""
+    """Levels of each attribute."""
 
     expected: Expected
     number: int = 0
     """The number in the mechanism's name, as in ``am(2)``; 0 if it has none."""
 
     derived: Mapping[int, Levels] = field(default_factory=dict)
-    """Levels of derived attributes, by the attribute they are made of."""
+    """Levels of derived attributes, by the attribute they are derived from."""
 
 
 Layout = Callable[[Planning], list[ChannelPlan]]
-"""From what is planned for to channels."""
+"""A function that plans the channels of a layout."""

@@ -2,12 +2,12 @@
 
 Views       one channel with the whole budget; a person draws one of m sets of l attributes and reports their values.
 Choice      Algorithm 1 weighs three errors. Noise: that of a one-way table from views of l attributes, ``k`` times for
-            k attributes; it grows with l. Sampling: m/n, because each view is of some people only. Reconstruction: of
+            k attributes; it grows with l. Sampling: m/n, because each view has only some people. Reconstruction: of
             tables that no view covers; it has no formula, and theta stands for it.
-Needs       ``users=``, the people expected, and k, the attributes of a question, as in ``calm(3)``.
-Reading     views as they are for covered questions; others by maximum entropy (`tacit.model`), by name only.
-Reference   Zhang et al. 2018, section 4.3. Where the printed algorithm would never use a covering design of the largest
-            size l, while the paper's table of choices does, this one follows the table.
+Needs       ``users=``, the expected number of people, and k, the attributes of a question, as in ``calm(3)``.
+Reading     directly from the views for covered questions; others by maximum entropy (`tacit.model`), if asked for.
+Reference   Zhang et al. 2018, section 4.3. The printed algorithm would never use a covering design of the largest size
+            l, while the paper's table of choices does; this one follows the table.
 """
 
 from __future__ import annotations

@@ -45,18 +45,18 @@ def covering(attributes: int, size: int, covered: int, most: int) -> Sets | None
         return list(itertools.combinations(range(attributes), size))
     if (size, covered) == (4, 3) and attributes & (attributes - 1) == 0:
         triples = itertools.combinations(range(attributes), 3)
-        found = sorted({tuple(sorted((a, b, c, a ^ b ^ c))) for a, b, c in triples})
+        sets = sorted({tuple(sorted((a, b, c, a ^ b ^ c))) for a, b, c in triples})
     elif math.comb(attributes, covered) <= MOST_COVERED:
-        found = _greedy(attributes, size, covered)
+        sets = _greedy(attributes, size, covered)
     else:
         return None
-    return found if len(found) <= most else None
+    return sets if len(sets) <= most else None
 
 
 def _greedy(attributes: int, size: int, covered: int) -> Sets:
     """Cover what is left, set by set: each starts from something uncovered and grows by what covers most."""
     left = dict.fromkeys(itertools.combinations(range(attributes), covered))
-    found: Sets = []
+    sets: Sets = []
     while left:
         chosen = set(next(iter(left)))
         while len(chosen) < size:
@@ -68,10 +68,10 @@ def _greedy(attributes: int, size: int, covered: int) -> Sets:
                 if i not in chosen
             }
             chosen.add(max(gains, key=lambda i: (gains[i], -i)))
-        found.append(tuple(sorted(chosen)))
-        for done in itertools.combinations(found[-1], covered):
+        sets.append(tuple(sorted(chosen)))
+        for done in itertools.combinations(sets[-1], covered):
             left.pop(done, None)
-    return found
+    return sets
 
 
 def spread(attributes: int, size: int, count: int) -> Sets:
@@ -85,7 +85,7 @@ def spread(attributes: int, size: int, count: int) -> Sets:
     if count >= math.comb(attributes, size):
         return list(itertools.combinations(range(attributes), size))
     uses, together = np.zeros(attributes), np.zeros((attributes, attributes))
-    found: dict[tuple[int, ...], None] = {}
+    sets: dict[tuple[int, ...], None] = {}
     spare = itertools.combinations(range(attributes), size)
     for _ in range(count):
         chosen = [int(np.argmin(uses))]
@@ -94,10 +94,10 @@ def spread(attributes: int, size: int, count: int) -> Sets:
             score[chosen] = np.inf
             ranked = (tuple(sorted((*chosen, int(i)))) for i in np.argsort(score, kind="stable")[: -len(chosen)])
             last = len(chosen) == size - 1
-            chosen = list(next((one for one in ranked if not (last and one in found)), ())) or list(
-                next(one for one in spare if one not in found)
+            chosen = list(next((one for one in ranked if not (last and one in sets)), ())) or list(
+                next(one for one in spare if one not in sets)
             )
-        found[tuple(chosen)] = None
+        sets[tuple(chosen)] = None
         uses[chosen] += 1
         together[np.ix_(chosen, chosen)] += 1
-    return list(found)
+    return list(sets)

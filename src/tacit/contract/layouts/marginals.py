@@ -2,7 +2,7 @@
 
 FC      one channel, one view: the full contingency table.
 AM(k)   one channel; a person draws one of the sets of k attributes and reports their values together.
-MG      the MDA paper's baseline on released marginals: the same views, read by adding up cells (``decoder="cover"``).
+MG      the MDA paper's baseline on released marginals: the same views, read by summing cells (``decoder="cover"``).
         As there, the released marginals are those that the questions need: of all attributes, or of every k.
 """
 

@@ -1,10 +1,10 @@
 """Pairs (ours): every attribute by itself and every two attributes together, at several levels.
 
-One channel with the whole budget; a person draws one of the views with equal probability. With many attributes the full
-product of levels leaves each view with next to nobody; here their number grows with the square of the attributes only.
-Totals over one or two attributes stay unbiased; totals over more were not collected together: they are refused, or
-answered by maximum entropy (``consistent=True``). All levels below the root are reported or, where ``users=`` says how
-many people are expected, those that balance noise and uneven cells for them; the contract names them.
+One channel with the whole budget; a person draws one of the views with equal probability. With many attributes, the
+full product of levels leaves each view with almost nobody; here the number of views grows only with the square of the
+number of attributes. Totals over one or two attributes stay unbiased; totals over more are refused, because they were
+not collected together, or answered by maximum entropy (``consistent=True``). All levels below the root are reported or,
+if ``users=`` gives the expected number of people, those that balance noise and uneven cells; the contract lists them.
 """
 
 from __future__ import annotations

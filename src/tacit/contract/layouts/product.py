@@ -3,8 +3,8 @@
 HIO   one channel with the whole budget; a person draws one combination of levels.
 HI    one channel for each combination, with an equal share of the budget; a person reports in all of them.
 
-With one attribute the root says nothing and is left out, as in the paper; with more attributes the paper counts all
-(h+1)**d combinations, the all-root one included, and so do these baselines.
+With one attribute the root carries no information and is left out, as in the paper; with more attributes the paper uses
+all (h+1)**d combinations, the all-root one included, and so do these baselines.
 """
 
 from __future__ import annotations

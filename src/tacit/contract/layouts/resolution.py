@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from tacit.contract.layouts.base import Expected
 from tacit.contract.layouts.levels import Levels
 
-__all__ = ["levels_for", "told"]
+__all__ = ["explain_levels", "levels_for"]
 
 UNEVEN = 0.3
 """Share of a cut cell's people on the wrong side, if they are taken as even: near 0.3 on normal and on census data."""
@@ -44,10 +44,10 @@ def levels_for(levels: Sequence[Levels], expected: Expected) -> list[tuple[int, 
         return [tuple(range(1, len(own))) for own in levels]
     grown = math.exp(min(float(expected.epsilon), 30.0))
     noise = 4 * grown / (grown - 1) ** 2 * max(1, math.comb(len(levels), 2)) / expected.users
-    return [_chosen(own, noise) for own in levels]
+    return [_choose_levels(own, noise) for own in levels]
 
 
-def told(levels: Sequence[Levels], expected: Expected) -> str:
+def explain_levels(levels: Sequence[Levels], expected: Expected) -> str:
     """Return the choice in words, for contracts; empty where nothing was chosen."""
     if expected.users is None:
         return ""
@@ -60,7 +60,7 @@ def told(levels: Sequence[Levels], expected: Expected) -> str:
     return f"cells of levels for {expected.users:,} people, noise against uneven cells: {shown}"
 
 
-def _chosen(own: Levels, noise: float) -> tuple[int, ...]:
+def _choose_levels(own: Levels, noise: float) -> tuple[int, ...]:
     if not own.finest:
         return ()
     depths = range(max(1, own.finest - MOST_LEVELS), own.finest)

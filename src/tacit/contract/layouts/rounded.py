@@ -1,7 +1,7 @@
 """Baselines that sum a sensitive attribute by rounding it (the JOINT paper, section 3).
 
-A value is rounded at random to one of the two ends of its domain, with the value as mean. The rounded value is a
-**derived** attribute: it has no column, and spends one draw.
+A value is randomly rounded to one of the two ends of its domain, with the value as mean. The rounded value is a
+**derived** attribute: it has no column, and uses one draw.
 
 SR-HIO   every attribute is rounded; HIO over attributes and rounded ones together.
 AHIO     people are partitioned by attribute; those of A report HIO over all attributes and A's rounded value (augment).
@@ -9,11 +9,11 @@ EHIO     the same partition; A is reported once, in a domain of twice the size: 
          its lower half, mirrored, those rounded down (embed).
 AMG      AHIO's partition, with one marginal of all values instead of HIO.
 
-Counts ignore the rounded values; sums of A read those of A's part.
+Counts ignore the rounded values; sums of A use the rounded values of A's part.
 
-AHIO also takes services whose people have no row or several (section 5, double rounding): a report is of a row drawn
-at random, or of one made up, and carries the person's number of rows, rounded to 0 or the most that count, in one
-derived attribute together with A's rounded value. Counts read the rounded number, from all parts.
+AHIO also supports services in which a person may have no row or several (section 5, double rounding): a report is of a
+random row, or of an artificial one, and contains the person's number of rows, rounded to 0 or the maximum, in one
+derived attribute together with A's rounded value. Counts use the rounded number, from all parts.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _sr_hio(levels: Sequence[Levels], derived: Sources) -> Iterator[View]:
     return itertools.product(*(range(len(one)) for one in (*levels, *derived.values())))
 
 
-def _partitioned(levels: Sequence[Levels], derived: Sources, *, plain: bool) -> Iterator[View]:
+def _partition(levels: Sequence[Levels], derived: Sources, *, plain: bool) -> Iterator[View]:
     """Yield HIO's views for each derived attribute: beside the attribute it is made of, or in its place."""
     for own in derived:
         kept = [range(len(one) if plain or i != own else 1) for i, one in enumerate(levels)]
@@ -82,8 +82,8 @@ def _amg(levels: Sequence[Levels], derived: Sources) -> Iterator[View]:
 
 ROUNDED: dict[str, tuple[Kind, Views]] = {
     "srhio": ("round", _sr_hio),
-    "ahio": ("round", partial(_partitioned, plain=True)),
-    "ehio": ("embed", partial(_partitioned, plain=False)),
+    "ahio": ("round", partial(_partition, plain=True)),
+    "ehio": ("embed", partial(_partition, plain=False)),
     "amg": ("round", _amg),
 }
 
@@ -101,10 +101,10 @@ def derive(layout: str, service: Service) -> tuple[Derived, ...]:
         kind = "pair"
     derived = tuple(Derived(i, kind) for i, attribute in enumerate(attributes) if isinstance(attribute, Ordinal))
     if not derived or any(attribute.null for attribute in attributes):
-        message = f"{layout} rounds ordinal attributes, of which there must be one, and knows no NULL. Use hio."
+        message = f"{layout} needs an ordinal attribute to round, and does not support NULL. Use hio."
         raise LayoutError(message, code="layout-out-of-range")
     if any(attributes[one.source].size < 2 for one in derived):
-        message = f"{layout}: an attribute of a single value cannot be rounded. Leave it out."
+        message = f"{layout}: an attribute with a single value cannot be rounded. Remove it."
         raise LayoutError(message, code="layout-out-of-range")
     return derived
 
@@ -115,8 +115,8 @@ def plan_rounded(layout: str, planning: Planning) -> list[ChannelPlan]:
     if math.prod(len(one) for one in planning.levels) > MAX_VIEWS:
         message = f"More than {MAX_VIEWS} combinations of levels. Use fewer attributes."
         raise LayoutError(message, code="too-many-views")
-    found = tuple(itertools.islice(views(planning.levels, planning.derived), MAX_VIEWS + 1))
-    if len(found) > MAX_VIEWS:
+    planned = tuple(itertools.islice(views(planning.levels, planning.derived), MAX_VIEWS + 1))
+    if len(planned) > MAX_VIEWS:
         message = f"More than {MAX_VIEWS} views. Use fewer attributes."
         raise LayoutError(message, code="too-many-views")
-    return [ChannelPlan(layout, Fraction(1), found)]
+    return [ChannelPlan(layout, Fraction(1), planned)]

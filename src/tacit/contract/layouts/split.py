@@ -1,4 +1,4 @@
-"""SC (the MDA paper) and EM (as compared with in the CALM paper): every attribute reports by itself.
+"""SC (the MDA paper) and EM (as compared with in the CALM paper): every attribute is reported separately.
 
 SC   one channel for each attribute and each of its levels below the root, with an equal share of the budget;
      conjunctions come from products of estimates.

@@ -1,12 +1,11 @@
 """Tables (ours): every set of l attributes, l chosen for the people, the budget and the questions expected.
 
 Views       one channel with the whole budget; a person draws one of all sets of l attributes and reports their values.
-Choice      for each l, the error of a k-way table is predicted: the noise of its one-way, two-way and three-way means,
-            where their usual size limits the harm of not knowing the latter; two at least, if two are asked for. All
-            sets, not some:
-            means are combined over all views and interactions are shrunk, so that many views with few people each do
-            no harm, and a set that is left out is never made up for (Algorithm 1 of CALM leaves sets out).
-Needs       ``users=``, the people expected, and k, the attributes of a question, as in ``tables(3)``.
+Choice      for each l, the error of a k-way table is predicted from the noise of its one-way, two-way and three-way
+            means; the usual size of the last bounds the error of not measuring them. At least two if k is.
+            All sets are used: means are combined over all views and interactions are shrunk, so many views with few
+            people each do no harm, while a missing set cannot be compensated (Algorithm 1 of CALM leaves sets out).
+Needs       ``users=``, the expected number of people, and k, the attributes of a question, as in ``tables(3)``.
 Reading     as `tacit.contract.layouts.calm`.
 """
 

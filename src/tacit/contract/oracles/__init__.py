@@ -1,4 +1,8 @@
-"""Channels over the cells of one view. One file each, both sides together; a catalogue you can read."""
+"""Channels over the cells of one view: one file each, with its card; a catalogue you can read.
+
+How a report is drawn is a closed set of steps that all clients know, `STEPS`. An oracle chooses a step's integers for a
+budget, so that a new one (CONTRIBUTING says how to add it) changes no client.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from tacit.contract.budget import BudgetLike, exp_below, parse_epsilon
-from tacit.contract.oracles.base import Column, Oracle, whole
+from tacit.contract.oracles.base import Build, Column, Oracle, whole
 from tacit.contract.oracles.grr import Grr
 from tacit.contract.oracles.linear_hash import LinearHash
 from tacit.contract.oracles.local_hash import LocalHash
@@ -17,6 +21,8 @@ from tacit.errors import LayoutError, UnknownNameError, UsageError
 
 __all__ = [
     "ORACLES",
+    "STEPS",
+    "Build",
     "Column",
     "Grr",
     "LinearHash",
@@ -29,33 +35,43 @@ __all__ = [
     "oracle_named",
 ]
 
-ORACLES: dict[str, type[Oracle]] = {
+STEPS: dict[str, type[Oracle]] = {
     "grr": Grr,
     "ss": Subset,
     "lh": LinearHash,
     "olh": LocalHash,
     "oue": Unary,
 }
+"""How reports are drawn, by the names of wire version 1. A step that is not among them needs a new wire version."""
 
-CANDIDATES: tuple[type[Oracle], ...] = (Grr, Subset, LinearHash)
+ORACLES: dict[str, Build] = {
+    "grr": Grr.build,
+    "ss": Subset.build,
+    "lh": LinearHash.build,
+    "olh": LocalHash.build,
+    "oue": Unary.build,
+}
+"""How a step's integers are chosen, by the names that users write."""
+
+CANDIDATES: tuple[Build, ...] = (Grr.build, Subset.build, LinearHash.build)
 """What ``best`` chooses from; the others are baselines, asked for by name."""
 
 
-def oracle_named(name: str) -> type[Oracle]:
-    """Return the oracle class of a name."""
+def oracle_named(name: str) -> Build:
+    """Return the oracle of a name."""
     if not isinstance(name, str) or name not in ORACLES:
         raise UnknownNameError("oracle", str(name), ORACLES)
     return ORACLES[name]
 
 
 @lru_cache(maxsize=4096)
-def choose(domain_size: int, bound: Fraction, bits: int = DRAW_BITS) -> type[Oracle]:
-    """Return the class with the least exact noise on zero-sum contrasts among those that accept the domain."""
-    noises: dict[type[Oracle], Fraction] = {}
+def choose(domain_size: int, bound: Fraction, bits: int = DRAW_BITS) -> Build:
+    """Return the oracle with the least exact noise on zero-sum contrasts among those that accept the domain."""
+    noises: dict[Build, Fraction] = {}
     refusals: list[LayoutError] = []
     for candidate in CANDIDATES:
         try:
-            noises[candidate] = candidate.build((domain_size,), bound, bits).noise
+            noises[candidate] = candidate((domain_size,), bound, bits).noise
         except LayoutError as refusal:
             refusals.append(refusal)
     if not noises:
@@ -75,4 +91,4 @@ def best(domain_size: int, epsilon: BudgetLike) -> Oracle:
         message = f"A domain of {domain_size!r} cells; pass a whole number of at least 1."
         raise UsageError(message, code="empty-domain")
     bound = exp_below(parse_epsilon(epsilon))
-    return choose(domain_size, bound).build((domain_size,), bound)
+    return choose(domain_size, bound)((domain_size,), bound)

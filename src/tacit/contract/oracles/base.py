@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +22,12 @@ import numpy.typing as npt
 from tacit.contract.randomness import DRAW_BITS, Draws
 from tacit.errors import LayoutError
 
-__all__ = ["Cells", "Codes", "Column", "Oracle", "Terms", "flat_index", "flat_values", "remainder", "whole"]
+__all__ = ["Build", "Cells", "Codes", "Column", "Oracle", "Terms", "flat_index", "flat_values", "remainder", "whole"]
 
 Cells = npt.NDArray[np.int64]
 Terms = Sequence[Sequence[npt.NDArray[np.float64]]]
 Codes = npt.NDArray[np.int64]
+Vectors = npt.NDArray[np.float64]
 
 SUPPORTS_AT_ONCE = 2**22
 """Codes times cells whose supports are marked at once: 32 MiB as numbers."""
@@ -60,6 +62,10 @@ class Oracle(ABC):
     bits: int
 
     name: ClassVar[str]
+    """How reports are drawn, as wire version 1 names it."""
+
+    tables: ClassVar[tuple[str, ...]] = ()
+    """Parameters with an integer for each of several sizes; then one entry of a contract serves many views."""
 
     fixed_support: ClassVar[bool] = False
     """Whether every code supports the same number of cells (up to a code that supports all): then a function that is
@@ -95,10 +101,20 @@ class Oracle(ABC):
     def pair_split(self) -> tuple[Fraction, Fraction]:
         """Probability that exactly one of two cells is supported: if one of them is true, and if neither is."""
 
+    @classmethod
+    def parameter_names(cls) -> list[str]:
+        """Return the names of the integers that make a channel, in the contract's order."""
+        return [field.name for field in fields(cls) if field.name not in ("sizes", "bits")]
+
     @property
-    @abstractmethod
     def parameters(self) -> dict[str, Any]:
         """The integers a client needs, as they stand in the contract."""
+        return {name: getattr(self, name) for name in self.parameter_names()}
+
+    @classmethod
+    def read(cls, sizes: Sequence[int], bits: int, parameters: Mapping[str, Any]) -> Self:
+        """Return the channel of integers in a contract; ``flaw`` tells whether they are one."""
+        return cls(tuple(sizes), bits, **parameters)
 
     @abstractmethod
     def flaw(self) -> str:
@@ -123,6 +139,30 @@ class Oracle(ABC):
         The function is a sum of products: each term has a vector over the cells of each attribute.
         """
 
+    def products(self, axes: Sequence[Vectors], picks: Cells, codes: Codes) -> npt.NDArray[np.float64]:
+        """Return for each code, and each row of ``picks``, the sum of a product over the cells the code supports.
+
+        ``axes`` has some vectors for each attribute, as rows; a row of ``picks`` names one vector of each.
+        """
+        chosen = np.ravel_multi_index(tuple(picks.T), [len(own) for own in axes])
+        sums = np.empty((len(codes), len(picks)))
+        step = max(1, SUPPORTS_AT_ONCE // self.domain)
+        for start in range(0, len(codes), step):
+            some = codes[start : start + step]
+            table = self.support(some).astype(np.float64).reshape(len(some), *self.sizes)
+            for own in axes:  # the attribute in front goes, its vectors come last
+                table = np.tensordot(table, own, axes=(1, 1))
+            sums[start : start + step] = table.reshape(len(some), -1)[:, chosen]
+        return sums
+
+    def cluster(self, codes: Codes) -> Codes:
+        """Return for each code a number that it shares with codes which should be sampled together."""
+        return codes
+
+    def tally_work(self, codes: int) -> int:
+        """Return about how many cells are visited to tally so many codes."""
+        return codes * self.domain
+
     def tally(self, codes: Codes, people: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return how many people support each cell, given how many reported each code."""
         total = np.zeros(self.domain)
@@ -139,6 +179,11 @@ class Oracle(ABC):
     def domain(self) -> int:
         """Number of cells."""
         return math.prod(self.sizes)
+
+    @cached_property
+    def support_rates(self) -> tuple[float, float]:
+        """``keep`` and ``lie`` as numbers to decode with; of a single cell nothing is false."""
+        return float(self.keep), float(self.lie) if self.domain > 1 else 0.0
 
     @property
     def answers(self) -> int:
@@ -172,13 +217,20 @@ class Oracle(ABC):
         split = (2 * one + (self.domain - 2) * neither) / self.domain
         return split / (2 * (self.keep - self.lie) ** 2) - Fraction(1, self.domain)
 
-    def too_coarse(self) -> LayoutError:
-        """Return the error for draws too short to hold the probabilities."""
+    def too_coarse(self, name: str = "") -> LayoutError:
+        """Return the error for draws too short to hold the probabilities of an oracle (default: the drawing's name)."""
         message = (
-            f"{self.name}: {self.domain} cells at this epsilon need finer probabilities than {self.bits}-bit "
+            f"{name or self.name}: {self.domain} cells at this epsilon need finer probabilities than {self.bits}-bit "
             "draws hold. Use a larger epsilon or fewer cells."
         )
         return LayoutError(message, code="draws-too-coarse")
+
+
+class Build(Protocol):
+    """How a view's cells and the largest allowed ratio of weights become a channel for draws of some bits."""
+
+    def __call__(self, sizes: Sequence[int], bound: Fraction, bits: int = DRAW_BITS) -> Oracle:
+        """Return the least noisy channel of its kind; LayoutError outside its range."""
 
 
 def whole(*numbers: object, low: int = 0, high: int) -> bool:

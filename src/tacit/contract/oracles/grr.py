@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -98,11 +98,6 @@ class Grr(Oracle):
     def pair_split(self) -> tuple[Fraction, Fraction]:
         """Exactly one of two cells is named."""
         return self.keep + self.lie, 2 * self.lie
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The flip weight."""
-        return {"flip": self.flip}
 
     def flaw(self) -> str:
         """Check that the flips leave something for the truth."""

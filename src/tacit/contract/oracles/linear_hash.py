@@ -20,7 +20,7 @@ Reference   Wang et al. 2017 for hashing; Acharya, Sun and Zhang 2019 for struct
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -30,15 +30,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.contract.oracles.base import Cells, Codes, Column, Oracle, Terms, remainder, whole
+from tacit.contract.oracles.digits import DOT_TABLE, digits_for, dot, multiples
 from tacit.contract.oracles.grr import flip_count, respond
 from tacit.contract.oracles.sparse_tally import is_sparse, sparse_tally
 from tacit.contract.randomness import DRAW_BITS, Draws
 from tacit.errors import LayoutError
 
-__all__ = ["LinearHash", "best_prime", "digits_for", "multiplier"]
-
-DOT_TABLE = 1024
-"""Largest side of a table of inner products: a million bytes, which stay in a processor's second-level cache."""
+__all__ = ["LinearHash", "best_prime", "multiplier"]
 
 ROWS_AT_ONCE = 2**22
 """Seeds times g whose sums are computed at once: 64 MB of waves."""
@@ -62,49 +60,10 @@ def best_prime(bound: Fraction) -> int:
     return min((below, above), key=lambda g: (bound + g - 1) ** 2 / (g - 1))
 
 
-def digits_for(cells: int, g: int) -> int:
-    """Return how many digits in base g tell ``cells`` cells apart."""
-    digits = 0
-    while g**digits < cells:
-        digits += 1
-    return digits
-
-
 def multiplier(digits: int, g: int) -> int:
     """Return the public multiplier of a block: near the golden section of g**digits, prime to g."""
     scatter = int(g**digits) * 618_033_988 // 1_000_000_000
     return scatter + 1 if scatter % g == 0 else scatter
-
-
-def _dot(g: int, digits: int, left: Codes, right: Codes) -> Codes:
-    """Return inner products modulo g of vectors of few digits: by table, or of single digits for large g."""
-    if g > DOT_TABLE:
-        return remainder(left * right, g)
-    table = _dot_table(g, digits)
-    products: Codes = table.ravel()[left * len(table) + right]
-    return products
-
-
-@lru_cache(maxsize=16)
-def _dot_table(g: int, digits: int) -> npt.NDArray[np.uint16]:
-    """Return inner products modulo g of all pairs of vectors of ``digits`` digits."""
-    table = np.zeros((1, 1), dtype=np.uint16)
-    low = np.multiply.outer(np.arange(g), np.arange(g)) % g
-    for _ in range(digits):  # a leading digit is added to all shorter vectors
-        side = len(table)
-        blocks = (low[:, None, :, None] + table[None, :, None, :]) % g
-        table = blocks.reshape(side * g, side * g).astype(np.uint16)
-    return table
-
-
-def _multiples(g: int, digits: int, vector: Codes) -> Codes:
-    """Return k s for vectors s of some digits and k = 0..g//2, digit by digit modulo g."""
-    scale = np.arange(g // 2 + 1)
-    result = np.zeros((len(vector), len(scale)), dtype=np.int64)
-    for place in range(digits):
-        digit = vector // g**place % g
-        result += digit[:, None] * scale % g * g**place
-    return result
 
 
 @lru_cache(maxsize=64)
@@ -126,6 +85,7 @@ class LinearHash(Oracle):
     multipliers: tuple[int, ...]
 
     name: ClassVar[str] = "lh"
+    tables: ClassVar[tuple[str, ...]] = ("multipliers",)
 
     @classmethod
     def build(cls, sizes: Sequence[int], bound: Fraction, bits: int = DRAW_BITS) -> Self:
@@ -217,8 +177,16 @@ class LinearHash(Oracle):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The prime, the flip weight and the multiplier of each block."""
-        return {"g": self.g, "flip": self.flip, "multipliers": list(self.multipliers)}
+        """The prime, the flip weight and the multiplier of each number of digits."""
+        factors = {str(places): factor for places, factor in zip(self.digits, self.multipliers, strict=True)}
+        return {"g": self.g, "flip": self.flip, "multipliers": factors}
+
+    @classmethod
+    def read(cls, sizes: Sequence[int], bits: int, parameters: Mapping[str, Any]) -> Self:
+        """Return the channel with the multipliers of its numbers of digits; 0, which is none, where there is none."""
+        g, factors = parameters["g"], parameters["multipliers"]
+        digits = [str(digits_for(size, g)) for size in sizes] if g > 1 else []
+        return cls(tuple(sizes), bits, g, parameters["flip"], tuple(factors.get(places, 0) for places in digits))
 
     @cached_property
     def _points(self) -> tuple[npt.NDArray[np.int64], ...]:
@@ -259,7 +227,7 @@ class LinearHash(Oracle):
             while places > 0:
                 step = g ** min(places, chunk)
                 low_point = remainder(point, step) if places > chunk else point
-                total += _dot(g, min(chunk, max(self.digits)), remainder(left, step), low_point)
+                total += dot(g, min(chunk, max(self.digits)), remainder(left, step), low_point)
                 left, point, places = left // step, point // step if places > chunk else point, places - chunk
         return remainder(total, g)
 
@@ -345,9 +313,9 @@ class LinearHash(Oracle):
         places = self.digits[attribute]
         size = int(self.g**places)
         if size > len(block):
-            index = _multiples(self.g, places, block)
+            index = multiples(self.g, places, block)
             return lambda transform: transform[index]
-        every = _multiples(self.g, places, np.arange(size))
+        every = multiples(self.g, places, np.arange(size))
         return lambda transform: transform[every][block]
 
     def _blocks(self, vector: Codes) -> list[Codes]:
@@ -358,14 +326,40 @@ class LinearHash(Oracle):
             vector = vector // self.g**places
         return blocks[::-1]
 
-    def _transform(self, attribute: int, vector: npt.NDArray[np.float64]) -> Waves:
-        """Return the Fourier transform of an attribute's vector over Z_g**digits."""
+    def _transform(self, attribute: int, vectors: npt.NDArray[np.float64]) -> Waves:
+        """Return the Fourier transform over Z_g**digits of an attribute's vector, or of each row of several."""
         places = self.digits[attribute]
-        points = np.zeros(self.g**places)
-        points[self._points[attribute]] = vector
+        points = np.zeros((*vectors.shape[:-1], self.g**places))
+        points[..., self._points[attribute]] = vectors
         if not places:
             return points.astype(np.complex128)
-        return np.fft.fftn(points.reshape((self.g,) * places)).ravel()
+        cube = points.reshape(*vectors.shape[:-1], *(self.g,) * places)
+        return np.fft.fftn(cube, axes=range(-places, 0)).reshape(points.shape)
+
+    def products(self, axes: Sequence[npt.NDArray[np.float64]], picks: Cells, codes: Codes) -> npt.NDArray[np.float64]:
+        """Return sums of products over the cells whose hash is the answer: products of waves, as in `sums`."""
+        number, reply = np.divmod(np.maximum(codes, 1) - 1, self.g)
+        seeds, place = np.unique(number, return_inverse=True)
+        blocks = self._blocks(self._vector(seeds))
+        product = np.ones((len(seeds), self.g // 2 + 1, len(picks)), dtype=np.complex128)
+        totals = np.ones(len(picks))
+        for i, own in enumerate(axes):
+            look_up = self._waves_at(i, blocks[i])
+            waves = look_up(np.ascontiguousarray(self._transform(i, own).T))
+            product *= waves[:, :, picks[:, i]]
+            totals *= own.sum(axis=1)[picks[:, i]]
+        rows = np.tensordot(np.concatenate([product.real, product.imag], axis=1), _waves(self.g), axes=(1, 0))
+        sums: npt.NDArray[np.float64] = rows[place, :, reply]
+        sums[codes == 0] = totals
+        return sums
+
+    def cluster(self, codes: Codes) -> Codes:
+        """Return the number of each code's seed: together, its answers show every cell once."""
+        return (np.maximum(codes, 1) - 1) // self.g
+
+    def tally_work(self, codes: int) -> int:
+        """Return about how many cells are visited: those of all codes, or the points of the Fourier transform."""
+        return codes * self.domain if is_sparse(codes, self.domain, self.alphabet) else 8 * self.alphabet
 
     def tally(self, codes: Codes, people: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return how many people support each cell: each seed's answers, as waves, and one Fourier transform back."""
@@ -374,7 +368,7 @@ class LinearHash(Oracle):
         counts, places = np.bincount(codes, people, minlength=self.alphabet), sum(self.digits)
         waves = np.fft.fft(counts[1:].reshape(self.seeds, self.g), axis=1)[:, 1 : self.g // 2 + 1]
         spectrum = np.zeros(self.g**places, dtype=np.complex128)
-        spectrum[_multiples(self.g, places, self._vector(np.arange(self.seeds)))[:, 1:]] = waves
+        spectrum[multiples(self.g, places, self._vector(np.arange(self.seeds)))[:, 1:]] = waves
         points = np.fft.ifftn(spectrum.reshape((self.g,) * places)).real * (1 if self.g == 2 else 2)
         cells = points.reshape([self.g**own for own in self.digits])[np.ix_(*self._points)]
         return np.asarray(cells.ravel() * self.g ** (places - 1) + counts[1:].sum() / self.g + counts[0])

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -104,11 +104,6 @@ class LocalHash(Oracle):
         """Exactly one of two cells is supported, over an ideal hash family."""
         apart = Fraction(self.g - 1, self.g)
         return apart * Fraction(self.stay + self.flip, self.span), 2 * Fraction(1, self.g) * apart
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The number of hash values and the flip weight."""
-        return {"g": self.g, "flip": self.flip}
 
     def flaw(self) -> str:
         """Check the number of hash values and the flips."""

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -129,11 +129,6 @@ class Subset(Oracle):
         if self.domain < fixed or self.w < chosen:
             return 0
         return math.comb(self.domain - fixed, self.w - chosen)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Subset size and the two weights."""
-        return {"w": self.w, "inside": self.inside, "outside": self.outside}
 
     @cached_property
     def _pascal(self) -> npt.NDArray[np.int64]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -43,12 +43,16 @@ class Unary(Oracle):
     def build(cls, sizes: Sequence[int], bound: Fraction, bits: int = DRAW_BITS) -> Self:
         """Return the channel with p = 1/2 and the smallest allowed q."""
         oracle = cls(tuple(sizes), bits, one=1 << (bits - 1), zero=-((-1 << bits) // (bound + 1)))
-        if oracle.domain > MAX_BITS:
-            message = f"oue: {oracle.domain} cells make codes of as many bits; at most {MAX_BITS} fit. Use lh."
+        return oracle.within_range("oue")
+
+    def within_range(self, name: str) -> Self:
+        """Return the channel; refuse an oracle with more cells than codes have bits, or too short draws."""
+        if self.domain > MAX_BITS:
+            message = f"{name}: {self.domain} cells make codes of as many bits; at most {MAX_BITS} fit. Use lh."
             raise LayoutError(message, code="oue-out-of-range")
-        if oracle.zero >= oracle.one:
-            raise oracle.too_coarse()
-        return oracle
+        if self.zero >= self.one:
+            raise self.too_coarse(name)
+        return self
 
     @property
     def alphabet(self) -> int:
@@ -81,11 +85,6 @@ class Unary(Oracle):
         p, q = self.keep, self.lie
         return p * (1 - q) + q * (1 - p), 2 * q * (1 - q)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The two thresholds."""
-        return {"one": self.one, "zero": self.zero}
-
     def flaw(self) -> str:
         """Check the number of bits and that the thresholds are probabilities."""
         if self.domain > MAX_BITS:
@@ -94,7 +93,7 @@ class Unary(Oracle):
 
     def randomise(self, cells: Sequence[Cells], seed: Draws, answer: Draws) -> Codes:  # noqa: ARG002
         """Return the bits of each record as an integer; ``answer`` has a column for each cell."""
-        cell = flat_index(cells, self.sizes)
+        cell, answer = flat_index(cells, self.sizes), answer.reshape(-1, self.domain)
         code = np.zeros(len(cell), dtype=np.int64)
         for place in range(self.domain):
             threshold = np.where(cell == place, np.uint64(self.one), np.uint64(self.zero))

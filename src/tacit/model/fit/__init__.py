@@ -1,1 +1,1 @@
-"""Tables fitted to all reports together."""
+"""Tables fitted to all reports of a service."""

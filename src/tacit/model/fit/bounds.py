@@ -1,4 +1,4 @@
-"""Between which numbers a total per person, or a ratio of two totals, must lie, whatever the people are like."""
+"""Bounds of a total per person, or of a ratio of two totals, for any population."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tacit.estimate.functional import Functional, Vector
 __all__ = ["mean_bounds", "ratio_bounds"]
 
 MOST_BOUNDED_CELLS = 2**16
-"""Combinations of values that are all visited; above, terms are bounded one by one."""
+"""Up to this many combinations of values are enumerated; above, terms are bounded one by one."""
 
 
 def mean_bounds(functional: Functional) -> tuple[float, float]:

@@ -1,7 +1,7 @@
-"""Values in classes, and tables with given sums.
+"""Classes of values, and tables with given sums.
 
-For questions over attributes whose joint table would be large, each is cut into **classes** of values that the question
-treats alike, inside and outside of a range, say: the table of maximum entropy over classes is small.
+For questions about attributes whose joint table would be large, each attribute is divided into **classes** of values
+that the question treats alike, such as inside and outside a range: the table of maximum entropy over classes is small.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TINY = 1e-300
 def classes(vectors: Vector, weights: Vector, most: int) -> Vector:
     """Return classes x values, 1 where a class holds a value: those on which all vectors are alike.
 
-    Where there are too many, neighbours in the order of the vectors share a class, of about the same weight.
+    If there are too many, neighbours in the order of the vectors share a class, of about the same weight.
     """
     distinct, member = np.unique(vectors, axis=1, return_inverse=True)
     member = member.ravel()
@@ -34,11 +34,11 @@ def classes(vectors: Vector, weights: Vector, most: int) -> Vector:
 
 
 def rake(table: Vector, rows: Vector, columns: Vector) -> Vector:
-    """Return the table nearest to a positive one that has the given sums of rows and columns."""
+    """Return the table closest to a positive one that has the given row and column sums."""
     for _ in range(SWEEPS):
         table = table * (rows / np.maximum(table.sum(axis=1), TINY))[:, None]
-        found = table.sum(axis=0)
-        table = table * (columns / np.maximum(found, TINY))
-        if np.abs(found - columns).max() < SETTLED:
+        sums = table.sum(axis=0)
+        table = table * (columns / np.maximum(sums, TINY))
+        if np.abs(sums - columns).max() < SETTLED:
             break
     return table

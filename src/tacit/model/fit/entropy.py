@@ -2,7 +2,7 @@
 
     minimise  misfit(x)/2 + strength * KL(x || base)   over tables x >= 0 that sum to 1
 
-The divergence keeps cells positive and leaves what the data do not tell as it is in the base. Steps solve
+The divergence keeps cells positive, and keeps the base where the data carry no information. Steps solve
 ``(strength I + S G S) u = -S gradient`` with S the square roots of the cells, by conjugate gradients.
 """
 
@@ -44,7 +44,7 @@ def conjugate(apply: Callable[[Vector], Vector], right: Vector, *, tolerance: fl
 
 
 def near(observed: Observed, base: Vector, strength: float, start: Vector | None = None) -> Vector:
-    """Return the table that fits what was seen and stays near the base."""
+    """Return the table that fits the observations and stays near the base."""
     base = np.maximum(base, SMALL) / np.maximum(base, SMALL).sum()
     table = base if start is None else start
     value = _objective(observed, table, base, strength)
@@ -71,15 +71,15 @@ def near(observed: Observed, base: Vector, strength: float, start: Vector | None
 
 
 def parameters(observed: Observed, table: Vector, strength: float) -> float:
-    """Return how many parameters a fit took: the trace of how it follows the data, by random signs."""
+    """Return how many parameters a fit used: the trace of its hat matrix, estimated with random signs."""
     rng = np.random.default_rng(1)
-    root, found = np.sqrt(table), 0.0
+    root, total = np.sqrt(table), 0.0
     for _ in range(PROBES):
         signs = rng.choice([-1.0, 1.0], observed.shape)
         signs = signs - root * (root * signs).sum()
         solved = conjugate(_curvature(observed, table, strength), signs, tolerance=1e-3)
-        found += float((signs**2).sum() - strength * (signs * solved).sum())
-    return max(0.0, found / PROBES)
+        total += float((signs**2).sum() - strength * (signs * solved).sum())
+    return max(0.0, total / PROBES)
 
 
 def _curvature(observed: Observed, table: Vector, strength: float) -> Callable[[Vector], Vector]:

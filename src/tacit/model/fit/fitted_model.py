@@ -1,8 +1,8 @@
-"""What all reports of a service say together: fitted tables of attributes and pairs, and questions about them.
+"""The fitted model of a service: tables of attributes and pairs fitted to all reports, and answers from them.
 
-Tables of single attributes come first; a pair's table has them as marginals exactly, so answers add up. A pair is
-fitted when a question first needs it. Cells finer than `PAIR_CELLS` of an attribute are told apart by the attribute's
-own table alone. Totals over three attributes and more are those of the table of maximum entropy.
+Tables of single attributes come first; a pair's table has exactly these marginals, so answers add up. A pair is fitted
+when a question first needs it. Only the attribute's own table distinguishes cells finer than `PAIR_CELLS`. Totals over
+three attributes and more come from the table of maximum entropy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Functional, Term, Vector
 from tacit.model.coefficients import along
 from tacit.model.fit.classes import classes, rake
-from tacit.model.fit.joint import Beyond, Joint, linked, widest
+from tacit.model.fit.joint import Beyond, Joint, connected_parts, widest
 from tacit.model.fit.smooth import Axis
 from tacit.model.fit.table import Fit, fit_table
 from tacit.model.fit.views import see
@@ -32,10 +32,10 @@ from tacit.model.views import Counts, view_tables
 __all__ = ["FittedModel"]
 
 ONE_CELLS, PAIR_CELLS = 2048, 128
-"""Most cells of an attribute in its own table, and in tables of pairs."""
+"""Maximum cells of an attribute in its own table, and in tables of pairs."""
 
 JOINT_CELLS, MOST_CLASSES = 2**18, 16
-"""Cells of a table of maximum entropy, and classes of one of its attributes."""
+"""Maximum cells of a table of maximum entropy, and classes of one of its attributes."""
 
 WHOLE_WORK, MOST_AXES = 2**19, 12
 """Upper limits for one joint table over all attributes: cells × marginals, and number of attributes."""
@@ -44,7 +44,7 @@ WEAK = 2.0
 """Effective parameters below which the reports carry almost no information about a table."""
 
 AT_ONCE = 64
-"""Directions whose errors are found side by side."""
+"""Directions whose errors are computed together."""
 
 
 class FittedModel:
@@ -61,7 +61,7 @@ class FittedModel:
         self._door = threading.RLock()
 
     def means(self, functionals: Sequence[Functional]) -> list[float]:
-        """Return the mean of each functional over people, from one table if one of them looks at all attributes."""
+        """Return the mean of each functional over people, from one table if one of them uses all attributes."""
         attributes = {i for functional in functionals for i in functional.attributes}
         if all(len(functional.attributes) < len(attributes) for functional in functionals):
             return [mean for functional in functionals for mean in self.means([functional])]
@@ -76,7 +76,7 @@ class FittedModel:
         squares = [0.0] * len(functionals)
         together: dict[tuple[int, ...], list[tuple[int, Functional]]] = {}
         for place, functional in enumerate(functionals):
-            for part in linked(functional):
+            for part in connected_parts(functional):
                 together.setdefault(part.attributes, []).append((place, part))
         for attributes, parts in together.items():
             for start in range(0, len(parts), AT_ONCE):
@@ -87,11 +87,11 @@ class FittedModel:
         return [math.sqrt(square) for square in squares]
 
     def _errors(self, attributes: tuple[int, ...], functionals: Sequence[Functional]) -> Vector:
-        """Return the errors of functionals of the same attributes: those of their parts, from the fits of these."""
+        """Return the errors of functionals of the same attributes: those of their parts, from the respective fits."""
         if len(attributes) == 1:
             [i] = attributes
-            told = [[term.coefficient * term.factors[i] for term in own.terms if term.factors] for own in functionals]
-            return self._one_errors(i, [np.sum(vectors, axis=0) for vectors in told])
+            scaled = [[term.coefficient * term.factors[i] for term in own.terms if term.factors] for own in functionals]
+            return self._one_errors(i, [np.sum(vectors, axis=0) for vectors in scaled])
         square = np.zeros(len(functionals))
         pairs = [pair for pair in itertools.combinations(attributes, 2) if self.together(pair)]
         functions: dict[tuple[int, ...], list[Vector]] = {}
@@ -105,7 +105,7 @@ class FittedModel:
                 if len(own) == 1:
                     functions.setdefault(own, []).append(held[0] @ function + joint.within(functional, one[0]))
                 elif len(own) == 2 and not self.together(own):
-                    continue  # they are taken as independent
+                    continue  # assumed independent
                 elif len(own) == 2:
                     cells = [self._cells(i) @ values for i, values in zip(own, held, strict=True)]
                     functions.setdefault(own, []).append(along(function, cells))
@@ -125,23 +125,27 @@ class FittedModel:
     def _cells(self, attribute: int) -> Vector:
         """Return cells of the tables of pairs x values: 1 / the values of a cell where it holds one."""
         level = self.service.levels[attribute][self._depth(attribute, PAIR_CELLS)]
-        found: Vector = level.matrix() / np.bincount(level.table())[:, None]
-        return found
+        shares: Vector = level.matrix() / np.bincount(level.table())[:, None]
+        return shares
 
     def how(self, attributes: tuple[int, ...]) -> str:
         """Return how the table of one or two attributes was fitted."""
-        return self._fit(attributes).how if self.together(attributes) else "no view shows them together: independent"
+        return (
+            self._fit(attributes).how
+            if self.together(attributes)
+            else "no view reports them together: assumed independent"
+        )
 
     def is_weak(self, attributes: tuple[int, ...]) -> bool:
-        """Tell whether reports say so little about one or two attributes that their table is what was assumed."""
-        return self._fit(attributes).told < WEAK
+        """Return whether the reports say so little about one or two attributes that their table is an assumption."""
+        return self._fit(attributes).learned < WEAK
 
     def together(self, attributes: tuple[int, ...]) -> bool:
-        """Tell whether some view shows all of some attributes."""
+        """Return whether some view reports all of these attributes."""
         return any(set(attributes) <= set(view.shown.attributes) for view in self.seen)
 
     def table(self, attributes: tuple[int, ...]) -> Vector:
-        """Return the table of one or two attributes, at the cells it was fitted in."""
+        """Return the table of one or two attributes, in the cells it was fitted in."""
         return self.one(attributes[0])[1] if len(attributes) == 1 else self.pair((attributes[0], attributes[1]))[1]
 
     def one(self, attribute: int) -> tuple[Fit, Vector]:
@@ -183,7 +187,7 @@ class FittedModel:
         return Axis(level.cells, isinstance(self.service.service.sensitive[attribute], Ordinal), level.null)
 
     def _values(self, attribute: int) -> Vector:
-        """Return the share of each value; those that its table does not tell apart are even."""
+        """Return the share of each value; values that its table does not distinguish are even."""
         level = self.service.levels[attribute][self._depth(attribute, ONE_CELLS)]
         cells = level.table()
         share: Vector = self.one(attribute)[1][cells] / np.bincount(cells)[cells]
@@ -195,13 +199,13 @@ class FittedModel:
         made: Vector = level.matrix() * self._values(attribute)
         return made
 
-    def _averaged(self, attribute: int, vectors: Vector) -> Vector:
+    def _average(self, attribute: int, vectors: Vector) -> Vector:
         """Return the means of vectors, one or in rows, within each cell of the tables of pairs."""
         within = self._within(attribute)
         whole = within.sum(axis=1)
         plain = vectors @ self._cells(attribute).T
-        found: Vector = np.where(whole > 0, vectors @ within.T / np.where(whole > 0, whole, 1.0), plain)
-        return found
+        means: Vector = np.where(whole > 0, vectors @ within.T / np.where(whole > 0, whole, 1.0), plain)
+        return means
 
     def _joint(self, functionals: Sequence[Functional]) -> Joint:
         """Return a table for some functionals: of all attributes if it is small, else of theirs, or of classes."""
@@ -213,20 +217,20 @@ class FittedModel:
             faces = math.comb(len(attributes), 2) + len(self.wider.faces(attributes)) if len(cells) <= MOST_AXES else 0
             if faces and math.prod(cells) * faces <= WHOLE_WORK:
                 return self._whole(attributes)
-        return self._made(own, self._classes(own, functionals))
+        return self._maximum_entropy(own, self._classes(own, functionals))
 
     def _whole(self, attributes: tuple[int, ...]) -> Joint:
         """Return the table of some attributes in the cells of tables of pairs."""
         with self._door:
             if attributes not in self._joints:
                 cells = [self.service.levels[i][self._depth(i, PAIR_CELLS)].matrix() for i in attributes]
-                self._joints[attributes] = self._made(attributes, cells)
+                self._joints[attributes] = self._maximum_entropy(attributes, cells)
             return self._joints[attributes]
 
-    def _made(self, attributes: tuple[int, ...], held: Sequence[Vector]) -> Joint:
+    def _maximum_entropy(self, attributes: tuple[int, ...], held: Sequence[Vector]) -> Joint:
         """Return the table of maximum entropy over given groups of values."""
         values = tuple(self._values(i) for i in attributes)
-        sides = [self._averaged(i, own) for i, own in zip(attributes, held, strict=True)]
+        sides = [self._average(i, own) for i, own in zip(attributes, held, strict=True)]
         pairs: dict[tuple[int, ...], Vector] = {
             (a, b): sides[a] @ self.table((attributes[a], attributes[b])) @ sides[b].T
             for a, b in itertools.combinations(range(len(attributes)), 2)
@@ -247,7 +251,7 @@ class FittedModel:
             vectors = [term.factors[attribute] for term in terms if attribute in term.factors]
             held.append(classes(np.unique(vectors, axis=0), self._values(attribute), most))
         if math.prod(len(own) for own in held) > JOINT_CELLS:
-            message = f"{len(attributes)} attributes at once are too many for maximum entropy. Ask for fewer of them."
+            message = f"{len(attributes)} attributes are too many for maximum entropy. Ask for fewer."
             raise UnanswerableError(message)
         return held
 

@@ -1,12 +1,12 @@
 """Tables of three attributes and more: of maximum entropy, given all pairs and what wider views say beyond them.
 
-Attributes are cut into **groups** of values: the cells of the tables of pairs, or, where these are too many, the
+Attributes are divided into **groups** of values: the cells of the tables of pairs or, if these are too many, the
 classes of values that a question treats alike.
 
-The error of a total follows from those of the tables it is made of. In a table of maximum entropy, a small change of
-what is given changes a total as the same change would change the total's **projection**: the sum of functions of one
-attribute, of two, and of the wider sets that is nearest to its weights, under the table. So the error has a part for
-each function, from the fit that the function is read from.
+The error of a total follows from the errors of the given tables. In a table of maximum entropy, a small change of the
+given tables changes a total by as much as it changes the total's **projection**: the sum of functions of one attribute,
+of two, and of the wider sets that is closest to its weights under the table. So the error has a part for each function,
+from the fit that the function is read from.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from tacit.model.coefficients import along
 from tacit.model.entropy import maximum_entropy
 from tacit.model.fit.classes import classes
 
-__all__ = ["Beyond", "Faces", "Joint", "linked", "widest"]
+__all__ = ["Beyond", "Faces", "Joint", "connected_parts", "widest"]
 
 Faces = Mapping[tuple[int, ...], Vector]
-"""Tables of some axes of a larger table."""
+"""Tables over some axes of a larger table."""
 
 Beyond = Callable[[Vector], Vector]
 """Correct the pairwise prediction of a wider table with its own measurements."""
 
 ROUNDS = 12
-"""Rounds in which functions are fitted to a total's weights, each to what the others leave."""
+"""Rounds in which functions are fitted to a total's weights, each to the residual of the others."""
 
 EMPTY = 1e-9
-"""Share of an even table in one that weights are projected under: cells where nobody is have their errors, too."""
+"""Share of a uniform table mixed in before projecting weights, so that empty cells have errors too."""
 
 SETTLED, TINY = 1e-9, 1e-300
 
 
 def widest(sizes: Sequence[int], pairs: Faces, wider: Mapping[tuple[int, ...], Beyond]) -> Vector:
-    """Return the table of maximum entropy that has these tables of pairs, and wider ones raked to them."""
+    """Return the table of maximum entropy given these tables of pairs, with wider ones raked to them."""
     faces: dict[tuple[int, ...], Vector] = {}
     for axes, beyond in wider.items():
         inside = {pair: table for pair, table in pairs.items() if set(pair) <= set(axes)}
@@ -52,8 +52,8 @@ def widest(sizes: Sequence[int], pairs: Faces, wider: Mapping[tuple[int, ...], B
     return maximum_entropy(sizes, list(faces), list(faces.values())).table
 
 
-def linked(functional: Functional) -> list[Functional]:
-    """Return the parts of a functional that have no attribute in common, without its constant."""
+def connected_parts(functional: Functional) -> list[Functional]:
+    """Return the parts of a functional that share no attribute, without its constant."""
     parts: list[tuple[set[int], list[Term]]] = []
     for term in functional.terms:
         attributes, terms = set(term.factors), [term]
@@ -71,7 +71,7 @@ class Joint:
 
     attributes: tuple[int, ...]
     held: tuple[Vector, ...]
-    """For each attribute, groups x values: 1 where a group holds a value."""
+    """For each attribute, groups x values: 1 if a group contains a value."""
 
     values: tuple[Vector, ...]
     """For each attribute, the share of each value."""
@@ -82,27 +82,27 @@ class Joint:
         """Return the mean of a functional over people."""
         total = 0.0
         for term in functional.terms:
-            found = self.table
+            contracted = self.table
             for vector in reversed(self._vectors(term)):
-                found = found @ vector
-            total += term.coefficient * float(found)
+                contracted = contracted @ vector
+            total += term.coefficient * float(contracted)
         return total
 
     def _vectors(self, term: Term) -> list[Vector]:
-        """Return the mean of a term's factor within each group; 1 where it has none."""
-        found = []
+        """Return the mean of a term's factor within each group; 1 if it has none."""
+        vectors = []
         for attribute, held, values in zip(self.attributes, self.held, self.values, strict=True):
             if attribute not in term.factors:
-                found.append(np.ones(len(held)))
+                vectors.append(np.ones(len(held)))
                 continue
             mass, count = held @ values, held.sum(axis=1)
             summed = held @ (values * term.factors[attribute])
             plain = held @ term.factors[attribute] / np.maximum(count, 1)
-            found.append(np.where(mass > 0, summed / np.where(mass > 0, mass, 1.0), plain))
-        return found
+            vectors.append(np.where(mass > 0, summed / np.where(mass > 0, mass, 1.0), plain))
+        return vectors
 
     def widest_weight(self, functional: Functional) -> float:
-        """Return by how much the weights of cells differ."""
+        """Return the range of the cells' weights."""
         return float(np.ptp(self._weights(functional)))
 
     def _weights(self, functional: Functional) -> Vector:
@@ -110,7 +110,7 @@ class Joint:
         return sum(products, np.zeros(self.table.shape))
 
     def of(self, functional: Functional) -> Joint:
-        """Return the table over the groups that a functional tells apart, which are few."""
+        """Return the table over the groups that a functional distinguishes, which are few."""
         sides: list[list[Vector]] = [[] for _ in self.attributes]
         for term in functional.terms:
             for side, vector in zip(sides, self._vectors(term), strict=True):
@@ -128,7 +128,7 @@ class Joint:
         axes = range(table.ndim)
         sets = [*((axis,) for axis in axes), *combinations(axes, 2), *wider]
         inside = {one: table.sum(axis=_others(one, table.ndim)) for one in sets}
-        found = {one: np.zeros(own.shape) for one, own in inside.items()}
+        means = {one: np.zeros(own.shape) for one, own in inside.items()}
         left = self._weights(functional)
         left = left - float((left * table).sum())
         enough = SETTLED * float(np.abs(left).max())
@@ -137,30 +137,30 @@ class Joint:
                 break
             for one in sets:
                 mean = (left * table).sum(axis=_others(one, table.ndim)) / inside[one]
-                found[one] += mean
+                means[one] += mean
                 left = left - _spread(mean, one, table.ndim)
-        for larger in reversed(sets):  # what a smaller set can say is left to it
+        for larger in reversed(sets):  # leave to a smaller set what it can express
             for one in sets[: sets.index(larger)]:
                 if set(one) < set(larger):
                     places = tuple(larger.index(axis) for axis in one)
                     others = _others(places, len(larger))
-                    mean = (found[larger] * inside[larger]).sum(axis=others) / inside[one]
-                    found[one] += mean
-                    found[larger] = found[larger] - _spread(mean, places, len(larger))
-        return found
+                    mean = (means[larger] * inside[larger]).sum(axis=others) / inside[one]
+                    means[one] += mean
+                    means[larger] = means[larger] - _spread(mean, places, len(larger))
+        return means
 
     def within(self, functional: Functional, axis: int) -> Vector:
         """Return how the mean of a functional depends on the values of an attribute, beyond their groups."""
         attribute, held = self.attributes[axis], self.held[axis]
-        found = np.zeros(held.shape[1])
+        spread = np.zeros(held.shape[1])
         for term in functional.terms:
             if attribute in term.factors:
                 vectors = self._vectors(term)
                 rest = _outer([np.ones(len(own)) if k == axis else own for k, own in enumerate(vectors)])
                 others = _others((axis,), self.table.ndim)
                 mean = (rest * self.table).sum(axis=others) / np.maximum(self.table.sum(axis=others), TINY)
-                found += term.coefficient * (mean @ held) * (term.factors[attribute] - vectors[axis] @ held)
-        return found
+                spread += term.coefficient * (mean @ held) * (term.factors[attribute] - vectors[axis] @ held)
+        return spread
 
 
 def _outer(vectors: Sequence[Vector]) -> Vector:

@@ -1,4 +1,4 @@
-"""Smooth tables: a base table times the exponential of few smooth functions, as smooth as the data ask for.
+"""Smooth tables: a base table times the exponential of a few smooth functions, as smooth as the data suggest.
 
     x = base * exp(sum_p theta_p phi_p) / total,   theta_p ~ N(0, scale / order_p**2)
 
@@ -30,7 +30,7 @@ STEPS = 30
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of a table: cells in an order that means something, or categories; the last may be NULL."""
+    """One axis of a table: ordered cells, or categories; the last may be NULL."""
 
     cells: int
     ordered: bool
@@ -53,7 +53,7 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """Functions over the cells of a table, in columns, with their orders and which of them are free."""
+    """Functions over the cells of a table, in columns, with their orders and which of them are unpenalised."""
 
     values: Vector
     order: Vector
@@ -64,7 +64,7 @@ class Functions:
 class Smooth:
     """A fitted table; its tangents, and the covariance of their coefficients given the data.
 
-    ``parameters`` is how many of them the data told.
+    ``parameters`` is the effective number of them learned from the data.
     """
 
     table: Vector
@@ -130,8 +130,8 @@ def _scale(given: Functions, theta: Vector, left: Vector, scale: float) -> float
     bound = ~given.free
     if not bound.any():
         return scale
-    told = max(float((1 - left)[bound].sum()), 0.1)
-    return float(np.clip(((given.order * theta)[bound] ** 2).sum() / told, 1e-4, 100.0))
+    learned = max(float((1 - left)[bound].sum()), 0.1)
+    return float(np.clip(((given.order * theta)[bound] ** 2).sum() / learned, 1e-4, 100.0))
 
 
 def _table(observed: Observed, logs: Vector, given: Functions, theta: Vector) -> Vector:
@@ -145,7 +145,7 @@ def _objective(observed: Observed, table: Vector, precision: Vector, theta: Vect
 
 
 def _information(observed: Observed, tangents: Vector) -> Vector:
-    """Return what the data say about the coefficients: their precision matrix."""
+    """Return the precision matrix of the coefficients given the data."""
     stacked = np.moveaxis(tangents.reshape(*observed.shape, -1), -1, 0)
     seen = (observed.sums(stacked) * np.sqrt(observed.weight)).reshape(len(stacked), observed.weight.size)
     made: Vector = seen @ seen.T

@@ -1,8 +1,8 @@
 """What all views say about one or two attributes: sums of cells of their table, each with its precision.
 
-A view's table is unbiased, may be negative, and has noise that hardly depends on the cell. Attributes are told from
-every view that shows one of them: other attributes are summed out, which multiplies the variance of a cell by the
-number of cells that are added.
+A view's table is unbiased, may be negative, and has noise that hardly depends on the cell. Every view that reports one
+of the attributes is used: other attributes are summed out, which multiplies the variance of a cell by the number of
+cells summed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Observed", "see"]
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """Everything views say about a table of one or two attributes: weighted sums of its cells.
+    """All observations of a table of one or two attributes: weighted sums of its cells.
 
     ``rows @ table @ columns.T`` are all sums that were observed, one block for each combination of levels; ``value`` is
     what was seen and ``weight`` its precision, 0 where no view shows a combination. One attribute is a table of one
@@ -49,7 +49,7 @@ class Observed:
         return made
 
     def information(self, shifts: Vector) -> Vector:
-        """Return what was seen about cells, the curvature of half the misfit, times shifts of the table."""
+        """Return the information about cells, the curvature of half the misfit, times shifts of the table."""
         return self.back(self.weight * self.sums(shifts))
 
     def gradient(self, table: Vector) -> Vector:
@@ -57,19 +57,19 @@ class Observed:
         return self.back(self.weight * (self.sums(table) - self.value))
 
     def misfit(self, table: Vector) -> float:
-        """Return the squared differences from what was seen, in units of their variance."""
+        """Return the squared differences from the observations, in units of their variance."""
         return float((self.weight * (self.sums(table) - self.value) ** 2).sum())
 
 
 def see(
     levels: Sequence[Levels], views: Sequence[ViewTable], attributes: tuple[int, ...], depths: Sequence[int]
 ) -> Observed:
-    """Return what views say about one or two attributes, at the given finest levels; ``levels`` are of all of them."""
+    """Return the observations of one or two attributes, at the given finest levels; ``levels`` has all attributes."""
     traces: dict[tuple[int, ...], tuple[float, Vector]] = {}
     for view in views:
         trace = tuple(_depth(view, i, finest) for i, finest in zip(attributes, depths, strict=True))
         if any(trace):
-            table = _summed(levels, view, attributes, depths)
+            table = _marginalise(levels, view, attributes, depths)
             precision = view.reports / view.shown.noise * table.size / view.table.size
             before, total = traces.get(trace, (0.0, np.zeros(table.shape)))
             traces[trace] = before + precision, total + precision * table
@@ -90,12 +90,14 @@ def see(
 
 
 def _depth(view: ViewTable, attribute: int, finest: int) -> int:
-    """Return the level at which a view shows an attribute, as far as it is looked at."""
+    """Return the level at which a view shows an attribute, at most the finest level used."""
     shown = view.shown
     return min(finest, shown.depths[shown.attributes.index(attribute)]) if attribute in shown.attributes else 0
 
 
-def _summed(levels: Sequence[Levels], view: ViewTable, attributes: tuple[int, ...], depths: Sequence[int]) -> Vector:
+def _marginalise(
+    levels: Sequence[Levels], view: ViewTable, attributes: tuple[int, ...], depths: Sequence[int]
+) -> Vector:
     """Return a view's table over the given attributes alone, no finer than their finest levels."""
     table = view.table
     for axis in reversed(range(table.ndim)):
@@ -108,13 +110,13 @@ def _summed(levels: Sequence[Levels], view: ViewTable, attributes: tuple[int, ..
 
 
 def _between(levels: Levels, fine: int, coarse: int) -> Vector:
-    """Return the matrix that adds up cells of a fine level to those of a coarse one."""
+    """Return the matrix that sums cells of a fine level to those of a coarse one."""
     first = np.unique(levels[fine].table(), return_index=True)[1]
     holds: Vector = levels[coarse].matrix()[:, first]
     return holds
 
 
 def _starts(levels: Levels, depths: Sequence[int]) -> dict[int, slice]:
-    """Return where each level's cells stand in a stack of levels."""
+    """Return the position of each level's cells in a stack of levels."""
     ends = np.cumsum([levels[depth].cells for depth in depths])
     return {depth: slice(int(end) - levels[depth].cells, int(end)) for depth, end in zip(depths, ends, strict=True)}

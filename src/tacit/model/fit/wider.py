@@ -1,4 +1,4 @@
-"""What views that show three attributes and more say about them beyond their pairs."""
+"""What views of three attributes and more add to their pairs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Wider"]
 TINY = 1e-300
 
 MOST_NUMBERS = 2**17
-"""Means of products that are shrunk together: a second or two."""
+"""Maximum means of products that are shrunk together: a second or two."""
 
 
 class Wider:
@@ -35,7 +35,7 @@ class Wider:
 
     @property
     def _model(self) -> MarginalModel | None:
-        """The means of all views; None if no view shows three attributes, or they are too many."""
+        """The means of all views; None if no view has three attributes, or there are too many."""
         with self._door:
             if not self._made:
                 self._made.append(self._build())
@@ -53,14 +53,14 @@ class Wider:
         return MarginalModel(shape, [view.table for view in self._seen], [float(view.reports) for view in self._seen])
 
     def faces(self, attributes: Sequence[int]) -> list[tuple[int, ...]]:
-        """Return the largest sets of three and more among these attributes that views show."""
+        """Return the largest sets of three and more among these attributes that views report."""
         model = self._model
         return [face for face in model.linear.faces(attributes) if len(face) > 2] if model else []
 
     def table(
         self, face: tuple[int, ...], predicted: Vector, held: Sequence[Vector], values: Sequence[Vector]
     ) -> Vector:
-        """Return the table of a face: what its pairs predict, and what reports say beyond that, shrunk.
+        """Return the table of a face: its pairs' prediction, plus what reports say beyond that, shrunk.
 
         It is over groups of values, given as groups x values, with the share of each value. No cell is lower than what
         pairs predict by more than the share of what was seen that is not noise, so that noise empties none.
@@ -74,9 +74,9 @@ class Wider:
         ]
         looks = [analysis(own, own.finest) @ inside.T for own, inside in zip(levels, within, strict=True)]
         change = share * (model.linear.values[places] - along(predicted, looks))
-        told = float((share * change**2).sum() / max(float((change**2).sum()), TINY))
+        kept = float((share * change**2).sum() / max(float((change**2).sum()), TINY))
         table = predicted + along(change, [own @ synthesis(level) for own, level in zip(held, levels, strict=True)])
-        table = np.maximum(table, (1 - told) * predicted)
+        table = np.maximum(table, (1 - kept) * predicted)
         return np.asarray(table / table.sum())
 
     def error(self, face: tuple[int, ...], weights: Vector) -> float:

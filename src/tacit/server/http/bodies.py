@@ -1,4 +1,4 @@
-"""Read requests' bodies within limits of size, time and compression.
+"""Read request bodies within limits on size, time and compression.
 
 Bodies are JSON whatever their content type says, so that browsers need no preflight and beacons work.
 """
@@ -18,43 +18,43 @@ __all__ = ["MOST_BYTES", "VERSION", "read_body"]
 
 VERSION = 1
 MOST_BYTES = 1 << 20
-"""Of a body, as it is sent and as it is read."""
+"""Bytes of a body, compressed and uncompressed."""
 
 MOST_TIMES = 20
-"""Times that a compressed body may grow, beyond the first bytes; reports grow up to about ten times."""
+"""Factor by which a compressed body may expand, beyond the first bytes; reports expand up to about ten times."""
 
 UNCOUNTED_BYTES = 1 << 16
 LONGEST_NUMBER = 20
-"""Digits of a whole number of 64 bits, and its sign."""
+"""Digits of a 64-bit integer, with its sign."""
 
 
 async def read_body(request: Request, seconds: float, *, versioned: bool = True) -> dict[str, Any]:
-    """Return a body, or raise what is wrong with it; one that need not be versioned may leave its version out."""
+    """Return a body, or raise if it is malformed; unversioned requests may leave the version out."""
     try:
         async with asyncio.timeout(seconds):
-            received = await _received(request)
+            received = await _read_bytes(request)
     except TimeoutError:
         message = f"The body did not arrive within {seconds:g} seconds."
         raise BodyError(message, code="slow-body") from None
     except ClientDisconnect:
         message = "The body did not arrive."
         raise BodyError(message) from None
-    body = _parsed(received)
+    body = _parse_json(received)
     if not isinstance(body, dict):
         message = "The body must be a JSON object in UTF-8."
         raise BodyError(message)
     version = body.get("tacit", None if versioned else VERSION)
     if type(version) is not int or version != VERSION:
-        message = f"This collector speaks version {VERSION}: send it as the member tacit."
+        message = f"This collector supports protocol version {VERSION}. Send it as the member tacit."
         raise BodyError(message, code="protocol-version")
     return body
 
 
-async def _received(request: Request) -> bytes:
-    """Return the bytes of a body, decompressed; stop as soon as they are too many."""
+async def _read_bytes(request: Request) -> bytes:
+    """Return the decompressed bytes of a body; stop as soon as there are too many."""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip"):
-        message = "Bodies are sent as they are, or with gzip."
+        message = "Send the body uncompressed or with gzip."
         raise BodyError(message, code="unknown-encoding")
     gzip = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS) if encoding == "gzip" else None
     received, sent = bytearray(), 0
@@ -69,16 +69,16 @@ async def _received(request: Request) -> bytes:
             message = f"The body is larger than {MOST_BYTES >> 20} MiB. Send smaller batches."
             raise BodyError(message, code="too-large")
         if len(received) > UNCOUNTED_BYTES + MOST_TIMES * sent:
-            message = f"The body grows more than {MOST_TIMES} times. Send it less compressed."
+            message = f"The body expands more than {MOST_TIMES} times. Compress it less."
             raise BodyError(message, code="too-large")
     if gzip and (not gzip.eof or gzip.unused_data):
-        message = "The body is not one whole gzip stream."
+        message = "The body is not one complete gzip stream."
         raise BodyError(message)
     return bytes(received)
 
 
-def _parsed(received: bytes) -> Any:
-    """Return JSON, or None; a number that is too long for Python spoils its own report, not all of them."""
+def _parse_json(received: bytes) -> Any:
+    """Return JSON, or None. A number too long for Python invalidates its own report, not the whole batch."""
     for numbers in (None, _number):
         try:
             return json.loads(received, parse_int=numbers)

@@ -1,4 +1,4 @@
-"""What browsers are told: which pages may read answers, and what a page of ours may load.
+"""Headers for browsers: which pages may read responses, and what our own pages may load.
 
 Only pages that a key is bound to may read, never with credentials; nothing that an answer holds runs as a script.
 """
@@ -22,13 +22,13 @@ EVERYWHERE = {
 
 
 class Browsers:
-    """Adds headers to every answer, and answers preflights."""
+    """Adds headers to every response, and answers preflights."""
 
     def __init__(self, app: ASGIApp, keys: Keys) -> None:
         self._app, self._keys = app, keys
 
     def _knows(self, origin: str) -> bool:
-        """Tell whether a key is bound to a page; with keys that cannot be read none is, and the route says why."""
+        """Return whether a key is bound to a page; if keys cannot be read, none is, and the route explains why."""
         try:
             return origin in self._keys.origins()
         except TacitError:
@@ -43,7 +43,7 @@ class Browsers:
         origin = headers.get("origin", "")
         allowed = bool(origin) and self._knows(origin)
 
-        async def told(message: Message) -> None:
+        async def send_allowing(message: Message) -> None:
             if message["type"] == "http.response.start":
                 answered = MutableHeaders(scope=message)
                 for name, value in EVERYWHERE.items():
@@ -60,6 +60,6 @@ class Browsers:
                 "Access-Control-Allow-Headers": "Content-Type, Content-Encoding",
                 "Access-Control-Max-Age": "600",
             }
-            await Response(status_code=204, headers=preflight)(scope, receive, told)
+            await Response(status_code=204, headers=preflight)(scope, receive, send_allowing)
         else:
-            await self._app(scope, receive, told)
+            await self._app(scope, receive, send_allowing)

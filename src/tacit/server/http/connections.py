@@ -1,4 +1,4 @@
-"""Connections before there is a request: heads that are too long, too slow or not HTTP are problems, too."""
+"""Connections before a request exists: headers that are too long, too slow or not HTTP get a problem response."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ __all__ = ["HEAD_BYTES", "Connection"]
 
 HEAD_BYTES = 16 << 10
 HEAD_SECONDS = 30.0
-"""In which a request's head must have arrived once it has begun, and the first one at all."""
+"""Seconds within which a started request's headers must arrive, and the first request at all."""
 
 
 SECONDS_BETWEEN = 1.0
-"""Between two lines of the log about connections that were refused."""
+"""Seconds between two log lines about refused connections."""
 
 LOG = logging.getLogger("tacit.server")
 
 
 class Connection(HttpToolsProtocol):
-    """As uvicorn's, with limits of number, time and size, and with problem+json for what is not HTTP."""
+    """uvicorn's protocol with limits on number, time and size, and problem+json for what is not HTTP."""
 
     most: ClassVar[int | None] = None
-    """Connections at a time. More would take the descriptors that the store needs to write and to read."""
+    """Maximum number of connections. More would use file descriptors that the store needs."""
 
     refused: ClassVar[Counter[str]] = Counter()
-    """Connections that were closed before there was a request, by the code of the error."""
+    """Connections closed before a request, by error code."""
 
     _said: ClassVar[float] = 0.0
 
     _late: asyncio.TimerHandle | None = None
     _place: Literal["head", "body", "end"] = "head"
     _all_head = True
-    """Whether everything that has just come belongs to one head."""
+    """Whether all bytes just received belong to one request head."""
 
     _bytes = 0
-    """Of a head that is not whole yet, or of what comes with a body and is none: lengths of chunks, trailers."""
+    """Bytes of an incomplete head, or of chunk lengths and trailers."""
 
     def connection_made(self, transport: Any) -> None:
-        """Wait for a request, unless there are too many connections already."""
+        """Wait for a request, unless there are too many connections."""
         super().connection_made(transport)
         self._wait()
         if self.most is not None and len(self.connections) > self.most:
-            self._refuse("too-many-connections", f"There are {self.most} connections already. Try again in a moment.")
+            self._refuse("too-many-connections", f"All {self.most} connections are in use. Try again in a moment.")
 
     def data_received(self, data: bytes) -> None:
-        """Read on; time and size of a head count until it is whole."""
+        """Read on; time and size of a head count until it is complete."""
         if self._place == "end":
             self._place = "head"
         self._all_head = self._place == "head"
@@ -62,41 +62,41 @@ class Connection(HttpToolsProtocol):
         try:
             super().data_received(data)
         except MemoryError:
-            self._refuse("out-of-memory", "There is no memory for this request. Try again in a moment.")
+            self._refuse("out-of-memory", "Not enough memory for this request. Try again in a moment.")
         if self.transport.is_closing():
             self._stop_waiting()
         elif self._place == "head":
             self._wait()
             self._bytes += len(data) if self._all_head else 0
         elif self._place == "body" and self.cycle.response_complete:
-            self._wait()  # it was answered early; what is left of the body may not take for ever
+            self._wait()  # answered early; the rest of the body must not take for ever
         else:
             self._stop_waiting()
         if self._bytes > (HEAD_BYTES if self._place == "head" else MOST_BYTES):
-            self.send_400_response("This is not a request.")
+            self.send_400_response("This is not a valid HTTP request.")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a field of the head; those after a body are nobody's."""
+        """Keep a header field; those after a body are ignored."""
         if self._place == "head":
             super().on_header(name, value)
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of the body."""
+        """Receive a part of the body."""
         self._bytes = max(0, self._bytes - len(body))
         super().on_body(body)
 
     def on_message_begin(self) -> None:
-        """Read a head."""
+        """Receive a complete head."""
         super().on_message_begin()
         self._place = "head"
 
     def on_headers_complete(self) -> None:
-        """Go on with the body."""
+        """Continue with the body."""
         super().on_headers_complete()
         self._place, self._all_head, self._bytes = "body", False, 0
 
     def on_message_complete(self) -> None:
-        """Let the next request come."""
+        """Allow the next request."""
         super().on_message_complete()
         self._place, self._bytes = "end", 0
 
@@ -115,17 +115,17 @@ class Connection(HttpToolsProtocol):
             self._late = None
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP, or whose head is too long."""
-        detail = f"{msg} The head of a request has at most {HEAD_BYTES >> 10} KiB."
+        """Answer what is not HTTP, or has too long a head."""
+        detail = f"{msg} Request headers may have at most {HEAD_BYTES >> 10} KiB."
         problem = {"type": "urn:tacit:bad-request", "title": "BadRequest", "status": 400, "detail": detail}
         self.refused["bad-request"] += 1
         about_this = self._place == "body" and not self.pipeline and not self.cycle.response_started
-        if self.cycle is None or self.cycle.response_complete or about_this:  # not while another is being answered
+        if self.cycle is None or self.cycle.response_complete or about_this:  # not while another one is being answered
             self.transport.write(STATUS_LINE[400] + _head_and_body(problem | {"code": "bad-request"}))
         self.transport.close()
 
     def _refuse(self, code: str, detail: str) -> None:
-        """Answer that there is no room now, and hang up."""
+        """Answer that the server is overloaded, and close the connection."""
         problem = {"type": f"urn:tacit:{code}", "title": "Overloaded", "status": 503, "detail": detail, "code": code}
         self.refused[code] += 1
         if time.monotonic() - Connection._said > SECONDS_BETWEEN:

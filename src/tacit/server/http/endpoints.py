@@ -1,4 +1,4 @@
-"""What a route is: one row of a table from which routing, access and the OpenAPI description are all read.
+"""Endpoints: one table from which routing, access control and the OpenAPI description are derived.
 
 To add routes, write handlers in a module of their own, list them in a tuple of `Endpoint`, and name it in `app.TABLE`.
 """
@@ -37,7 +37,7 @@ PERSON: Schema = {
 
 
 RECEIPTS_PER_MINUTE = 60
-"""Of one person."""
+"""Schema of a person's token."""
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Call:
-    """A request that was let in: its body, if the endpoint takes one, and the key it came with, if keys are needed."""
+    """An authorised request: its body, if the endpoint has one, and its key, if keys are required."""
 
     request: Request
     body: Mapping[str, Any]
@@ -85,24 +85,24 @@ class Endpoint:
     handler: Handler
     summary: str
     scope: Scope | None = None
-    """What a key must be good for; None for routes that are open to all."""
+    """The required scope of a key; None for routes open to everybody."""
 
     also: tuple[Scope, ...] = ()
-    """Other scopes that a key may have instead."""
+    """Alternative scopes."""
 
     takes: Schema | None = None
-    """Members of the body beside version and key; POST has one, GET has none."""
+    """Members of the body besides version and key; POST has a body, GET has none."""
 
     required: tuple[str, ...] = ()
-    """Members that must be there."""
+    """Required members."""
 
     versioned: bool = True
-    """Whether a body must say which version of the protocol it speaks."""
+    """Whether a body must contain the protocol version."""
 
     returns: Schema | str = "application/json"
-    """Schema of the answer, or its media type if that is not JSON that clients read."""
+    """Schema of the response, or its media type if it is not JSON."""
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names in the path."""
+        """Path parameters."""
         return tuple(part[1:-1] for part in self.path.split("/") if part.startswith("{"))

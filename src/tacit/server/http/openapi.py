@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 description of a table of endpoints, made from the table itself."""
+"""The OpenAPI 3.1 description, generated from the table of endpoints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from tacit.server.http.bodies import VERSION
 from tacit.server.http.endpoints import Endpoint
 
-__all__ = ["described"]
+__all__ = ["describe_api"]
 
 PROBLEM = {
     "type": "object",
@@ -25,8 +25,8 @@ PROBLEM = {
 }
 
 
-def described(table: Sequence[Endpoint]) -> dict[str, Any]:
-    """Return the description; `x-tacit-scope` says what a key must be good for, `x-tacit-also` for what else."""
+def describe_api(table: Sequence[Endpoint]) -> dict[str, Any]:
+    """Return the description; `x-tacit-scope` is the required scope of a key, `x-tacit-also` lists alternatives."""
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in table:
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
@@ -35,7 +35,7 @@ def described(table: Sequence[Endpoint]) -> dict[str, Any]:
         "info": {
             "title": "tacit collector",
             "version": str(VERSION),
-            "description": "Takes perturbed reports, answers SQL with error bars. Errors are problem+json.",
+            "description": "Stores perturbed reports, and answers SQL with error bars. Errors are problem+json.",
         },
         "paths": paths,
         "components": {"schemas": {"Problem": PROBLEM}},

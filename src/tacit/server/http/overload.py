@@ -1,4 +1,4 @@
-"""Answer 429 to reports, before any work is done for them, while more wait than can be stored soon.
+"""Answer 429 to reports, before doing any work for them, while the queue is too long.
 
 Clients that ignore `Retry-After` retry as soon as they get the 429, and answering them costs time that storing needs;
 so the 429 is delayed.

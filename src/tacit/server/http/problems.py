@@ -47,7 +47,7 @@ STATUS = {
     "unreadable-keys": 503,
     "disk-full": 507,
 }
-"""Statuses of errors; of others, those that are about access are 403, about room 503, and the rest 400."""
+"""Statuses by code; other access errors are 403, overload 503, and the rest 400."""
 
 AGAIN_LATER = (408, 429, 503, 507)
 
@@ -57,7 +57,7 @@ _SAID: dict[str, float] = {}
 
 
 def as_problem(request: Request, failure: Exception, status: int | None = None) -> Response:
-    """Return whatever went wrong as a problem, with the status of its code or a given one."""
+    """Return any failure as a problem response, with the status of its code or a given one."""
     if isinstance(failure, HTTPException):
         return _of_routing(request, failure)
     if not isinstance(failure, TacitError):
@@ -75,7 +75,7 @@ def as_problem(request: Request, failure: Exception, status: int | None = None) 
 
 
 def _say_seldom(failure: TacitError) -> None:
-    """Log an outage, by its code once a second: every request fails while it lasts."""
+    """Log an outage by its code, at most once a second: every request fails while it lasts."""
     now = time.monotonic()
     if now - _SAID.get(failure.code, -SECONDS_BETWEEN) >= SECONDS_BETWEEN:
         _SAID[failure.code] = now
@@ -83,21 +83,21 @@ def _say_seldom(failure: TacitError) -> None:
 
 
 def _of_routing(request: Request, failure: HTTPException) -> Response:
-    """Return a problem of the path or the method."""
+    """Return a problem about the path or the method."""
     headers = dict(failure.headers or {})
     if failure.status_code == 405:
-        detail = f"This path takes {headers.get('Allow', 'other methods')}."
+        detail = f"This path allows {headers.get('Allow', 'other methods')}."
         return _problem(request, 405, "WrongMethod", "wrong-method", detail, headers)
-    detail = "There is nothing at this path. GET /openapi.json lists what there is."
+    detail = "There is nothing at this path. GET /openapi.json lists all paths."
     return _problem(request, 404, "NotFound", "not-found", detail, headers)
 
 
 def _ours(failure: Exception) -> InternalError:
-    """Return a mistake of ours as an error; the log says where it was, and nobody what its words were."""
+    """Return a bug as an error; the log records where it happened, and its message is not shown."""
     frames = traceback.extract_tb(failure.__traceback__)
     place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
     LOG.error("%s at %s", type(failure).__name__, place)
-    return InternalError(f"The collector made a mistake ({type(failure).__name__}). Nothing was answered.")
+    return InternalError(f"Internal error in the collector ({type(failure).__name__}). This is a bug in tacit.")
 
 
 def _problem(

@@ -1,6 +1,6 @@
-"""Token buckets: how much one key, or one person with a token, may do on average and at once.
+"""Token buckets: the average rate and burst of each key, or of each person with a token.
 
-Nobody shares a bucket with anybody else, so nobody can empty another's.
+Buckets are not shared, so nobody can empty another's.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from tacit.server.keys import Key
 __all__ = ["Rate"]
 
 BUCKETS = 10_000
-"""Buckets that are kept without looking for full ones, which say no more than none."""
+"""Number of buckets above which full ones are dropped; a full bucket is the same as none."""
 
 Person = int | str
 
 
 class Rate:
-    """A bucket for each key, or for each person of a key: it holds what may be done at once, and fills steadily."""
+    """A bucket for each key, or for each person of a key: it holds the burst, and refills steadily."""
 
     def __init__(
         self, what: str, per_second: float, at_once: float, clock: Callable[[], float] = time.monotonic
@@ -30,12 +30,12 @@ class Rate:
         self._what, self._per_second, self._at_once, self._clock = what, per_second, at_once, clock
         self._buckets: dict[tuple[str, Person | None], tuple[float, float]] = {}
         self._most = BUCKETS
-        self._lock = threading.Lock()  # deletions take from threads
+        self._lock = threading.Lock()  # deletions run in threads
 
     def take(self, key: Key | None, amount: float, person: Person | None = None) -> None:
-        """Take from the bucket of a key, or of a person who has proven to be one of its people; or raise.
+        """Take from the bucket of a key, or of a person proven by a token; raise if it is empty.
 
-        Without keys there is nobody to tell apart.
+        Without keys, callers cannot be distinguished.
         """
         if key is None:
             return
@@ -47,9 +47,9 @@ class Rate:
             raise OverloadedError(message, code="slow-down", retry_after=max(1, wait))
 
     def _take(self, who: tuple[str, Person | None], amount: float, now: float) -> float:
-        """Take from a bucket, and return 0; if it does not hold enough, return what is missing."""
+        """Take from a bucket and return 0; if it does not have enough, return the missing amount."""
         level = self._level(self._buckets.get(who, (self._at_once, now)), now)
-        needed = min(amount, self._at_once)  # what is more than a full bucket needs a full bucket
+        needed = min(amount, self._at_once)  # a request above the burst size needs a full bucket
         if level < needed:
             return needed - level
         self._buckets[who] = (level - amount, now)

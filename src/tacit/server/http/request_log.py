@@ -1,8 +1,7 @@
-"""What a collector says about itself while it runs: JSON lines that hold no raw value, no person, no key, no address.
+"""The request log: JSON lines without raw values, people, keys or addresses.
 
-A line about a request has its method, the route as it is registered (never the path that was asked for, which may hold
-anything), the status, the code of an error and the milliseconds. Messages of errors are our own words; those of others
-are left out.
+A line about a request has its method, the registered route (never the requested path, which may contain anything), the
+status, the error code and the milliseconds. Only our own error messages are logged; those of libraries are left out.
 
 A log file may be renamed, truncated or deleted while it is written: lines go to the file that has the name now. A line
 that cannot be written is counted and reported on standard error; the request it is about does not fail.
@@ -27,11 +26,11 @@ __all__ = ["LogFile", "journal", "lost_lines", "say"]
 
 LOG = logging.getLogger("tacit")
 COMPLAINT_SECONDS = 60.0
-"""Between two lines on standard error about a log file that cannot be written."""
+"""Seconds between two lines on standard error about an unwritable log file."""
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object for each record; exceptions only by their type."""
+    """Formats each record as a JSON object; exceptions only by type."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
@@ -44,7 +43,7 @@ class JsonLines(logging.Formatter):
 
 
 class LogFile(logging.Handler):
-    """Appends lines to whatever file has a name now."""
+    """Appends lines to the file that currently has the given name."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -56,13 +55,13 @@ class LogFile(logging.Handler):
         except OSError as cause:
             code = failure_code(cause) or "io-error"
             remedy = (
-                REMEDIES[code] if code in ("disk-full", "too-many-files") else "Name a file in a folder that exists."
+                REMEDIES[code] if code in ("disk-full", "too-many-files") else "Choose a file in an existing folder."
             )
             message = f"The log file {str(path)!r} cannot be written ({os.strerror(cause.errno or 0)}). {remedy}"
             raise UsageError(message, code="unwritable-file") from None
 
     def reopen(self) -> None:
-        """Open the file anew before the next line; safe to call from a signal handler."""
+        """Reopen the file before the next line; safe to call from a signal handler."""
         self._is_stale = True
 
     def _open(self) -> None:
@@ -76,7 +75,7 @@ class LogFile(logging.Handler):
             self._handle = -1
 
     def _is_current(self) -> bool:
-        """Tell whether the open file still has the name."""
+        """Return whether the open file still has the name."""
         if self._handle < 0 or self._is_stale:
             return False
         try:
@@ -87,13 +86,13 @@ class LogFile(logging.Handler):
         return (named.st_dev, named.st_ino) == (mine.st_dev, mine.st_ino)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one line, whole or counted as lost."""
+        """Write one complete line, or count it as lost."""
         try:
             line = f"{self.format(record)}\n".encode()
             if not self._is_current():
                 self._open()
             written = os.write(self._handle, line)
-            if written < len(line):  # the disk is full: half a line is none
+            if written < len(line):  # the disk is full: drop the partial line
                 os.ftruncate(self._handle, os.fstat(self._handle).st_size - written)
                 self._complain("disk-full")
         except Exception as cause:
@@ -113,12 +112,12 @@ class LogFile(logging.Handler):
 
 
 def lost_lines() -> int:
-    """Return how many lines the log files of this process have lost."""
+    """Return how many lines this process could not write to log files."""
     return sum(handler.failures for handler in LOG.handlers if isinstance(handler, LogFile))
 
 
 class StandardError(logging.Handler):
-    """Writes lines to standard error for as long as somebody reads it."""
+    """Writes lines to standard error while it is open."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
@@ -127,18 +126,18 @@ class StandardError(logging.Handler):
 
 
 def say(text: str, *, to_errors: bool = False) -> None:
-    """Print a line; a reader who has left, or a full disk behind a redirection, stops nothing."""
+    """Print a line; ignores a closed reader or a full disk behind a redirection."""
     stream = sys.stderr if to_errors else sys.stdout
     try:
         print(text, file=stream, flush=True)
     except (OSError, ValueError):
-        with contextlib.suppress(OSError, ValueError):  # what the stream still holds must not fail at exit
+        with contextlib.suppress(OSError, ValueError):  # the stream's buffer must not fail at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextlib.contextmanager
 def journal(path: Path | None) -> Iterator[LogFile | None]:
-    """Write JSON lines while something runs: warnings to standard error, and everything to a file if one is named."""
+    """Write JSON lines during the context: warnings to standard error, and everything to a file if one is named."""
     file = LogFile(path) if path is not None else None
     errors = StandardError(logging.WARNING)
     handlers: list[logging.Handler] = [errors, file] if file else [errors]

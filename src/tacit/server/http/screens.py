@@ -1,4 +1,4 @@
-"""The pages that a collector serves: built from `web/`, read once, with a strict policy and their hashes as ETags.
+"""The pages that a collector serves: built from `web/`, read once, with a strict policy and hashes as ETags.
 
 The pages hold no data: they ask the same routes as everybody else, and encode in the browser.
 """
@@ -16,7 +16,7 @@ from starlette.routing import Route
 __all__ = ["HEADERS", "screen_routes"]
 
 SCREENS = {"/": "start.html", "/me": "owner.html", "/query": "analyst.html", "/collections/{id}": "collection.html"}
-"""Addresses of people, and the pages they show."""
+"""Addresses and the pages they show."""
 
 TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -26,7 +26,7 @@ TYPES = {
 }
 
 HEADERS = {
-    "Cache-Control": "no-cache",  # always asked for, seldom sent: the ETag answers
+    "Cache-Control": "no-cache",  # always revalidated, rarely sent: the ETag matches
     "Content-Security-Policy": (
         "default-src 'self'; img-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
         "object-src 'none'; require-trusted-types-for 'script'"
@@ -39,7 +39,7 @@ HEADERS = {
 
 
 class _Page:
-    """One built file, as it is and compressed."""
+    """One built file, uncompressed and compressed."""
 
     def __init__(self, name: str, content: bytes) -> None:
         self._plain, self._small = content, gzip.compress(content, 9, mtime=0)
@@ -49,7 +49,7 @@ class _Page:
         }
 
     async def answer(self, request: Request) -> Response:
-        """Return the page, or that the browser has it already."""
+        """Return the page, or 304 if the browser has it already."""
         if self._headers["ETag"] in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=self._headers)
         if "gzip" in request.headers.get("accept-encoding", ""):

@@ -1,4 +1,4 @@
-"""What an operator may choose, and what is fixed."""
+"""Settings that an operator can choose."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from dataclasses import dataclass
 __all__ = ["EVERYBODY", "Settings"]
 
 EVERYBODY = "all"
-"""Instead of a name: keys of every name."""
+"""Stands for keys of every name."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Limits and demands of a collector; see `tacit serve --help`."""
+    """Limits and requirements of a collector; see `tacit serve --help`."""
 
     tokens: frozenset[str] = frozenset()
-    """Names of keys that send and delete only with tokens of people."""
+    """Names of keys that need a person's token to send and delete."""
 
     without_token: frozenset[str] = frozenset()
-    """Names of browsers' keys that send without tokens: whoever reads the page can then report under any id."""
+    """Names of browser keys that send without tokens: anyone who reads the page can then report under any id."""
 
     deletions_per_minute: float = 60.0
-    """Of one key, or of one person with a token; a minute's worth may come at once."""
+    """Per key, or per person with a token; bursts of a minute's worth are allowed."""
 
     reports_per_second: float = 50_000.0
-    """Of one key, on average; ten seconds' worth may come at once."""
+    """Average per key; bursts of ten seconds' worth are allowed."""
 
     questions_per_minute: float = 60.0
-    """Of one key, on average; a minute's worth may come at once."""
+    """Average per key; bursts of a minute's worth are allowed."""
 
     question_seconds: float = 30.0
-    """After which the engine is interrupted."""
+    """Seconds after which the engine is interrupted."""
 
     body_seconds: float = 30.0
-    """In which a request's body must have arrived."""
+    """Seconds within which a request's body must arrive."""

@@ -1,4 +1,4 @@
-"""Threads that think about questions: a few at once, each for so many seconds, and some more that wait."""
+"""Worker threads for questions: a few at a time, each with a time limit, and a bounded queue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Workers"]
 
 AT_ONCE = 4
 WAITING = 64
-"""Questions that are thought about or wait; more are turned away."""
+"""Questions running or waiting; more are refused."""
 
 GRACE = 1.0
 """Seconds that an interrupted question has to stop."""
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Workers:
-    """Does work for requests without keeping other requests waiting."""
+    """Runs work for requests without blocking other requests."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -32,7 +32,7 @@ class Workers:
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="question")
 
     async def do(self, work: Callable[P, T], *given: P.args, **options: P.kwargs) -> T:
-        """Return what some work returns; engines are interrupted when it takes too long."""
+        """Return the result of some work; engines are interrupted if it takes too long."""
         if len(self._busy) >= WAITING:
             message = "Too many questions are waiting. Try again in a moment."
             raise OverloadedError(message)

@@ -1,8 +1,8 @@
-"""Routes of the analyst's screen: what can be asked, a question while it is written, curves, and tuples.
+"""Routes of the analyst's screen: what can be queried, draft questions, curves, and tuples.
 
-A draft is a text or a model of the builder; its answer has both, where reading stopped if it cannot be asked, and the
-error to expect if it can. Nothing of it touches a report, but for counting people. Tuples are single reports, and so
-for auditors alone.
+A draft is text or a builder model; the response has both, the position of the problem if it is invalid, and the
+expected error if it is valid. It reads no reports, except to count people. Tuples are single reports, and therefore
+only for auditors.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from tacit.sql.parse import parse, span_of
 __all__ = ["ANALYST"]
 
 DRAFT = 0.1
-"""What a draft counts as, in questions: one is read whenever typing pauses."""
+"""What a draft counts as, in questions; the screen sends one whenever typing pauses."""
 
 
 async def catalogue(server: Server, call: Call) -> Response:
-    """List what can be asked about."""
+    """List what can be queried."""
     del call
-    return JSONResponse(await server.workers.do(_catalogue, server))
+    return JSONResponse(await server.workers.do(_read_catalogue, server))
 
 
 async def draft(server: Server, call: Call) -> Response:
-    """Read a question that is being written, as text or as a model, and predict its error."""
+    """Check a draft question, given as text or model, and predict its error."""
     server.asking.take(call.key, DRAFT)
     return _json(await server.workers.do(_draft, server, call.body))
 
 
 async def curves(server: Server, call: Call) -> Response:
-    """Predict errors with other budgets, and with other numbers of people."""
-    text, confidence = _asked(call.body)
+    """Predict errors for other budgets and other numbers of people."""
+    text, confidence = _read_question(call.body)
     server.asking.take(call.key, 1)
 
     def work() -> dict[str, Any]:
@@ -57,8 +57,8 @@ async def curves(server: Server, call: Call) -> Response:
 
 
 async def contributions(server: Server, call: Call) -> Response:
-    """Show what tuples add to one row of an answer."""
-    text, _ = _asked(call.body)
+    """Show the contributions of tuples to one row of an answer."""
+    text, _ = _read_question(call.body)
     server.asking.take(call.key, 1)
     group = call.body.get("group") or {}
     if not isinstance(group, Mapping):
@@ -67,13 +67,13 @@ async def contributions(server: Server, call: Call) -> Response:
     page = {word: call.body[word] for word in PAGE if word in call.body}
     asker = call.key.name if call.key else ""
     work = partial(server.collector.contributions, text, asker=asker, group=group, **page)
-    found, watermark = await server.workers.do(work)
+    answered, watermark = await server.workers.do(work)
     rows = [
         {"person": str(person), "contributions": added, "reports": [asdict(report) for report in reports]}
-        for person, added, reports in found.rows
+        for person, added, reports in answered.rows
     ]
-    values = {name: _finite(value) for name, value in found.values.items()}
-    return _json(vars(found) | {"rows": rows, "values": values, "watermark": watermark})
+    values = {name: _finite(value) for name, value in answered.values.items()}
+    return _json(vars(answered) | {"rows": rows, "values": values, "watermark": watermark})
 
 
 def _json(data: object) -> Response:
@@ -89,7 +89,7 @@ def _readable(data: Any) -> Any:
     return [_readable(value) for value in data] if isinstance(data, list | tuple) else data
 
 
-def _asked(body: Mapping[str, Any]) -> tuple[str, float]:
+def _read_question(body: Mapping[str, Any]) -> tuple[str, float]:
     text, confidence = body.get("sql"), body.get("confidence", 0.95)
     if not isinstance(text, str):
         message = "sql must be text."
@@ -97,26 +97,26 @@ def _asked(body: Mapping[str, Any]) -> tuple[str, float]:
     return text, confidence
 
 
-def _catalogue(server: Server) -> dict[str, Any]:
+def _read_catalogue(server: Server) -> dict[str, Any]:
     server.collector.move()
-    return server.collector.read(_listed)
+    return server.collector.read(_catalogue)
 
 
-def _listed(database: Database) -> dict[str, Any]:
-    found = []
+def _catalogue(database: Database) -> dict[str, Any]:
+    services = []
     for service in database.services():
         collection, people, _ = database.answering(f'SELECT COUNT(*) FROM "{service.name}"')  # noqa: S608  our own name
         about = {"people": people, "epsilon": float(collection.contract.epsilon), "round": collection.contract.round}
-        found.append(service_data(service) | about | {"collection": collection.id})
+        services.append(service_data(service) | about | {"collection": collection.id})
     dimensions = [
         {"name": one.name, "key": one.key, "columns": one.table.column_names} for one in database.dimensions()
     ]
-    return {"services": found, "dimensions": dimensions}
+    return {"services": services, "dimensions": dimensions}
 
 
 def _draft(server: Server, body: Mapping[str, Any]) -> dict[str, Any]:
     model = body.get("model")
-    text, confidence = _asked(body if model is None else dict(body) | {"sql": text_of(model)})
+    text, confidence = _read_question(body if model is None else dict(body) | {"sql": text_of(model)})
     answer: dict[str, Any] = {"sql": text, "model": None, "outside": None, "problem": None, "expected": None}
     try:
         answer["model"] = model_of(text)
@@ -125,7 +125,7 @@ def _draft(server: Server, body: Mapping[str, Any]) -> dict[str, Any]:
     try:
         collection, people, question = server.collector.read(lambda database: database.answering(text))
     except OverloadedError:
-        raise  # it is not about the question
+        raise  # not about the question
     except TacitError as refusal:
         return answer | {"problem": _problem(text, refusal)}
     answer |= {"people": people, "epsilon": float(collection.contract.epsilon)}
@@ -146,7 +146,7 @@ def _finite(number: float) -> float | None:
 
 def _problem(text: str, refusal: TacitError) -> dict[str, Any]:
     span = refusal.span if isinstance(refusal, QueryError) else None
-    if isinstance(refusal, UnknownNameError):  # of a table: it was looked for in the database, which knows no places
+    if isinstance(refusal, UnknownNameError):  # about a table: looked up in the database, so it has no span
         tables = (table for table in parse(text).find_all(exp.Table) if table.name == refusal.name)
         span = next((span_of(table) for table in tables), None)
     return {"code": refusal.code, "detail": refusal.message, "span": span}
@@ -164,7 +164,7 @@ ANALYST = (
         "GET",
         "/v1/catalogue",
         catalogue,
-        "What can be asked about: services with reports, their columns, epsilon and people.",
+        "What can be queried: services with reports, their columns, epsilon and people.",
         "query",
         returns={"type": "object", "required": ["services"], "properties": {"services": {"type": "array"}}},
     ),
@@ -172,7 +172,7 @@ ANALYST = (
         "POST",
         "/v1/draft",
         draft,
-        "A question while it is written, as text or model: both, what is wrong with it, and the error to expect.",
+        "Check a draft question, given as text or builder model: returns both, its problem, and the expected error.",
         "query",
         takes=SQL | {"model": {"type": "object"}},
         returns={"type": "object", "required": ["sql", "model", "problem", "expected"]},
@@ -181,7 +181,7 @@ ANALYST = (
         "POST",
         "/v1/curves",
         curves,
-        "Half widths of a question's first estimate, by epsilon and by people.",
+        "Half widths of a question's first estimate by epsilon and by number of people.",
         "query",
         takes=SQL,
         required=("sql",),
@@ -191,7 +191,7 @@ ANALYST = (
         "POST",
         "/v1/contributions",
         contributions,
-        "What each encoded tuple adds to one row of an answer, page by page; single reports, for auditors.",
+        "Contributions of encoded tuples to one row of an answer, page by page. For auditors: shows single reports.",
         "audit",
         takes=SQL
         | {

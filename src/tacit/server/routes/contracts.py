@@ -1,4 +1,4 @@
-"""Routes for contracts: what is collected, and the bytes that say how."""
+"""Routes for contracts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["CONTRACTS"]
 
 
 async def collections(server: Server, call: Call) -> Response:
-    """List what is collected."""
+    """List the published collections."""
     del call
-    found = [
+    published = [
         {
             "id": name,
             "round": one.contract.round,
@@ -28,18 +28,18 @@ async def collections(server: Server, call: Call) -> Response:
     ]
     declared, total = declared_total(server.collector.collections.values()), server.collector.person_epsilon
     person = {"declared": float(declared), "total": None if total is None else float(total)}
-    return JSONResponse({"collections": found, "person": person})
+    return JSONResponse({"collections": published, "person": person})
 
 
 async def contract(server: Server, call: Call) -> Response:
-    """Return a contract: the bytes that its id is the hash of."""
+    """Return a contract's exact bytes, whose hash is its id."""
     text = server.collector.collection(call.request.path_params["id"]).to_json()
     headers = {"Cache-Control": "public, max-age=31536000, immutable"}
     return Response(text.encode(), media_type="application/json", headers=headers)
 
 
 async def audit(server: Server, call: Call) -> Response:
-    """Return what a person gives away at most, as exact arithmetic finds it, and what answers tell by now."""
+    """Return the exact audit: the most that a person can give away, and what answers tell by now."""
     collection = server.collector.collection(call.request.path_params["id"])
     result = await asyncio.to_thread(collection.audit)
     privacy = await asyncio.to_thread(server.collector.privacy, collection)
@@ -62,7 +62,7 @@ COLLECTION = {
 
 PERSON = {
     "type": "object",
-    "description": "What a person gives away at most: as the contracts declare, and as the operator allows.",
+    "description": "A person's maximum total epsilon: as the contracts declare, and as the operator allows.",
     "required": ["declared", "total"],
     "properties": {"declared": {"type": "number"}, "total": {"type": ["number", "null"]}},
 }
@@ -72,7 +72,7 @@ CONTRACTS = (
         "GET",
         "/v1/collections",
         collections,
-        "What is collected.",
+        "The published collections.",
         returns={
             "type": "object",
             "required": ["collections"],
@@ -83,14 +83,14 @@ CONTRACTS = (
         "GET",
         "/v1/collections/{id}",
         contract,
-        "A contract: the bytes that its id is the SHA-256 of.",
+        "A contract's exact bytes, whose SHA-256 is its id.",
         returns={"type": "object", "required": ["services"]},
     ),
     Endpoint(
         "GET",
         "/v1/collections/{id}/audit",
         audit,
-        "The exact audit: a person's worst loss, that of every channel, and what answers tell readers at most.",
+        "The exact audit: the worst-case loss of a person and of every channel, and what answers tell readers.",
         returns={
             "type": "object",
             "required": ["ok", "epsilon", "worst_loss", "channels"],

@@ -1,4 +1,4 @@
-"""Routes of a demo: whether this is one and, where it is, exact answers from its raw rows."""
+"""Routes of a demo: whether this is one and, if so, exact answers from its raw rows."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["DEMO", "EXACT", "Demo"]
 
 
 async def demonstration(server: Server, call: Call) -> Response:
-    """Tell whether these people are invented and, if so, which of them visitors may play."""
+    """Return whether this is a demo and, if so, its people."""
     del call
-    return JSONResponse(server.demo.shown() if server.demo else {"demo": False})
+    return JSONResponse(server.demo.to_json() if server.demo else {"demo": False})
 
 
 async def exact(server: Server, call: Call) -> Response:
-    """Answer a question from the raw rows that only a demo has."""
+    """Answer a question from the raw rows, which only a demo has."""
     text = call.body.get("sql")
     if server.demo is None or not isinstance(text, str):
         message = "sql must be text."
@@ -35,7 +35,7 @@ DEMO = (
         "GET",
         "/demo",
         demonstration,
-        "Whether this is a demo of invented people, and what may be played there.",
+        "Whether this is a demo with synthetic people; if so, its people and questions.",
         returns={"type": "object", "required": ["demo"], "properties": {"demo": {"type": "boolean"}}},
     ),
 )
@@ -56,4 +56,4 @@ EXACT = (
         },
     ),
 )
-"""Registered by `tacit demo` alone."""
+"""Registered by `tacit demo` only."""

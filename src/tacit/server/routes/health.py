@@ -1,4 +1,4 @@
-"""Routes for machines that watch: is it well, and what has it done."""
+"""Routes for monitoring: liveness, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["HEALTH"]
 
 
 async def health(server: Server, call: Call) -> Response:
-    """Say that the process answers; see `readiness` for whether it can do its work."""
+    """Answer that the process is alive; see `readiness` for whether it can work."""
     del server, call
     return JSONResponse({"status": "ok"})
 
 
 async def ready(server: Server, call: Call) -> Response:
-    """Say whether reports can be stored and questions answered now, and why if not."""
+    """Answer whether reports can be stored and questions answered now, and if not, why."""
     fault = await server.readiness.fault()
     if fault is not None:
         return as_problem(call.request, fault, 503)
@@ -34,7 +34,7 @@ async def ready(server: Server, call: Call) -> Response:
 
 COUNTS = {
     "stored": "Reports that were stored.",
-    "again": "Reports that were stored before, and came again unchanged.",
+    "again": "Reports that were received again unchanged.",
     "refused": "Reports that were refused.",
     "questions": "Questions that were asked.",
     "forgotten": "Deletions of people.",
@@ -57,9 +57,9 @@ def _families(server: Server, sizes: Sequence[Sizes]) -> Iterator[Family]:
     yield single("tacit_reports_known", "gauge", "Reports that are stored.", kept["known"])
     pending = "Reports that are stored but not yet in the analytical database."
     yield single("tacit_reports_pending", "gauge", pending, kept["pending"])
-    behind = "Reports that came since the last complete move to the analytical database."
+    behind = "Reports received since the last complete move to the analytical database."
     yield single("tacit_reports_behind", "gauge", behind, server.collector.inbox.behind)
-    damaged = "Reports whose digests show that the disk has altered them."
+    damaged = "Reports that do not match their digests."
     yield single("tacit_reports_damaged", "gauge", damaged, sum(size.damaged for size in sizes))
     gone = "Reports that were lost with an earlier analytical database."
     yield single("tacit_reports_lost", "gauge", gone, sum(size.lost for size in sizes))
@@ -68,9 +68,9 @@ def _families(server: Server, sizes: Sequence[Sizes]) -> Iterator[Family]:
     lost = "Lines that could not be written to the log file."
     yield single("tacit_log_lines_lost_total", "counter", lost, lost_lines())
     if (count := open_files()) is not None:
-        yield single("tacit_open_files", "gauge", "Files and connections that are open.", count)
+        yield single("tacit_open_files", "gauge", "Open files and connections.", count)
     if (limit := file_limit()) is not None:
-        yield single("tacit_open_files_limit", "gauge", "Files and connections that may be open.", limit)
+        yield single("tacit_open_files_limit", "gauge", "Limit on open files and connections.", limit)
     yield from server.metrics.families(Connection.refused)
 
 
@@ -86,7 +86,7 @@ HEALTH = (
         "GET",
         "/readyz",
         ready,
-        "Whether reports can be stored and questions answered now: the stores and the log are written and read.",
+        "Whether reports can be stored and questions answered now; writes to and reads from the stores and the log.",
         returns={
             "type": "object",
             "required": ["status", "warnings"],

@@ -1,4 +1,4 @@
-"""Routes for those who run a collector and those who watch over it: an archive of everything, and the log."""
+"""Routes for operators and auditors: an archive of everything, and the log."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ PIECE = 1 << 20
 
 
 async def export(server: Server, call: Call) -> Response:
-    """Send an archive of the store, which is in no folder any more when the first byte leaves."""
+    """Send an archive of the store; its temporary file is already unlinked when the first byte is sent."""
     asker = call.key.name if call.key else ""
 
-    def made() -> BinaryIO:
+    def make_archive() -> BinaryIO:
         with tempfile.TemporaryDirectory(dir=server.collector.folder, prefix=UNFINISHED) as folder:
             path = Path(folder) / "archive"
             export_store(server.collector, path, asker=asker)
             return path.open("rb")
 
-    file = await asyncio.to_thread(made)
+    file = await asyncio.to_thread(make_archive)
     headers = {"Content-Length": str(os.fstat(file.fileno()).st_size)}
     return StreamingResponse(_pieces(file), media_type="application/zip", headers=headers)
 
@@ -62,7 +62,7 @@ OPERATIONS = (
         "GET",
         "/v1/log",
         log,
-        "The log of keys, contracts, questions and deletions: lines that each hold the hash of the one before.",
+        "The log of keys, contracts, questions and deletions; each line has the hash of the previous one.",
         "audit",
         returns="application/x-ndjson",
     ),

@@ -20,10 +20,10 @@ async def query(server: Server, call: Call) -> Response:
     server.counts["questions"] += 1
     asker = call.key.name if call.key else ""
 
-    def answered() -> str:
+    def answer_json() -> str:
         return server.collector.query(text, asker=asker, confidence=confidence).to_json()
 
-    return Response(await server.workers.do(answered), media_type="application/json")
+    return Response(await server.workers.do(answer_json), media_type="application/json")
 
 
 QUESTIONS = (

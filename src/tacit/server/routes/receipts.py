@@ -1,6 +1,6 @@
-"""The route for receipts: which of a person's reports the collector has, told to whoever holds a token of that person.
+"""The route for receipts: which of a person's reports the collector has, for holders of that person's token.
 
-A client that has lost its wallet asks before it sends, and keeps a second draw to itself.
+A client that lost its wallet asks before it sends, and does not send a second draw.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from tacit.client.record import is_person
 from tacit.errors import AccessError, BodyError
 from tacit.server.http.endpoints import PERSON, Call, Endpoint, Server
-from tacit.server.http.proof import checked, is_signed
+from tacit.server.http.proof import check_token, is_signed
 from tacit.server.keys import Key
 from tacit.server.store.validate import Person
 
@@ -20,31 +20,31 @@ __all__ = ["RECEIPTS"]
 
 
 async def receipts(server: Server, call: Call) -> Response:
-    """Return the slots that take no report of a person any more."""
+    """Return the slots that accept no more reports of a person."""
     person, name = call.body.get("key"), call.body.get("collection")
     if not is_person(person):
         message = "key must be a person: text or a whole number."
         raise BodyError(message)
     if not isinstance(name, str):
-        message = "collection must be the id of one."
+        message = "collection must be a collection's id."
         raise BodyError(message)
     signer = _signer(server, call.body.get("token"), name, person)
     server.telling.take(signer, 1, person)
-    found = await asyncio.to_thread(server.collector.taken, name, person, server.keys.services_of(signer.name))
-    return JSONResponse({"taken": [{"service": service, "slot": slot} for service, slot in found]})
+    slots = await asyncio.to_thread(server.collector.reported_slots, name, person, server.keys.services_of(signer.name))
+    return JSONResponse({"taken": [{"service": service, "slot": slot} for service, slot in slots]})
 
 
 def _signer(server: Server, given: object, collection: str, person: Person) -> Key:
-    """Return the key that signed a token, if reports may come with it."""
+    """Return the key that signed a token, if its service may send reports."""
     signers = [key for key in server.keys.signers() if server.keys.services_of(key.name) is not None]
     if not signers:
-        message = "Nobody signs tokens here, so nobody can be told which reports there are."
+        message = "This collector has no signing keys, so receipts are not available."
         raise AccessError(message, code="no-receipts")
-    token = checked(given)
+    token = check_token(given)
     for key in signers:
         if is_signed(token, [key.secret], collection, person):
             return key
-    message = "The token is about somebody else or about another collection, or its service sends no reports here."
+    message = "The token is for another person or collection, or its service sends no reports here."
     raise AccessError(message, code="bad-token")
 
 
@@ -53,7 +53,7 @@ RECEIPTS = (
         "POST",
         "/v1/receipts",
         receipts,
-        "The slots of a person that are taken, for whoever holds a token of that person; the token is the only key.",
+        "The slots of a person that are already reported. The person's token is the only credential.",
         takes={"collection": {"type": "string"}, "key": PERSON, "token": {"type": "string"}},
         required=("collection", "key", "token"),
         versioned=False,

@@ -1,4 +1,4 @@
-"""Routes for people's reports: validated and stored one by one, and deleted when a person wants to be forgotten."""
+"""Routes for people's reports: validated and stored one by one, and deleted on request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def reports(server: Server, call: Call) -> Response:
         message = "reports must be a list."
         raise BodyError(message)
     if len(given) > MOST_REPORTS:
-        message = f"{len(given)} reports in one request; at most {MOST_REPORTS}."
+        message = f"{len(given)} reports in one request; at most {MOST_REPORTS} are allowed."
         raise BodyError(message, code="too-large")
     server.ingest.take(call.key, max(1, len(given)))
     name, services = call.request.path_params["id"], call.key.services if call.key else ()
@@ -52,7 +52,7 @@ async def forget(server: Server, call: Call) -> Response:
         raise BodyError(message)
     collection = call.body.get("collection")
     if collection is not None and not isinstance(collection, str):
-        message = "collection must be the id of one; without it, a person is forgotten in all of them."
+        message = "collection must be a collection's id; without it, the person is deleted from all collections."
         raise BodyError(message)
     names = [server.collector.collection(collection).id] if collection else list(server.collector.collections)
     deleted = await asyncio.to_thread(_delete, server, call, names, person)
@@ -61,10 +61,10 @@ async def forget(server: Server, call: Call) -> Response:
 
 
 def _delete(server: Server, call: Call, names: list[str], person: Person) -> int:
-    """Delete a person from what the request's key and token are for.
+    """Delete a person within the scope of the request's key and token.
 
-    An administrator deletes anybody from anything, a token its person from its collection, and a key of a service
-    those who have reported to that service: nobody can be kept from reporting by somebody else's guess of an id.
+    An admin deletes anybody from anything, a token its person from its collection, and a service's key those who have
+    reported to that service: nobody can block a person from reporting by guessing an id.
     """
     key = call.key
     if key is None or "admin" in key.scopes:
@@ -73,9 +73,9 @@ def _delete(server: Server, call: Call, names: list[str], person: Person) -> int
     about = proven_collections(server, call, names, person)
     server.deleting.take(key, 1, None if about is None else person)
     if about is None:
-        about = [name for name in names if server.collector.taken(name, person, key.services)]
+        about = [name for name in names if server.collector.reported_slots(name, person, key.services)]
     if not about:
-        message = "Nobody of this id has reported to this key's services. Ask with the person's token, or as an admin."
+        message = "This person has no reports in the services of this key. Use the person's token, or an admin key."
         raise AccessError(message, code="nothing-to-delete")
     return sum(server.collector.forget(person, name, key.services, asker=key.name) for name in about)
 
@@ -103,7 +103,7 @@ REPORTING = (
         "POST",
         "/v1/collections/{id}/reports",
         reports,
-        "Store reports of any number of people; a status for each.",
+        "Store reports of any number of people; returns a status for each report.",
         "ingest",
         takes={"token": TOKEN, "reports": {"type": "array", "maxItems": MOST_REPORTS, "items": REPORT}},
         required=("reports",),
@@ -117,7 +117,7 @@ REPORTING = (
         "POST",
         "/v1/forget",
         forget,
-        "Delete a person from the collections and services of key and token; later reports are refused there.",
+        "Delete a person from the collections and services of the key or token; later reports are refused there.",
         "ingest",
         also=("admin",),
         takes={"token": TOKEN, "person": PERSON, "collection": {"type": "string"}},

@@ -1,1 +1,1 @@
-"""What a collector keeps: the inbox, the analytical database, and what moves between them."""
+"""A collector's stores: the inbox, the analytical database, and what moves reports between them."""

@@ -1,7 +1,7 @@
-"""The analytical database of a collector: is it there, is it the right one, and what does it hold.
+"""The analytical database of a collector: whether it exists, is the right one, and what it contains.
 
-It is derived from the inbox, and can be rebuilt from it. A stamp in both says which store it belongs to, and how many
-times it was changed: a file that was deleted, replaced or brought back from an older copy is noticed by it.
+It is derived from the inbox, and can be rebuilt from it. A stamp in both identifies the store and counts changes, so a
+file that was deleted, replaced or restored from an older copy is detected.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class Analytical:
         self.open()
 
     def open(self, *, check: bool = False) -> None:
-        """Open the database; a damaged file is set aside, and a new one begun in its place.
+        """Open the database; set a damaged file aside and create a new one.
 
-        It is found damaged when the engine cannot open it, although the disk gives all of it; ``check`` also reads all
-        that it holds.
+        A file is damaged if the engine cannot open it although the disk can read all of it; ``check`` also reads all of
+        its content.
         """
         try:
             self._open(check=check)
@@ -72,10 +72,10 @@ class Analytical:
         except BaseException:
             self._engine.close()
             raise
-        self._file = self._found()
+        self._file = self._find_file()
 
     def _is_usable(self) -> bool:
-        """Tell whether the disk gives all of the file, and has room: then it is its content that cannot be opened."""
+        """Return whether the file can be read in full and the disk has space: then its content is the problem."""
         try:
             if not has_room(self._path.parent):
                 return False
@@ -86,26 +86,26 @@ class Analytical:
             return False
         return True
 
-    def _found(self) -> _File | None:
+    def _find_file(self) -> _File | None:
         if self._store:
             return None
         try:
-            found = self._path.stat()
+            status = self._path.stat()
         except OSError:
             return None
-        return _File(found.st_dev, found.st_ino)
+        return _File(status.st_dev, status.st_ino)
 
     def is_in_place(self) -> bool:
-        """Tell whether the open file is still the one in the folder."""
-        return self._found() == self._file
+        """Return whether the open file is still the one in the folder."""
+        return self._find_file() == self._file
 
     def reopen(self) -> None:
-        """Open the database anew, and read all of it: after a failure an engine may refuse everything until then."""
+        """Reopen the database and read all of it: after a failure, an engine may refuse everything until then."""
         self.close()
         self.open(check=True)
 
     def begin_anew(self, *, keep: bool) -> None:
-        """Let go of all reports; ``keep`` says whether a file holds some that are nowhere else, and is set aside."""
+        """Drop all reports; ``keep`` sets the file aside if it has reports that exist nowhere else."""
         if self._store:
             for collection in self.database.collections:
                 for service in collection.schema.services:
@@ -120,7 +120,7 @@ class Analytical:
         self.open()
 
     def set_aside(self) -> None:
-        """Give the file another name, under which nothing looks at it again."""
+        """Rename the file so that nothing reads it again."""
         number = 1
         while (aside := self._path.with_name(f"{self._path.name}.aside-{number}")).exists():
             number += 1
@@ -141,7 +141,7 @@ class Analytical:
         self._engine.set_stamp(stamp)
 
     def count(self, collection: Collection, service: ServiceContract) -> int:
-        """Return how many reports of a service there are."""
+        """Return how many reports of a service the database has."""
         table = report_table(collection.id, service.service.name)
         if not self._engine.has_table(table):
             return 0
@@ -151,13 +151,13 @@ class Analytical:
     def probe(self) -> None:
         """Write something and read it back."""
         if not self.is_in_place():
-            message = "The analytical database was deleted or replaced. It is rebuilt from the inbox."
+            message = "The analytical database was deleted or replaced. It will be rebuilt from the inbox."
             raise OverloadedError(message, code="store-replaced", retry_after=5)
         if not self._engine.probe():
             message = "The analytical database does not keep what is written to it."
             raise OverloadedError(message, code="no-store")
 
     def close(self) -> None:
-        """Close the database, whatever state it is in."""
-        with contextlib.suppress(Exception):  # an engine that has failed may refuse that, too
+        """Close the database, whatever its state."""
+        with contextlib.suppress(Exception):  # an engine that failed may refuse that as well
             self._engine.close()

@@ -1,4 +1,4 @@
-"""Room on the disk: some of it is kept for questions, deletions and their log, so that those work when it is full."""
+"""Disk space: some is reserved for questions, deletions and their log, so that these work when the disk is full."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ RESERVED = 8 << 20
 """Bytes that reports leave free."""
 
 SCARCE = 0.1
-"""Share of the disk below which somebody should look."""
+"""Free share of the disk below which a warning is shown."""
 
 
 def free_bytes(folder: Path) -> int:
-    """Return what is free on a folder's disk."""
+    """Return the free bytes on a folder's disk."""
     return disk_usage(folder).free
 
 
 def has_room(folder: Path, more: int = 0) -> bool:
-    """Tell whether reports may be added, or so many bytes more."""
+    """Return whether reports, or so many more bytes, may be added."""
     return free_bytes(folder) > RESERVED + more
 
 
 def is_scarce(folder: Path) -> bool:
-    """Tell whether the disk is more than nine tenths full, or nearly so full that reports are turned away."""
-    found = disk_usage(folder)
-    return found.free < max(SCARCE * found.total, 2 * RESERVED)
+    """Return whether the disk is over 90 % full, or nearly too full for reports."""
+    usage = disk_usage(folder)
+    return usage.free < max(SCARCE * usage.total, 2 * RESERVED)

@@ -1,4 +1,4 @@
-"""A collector's folder: used by one process at a time, and cleared of what a killed one left behind.
+"""A collector's folder: used by one process at a time, and cleaned of what a killed process left behind.
 
 The lock is one of the operating system, which releases it when the process ends, however it ends.
 """
@@ -15,11 +15,11 @@ from tacit.errors import EngineError
 __all__ = ["UNFINISHED", "FolderLock"]
 
 UNFINISHED = "unfinished-"
-"""How folders for unfinished files begin. A killed export leaves one with a copy of every report."""
+"""Prefix of folders for unfinished files. A killed export leaves one with a copy of every report."""
 
 
 class FolderLock:
-    """Holds a folder for this process, or raises; `release` lets others have it."""
+    """Locks a folder for this process, or raises; `release` unlocks it."""
 
     def __init__(self, folder: Path) -> None:
         self._handle = os.open(folder / "collector.lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -34,7 +34,7 @@ class FolderLock:
             holder = os.pread(self._handle, 20, 0).decode(errors="replace").strip()
             message = (
                 f"Another process ({holder if holder.isdigit() else 'unknown'}) uses the folder {str(folder)!r}. "
-                "End it first, or choose another folder."
+                "Stop it first, or choose another folder."
             )
             raise EngineError(message, code="store-in-use")
         os.ftruncate(self._handle, 0)
@@ -43,14 +43,14 @@ class FolderLock:
             shutil.rmtree(left)
 
     def release(self) -> None:
-        """Let others have the folder."""
+        """Unlock the folder."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
 
 
 def _is_locked_by_us(handle: int) -> bool:
-    """Lock a file if nobody else has; where there are no such locks, DuckDB's own has to do."""
+    """Lock a file if nobody else has; on systems without such locks, rely on DuckDB's own."""
     if sys.platform == "win32":
         return True
     import fcntl

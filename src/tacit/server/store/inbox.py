@@ -1,7 +1,7 @@
-"""Where reports land: a keyed store that commits for many requests at once.
+"""The inbox: a keyed store that commits for many requests at once.
 
-It decides what is new, what came again, and what differs. A status is returned after the commit that holds it is on
-disk, and never before. Reports leave it only after their digests are checked.
+It decides which reports are new, repeated or different. A status is returned only after its commit is on disk. Reports
+leave the inbox only after their digests are checked.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = ["Inbox", "Status"]
 Status = Literal["stored", "again", "report-differs", "forgotten", "wrong-tier", "over-total"]
 
 GROUP = 200
-"""Requests that one commit may serve."""
+"""Requests per commit."""
 
 WAITING_REQUESTS, WAITING_REPORTS = 2_000, 10_000
-"""What may wait, half a second's work or so; more is turned away."""
+"""Queue limit, about half a second of work; more is refused."""
 
 MOST_BEHIND = 100_000
-"""Reports that may wait for the analytical database; more are turned away, so that questions wait for seconds only."""
+"""Reports that may wait for the analytical database; more are refused, so that questions wait only seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class _Request:
 
 
 class _Incoming(NamedTuple):
-    """A report with what decides about it."""
+    """A report with everything needed to decide about it."""
 
     collection: str
     report: Report
@@ -54,7 +54,7 @@ class _Incoming(NamedTuple):
 
 @dataclass
 class _Validated:
-    """What a group of requests finds and brings."""
+    """What a group of requests looked up and will store."""
 
     known: dict[Identity, bytes] = field(default_factory=dict)
     reported: set[tuple[int, Person]] = field(default_factory=set)
@@ -62,7 +62,7 @@ class _Validated:
 
 
 class Inbox(Records):
-    """One store, one writer thread; parameters are those of `Records`."""
+    """One store with one writer thread; parameters are those of `Records`."""
 
     def __init__(self, path: Path, store: str = "") -> None:
         super().__init__(path, store)
@@ -75,31 +75,31 @@ class Inbox(Records):
         self._thread.start()
 
     def limit(self, total: Fraction, costs: Mapping[tuple[str, str], Fraction]) -> None:
-        """Let nobody give away more than a total, by what the services of collections cost."""
+        """Limit each person's total epsilon, by what the services of collections cost."""
         self._total = total
         new = {self._places[place][0]: cost for place, cost in costs.items()}
-        self._costs = self._costs | new  # the thread that stores reports may be going through them
+        self._costs = self._costs | new  # the writer thread may be iterating over them
 
     def check_room(self) -> None:
-        """Turn somebody away if more waits than can be stored, or moved to the analytical database, soon."""
+        """Refuse a request if too many reports wait to be stored or moved."""
         if self._waiting >= WAITING_REPORTS or self._requests.full():
             message = "Too many reports are waiting. Try again in a moment."
             raise OverloadedError(message)
         if self.behind >= MOST_BEHIND:
-            message = "The analytical database is too far behind. Try again in some seconds."
+            message = "The analytical database is too far behind. Try again in a few seconds."
             raise OverloadedError(message, retry_after=5)
 
     def is_alive(self) -> bool:
-        """Tell whether the thread that stores reports runs."""
+        """Return whether the writer thread is running."""
         return self._thread.is_alive()
 
     def put(self, collection: str, reports: Sequence[Report]) -> Future[list[Status]]:
-        """Store reports that a validator has passed; the statuses come once they are on disk."""
+        """Store validated reports; the statuses are returned once they are on disk."""
         self.check_room()
         answer: Future[list[Status]] = Future()
         with self._entering:
             if not self._is_open:  # nobody would ever answer
-                message = "The collector is ending. Send it again when it is back."
+                message = "The collector is shutting down. Send it again when it is back."
                 raise OverloadedError(message, code="ending")
             with self._counting:
                 self._waiting += len(reports)
@@ -107,7 +107,7 @@ class Inbox(Records):
         return answer
 
     def _serve(self) -> None:
-        """Take what waits, store it in one transaction, then answer everybody."""
+        """Take queued requests, store them in one transaction, then answer all of them."""
         while (first := self._requests.get()) is not None:
             group = [first]
             stop = False
@@ -131,7 +131,7 @@ class Inbox(Records):
         try:
             with self._lock:
                 with self._transaction():
-                    found = self._validate(group, validated)
+                    results = self._validate(group, validated)
                     if validated.rows:
                         self._store.insert(validated.rows)
                 self._known, self._pending = self._known + len(validated.rows), self._pending + len(validated.rows)
@@ -140,22 +140,24 @@ class Inbox(Records):
             for request in group:
                 request.answer.set_exception(failure)
             return
-        except Exception as cause:  # whatever it is, nobody may wait for ever because of it
+        except Exception as cause:  # whatever fails, nobody may wait for ever
             message = f"Reports cannot be stored ({type(cause).__name__}). Nothing was."
             problem = outage("Reports cannot be stored", cause) or InternalError(message)
             for request in group:
                 request.answer.set_exception(problem)
             return
-        for request, statuses in zip(group, found, strict=True):
+        for request, statuses in zip(group, results, strict=True):
             request.answer.set_result(statuses)
 
     def _validate(self, group: Sequence[_Request], validated: _Validated) -> list[list[Status]]:
-        """Return the status of each report; note the rows of those that are new."""
+        """Return the status of each report, and collect the rows of new ones."""
         asked = [[self._incoming(request.collection, report) for report in request.reports] for request in group]
         every = [one for some in asked for one in some]
         forgotten = self._forgotten(every)
-        validated.known = self._store.known([one.identity for one in every])
-        validated.reported = self._store.reported({(tier, one.report.person) for one in every for tier in one.tiers})
+        validated.known = self._store.known_digests([one.identity for one in every])
+        validated.reported = self._store.with_reports(
+            {(tier, one.report.person) for one in every for tier in one.tiers}
+        )
 
         ledger = self._ledger({one.report.person for one in every})
 
@@ -179,11 +181,13 @@ class Inbox(Records):
         return [[status(one) for one in some] for some in asked]
 
     def _ledger(self, people: Collection[Person]) -> Ledger | None:
-        """Return what people are charged for, by their reports and tombstones, if there is a total to keep to."""
+        """Return what people have been charged, from their reports and tombstones, if there is a limit."""
         if self._total is None:
             return None
         charged: dict[Person, set[int]] = {person: set() for person in people}
-        for place, person in self._store.reported((place, one) for one in people for place, _ in self._places.values()):
+        for place, person in self._store.with_reports(
+            (place, one) for one in people for place, _ in self._places.values()
+        ):
             charged[person].add(place)
         if self._store.any_forgotten:
             traces = [
@@ -192,9 +196,9 @@ class Inbox(Records):
                 for person in people
                 for scope in ("", service)
             ]
-            found = self._store.forgotten({trace: collection for trace, collection, *_ in traces})
+            deleted = self._store.forgotten({trace: collection for trace, collection, *_ in traces})
             for trace, _, person, place in traces:
-                if trace in found:
+                if trace in deleted:
                     charged[person].add(place)
         return Ledger(self._total, self._costs, charged)
 
@@ -203,16 +207,16 @@ class Inbox(Records):
         return _Incoming(collection, report, Identity(place, report.person, report.slot), tiers)
 
     def _forgotten(self, every: Sequence[_Incoming]) -> set[tuple[str, Person, str]]:
-        """Return those who were deleted, with collections and services they were deleted from; "" is all services."""
+        """Return who was deleted, with the collections and services; "" means all services."""
         if not self._store.any_forgotten:
             return set()
         people = {(one.collection, one.report.person, service) for one in every for service in ("", one.report.service)}
         tombstones = {self.tombstone(*one): one for one in people}
-        found = self._store.forgotten({digest: collection for digest, (collection, *_) in tombstones.items()})
-        return {tombstones[digest] for digest in found}
+        deleted = self._store.forgotten({digest: collection for digest, (collection, *_) in tombstones.items()})
+        return {tombstones[digest] for digest in deleted}
 
     def close(self) -> None:
-        """Store what waits, answer it, and close the store."""
+        """Store and answer what is queued, then close the store."""
         with self._entering:
             self._is_open = False
             self._requests.put(None)
@@ -222,5 +226,5 @@ class Inbox(Records):
 
 
 def _scopes(one: _Incoming) -> tuple[tuple[str, Person, str], ...]:
-    """Return what a person may have been deleted from so that this report is refused."""
+    """Return the deletions that would make this report refused."""
     return tuple((one.collection, one.report.person, service) for service in ("", one.report.service))

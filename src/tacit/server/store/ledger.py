@@ -1,8 +1,8 @@
-"""What each person has given away over all collections of a collector, and the total that the operator allows.
+"""Each person's total epsilon over all collections of a collector, and the operator's limit.
 
-Nothing is kept for it: a service is charged in full with a person's first report, and stays charged when the person is
-deleted, so reports and tombstones say what was spent. A report that comes again costs nothing, and one that is not
-stored charges nothing.
+It needs no storage: a service is charged in full with a person's first report, and stays charged when the person is
+deleted, so reports and tombstones show what was spent. A repeated report costs nothing, and neither does one that is
+not stored.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["Ledger", "cost_of", "declared_total", "round_of"]
 
 @dataclass(frozen=True)
 class Ledger:
-    """Places that each person is charged for, with what they cost; a group of requests adds to it."""
+    """The places each person is charged for, with their cost; a group of requests adds to it."""
 
     total: Fraction
     costs: dict[int, Fraction]
     charged: dict[Person, set[int]]
 
     def takes(self, person: Person, place: int) -> bool:
-        """Charge a person for a place, once; tell whether the total allows it. An unknown place costs everything."""
+        """Charge a person for a place, once; return whether the limit allows it. An unknown place costs everything."""
         known = self.charged.setdefault(person, set())
         spent = sum((self.costs.get(one, self.total) for one in known | {place}), Fraction(0))
         if place not in known and spent > self.total:
@@ -38,17 +38,17 @@ class Ledger:
 
 
 def cost_of(service: ServiceContract) -> Fraction:
-    """Return what a person's reports to a service give away at most."""
+    """Return the epsilon of a person's reports to a service."""
     return service.service.sends * sum((channel.epsilon for channel in service.channels), Fraction(0))
 
 
 def round_of(collection: Collection) -> str:
-    """Return what the tiers of a round share: a person reports to one of them."""
+    """Return what the tiers of a round have in common: a person reports to one of them."""
     return f"{collection.contract.round} {schema_hash(collection.schema)}"
 
 
 def declared_total(collections: Iterable[Collection]) -> Fraction:
-    """Return what a person gives away at most who reports to everything: of each round, to its largest tier."""
+    """Return the largest total epsilon of a person who reports to everything, with the largest tier of each round."""
     rounds: dict[str, Fraction] = {}
     for collection in collections:
         cost = collection.contract.times * _cost_of(collection.contract.services)

@@ -1,8 +1,8 @@
-"""The collector's log of what was decided and asked: keys, contracts, questions, deletions; a chain of hashes.
+"""The collector's log of keys, contracts, questions and deletions, as a hash chain.
 
-It holds no raw value, no report, no person's id and no text of a question: names of keys, hashes of questions, and
-keyed hashes of people who were deleted. Each entry is synced to disk before the request it records is answered.
-Several processes may write at once (`tacit keys` beside `tacit serve`): SQLite lets one after the other add to the end.
+It contains no raw value, report, person's id or question text, but names of keys, hashes of questions, and keyed hashes
+of deleted people. Each entry is synced to disk before the request it records is answered. Several processes may write
+at the same time (`tacit keys` and `tacit serve`): SQLite appends their entries one after the other.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _now() -> datetime.datetime:
 
 
 class Log:
-    """One file to which entries are added."""
+    """One append-only file."""
 
     def __init__(self, path: Path, *, clock: Clock = _now) -> None:
         self._clock, self._lock = clock, threading.Lock()
@@ -38,8 +38,8 @@ class Log:
         self._file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
         self._file.execute("PRAGMA journal_mode = WAL")
         self._file.execute("PRAGMA synchronous = FULL")
-        self._path, found = path, path.stat()
-        self._place = (found.st_dev, found.st_ino)
+        self._path, status = path, path.stat()
+        self._place = (status.st_dev, status.st_ino)
         self._file.execute("CREATE TABLE IF NOT EXISTS log (number INTEGER PRIMARY KEY, hash TEXT, line TEXT)")
         prove_writable(self._file)
 
@@ -51,26 +51,26 @@ class Log:
                 self._check_place()
                 self._add(event, time, details)
         except (sqlite3.Error, OSError, MemoryError) as cause:
-            problem = outage("The log cannot be written, so nothing was done", cause)
+            problem = outage("The log cannot be written, so nothing was changed", cause)
             if problem is None:
                 raise
             raise problem from None
 
     def probe(self) -> None:
-        """Write something, and raise if that fails."""
+        """Write something, or raise."""
         with self._lock:
             self._check_place()
             [(number,)] = self._file.execute("PRAGMA user_version").fetchall()
             self._file.execute(f"PRAGMA user_version = {(number + 1) % 2**31}")
 
     def _check_place(self) -> None:
-        """Raise if the file was deleted or replaced: what is written to it would be gone after a restart."""
-        found = self._path.stat()
-        if (found.st_dev, found.st_ino) != self._place:
+        """Raise if the file was deleted or replaced: entries written to it would be lost after a restart."""
+        status = self._path.stat()
+        if (status.st_dev, status.st_ino) != self._place:
             raise FileNotFoundError
 
     def head(self) -> Head:
-        """Return where the log ends."""
+        """Return the head of the log."""
         with self._lock:
             return self._head()
 
@@ -84,7 +84,7 @@ class Log:
         return START if row is None else Head(*row)
 
     def lines(self) -> list[str]:
-        """Return all entries as they were written."""
+        """Return all entries as written."""
         with self._lock:
             return [line for (line,) in self._file.execute("SELECT line FROM log ORDER BY number")]
 
@@ -99,5 +99,5 @@ class Log:
 
 
 def hash_of(text: str) -> str:
-    """Return what the log keeps of a question."""
+    """Return what the log keeps of a question: a hash."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -1,9 +1,9 @@
-"""What brings reports from the inbox to the analytical database, and keeps the two in step.
+"""Moves reports from the inbox to the analytical database, and keeps the two in step.
 
-Every move is repeatable: the engine refuses reports that it has, so a crash between the two stores repeats work and
-loses nothing. Deletions are done in the inbox first, and repeated here until the database has done them. If the
-database is gone, replaced, older than the inbox says, or short of reports, it is rebuilt from the inbox. What goes
-wrong is kept as a fault, with a code and a reason, until a move succeeds.
+Every move is repeatable: the engine refuses reports that it already has, so a crash between the two stores repeats work
+but loses nothing. Deletions are applied to the inbox first, and then to the database until they succeed. If the
+database is missing, replaced, older than the inbox expects, or lacks reports, it is rebuilt from the inbox. A failure
+is kept as a fault, with a code and a reason, until a move succeeds.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from tacit.server.store.validate import stored_key
 __all__ = ["Mover"]
 
 MOVED_AT_ONCE = 20_000
-"""Reports that go to the analytical database in one batch."""
+"""Reports per batch to the analytical database."""
 
 IDLE_SECONDS = 0.5
-"""How long reports may wait in the inbox while nobody asks."""
+"""Seconds that reports may wait in the inbox while nobody asks."""
 
 FAULT_SECONDS = 2.0
-"""How long to wait until a move that failed is tried again."""
+"""Seconds until a failed move is retried."""
 
 PASSING = ("move-failed", "no-store")
-"""Faults that may be over at the second try."""
+"""Faults that may be gone at the second try."""
 
 SUSPICIOUS = ("engine-failed", "io-error", "damaged-store")
-"""Errors after which a database that can still be written may hold pages that cannot be read."""
+"""Errors after which a writable database may contain unreadable pages."""
 
 LOG = logging.getLogger("tacit.server")
 
@@ -52,23 +52,23 @@ Service = tuple[Collection, ServiceContract]
 
 
 class Mover:
-    """Moves reports of one collector, in a thread of its own and whenever it is told to."""
+    """Moves reports of one collector, in its own thread and on request."""
 
     def __init__(
         self, inbox: Inbox, analytical: Analytical, folder: Path, snapshots: Snapshots, *, is_elsewhere: bool
     ) -> None:
         self._inbox, self._analytical, self._snapshots = inbox, analytical, snapshots
         self._folder, self._is_elsewhere = folder, is_elsewhere
-        self._lock = threading.Lock()  # nothing moves, is deleted or is copied at the same time
+        self._lock = threading.Lock()  # no moves, deletions or copies at the same time
         self._stopped = threading.Event()
-        self._suspect = False  # whether the database failed, so that it is opened anew
+        self._suspect = False  # whether the database failed and must be reopened
         self.fault: TacitError | None = None
-        """Why the last move did not succeed."""
+        """Why the last move failed."""
 
         self.changes = 0
-        """How many times the database was changed; the same number before and after means that nothing was."""
+        """Number of changes to the database; the same number before and after means no change."""
 
-        self._compared = False  # whether the database is known to be the one of this inbox
+        self._compared = False  # whether the database is known to belong to this inbox
         if isinstance(fault := self._put_in_order(), EngineError) and fault.code == "inbox-missing":
             raise fault
         self.fault = fault
@@ -78,30 +78,30 @@ class Mover:
         ]
 
     def start(self) -> None:
-        """Begin to move by itself."""
+        """Start moving in the background."""
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """Move no more."""
+        """Stop moving."""
         self._stopped.set()
         for thread in self._threads:
             thread.join()
 
     @property
     def is_rebuilding(self) -> bool:
-        """Whether the database does not hold yet what it held before."""
-        return self._inbox.remembered("rebuilding") == "yes"
+        """Whether the database is being rebuilt and still incomplete."""
+        return self._inbox.recall("rebuilding") == "yes"
 
     @contextmanager
     def still(self) -> Iterator[None]:
-        """Move and delete nothing for a while; reports are taken as always."""
+        """Pause moving and deleting; reports are still accepted."""
         with self._lock:
             yield
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Change the database past the inbox, while nothing moves; raise if it is not in order."""
+        """Change the database directly while nothing moves; raise if it is not healthy."""
         with self._lock:
             self.fault = self._put_in_order()
             if self.fault is not None:
@@ -110,15 +110,15 @@ class Mover:
                 yield
 
     def move(self, seconds: float = float("inf")) -> int:
-        """Bring reports to the database, for some seconds at most; return how many. What goes wrong is a fault."""
+        """Move reports to the database, for some seconds at most; return how many. Failures become a fault."""
         with self._lock:
             self._refuse_at_the_end()
             end = time.monotonic() + seconds
             moved, self.fault = self._try(end)
-            if self.fault is not None and self.fault.code in PASSING:  # a new connection may be all that it needs
+            if self.fault is not None and self.fault.code in PASSING:  # a new connection may be enough
                 more, self.fault = self._try(end)
                 moved += more
-            self._refuse_at_the_end()  # it may have come meanwhile, and there may be more to move
+            self._refuse_at_the_end()  # reports may have arrived meanwhile
             return moved
 
     def _try(self, end: float) -> tuple[int, TacitError | None]:
@@ -126,9 +126,10 @@ class Mover:
         return (0, fault) if fault else self._move_all(end)
 
     def delete(self, record: Callable[[], int]) -> int:
-        """Record a deletion, do it in the database, and return what recording returned; raise if it cannot now.
+        """Record a deletion, apply it to the database, and return the result of recording; raise if that fails.
 
-        Nothing comes in between: nothing of the person may be on its way, and no answer or copy may hold half of it.
+        Nothing runs in between: no report of the person may be in transit, and no answer or copy may contain half of
+        it.
         """
         with self._lock:
             recorded = record()
@@ -136,18 +137,20 @@ class Mover:
             if self.fault is not None and self.fault.code in PASSING:
                 self.fault = self._put_in_order()
             if self._inbox.deletions():
-                message = "The deletion is recorded, and done in the analytical database as soon as that is possible."
+                message = (
+                    "The deletion is recorded, and will be applied to the analytical database as soon as possible."
+                )
                 raise OverloadedError(message, code="deletion-pending", retry_after=5)
             return recorded
 
     def _refuse_at_the_end(self) -> None:
-        """Refuse to touch a store that is closed, or to answer about less than was acknowledged."""
+        """Refuse to use a closed store, or to answer from an incomplete one."""
         if self._stopped.is_set():
-            message = "The collector is ending. Ask it again when it is back."
+            message = "The collector is shutting down. Try again when it is back."
             raise OverloadedError(message, code="ending")
 
     def _put_in_order(self) -> TacitError | None:
-        """Open the database anew if it failed or was replaced, compare it with the inbox, and do what was deleted."""
+        """Reopen the database if it failed or was replaced, compare it with the inbox, and apply deletions."""
         try:
             self._inbox.check()
             if self._suspect or not self._analytical.is_in_place():
@@ -160,11 +163,11 @@ class Mover:
                 self._compared = True
             self._delete()
         except Exception as cause:
-            return self._failed(cause)
+            return self._fault_of(cause)
         return None
 
     def probe(self) -> None:
-        """Write to the database and read it back; if that fails, the next move opens it anew."""
+        """Write to the database and read it back; if that fails, the next move reopens it."""
         try:
             self._analytical.probe()
         except Exception:
@@ -172,24 +175,24 @@ class Mover:
             raise
 
     def has_failed(self, cause: Exception) -> bool:
-        """Tell whether a failure is the database's own, so that the next move opens it anew."""
+        """Return whether a failure is the database's own, so that the next move must reopen it."""
         self._suspect = self._suspect or (isinstance(cause, EngineError) and cause.code in SUSPICIOUS)
         with contextlib.suppress(Exception):
             self.probe()
         return self._suspect
 
     def is_alive(self) -> bool:
-        """Tell whether its threads run."""
+        """Return whether its threads are running."""
         return all(thread.is_alive() for thread in self._threads)
 
     def is_short(self, services: Sequence[Service] | None = None) -> bool:
-        """Tell whether the database lacks reports that have left the inbox, so that the next move rebuilds it."""
+        """Return whether the database lacks reports that have left the inbox; the next move then rebuilds it."""
         if self._lacking(services):
             self._compared = False
         return not self._compared
 
-    def _failed(self, cause: Exception) -> TacitError:
-        """Return a failure as a fault; find out whether the database is to be opened anew."""
+    def _fault_of(self, cause: Exception) -> TacitError:
+        """Return a failure as a fault; decide whether the database must be reopened."""
         fault: TacitError
         failed = self.has_failed(cause)
         if isinstance(cause, EngineError) and _is_certain(cause, failed=failed):
@@ -205,7 +208,7 @@ class Mover:
         return fault
 
     def _bring_contracts(self) -> None:
-        """Make the contracts of both stores the same: a database that begins anew has none."""
+        """Copy contracts so that both stores have the same; a new database has none."""
         kept = self._inbox.contracts()
         for collection in self._analytical.database.collections:
             if collection.contract_id not in kept:
@@ -216,11 +219,11 @@ class Mover:
                 self._analytical.database.create(Collection.from_json(text))
 
     def _compare(self) -> None:
-        """Adopt the database if it is the one that the inbox knows; rebuild it if it is not.
+        """Adopt the database if it belongs to the inbox; otherwise rebuild it.
 
-        Only then is anything of it kept: contracts of another store may contradict those of this one.
+        Only then is any of its content used: contracts of another store may contradict those of this one.
         """
-        identity, generation = self._inbox.remembered("identity") or "", self._inbox.remembered("generation")
+        identity, generation = self._inbox.recall("identity") or "", self._inbox.recall("generation")
         stamp = self._analytical.stamp
         if stamp is not None and stamp.identity != identity and generation is None:
             message = (
@@ -244,20 +247,20 @@ class Mover:
             self._rebuild(keep=stamp is not None and not mine)
 
     def _mark(self, generation: int) -> None:
-        """Note how many times the database was changed, there first and then in the inbox."""
-        identity = self._inbox.remembered("identity") or ""
+        """Record the number of changes to the database, there first and then in the inbox."""
+        identity = self._inbox.recall("identity") or ""
         self._analytical.stamp = Stamp(identity, generation)
         self._inbox.remember(generation=str(generation))
 
     @contextmanager
     def _change(self) -> Iterator[None]:
-        """Count a change of the database before it is made, so that whoever reads it sees that there was one."""
+        """Count a change of the database before making it, so that readers notice it."""
         self.changes += 1
         yield
-        self._mark(int(self._inbox.remembered("generation") or 0) + 1)
+        self._mark(int(self._inbox.recall("generation") or 0) + 1)
 
     def _lacking(self, services: Sequence[Service] | None = None) -> list[str]:
-        """Return the services, of these or of all, of which the database lacks reports that have left the inbox."""
+        """Return the services, of these or of all, whose reports the database lacks although they left the inbox."""
         sizes = self._inbox.sizes()
         return [
             compiled.service.name
@@ -267,7 +270,7 @@ class Mover:
         ]
 
     def _rebuild(self, *, keep: bool = False) -> None:
-        """Begin the database anew, and make all reports of the inbox pending again."""
+        """Recreate the database, and make all reports of the inbox pending again."""
         LOG.error("the analytical database is rebuilt from the inbox: rebuilding")
         resumed = self.is_rebuilding and self._analytical.stamp is not None and not keep
         self._inbox.remember(rebuilding="yes")
@@ -280,19 +283,19 @@ class Mover:
 
     def services(self) -> list[Service]:
         """Return all services with their collections."""
-        found = self._analytical.database.collections
-        return [(collection, compiled) for collection in found for compiled in collection.contract.services]
+        collections = self._analytical.database.collections
+        return [(collection, compiled) for collection in collections for compiled in collection.contract.services]
 
     def _delete(self) -> None:
-        """Do the deletions that the inbox has done; one that is done twice changes nothing."""
+        """Apply the deletions of the inbox; applying one twice changes nothing."""
         for collection, service, person in self._inbox.deletions():
             with self._change():
                 self._analytical.database.forget(stored_key(person), [collection], [service] if service else ())
-            self._inbox.deleted(collection, service, person)
+            self._inbox.finish_deletion(collection, service, person)
             self._fit_bulk(collection)
 
     def _fit_bulk(self, name: str) -> None:
-        """Note how many of the reports that were loaded in bulk are left after a deletion."""
+        """Record how many reports loaded in bulk are left after a deletion."""
         sizes = self._inbox.sizes()
         for collection, compiled in self.services():
             size = sizes.get((collection.id, compiled.service.name), Sizes())
@@ -301,9 +304,9 @@ class Mover:
                 self._inbox.add_bulk(name, compiled.service.name, min(0, left - size.bulk))
 
     def _move_all(self, end: float) -> tuple[int, TacitError | None]:
-        """Move what was there at the beginning; what cannot be moved keeps no other service waiting."""
+        """Move what was there at the start; a failing service does not block the others."""
         if not self._is_elsewhere and not has_room(self._folder):
-            message = "The disk is nearly full, so reports stay in the inbox. Make room; nothing was lost."
+            message = "The disk is nearly full, so reports stay in the inbox. Free some space; nothing was lost."
             return 0, OverloadedError(message, code="disk-full", retry_after=5)
         moved, fault, stored = 0, None, self._inbox.stored
         for batches in self._all_batches(end):
@@ -311,8 +314,8 @@ class Mover:
                 for count in batches:
                     moved += count
                     self._inbox.catch_up(stored, count)
-            except Exception as cause:  # whatever it is, reports are safe where they are
-                fault = fault or self._failed(cause)
+            except Exception as cause:  # whatever fails, reports are safe in the inbox
+                fault = fault or self._fault_of(cause)
         if fault is None and time.monotonic() < end and not self._stopped.is_set():
             self._inbox.catch_up(stored)
             if self.is_rebuilding:
@@ -339,24 +342,24 @@ class Mover:
             yield sum(map(len, batch.numbers.values()))
 
     def _batches(self, collection: Collection, compiled: ServiceContract, end: float) -> Iterator[int]:
-        """Move one service batch by batch; yield how many reports each held.
+        """Move one service batch by batch; yield the number of reports in each.
 
-        What is settled was read with them: if they had been moved before, it would be less than the database holds,
-        which would then look for each of them.
+        The settled count was read together with them: if they had been moved before, it would be less than the database
+        has, and the database would then look up each of them.
         """
         name, sends = compiled.service.name, compiled.service.sends
         place = (collection.id, name)
-        last = self._inbox.last_pending(*place)  # what comes from now on is for the next time: there may be no end
+        last = self._inbox.last_pending(*place)  # later reports wait for the next move: there may be no end
         people = max(1, MOVED_AT_ONCE // sends)
         while last and not self._stopped.is_set() and time.monotonic() < end:
             waiting, contents = self._inbox.pending(*place, sends, people)
             if not waiting.numbers or waiting.numbers[0] > last:
                 break
             table = batch_of(collection, compiled, waiting, contents)
-            self._inbox.check()  # somebody else's by now, it may have deleted some of them
+            self._inbox.check()  # another collector may have deleted some of them
             with self._change():
                 self._analytical.database.load({name: table})
-            self._inbox.moved(*place, waiting.numbers)
+            self._inbox.mark_moved(*place, waiting.numbers)
             yield len(waiting.numbers)
 
     def _end_rebuilding(self) -> TacitError | None:
@@ -375,13 +378,13 @@ class Mover:
         while not self._stopped.wait(IDLE_SECONDS if self.fault is None else FAULT_SECONDS):
             try:
                 work()  # type: ignore[operator]
-            except Exception as cause:  # reports are safe where they are, and it is tried again
+            except Exception as cause:  # reports are safe, and the next move retries
                 if not self._stopped.is_set():
                     LOG.error("work on the inbox failed: %s", type(cause).__name__)
 
 
 def _is_certain(cause: EngineError, *, failed: bool) -> bool:
-    """Tell whether an error says what the matter is, and opening the database anew would not change it."""
+    """Return whether an error states its cause, so that reopening the database would not help."""
     if cause.code == "disk-full":
         return not failed
     return cause.code == "inbox-missing" or (isinstance(cause, OverloadedError) and cause.code not in REMEDIES)

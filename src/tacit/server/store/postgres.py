@@ -1,8 +1,8 @@
-"""An inbox in a PostgreSQL database: the same rows as in a file, looked up and stored a group at a time.
+"""An inbox in a PostgreSQL database: the same rows as in a file, looked up and stored in groups.
 
-One collector uses a database at a time, which an advisory lock sees to. Everything is written by the connection that
-holds the lock. If it breaks, a new one takes the lock before anything else is done; while another collector has it,
-nothing is accepted or answered here.
+An advisory lock ensures that one collector uses a database at a time. The connection that holds the lock does all
+writes. If it breaks, a new connection takes the lock before anything else; while another collector has it, this one
+refuses everything.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid() AND classid =
 """
 
 CONNECT_SECONDS = 3
-"""After which a server that does not answer counts as away; readiness is told within five."""
+"""Seconds after which an unresponsive server counts as unreachable; readiness must report it within five."""
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS tacit_store (version INTEGER);
@@ -72,7 +72,7 @@ ALTER TABLE tacit_reports ADD COLUMN digest BYTEA;
 DROP TABLE IF EXISTS tacit_totals;
 UPDATE tacit_store SET version = 2;
 """
-"""From version 1 to 2, which is what 3 to 4 is for a file: contents and digests of whole rows are kept."""
+"""From version 1 to 2 (3 to 4 for a file): stores contents and digests of whole rows."""
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -85,18 +85,18 @@ class PostgresStore:
     def __init__(self, address: str, folder: Path) -> None:
         self._address, self.reopened = address, False
         try:
-            with ExitStack() as opened:  # closed again if something is wrong with the store
-                self._writer = opened.enter_context(closing(self._locked()))
+            with ExitStack() as opened:  # closed again if the store is not usable
+                self._writer = opened.enter_context(closing(self._lock_database()))
                 self._reader = opened.enter_context(closing(self._open()))
                 self._migrate(folder / KEY_FILE)
                 self.any_forgotten = self._has_tombstones()
                 opened.pop_all()
-        except psycopg.Error as cause:  # its words name host and user
+        except psycopg.Error as cause:  # its message names host and user
             problem = f"The PostgreSQL database cannot be reached ({type(cause).__name__}). Check its address."
             raise EngineError(problem, code="unreadable-database") from None
 
     def _migrate(self, key: Path) -> None:
-        """Bring the tables to the newest version; refuse those that are newer than this program."""
+        """Migrate the tables to the newest version; refuse tables newer than this program."""
         with self._writer.transaction():
             self._writer.execute(TABLES)
             [(version,)] = self._rows("SELECT version FROM tacit_store")
@@ -106,12 +106,12 @@ class PostgresStore:
                 self.remember("tombstone-key", adopt_key(key, needed=self._has_tombstones()).hex())
                 self.remember("identity", secrets.token_hex(16))
         if version > VERSION:
-            problem = f"The store is of version {version}; this program knows {VERSION}. Update tacit."
+            problem = f"The store has version {version}; this program supports up to {VERSION}. Update tacit."
             raise EngineError(problem, code="store-too-new")
         key.unlink(missing_ok=True)
 
     def _redigest(self) -> None:
-        """Give reports that are pending the digests of their whole rows; one that has changed keeps its old one."""
+        """Give pending reports the digests of their whole rows; an altered one keeps its old digest."""
         query = (
             "SELECT number, r.place, r.person, r.slot, k.digest, content "
             "FROM tacit_reports r JOIN tacit_known k USING (number)"
@@ -133,11 +133,11 @@ class PostgresStore:
 
     def _open(self) -> Connection:
         connection = psycopg.connect(self._address, autocommit=True, connect_timeout=CONNECT_SECONDS)
-        connection.execute("SET synchronous_commit = on")  # acknowledged is committed is on disk
+        connection.execute("SET synchronous_commit = on")  # acknowledged means committed and on disk
         return connection
 
-    def _locked(self) -> Connection:
-        """Return a connection that keeps other collectors out."""
+    def _lock_database(self) -> Connection:
+        """Return a connection that locks other collectors out."""
         connection = self._open()
         row = connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()
         if row is None or not row[0]:
@@ -154,13 +154,13 @@ class PostgresStore:
         except psycopg.Error:
             pass  # the connection broke
         self.close()
-        self._writer = self._locked()
+        self._writer = self._lock_database()
         self._reader = self._open()
         self.any_forgotten = self._has_tombstones()
         self.reopened = True
 
     def _beside(self) -> Connection:
-        """Return the connection that reads beside the writer."""
+        """Return the connection that reads concurrently with the writer."""
         if self._reader.closed:
             self._reader = self._open()
         return self._reader
@@ -169,7 +169,7 @@ class PostgresStore:
         return self._writer.execute(query, parameters).fetchall()
 
     def code_of(self, failure: Exception) -> str:
-        """Return the stable code of a failure: whether there is no room, no store, or somebody else's."""
+        """Return the stable code of a failure: a full disk, an unreachable store, or a lost lock."""
         if isinstance(failure, EngineError):
             return failure.code
         return "disk-full" if isinstance(failure, psycopg.errors.DiskFull) else "no-store"
@@ -194,9 +194,9 @@ class PostgresStore:
         return int(place)
 
     def expect_parts(self) -> None:
-        """Do nothing: the index is there."""
+        """Do nothing: the index exists."""
 
-    def known(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
+    def known_digests(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
         """Return the digests of those reports that are stored."""
         query = (
             "SELECT k.place, k.person, k.slot, k.digest FROM tacit_known k "
@@ -208,8 +208,8 @@ class PostgresStore:
             for place, person, slot, digest in self._rows(query, _columns(asked))
         }
 
-    def reported(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
-        """Return the places and people, of those asked for, with any report."""
+    def with_reports(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
+        """Return which of the given places and people have any report."""
         query = (
             "SELECT DISTINCT k.place, k.person FROM tacit_known k "
             "JOIN unnest(%s::int[], %s::text[]) AS a (place, person) USING (place, person)"
@@ -221,7 +221,7 @@ class PostgresStore:
         return {(place, person_of(person)) for place, person in self._rows(query, columns)}
 
     def forgotten(self, asked: Mapping[bytes, str]) -> set[bytes]:
-        """Return the tombstones, of those asked for with their collections, that are there."""
+        """Return which of the given tombstones, by collection, exist."""
         query = (
             "SELECT digest FROM tacit_forgotten "
             "JOIN unnest(%s::text[], %s::bytea[]) AS a (collection, digest) USING (collection, digest)"
@@ -249,11 +249,11 @@ class PostgresStore:
         self._writer.execute(resize, [place, known, damaged, lost, bulk])
 
     def add_bulk(self, place: int, reports: int) -> None:
-        """Note reports that were loaded in bulk."""
+        """Record reports that were loaded in bulk."""
         self._resize(place, bulk=reports)
 
     def last_pending(self, place: int) -> int:
-        """Return the number of the newest report of a place that is pending, or 0."""
+        """Return the number of the newest pending report of a place, or 0."""
         row = self._beside().execute("SELECT max(number) FROM tacit_waiting WHERE place = %s", [place]).fetchone()
         return int(row[0]) if row and row[0] else 0
 
@@ -263,7 +263,7 @@ class PostgresStore:
         return [(number, person_of(key)) for number, key in self._beside().execute(query, [list(places)]).fetchall()]
 
     def pending(self, place: int, sends: int, people: int, numbers: Sequence[int] | None = None) -> Pending:
-        """Return reports of people whose slots are all there, of at most so many people, oldest first; or these."""
+        """Return reports of people all of whose slots have arrived, at most so many people, oldest first; or these."""
         whole = (
             "w.person IN (SELECT person FROM tacit_waiting WHERE place = %s GROUP BY person HAVING count(*) = %s "
             "ORDER BY min(number) LIMIT %s)"
@@ -283,7 +283,7 @@ class PostgresStore:
         return Pending(numbers, [person_of(key) for key in keys], slots, digests, contents, settled[0])
 
     def sizes(self) -> dict[int, Sizes]:
-        """Return how many reports there are, by place."""
+        """Return the numbers of reports, by place."""
         query = (
             "SELECT s.place, known, coalesce(n, 0), damaged, lost, bulk FROM tacit_sizes s LEFT JOIN "
             "(SELECT place, count(*) AS n FROM tacit_waiting GROUP BY place) w ON w.place = s.place"
@@ -291,18 +291,18 @@ class PostgresStore:
         return {place: Sizes(*map(int, counts)) for place, *counts in self._beside().execute(query).fetchall()}
 
     def drop(self, place: int, numbers: Sequence[int]) -> None:
-        """Take reports that are in the analytical database now from those that are pending."""
-        del place  # numbers are of one place
+        """Mark reports as no longer pending, now that the analytical database has them."""
+        del place  # numbers belong to one place
         self._writer.execute("DELETE FROM tacit_waiting WHERE number = ANY(%s)", [list(numbers)])
 
     def set_aside(self, place: int, numbers: Sequence[int]) -> None:
-        """Take damaged reports from those that are pending; they are never counted."""
+        """Mark damaged reports as no longer pending; they are never counted."""
         self.drop(place, numbers)
         insert = "INSERT INTO tacit_damaged SELECT *, %s FROM unnest(%s::bigint[]) ON CONFLICT DO NOTHING"
         self._resize(place, damaged=self._writer.execute(insert, [place, list(numbers)]).rowcount)
 
     def refill(self, after: int, most: int) -> int:
-        """Make reports pending again, at most so many numbers after one; return the last number, or 0 at the end."""
+        """Make up to so many reports after a number pending again; return the last number, or 0 at the end."""
         [(last,)] = self._rows("SELECT max(number) FROM tacit_reports")
         if last is None or after >= last:
             return 0
@@ -314,39 +314,39 @@ class PostgresStore:
         return after + most
 
     def lacks_contents(self) -> bool:
-        """Tell whether there are reports without a content, of an earlier version."""
+        """Return whether there are reports without content, from an earlier version."""
         return bool(self._rows("SELECT 1 FROM tacit_known WHERE number IS NULL LIMIT 1"))
 
     def count_lost(self) -> None:
-        """Note which reports a lost analytical database has taken along: those without a content, and all in bulk."""
+        """Mark the reports lost with an analytical database: those without content, and all loaded in bulk."""
         lost = "SELECT count(*) FROM tacit_known k WHERE k.place = s.place AND number IS NULL"
         self._writer.execute(f"UPDATE tacit_sizes s SET lost = ({lost})")  # noqa: S608
 
     def state(self, name: str) -> str | None:
-        """Return something that the store remembers, or None."""
+        """Return a remembered setting, or None."""
         rows = self._rows("SELECT value FROM tacit_state WHERE name = %s", [name])
         return rows[0][0] if rows else None
 
     def remember(self, name: str, value: str) -> None:
-        """Remember something."""
+        """Remember a setting."""
         insert = "INSERT INTO tacit_state VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
         self._writer.execute(insert, [name, value])
 
     def contracts(self) -> dict[str, str]:
-        """Return the texts of all contracts, by the ids of their collections, in the order of publication."""
+        """Return the texts of all contracts, by collection id, in order of publication."""
         return dict(self._rows("SELECT id, contract FROM tacit_contracts ORDER BY number"))
 
     def add_contract(self, name: str, text: str) -> None:
-        """Keep a contract, without which reports cannot be read."""
+        """Store a contract, without which reports cannot be read."""
         insert = "INSERT INTO tacit_contracts (id, contract) VALUES (%s, %s) ON CONFLICT DO NOTHING"
         self._writer.execute(insert, [name, text])
 
     def chores(self) -> Iterator[Callable[[], object]]:
-        """Yield nothing: the server looks after itself."""
+        """Yield nothing: the server maintains itself."""
         yield from ()
 
     def forget(self, collection: str, service: str, tombstone: bytes, places: Sequence[int], person: Person) -> int:
-        """Delete a person, leave a tombstone, and note a deletion to do; return how many reports were known."""
+        """Delete a person, leave a tombstone, and record a pending deletion; return how many reports were known."""
         key = stored_key(person)
         forgotten = "INSERT INTO tacit_forgotten VALUES (%s, %s) ON CONFLICT DO NOTHING"
         self._writer.execute(forgotten, [collection, tombstone])
@@ -356,24 +356,24 @@ class PostgresStore:
         known = 0
         for place in places:
             delete = "DELETE FROM tacit_known WHERE place = %s AND person = %s RETURNING number"
-            found = [number for (number,) in self._rows(delete, [place, key])]
-            numbers = [number for number in found if number is not None]
+            rows = [number for (number,) in self._rows(delete, [place, key])]
+            numbers = [number for number in rows if number is not None]
             for table in ("tacit_reports", "tacit_waiting"):
                 self._writer.execute(f"DELETE FROM {table} WHERE number = ANY(%s)", [numbers])  # noqa: S608
             damaged = self._writer.execute("DELETE FROM tacit_damaged WHERE number = ANY(%s)", [numbers]).rowcount
             lost = self._rows("SELECT lost FROM tacit_sizes WHERE place = %s", [place])
-            fewer = min(len(found) - len(numbers), lost[0][0] if lost else 0)
-            self._resize(place, known=-len(found), damaged=-damaged, lost=-fewer)
-            known += len(found)
+            fewer = min(len(rows) - len(numbers), lost[0][0] if lost else 0)
+            self._resize(place, known=-len(rows), damaged=-damaged, lost=-fewer)
+            known += len(rows)
         return known
 
     def deletions(self) -> list[tuple[str, str, Person]]:
-        """Return the deletions, by collection and service, that the analytical database may not have done yet."""
+        """Return the deletions, by collection and service, that the analytical database may not have applied yet."""
         rows = self._rows("SELECT collection, service, person FROM tacit_deletions")
         return [(collection, service, person_of(key)) for collection, service, key in rows]
 
-    def deleted(self, collection: str, service: str, person: Person) -> None:
-        """Note that the analytical database has done a deletion."""
+    def finish_deletion(self, collection: str, service: str, person: Person) -> None:
+        """Record that the analytical database has applied a deletion."""
         done = "DELETE FROM tacit_deletions WHERE collection = %s AND service = %s AND person = %s"
         self._writer.execute(done, [collection, service, stored_key(person)])
 

@@ -1,4 +1,4 @@
-"""Open SQLite files without changing a byte of their folder, where others could be writing."""
+"""Open SQLite files without changing a byte of their folder, even while others write."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["has_log", "open_read_only"]
 
 
 def has_log(path: Path) -> bool:
-    """Tell whether a file has a write-ahead log with something in it: of a collector that runs, or of a crash."""
+    """Return whether a file has a non-empty write-ahead log, from a running collector or a crash."""
     log = _log_of(path)
     return log.exists() and log.stat().st_size > 0
 
 
 @contextmanager
 def open_read_only(path: Path, *, live: bool) -> Iterator[sqlite3.Connection]:
-    """Open a file to read. ``live``: a collector has it open, and its write-ahead log is read beside it.
+    """Open a file read-only. ``live``: a collector has it open, and its write-ahead log is read as well.
 
-    Without one, SQLite would create or rebuild files beside it. So a file without a write-ahead log is opened as
-    immutable, and one with such a log, left behind by a crash, is copied first.
+    Without a collector, SQLite would create or rebuild files in the folder. So a file without a write-ahead log is
+    opened as immutable, and one with a log left behind by a crash is copied first.
     """
     with tempfile.TemporaryDirectory(prefix="tacit-doctor-") as folder:
         how = "mode=ro" if live else "mode=ro&immutable=1"

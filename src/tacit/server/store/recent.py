@@ -17,7 +17,7 @@ ENTRY_BYTES = SLOT_BYTES + DIGEST_BYTES
 
 @dataclass(slots=True)
 class _Part:
-    """Reports that came one after the other.
+    """A run of consecutive reports.
 
     A person of a place has one entry, which is bytes: slots and digests one after the other.
     """
@@ -29,17 +29,17 @@ class _Part:
 
 
 class Recent:
-    """An index in parts of so many reports: the last one grows, the first ones are sorted in meanwhile."""
+    """An index in parts of so many reports: the last part grows, while the first ones are merged."""
 
     def __init__(self, size: int) -> None:
         self._size, self._parts = size, deque([_Part()])
 
     def __contains__(self, pair: tuple[int, Person]) -> bool:
-        """Tell whether a person has reported to a place."""
+        """Return whether a person has reported to a place."""
         return any(pair in part.entries for part in self._parts)
 
     def add(self, reports: Sequence[tuple[Identity, bytes]], last: int) -> None:
-        """Note reports and their digests; ``last`` is the number of the last one."""
+        """Add reports and their digests; ``last`` is the number of the last one."""
         part = self._parts[-1]
         for (place, person, slot), digest in reports:
             entry = slot.to_bytes(SLOT_BYTES, "big") + digest
@@ -50,7 +50,7 @@ class Recent:
             self._parts.append(_Part())
 
     def digest(self, identity: Identity) -> bytes | None:
-        """Return the digest of a report, or None if it is not here."""
+        """Return the digest of a report, or None if it is not in the index."""
         for part in self._parts:
             entries = part.entries.get((identity.place, identity.person), b"")
             for start in range(0, len(entries), ENTRY_BYTES):
@@ -59,16 +59,16 @@ class Recent:
         return None
 
     def ripe(self, most: int) -> tuple[int, int]:
-        """Return how many parts can be sorted in, at most so many, and the number of their last report."""
+        """Return how many parts can be merged, at most so many, and the number of their last report."""
         parts = min(len(self._parts) - 1, most)
         return parts, self._parts[parts - 1].last if parts else 0
 
     def drop(self, parts: int) -> None:
-        """Let go of the first parts, which are sorted in."""
+        """Drop the first parts, which are merged."""
         for _ in range(parts):
             self._parts.popleft()
 
     def forget(self, place: int, person: Person) -> None:
-        """Let go of a person."""
+        """Drop a person."""
         for part in self._parts:
             part.entries.pop((place, person), None)

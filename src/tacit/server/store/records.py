@@ -1,6 +1,6 @@
-"""What a collector remembers: reports, deletions and contracts in one store, and how much of it has been moved.
+"""A collector's records: reports, deletions and contracts in one store, and how much has been moved.
 
-This is everything about the store but deciding whether a new report may be stored, which `inbox` does.
+`inbox` decides whether a new report may be stored; everything else about the store is here.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+from tacit.encode.reports import Content
 from tacit.engines.failures import REMEDIES
 from tacit.errors import OverloadedError
 from tacit.server.store.base import Identity, Pending, ReportStore, Sizes, digest_of
@@ -20,20 +20,18 @@ from tacit.server.store.sqlite import SqliteStore
 from tacit.server.store.tombstones import Tombstones
 from tacit.server.store.validate import Person
 
-__all__ = ["Content", "Records"]
+__all__ = ["Records"]
 
 DROPPED_AT_ONCE = 5_000
-"""Pending reports that one transaction drops, so that no request waits for long."""
+"""Pending reports dropped per transaction, so that no request waits long."""
 
 REFILLED_AT_ONCE = 50_000
-"""Reports that one transaction makes pending again, for the same reason."""
+"""Reports made pending again per transaction, for the same reason."""
 
 PAUSE = 0.001
-"""Seconds between chores, in which others get the store: whoever asks for a lock first need not get it."""
+"""Seconds between maintenance steps, so that others get the store: locks are not granted in order."""
 
 LOG = logging.getLogger("tacit.server")
-Content = tuple[list[int], list[Any]]
-"""Codes and public values of a report."""
 
 
 class Records:
@@ -50,20 +48,20 @@ class Records:
     def __init__(self, path: Path, store: str = "") -> None:
         self._store = _open_store(path, store)
         self._tombstones = Tombstones(bytes.fromhex(self._store.state("tombstone-key") or ""))
-        self._lock = threading.Lock()  # between the writer thread and everything else that writes
+        self._lock = threading.Lock()  # between the writer thread and all other writers
         self._load()
 
     def _load(self) -> None:
-        """Read what is kept in memory: at the start, and after another collector may have written."""
+        """Read what is cached in memory: at the start, and after another collector may have written."""
         self._places = self._read_places()
         sizes = self._store.sizes().values()
         self._known, self._pending = sum(one.known for one in sizes), sum(one.pending for one in sizes)
-        refilled = self._store.state("rebuilding") == "yes"  # reports are taken while the database is rebuilt
+        refilled = self._store.state("rebuilding") == "yes"  # reports are accepted while the database is rebuilt
         self._stored, self._seen = 0 if refilled else self._pending, 0
         self._store.reopened = False
 
     def add_collection(self, collection: str, services: Mapping[str, int], round_: str) -> None:
-        """Make places for services, given with the reports of each person; one has one collection of a round."""
+        """Create places for services, given the reports per person; a place belongs to one collection of a round."""
         new = [service for service in services if (collection, service) not in self._places]
         if max(services.values()) > 1:
             with self._lock, self._transaction():
@@ -76,7 +74,7 @@ class Records:
                 self._places = self._read_places()
 
     def _read_places(self) -> dict[tuple[str, str], tuple[int, tuple[int, ...]]]:
-        """Return the number of each place, and those of its round in other tiers."""
+        """Return the number of each place, and the places of its round in other tiers."""
         places = self._store.places()
         return {
             (one.collection, one.service): (
@@ -88,17 +86,17 @@ class Records:
 
     @property
     def behind(self) -> int:
-        """Reports that came since the last complete move began, less those that were moved since."""
+        """Reports received since the last complete move began, minus those moved since."""
         return max(0, self._stored - self._seen)
 
     def catch_up(self, stored: int, moved: int | None = None) -> None:
-        """Note that the first so many reports are moved, as far as they can be, or so many more of them."""
+        """Record that the first so many reports have been moved as far as possible, or so many more."""
         seen = stored if moved is None else min(self._seen + moved, stored)
-        self._seen = min(seen, self._stored)  # which begins anew when the store is opened anew
+        self._seen = min(seen, self._stored)  # starts again when the store is reopened
 
     @property
     def stored(self) -> int:
-        """How many reports were stored since the start, with those that were pending then."""
+        """How many reports were stored since the start, including those pending then."""
         return self._stored
 
     @contextmanager
@@ -113,13 +111,13 @@ class Records:
             raise self._unavailable(cause) from None
 
     def _unavailable(self, cause: Exception) -> OverloadedError:
-        """Return what a failure of the store means to whoever waits for it."""
+        """Return a failure of the store as an error for waiting requests."""
         code = self._store.code_of(cause)
         message = f"The inbox cannot be used ({type(cause).__name__}). {REMEDIES.get(code, 'Try again later.')}"
         return OverloadedError(message, code=code)
 
     def check(self) -> None:
-        """Raise unless the store is there, is the one that was opened, and belongs to this collector."""
+        """Raise unless the store exists, is the one that was opened, and belongs to this collector."""
         with self._reading():
             self._store.check()
             if self._store.reopened:
@@ -127,7 +125,7 @@ class Records:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Use the store alone, without writing to it."""
+        """Use the store exclusively, without writing to it."""
         try:
             with self._lock:
                 yield
@@ -146,14 +144,14 @@ class Records:
                 raise OverloadedError(message, code="no-store")
 
     def last_pending(self, collection: str, service: str) -> int:
-        """Return the number of the newest report of a service that is pending, or 0."""
+        """Return the number of the newest pending report of a service, or 0."""
         return self._store.last_pending(self._places[collection, service][0])
 
     def pending(self, collection: str, service: str, sends: int, people: int) -> tuple[Pending, list[Content]]:
-        """Return reports of a service that are not in the analytical database yet, and what they say.
+        """Return reports of a service that are not yet in the analytical database, with their content.
 
-        They are of people whose slots are all there: a person's reports belong together, and who has sent a part of
-        them keeps nobody else waiting. What the disk has altered is set aside, and never counted.
+        They belong to people all of whose slots have arrived, because a person's reports belong together; incomplete
+        people do not block others. Reports that the disk altered are set aside and never counted.
         """
         return self._pending_reports(collection, service, sends, people)
 
@@ -174,12 +172,12 @@ class Records:
         place = self._places[collection, service][0]
         while True:
             try:
-                found = self._store.pending(place, sends, people, numbers)
+                pending = self._store.pending(place, sends, people, numbers)
             except self._store.failures as cause:
                 raise self._unavailable(cause) from None
-            bad = _altered(place, found)
+            bad = _find_altered(place, pending)
             if not bad:
-                return found, json.loads(b"[" + b",".join(found.contents) + b"]")
+                return pending, json.loads(b"[" + b",".join(pending.contents) + b"]")
             with self._lock:
                 with self._transaction():
                     self._store.set_aside(place, bad)
@@ -187,15 +185,15 @@ class Records:
             LOG.error("%d reports of %s do not match their digests: damaged-reports", len(bad), service)
 
     def sizes(self) -> dict[tuple[str, str], Sizes]:
-        """Return how many reports there are of each service."""
+        """Return the numbers of reports of each service."""
         try:
-            found = self._store.sizes()
+            sizes = self._store.sizes()
         except self._store.failures as cause:
             raise self._unavailable(cause) from None
-        return {key: found.get(place, Sizes()) for key, (place, _) in self._places.items()}
+        return {key: sizes.get(place, Sizes()) for key, (place, _) in self._places.items()}
 
-    def moved(self, collection: str, service: str, numbers: Sequence[int]) -> None:
-        """Drop reports that are in the analytical database now from those that are pending."""
+    def mark_moved(self, collection: str, service: str, numbers: Sequence[int]) -> None:
+        """Mark reports as no longer pending, now that the analytical database has them."""
         place = self._places[collection, service][0]
         for start in range(0, len(numbers), DROPPED_AT_ONCE):
             some = numbers[start : start + DROPPED_AT_ONCE]
@@ -213,7 +211,7 @@ class Records:
             self._pending -= sum(map(len, numbers.values()))
 
     def refill(self) -> None:
-        """Make all reports pending again, for an analytical database that begins anew."""
+        """Make all reports pending again, for a new analytical database."""
         with self._lock, self._transaction():
             self._store.count_lost()
         last = 0
@@ -226,42 +224,42 @@ class Records:
             self._pending = sum(one.pending for one in self._store.sizes().values())
 
     def lacks_contents(self) -> bool:
-        """Tell whether there are reports of an earlier version, whose contents only the analytical database has."""
+        """Return whether there are reports of an earlier version, whose content only the analytical database has."""
         with self._reading():
             return self._store.lacks_contents()
 
     def add_bulk(self, collection: str, service: str, reports: int) -> None:
-        """Note reports that were loaded into the analytical database in bulk."""
+        """Record reports that were loaded into the analytical database in bulk."""
         with self._lock, self._transaction():
             self._store.add_bulk(self._places[collection, service][0], reports)
 
     def state(self, name: str) -> str | None:
-        """Return something that the store remembers, or None; for whoever uses it alone."""
+        """Return a remembered setting, or None; for callers that already hold the store."""
         return self._store.state(name)
 
-    def remembered(self, name: str) -> str | None:
-        """Return something that the store remembers, or None."""
+    def recall(self, name: str) -> str | None:
+        """Return a remembered setting, or None."""
         with self._reading():
             return self._store.state(name)
 
     def remember(self, **values: str) -> None:
-        """Remember some things, all or none."""
+        """Remember some settings, all or none."""
         with self._lock, self._transaction():
             for name, value in values.items():
                 self._store.remember(name, value)
 
     def contracts(self) -> dict[str, str]:
-        """Return the texts of all contracts, by the ids of their collections, in the order of publication."""
+        """Return the texts of all contracts, by collection id, in order of publication."""
         with self._reading():
             return self._store.contracts()
 
     def add_contract(self, name: str, text: str) -> None:
-        """Keep a contract, so that its reports can be read whatever becomes of the analytical database."""
+        """Store a contract, so that its reports can be read even without the analytical database."""
         with self._lock, self._transaction():
             self._store.add_contract(name, text)
 
     def tidy(self, stopped: threading.Event) -> None:
-        """Do the store's chores, until told to stop, and let others at it in between."""
+        """Run the store's maintenance until stopped, and let others use it in between."""
         for chore in self._store.chores():
             with self._lock:
                 chore()
@@ -271,8 +269,7 @@ class Records:
     def forget(self, collection: str, person: Person, services: Sequence[str] = ()) -> int:
         """Delete a person's reports of a collection, or of some of its services, and refuse later ones.
 
-        Return how many there were. The deletion is to be done in the analytical database, too, until `deleted` says
-        that it is.
+        Return how many there were. The deletion stays pending for the analytical database until `finish_deletion`.
         """
         known = 0
         with self._lock:
@@ -290,34 +287,34 @@ class Records:
         return known
 
     def deletions(self) -> list[tuple[str, str, Person]]:
-        """Return the deletions, by collection and service, that the analytical database may not have done yet."""
+        """Return the deletions, by collection and service, that the analytical database may not have applied yet."""
         with self._reading():
             return self._store.deletions()
 
-    def deleted(self, collection: str, service: str, person: Person) -> None:
-        """Note that the analytical database has done a deletion."""
+    def finish_deletion(self, collection: str, service: str, person: Person) -> None:
+        """Record that the analytical database has applied a deletion."""
         with self._lock, self._transaction():
-            self._store.deleted(collection, service, person)
+            self._store.finish_deletion(collection, service, person)
 
     def tombstone(self, collection: str, person: Person, service: str = "") -> bytes:
-        """Return the trace that a deleted person leaves."""
+        """Return the tombstone of a person."""
         return self._tombstones.of(collection, person, service)
 
     def is_forgotten(self, collection: str, person: Person, service: str) -> bool:
-        """Tell whether a person was deleted from a service, or from all of the collection."""
+        """Return whether a person was deleted from a service, or from the whole collection."""
         traces = {self.tombstone(collection, person, one): collection for one in ("", service)}
         with self._reading():
             return bool(self._store.any_forgotten and self._store.forgotten(traces))
 
     def slots(self, collection: str, service: str, person: Person, sends: int) -> list[int]:
-        """Return the slots of a person that hold a report."""
+        """Return the slots of a person that have a report."""
         place = self._places[collection, service][0]
         with self._reading():
-            found = self._store.known([Identity(place, person, slot) for slot in range(sends)])
-        return sorted(one.slot for one in found)
+            digests = self._store.known_digests([Identity(place, person, slot) for slot in range(sends)])
+        return sorted(one.slot for one in digests)
 
     def counts(self) -> dict[str, int]:
-        """Return how many reports are known, and how many are pending, without asking the store."""
+        """Return how many reports are known and how many are pending, without asking the store."""
         return {"known": self._known, "pending": self._pending}
 
 
@@ -329,9 +326,9 @@ def _open_store(path: Path, store: str) -> ReportStore:
     return PostgresStore(store, path.parent)
 
 
-def _altered(place: int, found: Pending) -> list[int]:
-    """Return the numbers of reports that are not what was stored."""
-    rows = zip(found.numbers, found.people, found.slots, found.digests, found.contents, strict=True)
+def _find_altered(place: int, pending: Pending) -> list[int]:
+    """Return the numbers of reports that do not match their digests."""
+    rows = zip(pending.numbers, pending.people, pending.slots, pending.digests, pending.contents, strict=True)
     return [
         number
         for number, person, slot, digest, content in rows

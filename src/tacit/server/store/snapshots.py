@@ -14,15 +14,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import pyarrow as pa
-
 from tacit.answers.crowds import OPEN, ClassSizes
 from tacit.collection import Collection
+from tacit.encode.reports import Content, ReportTable
 from tacit.errors import UsageError
 from tacit.server.store.base import Pending
 from tacit.server.store.batches import batch_of
 from tacit.server.store.inbox import Inbox
-from tacit.server.store.records import Content
 from tacit.server.store.validate import Person
 
 __all__ = ["Batch", "Snapshots"]
@@ -53,7 +51,7 @@ class _State:
 class Batch:
     """The reports of people who are counted together, by service."""
 
-    tables: dict[str, pa.Table]
+    tables: dict[str, ReportTable]
     numbers: dict[str, Sequence[int]]
 
 
@@ -66,7 +64,7 @@ class Snapshots:
             raise UsageError(message, code="bad-option")
         self._inbox = inbox
         self._waiting: dict[str, tuple[int, str | None]] = {}
-        before = int(inbox.remembered("snapshot") or 0)
+        before = int(inbox.recall("snapshot") or 0)
         self.least = before if least is None else least
         if self.least != before:
             inbox.remember(snapshot=str(self.least))
@@ -88,7 +86,7 @@ class Snapshots:
         """
         state = self._state(collection.id)
         total = collection.contract.reports
-        now = (self._inbox.stored, self._inbox.remembered("generation"))
+        now = (self._inbox.stored, self._inbox.recall("generation"))
         if self._waiting.get(collection.id) == now:
             return None  # nothing came since there were too few
         while True:
@@ -158,7 +156,7 @@ class Snapshots:
         return ClassSizes(max(0, state.people - gone), max(0, state.smallest - gone))
 
     def _state(self, collection: str) -> _State:
-        text = self._inbox.remembered(f"snapshot {collection}")
+        text = self._inbox.recall(f"snapshot {collection}")
         return _State(**json.loads(text)) if text else _State()
 
     def _remember(self, collection: str, state: _State) -> None:

@@ -1,9 +1,9 @@
-"""An inbox in one file of SQLite: keyed, synced at every commit, read beside the writer.
+"""An inbox in one SQLite file: keyed, synced at every commit, and read concurrently with the writer.
 
-``reports`` holds every report in the order of arrival; ``waiting`` lists those that are not in the analytical database
-yet. ``known`` has a short row for every report in the order of people, with the number of the report. Reports of one
-second are all over it, so that each would change a page of its own, which is written twice. The newest ones are
-therefore indexed in memory, and inserted into ``known`` when they are many: then a page takes several, and no request
+``reports`` has every report in order of arrival; ``waiting`` lists those not yet in the analytical database. ``known``
+has a short row for every report, ordered by person, with the number of the report. Reports that arrive in the same
+second are spread all over ``known``, so inserting each at once would write a separate page, twice. The newest reports
+are therefore indexed in memory and inserted into ``known`` in large batches: then several share a page, and no request
 waits for it.
 """
 
@@ -33,19 +33,19 @@ __all__ = ["SqliteStore"]
 
 CACHE_KIB = 64 << 10
 PAGES_IN_JOURNAL = 200_000
-"""Pages that wait in the journal until a commit brings them to the file; `chores` do it before."""
+"""Pages that wait in the journal until a commit checkpoints them; `chores` does it earlier."""
 
 RECENT, PARTS = 200_000, 5
-"""Reports that are sorted in together, at about 300 bytes of memory each; more parts of them if more are waiting."""
+"""Reports merged together, at about 300 bytes of memory each; more parts if more are waiting."""
 
 SORTED_AT_ONCE = 1_000
-"""Recent reports that one transaction inserts into `known`, so that no request waits for long."""
+"""Recent reports inserted into `known` per transaction, so that no request waits long."""
 
 SORTING_BYTES = 64 << 20
-"""What the journal may take meanwhile; with less room on the disk, reports stay fresh."""
+"""Bytes the journal may use meanwhile; with less disk space, reports stay in memory."""
 
 SYNCED_AT_ONCE = 10
-"""Such transactions until the file is synced: what is synced at once keeps everybody's commits waiting."""
+"""Transactions between syncs of the file: a large sync makes all commits wait."""
 
 COLUMNS = "place, person, slot, digest, content"
 
@@ -95,12 +95,12 @@ class SqliteStore:
         return int(self.state("sorted-to") or 0)
 
     def _identity(self) -> list[tuple[int, int]]:
-        """Return which files these are: somebody may delete or replace them while they are open."""
+        """Return the identity of the files: somebody may delete or replace them while they are open."""
         files = [self._path.with_name(self._path.name + end).stat() for end in ("", "-wal")]
         return [(file.st_dev, file.st_ino) for file in files]
 
     def check(self) -> None:
-        """Raise if the file was deleted or replaced: what is written to it would be gone after a restart."""
+        """Raise if the file was deleted or replaced: what is written to it would be lost after a restart."""
         if self._identity() != self._files:
             raise FileNotFoundError(errno.ENOENT, "the inbox was replaced")
 
@@ -108,7 +108,7 @@ class SqliteStore:
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA secure_delete = ON")  # forgotten people leave no traces in free pages
+        connection.execute("PRAGMA secure_delete = ON")  # deleted people leave no traces in free pages
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {PAGES_IN_JOURNAL}")
         return connection
@@ -131,10 +131,10 @@ class SqliteStore:
 
     @contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Read the newest state, and only that one, beside the writer.
+        """Read the newest state, concurrently with the writer.
 
-        One thread at a time: a statement that begins while another one of the same connection runs would see the state
-        that the other one began with, and reports that were moved since would be pending still.
+        One thread at a time: a statement that starts while another one of the same connection runs would see the state
+        at the other one's start, in which reports that were moved since are still pending.
         """
         with self._reading:
             self._reader.execute("BEGIN")
@@ -154,34 +154,34 @@ class SqliteStore:
         return int(self._writer.execute(insert, (collection, service, round_)).lastrowid or 0)
 
     def expect_parts(self) -> None:
-        """Keep people who send several reports each in an index, by which those with all of them are found."""
+        """Index people who send several reports each, to find those whose reports have all arrived."""
         self._writer.execute("CREATE INDEX IF NOT EXISTS whole ON waiting (place, person)")
 
-    def known(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
+    def known_digests(self, asked: Sequence[Identity]) -> dict[Identity, bytes]:
         """Return the digests of those reports that are stored."""
-        found = {one: digest for one in asked if (digest := self._recent.digest(one))}
-        for values, members in _some([one for one in asked if one not in found] if found else asked):
+        digests = {one: digest for one in asked if (digest := self._recent.digest(one))}
+        for values, members in _some([one for one in asked if one not in digests] if digests else asked):
             query = (
                 f"WITH asked (place, person, slot) AS ({values}) SELECT place, person, slot, digest "  # noqa: S608
-                "FROM asked CROSS JOIN known USING (place, person, slot)"  # CROSS: one search for each of those asked
+                "FROM asked CROSS JOIN known USING (place, person, slot)"  # CROSS: one lookup for each identity
             )
             for *identity, digest in self._writer.execute(query, members):
-                found[Identity(*identity)] = digest
-        return found
+                digests[Identity(*identity)] = digest
+        return digests
 
-    def reported(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
-        """Return the places and people, of those asked for, with any report."""
+    def with_reports(self, asked: Iterable[tuple[int, Person]]) -> set[tuple[int, Person]]:
+        """Return which of the given places and people have any report."""
         query, find = "SELECT 1 FROM known WHERE place = ? AND person = ? LIMIT 1", self._writer.execute
         return {pair for pair in asked if pair in self._recent or find(query, pair).fetchone() is not None}
 
     def forgotten(self, asked: Mapping[bytes, str]) -> set[bytes]:
-        """Return the tombstones, of those asked for with their collections, that are there."""
+        """Return which of the given tombstones, by collection, exist."""
         query = "SELECT 1 FROM forgotten WHERE collection = ? AND digest = ?"
         find = self._writer.execute
         return {digest for digest, name in asked.items() if find(query, (name, digest)).fetchone() is not None}
 
     def insert(self, rows: Sequence[Row]) -> None:
-        """Store new reports, as long as there is room for everything else."""
+        """Store new reports, while the reserved disk space is free."""
         if not has_room(self._path.parent):
             raise OSError(errno.ENOSPC, "")
         last = 0
@@ -202,11 +202,11 @@ class SqliteStore:
         self._writer.execute(resize, (place, known, damaged, lost, bulk))
 
     def add_bulk(self, place: int, reports: int) -> None:
-        """Note reports that were loaded in bulk."""
+        """Record reports that were loaded in bulk."""
         self._resize(place, bulk=reports)
 
     def last_pending(self, place: int) -> int:
-        """Return the number of the newest report of a place that is pending, or 0."""
+        """Return the number of the newest pending report of a place, or 0."""
         query = "SELECT number FROM waiting WHERE place = ? ORDER BY number DESC LIMIT 1"
         with self._snapshot() as file:
             row = file.execute(query, [place]).fetchone()
@@ -218,7 +218,7 @@ class SqliteStore:
             return file.execute(WAITING, [json.dumps(places)]).fetchall()
 
     def pending(self, place: int, sends: int, people: int, numbers: Sequence[int] | None = None) -> Pending:
-        """Return reports of people whose slots are all there, of at most so many people, oldest first; or these."""
+        """Return reports of people all of whose slots have arrived, at most so many people, oldest first; or these."""
         # One text is one step of the statement; hexadecimal, because a disk may have altered what is stored.
         given: list[Any] = [place, place, sends, people]
         chosen = f"AND person IN ({WHOLE} LIMIT ?) ORDER BY number"
@@ -243,27 +243,27 @@ class SqliteStore:
         return Pending(numbers, people_found, slots, [*hashes], [*texts], settled)
 
     def sizes(self) -> dict[int, Sizes]:
-        """Return how many reports there are, by place."""
+        """Return the numbers of reports, by place."""
         with self._snapshot() as file:
             waiting = dict(file.execute("SELECT place, count(*) FROM waiting GROUP BY place").fetchall())
             stored = file.execute("SELECT place, known, damaged, lost, bulk FROM sizes").fetchall()
         return {place: Sizes(known, waiting.get(place, 0), *more) for place, known, *more in stored}
 
     def drop(self, place: int, numbers: Sequence[int]) -> None:
-        """Take reports that are in the analytical database now from those that are pending."""
-        del place  # numbers are of one place
+        """Mark reports as no longer pending, now that the analytical database has them."""
+        del place  # numbers belong to one place
         listed = "SELECT value FROM json_each(?)"
         self._writer.execute(f"DELETE FROM waiting WHERE number IN ({listed})", [json.dumps(numbers)])  # noqa: S608
 
     def set_aside(self, place: int, numbers: Sequence[int]) -> None:
-        """Take damaged reports from those that are pending; they are never counted."""
+        """Mark damaged reports as no longer pending; they are never counted."""
         self.drop(place, numbers)
         listed = json.dumps(numbers)
         added = self._writer.execute("INSERT OR IGNORE INTO damaged SELECT value FROM json_each(?)", [listed]).rowcount
         self._resize(place, damaged=added)
 
     def refill(self, after: int, most: int) -> int:
-        """Make reports pending again, at most so many numbers after one; return the last number, or 0 at the end."""
+        """Make up to so many reports after a number pending again; return the last number, or 0 at the end."""
         [last] = self._writer.execute("SELECT max(number) FROM reports").fetchone()
         if last is None or after >= last:
             return 0
@@ -273,36 +273,36 @@ class SqliteStore:
         return after + most
 
     def lacks_contents(self) -> bool:
-        """Tell whether there are reports without a content, of an earlier version."""
+        """Return whether there are reports without content, from an earlier version."""
         return self._writer.execute("SELECT 1 FROM known WHERE number IS NULL LIMIT 1").fetchone() is not None
 
     def count_lost(self) -> None:
-        """Note which reports a lost analytical database has taken along: those without a content, and all in bulk."""
+        """Mark the reports lost with an analytical database: those without content, and all loaded in bulk."""
         lost = "SELECT count(*) FROM known WHERE known.place = sizes.place AND number IS NULL"
         self._writer.execute(f"UPDATE sizes SET lost = ({lost})")  # noqa: S608
 
     def state(self, name: str) -> str | None:
-        """Return something that the store remembers, or None."""
+        """Return a remembered setting, or None."""
         row = self._writer.execute("SELECT value FROM state WHERE name = ?", [name]).fetchone()
         return None if row is None else str(row[0])
 
     def remember(self, name: str, value: str) -> None:
-        """Remember something."""
+        """Remember a setting."""
         self._writer.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", [name, value])
 
     def contracts(self) -> dict[str, str]:
-        """Return the texts of all contracts, by the ids of their collections, in the order of publication."""
+        """Return the texts of all contracts, by collection id, in order of publication."""
         return dict(self._writer.execute("SELECT id, contract FROM contracts ORDER BY rowid").fetchall())
 
     def add_contract(self, name: str, text: str) -> None:
-        """Keep a contract, without which reports cannot be read."""
+        """Store a contract, without which reports cannot be read."""
         self._writer.execute("INSERT OR IGNORE INTO contracts VALUES (?, ?)", [name, text])
 
     def chores(self) -> Iterator[Callable[[], object]]:
-        """Yield what to do while nobody writes, a little at a time; the rest is done in between.
+        """Yield maintenance steps to run while nobody writes, a little at a time.
 
-        Recent reports are sorted in if they are many, and the journal is brought to the file. It begins anew if nothing
-        is left in it, and is kept short because every page that is read is looked for there first.
+        Recent reports are merged if there are many, and the journal is checkpointed. It is reset when it is empty, and
+        kept short because every page read is looked up in it first.
         """
         parts, last = self._recent.ripe(PARTS)
         if parts and has_room(self._path.parent, SORTING_BYTES):
@@ -320,12 +320,12 @@ class SqliteStore:
         yield from self._bring_journal()
 
     def _bring_journal(self) -> Iterator[Callable[[], object]]:
-        """Bring the journal to the file, most of it beside the writer."""
+        """Checkpoint the journal, mostly concurrently with the writer."""
         self._keeper.execute(CHECKPOINT).fetchall()
         yield lambda: self._writer.execute(CHECKPOINT).fetchall()
 
     def _sort_in(self, numbers: Sequence[int]) -> None:
-        """Sort fresh reports in; some may be already, if sorting did not come to its end the last time."""
+        """Merge recent reports; some may be merged already, if the last attempt was interrupted."""
         with self.transaction():
             self._writer.execute(
                 "INSERT OR IGNORE INTO known SELECT place, person, slot, digest, number "
@@ -339,7 +339,7 @@ class SqliteStore:
         self._recent.drop(parts)
 
     def forget(self, collection: str, service: str, tombstone: bytes, places: Sequence[int], person: Person) -> int:
-        """Delete a person, leave a tombstone, and note a deletion to do; return how many reports were known."""
+        """Delete a person, leave a tombstone, and record a pending deletion; return how many reports were known."""
         self._writer.execute("INSERT OR IGNORE INTO forgotten VALUES (?, ?)", (collection, tombstone))
         to_do = (collection, service, stored_key(person))
         self._writer.execute("INSERT OR IGNORE INTO deletions VALUES (?, ?, ?)", to_do)
@@ -348,43 +348,43 @@ class SqliteStore:
         for place in places:
             hers, recent = "WHERE place = ? AND person = ?", "AND number > ?"
             query = f"SELECT slot, number FROM known {hers} UNION SELECT slot, number FROM reports {hers} {recent}"  # noqa: S608
-            found = self._writer.execute(query, (place, person, place, person, self._sorted_to)).fetchall()
-            numbers = json.dumps([number for _, number in found if number is not None])
+            rows = self._writer.execute(query, (place, person, place, person, self._sorted_to)).fetchall()
+            numbers = json.dumps([number for _, number in rows if number is not None])
             listed = "WHERE number IN (SELECT value FROM json_each(?))"
             damaged = self._writer.execute(f"DELETE FROM damaged {listed}", [numbers]).rowcount  # noqa: S608
             for table in ("reports", "waiting"):
                 self._writer.execute(f"DELETE FROM {table} {listed}", [numbers])  # noqa: S608
             self._writer.execute(f"DELETE FROM known {hers}", (place, person))  # noqa: S608
             self._when_committed.append(partial(self._recent.forget, place, person))
-            without = sum(number is None for _, number in found)
+            without = sum(number is None for _, number in rows)
             [lost] = self._writer.execute(
                 "SELECT coalesce(sum(lost), 0) FROM sizes WHERE place = ?", [place]
             ).fetchone()
-            fewer = len({slot for slot, _ in found})
+            fewer = len({slot for slot, _ in rows})
             self._resize(place, known=-fewer, damaged=-damaged, lost=-min(without, lost))
             known += fewer
         return known
 
     def deletions(self) -> list[tuple[str, str, Person]]:
-        """Return the deletions, by collection and service, that the analytical database may not have done yet."""
+        """Return the deletions, by collection and service, that the analytical database may not have applied yet."""
         rows = self._writer.execute("SELECT collection, service, person FROM deletions").fetchall()
         return [(collection, service, person_of(key)) for collection, service, key in rows]
 
-    def deleted(self, collection: str, service: str, person: Person) -> None:
-        """Note that the analytical database has done a deletion."""
+    def finish_deletion(self, collection: str, service: str, person: Person) -> None:
+        """Record that the analytical database has applied a deletion."""
         done = "DELETE FROM deletions WHERE collection = ? AND service = ? AND person = ?"
         self._writer.execute(done, (collection, service, stored_key(person)))
 
     def close(self) -> None:
         """Close the file."""
         self._keeper.close()
-        with self._reading:  # SQLite would crash if somebody were in the middle of a statement
+        with self._reading:  # SQLite would crash if a statement were running
             self._reader.close()
         self._writer.close()
 
 
 def _some(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Any]]]:
-    """Yield rows as the VALUES of statements, a hundred at a time, each with what takes the places of its marks."""
+    """Yield rows as the VALUES of statements, a hundred at a time, each with its parameters."""
     for start in range(0, len(rows), AT_ONCE):
         some = rows[start : start + AT_ONCE]
         marks = f"({', '.join('?' * len(some[0]))})"
@@ -392,9 +392,9 @@ def _some(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _person(key: str, is_number: int) -> Person:
-    """Return a person of the hexadecimal text that the store makes of her."""
+    """Return the person encoded in the store's hexadecimal text."""
     text = bytes.fromhex(key).decode(errors="replace")
     try:
         return int(text) if is_number else text
-    except ValueError:  # the disk has altered it, which the digest shows
+    except ValueError:  # altered by the disk, which the digest shows
         return text

@@ -1,8 +1,8 @@
-"""Traces of people who were deleted: keyed hashes, which say who it was only to whoever has the key and asks for her.
+"""Tombstones of deleted people: keyed hashes, which identify a person only to holders of the key.
 
-The key is 32 random bytes, made once. It lives in the store, beside the tombstones: with another key, people who were
-deleted would be strangers, and their reports stored again. Lists of tombstones, such as the log in published evidence,
-can be shown without it; where it is destroyed, no tombstone can ever be tied to anybody.
+The key is 32 random bytes, generated once. It is stored with the tombstones: with another key, deleted people would not
+be recognised, and their reports would be stored again. Lists of tombstones, such as the log in published evidence, can
+be shown without it; once the key is destroyed, no tombstone can be linked to anybody.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ def scope_of(collection: str, service: str = "") -> str:
 
 
 class Tombstones:
-    """Makes the tombstones of one store."""
+    """Computes the tombstones of one store."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     @classmethod
     def of_file(cls, path: Path) -> Tombstones:
-        """Return those of a store before version 4; one of version 1 gets a key."""
+        """Return the tombstones of a store before version 4; one of version 1 gets a key."""
         if not path.exists():
             _write_once(path, secrets.token_bytes(KEY_BYTES))
         return cls(path.read_bytes())
 
     def of(self, collection: str, person: int | str, service: str = "") -> bytes:
         """Return the tombstone of a person in a collection, or in one service of it."""
-        return self.keyed(_plain(scope_of(collection, service), person))
+        return self.key_hash(_plain(scope_of(collection, service), person))
 
-    def keyed(self, plain: bytes) -> bytes:
-        """Return the keyed hash of a hash; stores of version 1 kept the inner one."""
+    def key_hash(self, plain: bytes) -> bytes:
+        """Return the keyed hash of a hash; stores of version 1 kept the inner hash."""
         return hashlib.blake2b(plain, digest_size=16, key=self._key).digest()
 
 
 def adopt_key(path: Path, *, needed: bool) -> bytes:
-    """Return the key that an earlier version kept in a file, or a new one, unless there are tombstones already."""
+    """Return the key that an earlier version kept in a file, or a new one unless there are tombstones already."""
     if path.exists():
         return path.read_bytes()
     if needed:
@@ -67,7 +67,7 @@ def _plain(collection: str, person: int | str) -> bytes:
 
 
 def _write_once(path: Path, content: bytes) -> None:
-    """Write a file whole, synced; of two processes that do so at once, the first one wins."""
+    """Write a complete, synced file; if two processes do so at once, the first one wins."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "wb") as file:

@@ -1,29 +1,28 @@
-"""Whether a report may be stored: its form, service, slot, codes and public columns, against the contract."""
+"""Validation of a report against the contract: form, service, slot, codes and public columns."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from functools import cached_property
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 from tacit.client.record import is_person
-from tacit.contract.contract import Contract, ServiceContract
+from tacit.contract.contract import Contract
+from tacit.encode.reports import ReportRules
 
 __all__ = ["Person", "Refused", "Report", "Validator", "person_of", "stored_key"]
 
 Person = int | str
-"""A key: 42 and "42" are different people."""
+"""A person's key: 42 and "42" are different people."""
 
 NUMBER = "\x01"
-"""Before a whole number that is stored as text: no person's text has it."""
+"""Prefix of an integer key stored as text; no text key contains it."""
 
 MOST_PUBLIC = 4_096
-"""Bytes of a report's public columns."""
+"""Maximum bytes of a report's public columns."""
 
 
 class Report(NamedTuple):
-    """A report that the contract knows: who, where, and its content as canonical bytes."""
+    """A report that fits the contract: who, where, and its content as canonical bytes."""
 
     person: Person
     service: str
@@ -31,12 +30,12 @@ class Report(NamedTuple):
     content: bytes
 
     def __repr__(self) -> str:
-        """Say where it belongs, and nothing of whom it is or what it says."""
+        """Show where it belongs, but nothing of the person or the content."""
         return f"Report({self.service}, slot {self.slot})"
 
 
 class Refused(NamedTuple):
-    """A report that is never acceptable."""
+    """A report that will never be acceptable."""
 
     code: str
 
@@ -46,7 +45,7 @@ class Validator:
 
     def __init__(self, contract: Contract) -> None:
         self._contract = contract
-        self._services = {one.service.name: _Rules(one) for one in contract.services}
+        self._services = {one.service.name: ReportRules(one) for one in contract.services}
 
     def __call__(self, data: Any) -> Report | Refused:
         """Return the report, or why it is refused."""
@@ -62,13 +61,13 @@ class Validator:
         if rules is None:
             return Refused("unknown-service")
         slot = data.get("slot")
-        if type(slot) is not int or not 0 <= slot < rules.sends:
+        if not rules.knows_slot(slot):
             return Refused("unknown-slot")
         codes = data.get("codes")
-        if not rules.knows(codes):
+        if not rules.knows_codes(codes):
             return Refused("unknown-code")
         public = data.get("public")
-        if not rules.fits(public):
+        if not rules.fits_public(public):
             return Refused("wrong-public")
         if not public:
             return Report(person, rules.name, slot, b"[[%b],[]]" % ",".join(map(str, codes)).encode())
@@ -79,44 +78,11 @@ class Validator:
         return Report(person, rules.name, slot, content)
 
 
-class _Rules:
-    """What one service allows."""
-
-    def __init__(self, compiled: ServiceContract) -> None:
-        self.name, self.sends = compiled.service.name, compiled.service.sends
-        self.public = {attribute.name: attribute for attribute in compiled.service.public}
-        self._compiled = compiled
-
-    @cached_property
-    def _alphabets(self) -> list[int]:
-        return [channel.alphabet for channel in self._compiled.channels]
-
-    def knows(self, codes: Any) -> TypeGuard[list[int]]:
-        """Tell whether there is a code of its alphabet for each channel."""
-        if not isinstance(codes, list) or len(codes) != len(self._alphabets):
-            return False
-        for code, most in zip(codes, self._alphabets, strict=True):  # a loop: `all` takes three times as long for one
-            if type(code) is not int or not 0 <= code < most:
-                return False
-        return True
-
-    def fits(self, public: Any) -> bool:
-        """Tell whether there is a value for each public column that its declaration allows, and nothing else.
-
-        What others have sent plays no part in it.
-        """
-        if public is None:
-            return not self.public
-        if not isinstance(public, Mapping) or public.keys() != self.public.keys():
-            return False
-        return all(attribute.accepts(public[name]) for name, attribute in self.public.items())
-
-
 def stored_key(person: Person) -> str:
-    """Return a person as the analytical database knows her: text, in which numbers cannot be mistaken for text."""
+    """Return a person's key as the analytical database stores it: text that keeps numbers and text apart."""
     return person if isinstance(person, str) else f"{NUMBER}{person}"
 
 
 def person_of(key: str) -> Person:
-    """Return the person that a stored key is about."""
+    """Return the person's key from a stored one."""
     return int(key[1:]) if key.startswith(NUMBER) else key

@@ -1,6 +1,6 @@
 """Read a whole store and compare its parts: digests of reports, the index of people, counts, the analytical database.
 
-Nothing is changed. Problems are told in numbers, never by showing what is stored.
+Nothing is changed. Problems are reported as numbers, without showing stored content.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SELECT collection, service, known, (SELECT count(*) FROM waiting WHERE waiting.p
 
 @dataclass(frozen=True)
 class Verified:
-    """What was read, and what is wrong with it."""
+    """What was read, and the problems with it."""
 
     reports: int
     damaged: int = 0
@@ -75,11 +75,11 @@ def _is_whole(place: int, person: Person, slot: int, digest: bytes, content: byt
 
 
 def verify_analytical(engine: Engine, inbox: sqlite3.Connection) -> Verified:
-    """Read an analytical database and compare it with its inbox; no collector may run."""
+    """Read an analytical database and compare it with its inbox; no collector may be running."""
     engine.read_all()
     state = dict(inbox.execute("SELECT name, value FROM state").fetchall())
     stamp, generation = engine.stamp(), int(state.get("generation", 0))
-    found, problems = 0, []
+    reports, problems = 0, []
     if stamp is None or stamp.identity != state.get("identity"):
         problems.append("it is not the one that the inbox knows")
     elif not generation <= stamp.generation <= generation + 1:
@@ -90,21 +90,21 @@ def verify_analytical(engine: Engine, inbox: sqlite3.Connection) -> Verified:
             name, channels = compiled.service.name, len(compiled.channels)
             table = report_table(collection.id, name)
             rows = _sum(engine, f'SELECT count(*) AS n FROM "{table}"') if engine.has_table(table) else 0  # noqa: S608
-            found += rows // channels
+            reports += rows // channels
             size = sizes.get((collection.id, name), Sizes())
             if rows // channels < size.settled:
                 problems.append(f"it lacks reports of {name}")
-            if rows // channels > size.settled + size.pending + size.bulk:  # what is pending may be there already
+            if rows // channels > size.settled + size.pending + size.bulk:  # pending reports may be there already
                 problems.append(f"it holds more reports of {name} than the inbox knows")
             if table in engine.rollups() and _sum(engine, f'SELECT sum("0n") AS n FROM "{rollup_of(table)}"') != rows:  # noqa: S608
                 problems.append(f"the rollup of {name} is out of date")
-    return Verified(found, 0, tuple(problems))
+    return Verified(reports, 0, tuple(problems))
 
 
 def mark_of(file: Path, database: Database, question: str) -> Mark | None:
-    """Return the watermark of a question that is put to the file of a collector that does not run.
+    """Return the watermark of a question to the database file of a stopped collector.
 
-    Reports that it has acknowledged and not moved are in the inbox beside the file. None for any other file.
+    Reports that it acknowledged but did not move are in the inbox in the same folder. None for any other file.
     """
     inbox = file.with_name("inbox.db")
     if file.name != "reports.tacit" or not inbox.is_file():

@@ -1,7 +1,7 @@
 """Versions of a collector's store, and the steps from each to the next.
 
-The version is kept in the inbox. A step and the version it leads to are written in one transaction, so whatever kills
-a collector in the middle of a step, the next start begins that step again.
+The version is stored in the inbox. A step and its new version are written in one transaction, so if a collector is
+killed during a step, the next start repeats that step.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS known (place INTEGER, person, slot INTEGER, digest BL
   PRIMARY KEY (place, person, slot)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS forgotten (collection TEXT, digest BLOB, PRIMARY KEY (collection, digest)) WITHOUT ROWID;
 """
-"""What every version has had; the steps make the rest."""
+"""The tables of every version; the steps create the rest."""
 
 RECORD_TABLES = (
     "CREATE TABLE state (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
@@ -67,13 +67,13 @@ KEEP_CONTENTS = (
 
 
 def _key_tombstones(file: sqlite3.Connection, key: Path) -> None:
-    """From 1 to 2: the hashes of people who were forgotten are hashed again, with a key."""
-    file.create_function("keyed", 1, Tombstones.of_file(key).keyed, deterministic=True)
+    """From 1 to 2: hash the hashes of deleted people again, with a key."""
+    file.create_function("keyed", 1, Tombstones.of_file(key).key_hash, deterministic=True)
     file.execute("UPDATE forgotten SET digest = keyed(digest)")
 
 
 def _count_by_place(file: sqlite3.Connection, _: Path) -> None:
-    """From 2 to 3: reports are counted by place, and only those of people who send several are in an index."""
+    """From 2 to 3: count reports by place, and index only people who send several."""
     file.execute("CREATE TABLE IF NOT EXISTS sizes (place INTEGER PRIMARY KEY, known INTEGER)")
     file.execute("INSERT INTO sizes SELECT place, count(*) FROM known GROUP BY place")
     file.execute("DROP TABLE IF EXISTS totals")
@@ -81,9 +81,9 @@ def _count_by_place(file: sqlite3.Connection, _: Path) -> None:
 
 
 def _keep_contents(file: sqlite3.Connection, key: Path) -> None:
-    """From 3 to 4: every new report is kept with a digest of its whole row, and so is the key of tombstones.
+    """From 3 to 4: store every new report with a digest of its whole row, and the tombstone key with it.
 
-    Of reports that are in the analytical database by now, earlier versions have kept no content.
+    Earlier versions did not keep the content of reports that were moved to the analytical database.
     """
     file.create_function("redigest", 5, _redigest, deterministic=True)
     for statement in (*RECORD_TABLES, *CONTENTS_BEFORE, *KEEP_CONTENTS):
@@ -94,33 +94,33 @@ def _keep_contents(file: sqlite3.Connection, key: Path) -> None:
 
 
 def _redigest(place: int, person: Person, slot: int, digest: bytes, content: bytes) -> bytes:
-    """Return the digest of a whole row, or the old one if the content has changed since: it is then found damaged."""
+    """Return the digest of a whole row, or the old one if the content has changed: it then counts as damaged."""
     return digest_of(Identity(place, person, slot), content) if content_digest(content) == digest else digest
 
 
 STEPS: tuple[Step, ...] = (_key_tombstones, _count_by_place, _keep_contents)
-"""The first leads from version 1 to 2."""
+"""The first step leads from version 1 to 2."""
 
 VERSION = 1 + len(STEPS)
 
 
 def version_of(file: sqlite3.Connection) -> int:
-    """Return the version of an inbox whose tables exist; the first one did not say its number."""
+    """Return the version of an inbox whose tables exist; version 1 did not record its number."""
     return max(1, int(file.execute("PRAGMA user_version").fetchone()[0]))
 
 
 def migrate(file: sqlite3.Connection, key: Path) -> None:
-    """Bring an inbox to the newest version; refuse one that is newer than this program.
+    """Migrate an inbox to the newest version; refuse one that is newer than this program.
 
     ``key`` is the file in which earlier versions kept the key of tombstones; it is removed once the store holds it.
     """
     file.executescript(FIRST_TABLES)
-    while (found := version_of(file)) < VERSION:
+    while (version := version_of(file)) < VERSION:
         with transaction(file):
-            if version_of(file) == found:  # no other process has taken the step meanwhile
-                STEPS[found - 1](file, key)
-                file.execute(f"PRAGMA user_version = {found + 1}")
-    if found > VERSION:
-        message = f"The store is of version {found}; this program knows {VERSION}. Update tacit."
+            if version_of(file) == version:  # no other process has done the step meanwhile
+                STEPS[version - 1](file, key)
+                file.execute(f"PRAGMA user_version = {version + 1}")
+    if version > VERSION:
+        message = f"The store has version {version}; this program supports up to {VERSION}. Update tacit."
         raise EngineError(message, code="store-too-new")
     key.unlink(missing_ok=True)

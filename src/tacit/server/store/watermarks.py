@@ -1,7 +1,7 @@
-"""How much of what was acknowledged an answer counts, measured in both stores while nothing changes between them.
+"""How many acknowledged reports an answer counts, measured in both stores while nothing changes between them.
 
-An answer that counts less than was acknowledged says so when reports come faster than they are moved or the disk is
-full. With any other fault there is no answer: 503, a code and the reason.
+If reports arrive faster than they are moved, or the disk is full, an answer counts fewer reports than were acknowledged
+and says so. With any other fault there is no answer, but a 503 with a code and the reason.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ from tacit.server.store.mover import Mover
 __all__ = ["Mark", "Watermarks", "notes_of"]
 
 MOVING_SECONDS = 10.0
-"""How long a question waits for reports to be moved; what is left then is in its note."""
+"""Seconds a question waits for reports to be moved; its note counts the rest."""
 
 TRIES = 3
-"""Times that a question is asked again because reports were moved meanwhile; for the last one they wait."""
+"""Times that a question is repeated because reports were moved meanwhile; the last time, moving waits."""
 
 SAID = ("disk-full",)
-"""Faults of moving with which questions are answered, and told about what is missing."""
+"""Faults of moving with which questions are still answered, with a note."""
 
 T = TypeVar("T")
 
 
 class _ReopenedError(OverloadedError):
-    """The database failed while it was asked; at the next move it is opened anew."""
+    """The database failed during a question; the next move reopens it."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A watermark, and what to say about it."""
+    """A watermark and its notes."""
 
     watermark: Watermark
     notes: tuple[str, ...] = ()
 
 
 class Watermarks:
-    """Asks the database, and measures what it was asked about."""
+    """Asks the database, and measures the watermark."""
 
     def __init__(self, inbox: Inbox, analytical: Analytical, mover: Mover) -> None:
         self._inbox, self._analytical, self._mover = inbox, analytical, mover
 
-    def measured(self, text: str, parameters: Sequence[Any], ask: Callable[[Database], T]) -> tuple[T, Mark]:
-        """Return an answer and its watermark: exactly the reports that it counts."""
+    def measure(self, text: str, parameters: Sequence[Any], ask: Callable[[Database], T]) -> tuple[T, Mark]:
+        """Return an answer and the watermark of exactly the reports it counts."""
         for _ in range(TRIES - 1):
             self._settle()
             with suppress(_ReopenedError):
@@ -69,7 +69,7 @@ class Watermarks:
                 except TacitError:
                     if self._mover.changes == before:
                         raise
-                    continue  # it may be about a database that is being changed
+                    continue  # the database may be changing
                 if self._mover.changes == before:
                     return answer, mark
         self._settle()
@@ -78,7 +78,7 @@ class Watermarks:
             return self.read(ask), mark
 
     def _settle(self) -> None:
-        """Move what is pending; refuse to answer if the stores cannot be trusted."""
+        """Move pending reports; raise if the stores cannot be trusted."""
         self._inbox.check()
         self._mover.move(MOVING_SECONDS)
         fault = self._mover.fault
@@ -89,22 +89,22 @@ class Watermarks:
             raise OverloadedError(message, code="rebuilding", retry_after=5)
 
     def read(self, work: Callable[[Database], T]) -> T:
-        """Return what is read from the database; if it cannot be read, say why."""
+        """Return the result of reading the database; raise a fault with the reason if it cannot be read."""
         database = self._analytical.database
         try:
             return work(database)
         except Exception as cause:
             if isinstance(cause, OverloadedError) and cause.code not in REMEDIES:
-                raise  # it took too long, or the collector is ending
+                raise  # it took too long, or the collector is shutting down
             if isinstance(cause, TacitError) and not isinstance(cause, EngineError):
-                raise  # it is about the question
+                raise  # about the question
             if self._analytical.database is database and not self._mover.has_failed(cause):
                 raise
-            message = f"The analytical database cannot be read ({type(cause).__name__}). It is opened anew."
+            message = f"The analytical database cannot be read ({type(cause).__name__}). It will be reopened."
             raise _ReopenedError(message, code="no-store") from None
 
     def _mark(self, text: str, parameters: Sequence[Any]) -> Mark:
-        """Return the watermark of a question; while nothing moves."""
+        """Return the watermark of a question, while nothing moves."""
         sizes = self._inbox.sizes()
         asked = self._asked_about(text, parameters, sizes)
         if self._mover.is_short(asked):
@@ -117,9 +117,9 @@ class Watermarks:
     def _asked_about(
         self, text: str, parameters: Sequence[Any], sizes: dict[tuple[str, str], Sizes]
     ) -> list[tuple[Collection, ServiceContract]]:
-        """Return the services that a question is about, also where the database holds none of their reports.
+        """Return the services that a question is about, even if the database has none of their reports.
 
-        These are tiers of the same rounds and, if reports cannot be moved, newer collections.
+        These include tiers of the same rounds and, if reports cannot be moved, newer collections.
         """
         try:
             asked = self.read(lambda database: database.asked_about(text, parameters))
@@ -128,7 +128,7 @@ class Watermarks:
                 raise _short() from None
             if self._mover.fault is None:
                 raise
-            message = "Reports were acknowledged, and none of them can be counted yet. Ask again later."
+            message = "Reports were acknowledged, but none can be counted yet. Ask again later."
             raise OverloadedError(message, code="reports-behind", retry_after=5) from None
         names, ids = {one.service.name for _, one in asked}, [collection.id for collection, _ in asked]
         rounds = {round_of(collection) for collection, _ in asked}
@@ -150,7 +150,7 @@ class Watermarks:
 
 
 def _short() -> OverloadedError:
-    message = "The analytical database lacks reports, and is being rebuilt from the inbox. Ask again later."
+    message = "The analytical database lacks reports and is being rebuilt from the inbox. Ask again later."
     return OverloadedError(message, code="rebuilding", retry_after=5)
 
 
@@ -159,15 +159,15 @@ def _is_unseen(size: Sizes) -> bool:
 
 
 def notes_of(watermark: Watermark, sizes: Sequence[Sizes]) -> list[str]:
-    """Return what to say if an answer does not count exactly what was acknowledged."""
+    """Return the notes if an answer does not count exactly what was acknowledged."""
     acknowledged, counted = watermark
     if acknowledged == counted:
         return []
     if counted > acknowledged:
-        return [f"{counted:,} reports are counted, and only {acknowledged:,} of them came through this collector"]
+        return [f"{counted:,} reports are counted, but only {acknowledged:,} of them came through this collector"]
     pending, damaged = sum(size.pending for size in sizes), sum(size.damaged for size in sizes)
     reasons = {"wait to be moved or for the rest of their person's reports": pending, "are damaged": damaged}
     again = "are of people whose reports were loaded in bulk, or " if any(size.bulk for size in sizes) else ""
     reasons[f"{again}were lost with an earlier analytical database"] = acknowledged - counted - pending - damaged
     why = ", ".join(f"{number:,} {reason}" for reason, number in reasons.items() if number > 0)
-    return [f"{acknowledged:,} reports were acknowledged and {counted:,} are counted: {why}"]
+    return [f"{acknowledged:,} reports were acknowledged, but {counted:,} counted: {why} (docs/glossary.md#watermark)"]

@@ -1,0 +1,292 @@
+"""Sums over people from sums over codes: any number of groups in one pass over the reports.
+
+A person's part of a total is a **weight** times what the code of one service adds. The weight is made of public columns
+and of the person's reports to other services; the engine adds it up for each code and public group. Tables of the views
+(`tacit.estimate.tallies`) turn these sums into totals. Second and fourth moments, which errors need, are summed over
+all codes if these are few, else over a random sample of each view's: whole seeds, whose answers together show every
+cell as often as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tacit.answers.sampling import CodeCounts, Control, sampled
+from tacit.contract.contract import Channel
+from tacit.engines.base import Engine
+from tacit.estimate.batch import FunctionalBatch, batch_of
+from tacit.estimate.functional import Functional, Term, Vector
+from tacit.estimate.tallies import Tallies
+from tacit.sql.mixed import Reading
+from tacit.sql.plan import Plan, Round
+from tacit.sql.scope import Found, Scope
+from tacit.sql.statement import code_sums, histogram
+from tacit.sql.totals import Piece, SqlPiece, Total
+
+__all__ = ["CodePlan", "Moments", "plan_by_code"]
+
+Codes = npt.NDArray[np.int64]
+Values = tuple[Any, ...]
+
+FEW_MEASURES = 4
+"""Totals of a join up to which joining contributions and adding up is as fast."""
+
+MOST_COLUMNS = 128
+"""Weights, products and fourth powers of weights that one statement adds up."""
+
+MOST_WORK = 2**28
+"""Cells that are visited to tally all groups: about two seconds."""
+
+SAMPLED, SAMPLED_WEIGHTED, SAMPLED_LEAST = 2**13, 2**15, 2**13
+"""Codes that second moments come from, of all views together: plain, weighted, and at least."""
+
+SAMPLED_VALUES = 2**22
+"""Codes times totals that are looked at: with more totals, fewer codes."""
+
+AT_ONCE = 2**20
+"""Codes times totals whose contributions are in memory together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """The sums of one public group: people, totals, sums of products of totals, and of fourth powers."""
+
+    count: int
+    totals: Vector
+    products: Vector
+    fourths: Vector
+
+
+@dataclass
+class _Weights:
+    """The distinct weights of some totals; None stands for 1."""
+
+    totals: list[Total] = field(default_factory=list)
+    _places: dict[Hashable, int] = field(default_factory=dict)
+
+    def place(self, weight: Total | None) -> int | None:
+        if weight is None:
+            return None
+        key = weight.key
+        if key not in self._places:
+            self._places[key] = len(self.totals)
+            self.totals.append(weight)
+        return self._places[key]
+
+
+class CodePlan:
+    """How one round is asked for sums by code, and what is made of them."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        side: int,
+        weight: Sequence[int | None],
+        pairs: Sequence[tuple[int, int]],
+        batch: FunctionalBatch,
+        squared: tuple[Sequence[int], FunctionalBatch],
+    ) -> None:
+        self.plan, self.side, self._weight, self._pairs, self._batch = plan, side, weight, pairs, batch
+        self._squared, self._second = squared
+        self._place = {total: place for place, total in enumerate(self._squared)}
+        both = {_ordered(weight[i], weight[j]) for i, j in pairs}
+        self._weight_pairs = sorted((i, j) for i, j in both if i is not None and j is not None)
+        self._fourth_weights = sorted({own for i in self._squared if (own := weight[i]) is not None})
+        self.columns = 1 + len(plan.measures) + len(self._weight_pairs) + len(self._fourth_weights)
+
+    @property
+    def channel(self) -> Channel:
+        """The channel whose codes are counted."""
+        return self.plan.round.stored[self.side].service.channels[0]
+
+    @property
+    def statement(self) -> tuple[str, list[object]]:
+        """The text that the engine runs, and its parameters."""
+        if not self.plan.measures and len(self.plan.scope.sources) == 1:
+            return histogram(self.plan)
+        return code_sums(self.plan, self.side, self._weight_pairs, self._fourth_weights)
+
+    def run(self, engine: Engine, uploads: Mapping[str, pa.Table]) -> dict[Values, Moments] | None:
+        """Return the sums of each public group; None where tables of so many groups would take too long."""
+        table = engine.fetch(*self.statement, uploads)
+        keys = len(self.plan.keys)
+        group, first = numbered(table, keys)
+        values = rows_of(table.take(first), keys) if keys else [()]
+        columns = [np.asarray(table.column(keys + 1 + i).cast(pa.float64()).fill_null(0)) for i in range(self.columns)]
+        codes = np.asarray(table.column(keys)).astype(np.int64)
+        order = np.argsort(codes, kind="stable")
+        order = order[columns[0][order] > 0]  # a rollup keeps rows of people who were deleted
+        counts = CodeCounts(codes[order], group[order], [column[order] for column in columns], len(values))
+        if self._work(counts) > MOST_WORK:
+            return None
+        totals, tables = self._totals(counts)
+        products, fourths = self._higher(counts, tables)
+        people = np.bincount(counts.group, counts.columns[0], minlength=counts.groups)
+        return {
+            own: Moments(int(people[place]), totals[place], products[place], fourths[place])
+            for place, own in enumerate(values)
+        }
+
+    def _work(self, counts: CodeCounts) -> int:
+        """Return how many cells are visited to tally all groups and weights."""
+        sizes = np.diff(counts.bounds(self.channel))
+        each = sum(
+            view.oracle.tally_work(int(count)) for view, count in zip(self.channel.views, sizes, strict=True) if count
+        )
+        return each * counts.groups * len(set(self._weight))
+
+    def _totals(self, counts: CodeCounts) -> tuple[Vector, list[Tallies]]:
+        """Return the totals of each group, and its tables of people."""
+        totals = np.zeros((counts.groups, self._batch.count))
+        owners = np.array([-1 if own is None else own for own in self._weight])
+        people = []
+        for group in range(counts.groups):
+            mine = slice(None) if counts.groups == 1 else np.flatnonzero(counts.group == group)
+            people.append(Tallies(self.channel, counts.codes[mine], counts.columns[0][mine]))
+            for own in np.unique(owners).tolist():
+                column = counts.columns[1 + own][mine]
+                tallies = people[-1] if own < 0 else Tallies(self.channel, counts.codes[mine], column)
+                read = self._batch.totals(tallies, range(len(self.channel.views)))
+                totals[group, owners == own] = read[owners == own]
+        return totals, people
+
+    def _higher(self, counts: CodeCounts, people: Sequence[Tallies]) -> tuple[Vector, Vector]:
+        """Return sums of products of pairs, and of fourth powers, of each group."""
+        products, fourths = np.zeros((counts.groups, len(self._pairs))), np.zeros((counts.groups, len(self._squared)))
+        if not self._squared:
+            return products, fourths
+        left, right = (np.array([self._place[pair[side]] for pair in self._pairs]) for side in (0, 1))
+        pair_columns = np.array([self._pair_column(i, j) for i, j in self._pairs])
+        fourth_columns = np.array([self._fourth_column(i) for i in self._squared])
+        plain = pair_columns == 0
+        step = max(1, AT_ONCE // len(self._squared))
+        for part in sampled(self.channel, counts, self._second.views, self._quota(counts)):
+            control = Control(left[plain], right[plain], counts.groups, len(self._squared)) if part.is_sample else None
+            for start in range(0, len(part.codes), step):
+                values = self._second.contributions(part.view, part.codes[start : start + step])
+                both, fourth = values[:, left] * values[:, right], np.square(np.square(values))
+                own = part.weights[:, :, start : start + step]
+                for column in np.unique([*pair_columns, *fourth_columns]).tolist():
+                    products[:, pair_columns == column] += own[column] @ both[:, pair_columns == column]
+                    fourths[:, fourth_columns == column] += own[column] @ fourth[:, fourth_columns == column]
+                if control:
+                    control.add(own[0], values, both[:, plain])
+            if control:
+                known = np.stack([self._second.totals(own, [part.view]) for own in people])
+                products[:, plain] += control.correction(known)
+        return products, fourths
+
+    def _quota(self, counts: CodeCounts) -> int:
+        """Return how many codes are looked at for second moments."""
+        most = counts.groups * (SAMPLED_WEIGHTED if self.plan.measures else SAMPLED)
+        return max(SAMPLED_LEAST, min(most, SAMPLED_VALUES // len(self._squared)))
+
+    def _pair_column(self, i: int, j: int) -> int:
+        left, right = _ordered(self._weight[i], self._weight[j])
+        if left is None:
+            return 0 if right is None else 1 + right
+        assert right is not None  # noqa: S101  None comes first
+        return 1 + len(self.plan.measures) + self._weight_pairs.index((left, right))
+
+    def _fourth_column(self, i: int) -> int:
+        own = self._weight[i]
+        if own is None:
+            return 0
+        return 1 + len(self.plan.measures) + len(self._weight_pairs) + self._fourth_weights.index(own)
+
+    def noisy(self) -> tuple[bool, ...]:
+        """Tell of each total whether it reads any codes."""
+        reads = self._batch.reads_codes()
+        others = [False if own is None else self.plan.noisy[own] for own in self._weight]
+        return tuple(bool(mine) or other for mine, other in zip(reads, others, strict=True))
+
+
+def plan_by_code(
+    scope: Scope,
+    one: Round,
+    totals: Sequence[Total],
+    pairs: Sequence[tuple[int, int]],
+    keys: Sequence[Found],
+    conditions: Sequence[SqlPiece],
+    reading: Reading,
+) -> CodePlan | None:
+    """Return how totals are summed by the codes of one service; None where they cannot be, or need not."""
+    if any(source.twin is not None for source in scope.sources) or any(len(total.pieces) > 1 for total in totals):
+        return None
+    if len(scope.sources) > 1 and len(totals) <= FEW_MEASURES:
+        return None
+    sides = [number for number, stored in enumerate(one.stored) if stored.is_one_report]
+    splits = [(side, split) for side in sides if (split := _split(scope, side, totals)) is not None]
+    splits.sort(key=lambda one: -len({local.key for local, _ in one[1]}))
+    squared = sorted({i for pair in pairs for i in pair})
+    for side, split in splits:
+        weights = _Weights()
+        weight = [weights.place(own) for _, own in split]
+        decoder = one.stored[side].decoder
+        batch = batch_of(decoder, [local for local, _ in split])
+        second = batch_of(decoder, [split[i][0] for i in squared])
+        if batch is None or second is None or len(weights.totals) > MOST_COLUMNS:
+            continue
+        plan = Plan(scope, one, weights.totals, [], keys, conditions, reading)
+        made = CodePlan(plan, side, weight, pairs, batch, (squared, second))
+        if made.columns <= MOST_COLUMNS:
+            return made
+    return None
+
+
+def _split(scope: Scope, side: int, totals: Sequence[Total]) -> list[tuple[Functional, Total | None]] | None:
+    """Return each total as a functional of one service times a weight; None where it is a sum of such products."""
+    source = scope.sources[side]
+    first, sizes = source.first, source.sizes
+    found: list[tuple[Functional, Total | None]] = []
+    for total in totals:
+        if not total.pieces:
+            found.append((Functional(sizes, ()), None))
+            continue
+        [piece] = total.pieces
+        terms, others = [], {}
+        for term in piece.functional.terms:
+            mine = {i - first: vector for i, vector in term.factors.items() if first <= i < first + len(sizes)}
+            rest = {i: vector for i, vector in term.factors.items() if not first <= i < first + len(sizes)}
+            others[tuple((i, vector.tobytes()) for i, vector in sorted(rest.items()))] = rest
+            terms.append(Term(term.coefficient, mine))
+        if len(others) > 1:
+            return None
+        [rest] = others.values()
+        plain = not rest and not piece.guards and not piece.powers
+        beside = Functional(scope.sizes, (Term(1.0, rest),))
+        weight = None if plain else Total((Piece(beside, piece.guards, piece.powers),))
+        found.append((Functional(sizes, tuple(terms)), weight))
+    return found
+
+
+def _ordered(left: int | None, right: int | None) -> tuple[int | None, int | None]:
+    return (left, right) if left is None or (right is not None and left <= right) else (right, left)
+
+
+def numbered(table: pa.Table, count: int) -> tuple[Codes, Codes]:
+    """Return a number for each row by the combination of its first columns, and a row for each number."""
+    number, numbers = np.zeros(table.num_rows, dtype=np.int64), 1
+    for i in range(count):
+        encoded = table.column(i).combine_chunks().dictionary_encode(null_encoding="encode")
+        numbers *= len(encoded.dictionary)
+        number = number * len(encoded.dictionary) + np.asarray(encoded.indices)
+        if numbers > len(number):
+            number = np.unique(number, return_inverse=True)[1]
+            numbers = int(number.max(initial=-1)) + 1
+    rows = np.full(numbers, -1)
+    rows[number[::-1]] = np.arange(len(number) - 1, -1, -1)
+    present = rows >= 0
+    return (np.cumsum(present) - 1)[number], rows[present]
+
+
+def rows_of(table: pa.Table, count: int) -> list[Values]:
+    """Return the first columns as one tuple for each row."""
+    columns = [table.column(i).to_pylist() for i in range(count)]
+    return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows

@@ -1,0 +1,276 @@
+"""Many functionals of one service at once: their totals from tables of the views, their contributions at some codes.
+
+Terms over the same attributes differ in few vectors: fifty states times ten ages are sixty vectors, not five hundred
+pairs of them. A `TermBatch` keeps each vector once and splits it once. A term t with vectors f_k, read by blue, adds
+
+    c_t(code) = coefficient * (presence_0 A(code) + kappa (1 - O(code) - sum_e E_e(code)) + sum_e presence_e E_e(code))
+
+where A reads the product of the split vectors, O the split of 1, and E_e an extra cell (`tacit.estimate.decoder`). The
+same three, read from the tables of all reports instead of one code, give the total.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.contract.contract import ServiceContract
+from tacit.estimate.decoder import Decoder, Grid, Source
+from tacit.estimate.functional import Functional, Term, Vector
+from tacit.estimate.rounding import rewritten
+from tacit.estimate.tallies import Tallies
+
+__all__ = ["FunctionalBatch", "batch_of"]
+
+Codes = npt.NDArray[np.int64]
+
+MOST_COMBINATIONS = 2**20
+"""Combinations of vectors that one batch of terms reads: beyond it terms are read in two halves."""
+
+
+class FunctionalBatch:
+    """Functionals of one service as batches of terms, and the functional that each term belongs to."""
+
+    def __init__(self, count: int, constants: Vector, terms: Sequence[tuple[TermBatch, Codes]]) -> None:
+        self.count, self._constants, self._terms = count, constants, terms
+
+    def totals(self, tallies: Tallies, views: Iterable[int]) -> Vector:
+        """Return what all reports of some views add to each functional; of all views, its unbiased estimate."""
+        chosen = list(views)
+        reports = sum(tallies.reports(view) for view in chosen)
+        added = self._constants * reports
+        for batch, owner in self._terms:
+            added += np.bincount(owner, batch.totals(tallies, frozenset(chosen), reports), minlength=self.count)
+        return added
+
+    def reads_codes(self) -> npt.NDArray[np.bool_]:
+        """Tell of each functional whether it reads any codes."""
+        reads = np.zeros(self.count, dtype=np.bool_)
+        for _, owner in self._terms:
+            reads[owner] = True
+        return reads
+
+    @cached_property
+    def views(self) -> frozenset[int]:
+        """The views that are read: codes of any other all add the same."""
+        return frozenset(source.view for batch, _ in self._terms for source in batch.grid.read_sources())
+
+    def contributions(self, view: int, codes: Codes) -> Vector:
+        """Return a column for each functional with what each of a view's codes adds; codes are counted within it."""
+        found = np.tile(self._constants, (len(codes), 1))
+        for batch, owner in self._terms:
+            added = batch.contributions(view, codes)
+            if len(owner) == self.count and (owner == np.arange(self.count)).all():
+                found += added
+            else:
+                np.add.at(found.T, owner, added.T)
+        return found
+
+
+def batch_of(decoder: Decoder, functionals: Sequence[Functional]) -> FunctionalBatch | None:
+    """Return functionals to be read together; None if blue cannot read them from one report of each person."""
+    service = decoder.service
+    if decoder.name != "blue" or len(service.channels) > 1 or service.channels[0].parities:
+        return None
+    constants = np.zeros(len(functionals))
+    by_attributes: dict[tuple[int, ...], list[tuple[int, Term]]] = {}
+    for place, functional in enumerate(functionals):
+        for term in rewritten(service, functional).terms:
+            if not term.factors:
+                constants[place] += term.coefficient
+                continue
+            attributes = tuple(i for i in sorted(term.factors) if i < len(service.levels))
+            by_attributes.setdefault(attributes, []).append((place, term))
+    batches: list[tuple[TermBatch, Codes]] = []
+    for attributes, terms in by_attributes.items():
+        grid = decoder.grid(attributes)
+        if not grid.is_grid:
+            return None
+        batches += _batches(grid, terms)
+    return FunctionalBatch(len(functionals), constants, batches)
+
+
+def _batches(grid: Grid, terms: list[tuple[int, Term]]) -> list[tuple[TermBatch, Codes]]:
+    """Return batches of terms that have not too many combinations of vectors."""
+    made = TermBatch.of(grid, [term for _, term in terms])
+    if math.prod(len(vectors) for vectors in made.vectors) > max(MOST_COMBINATIONS, 2 * len(terms)):
+        middle = len(terms) // 2
+        return _batches(grid, terms[:middle]) + _batches(grid, terms[middle:])
+    return [(made, np.array([place for place, _ in terms]))]
+
+
+@dataclass(frozen=True, eq=False)
+class TermBatch:
+    """Terms over the same attributes: vectors of each attribute, and which of them each term takes."""
+
+    grid: Grid
+    coefficients: Vector
+    presence: Vector
+    """For each term, its values on a record and on the extra cells, attributes apart."""
+    vectors: tuple[Vector, ...]
+    picks: Codes
+    """Terms x attributes."""
+
+    @classmethod
+    def of(cls, grid: Grid, terms: Sequence[Term]) -> TermBatch:
+        """Gather terms over the grid's attributes."""
+        known: list[dict[Hashable, int]] = [{} for _ in grid.attributes]
+        rows: list[list[Vector]] = [[] for _ in grid.attributes]
+        picks = np.zeros((len(terms), len(grid.attributes)), dtype=np.int64)
+        for number, term in enumerate(terms):
+            for k, attribute in enumerate(grid.attributes):
+                vector = term.factors[attribute]
+                key = vector.tobytes()
+                if key not in known[k]:
+                    known[k][key] = len(rows[k])
+                    rows[k].append(vector)
+                picks[number, k] = known[k][key]
+        presence = np.stack([grid.presence(term) for term in terms])
+        coefficients = np.array([term.coefficient for term in terms])
+        return cls(grid, coefficients, presence, tuple(np.stack(own) for own in rows), picks)
+
+    @property
+    def service(self) -> ServiceContract:
+        """The compiled service."""
+        return self.grid.service
+
+    @cached_property
+    def _splits(self) -> list[list[Vector]]:
+        """For each attribute and level, the splits of all its vectors as rows."""
+        return [
+            [weight * sums for weight, sums in zip(tree.weights, tree.cell_sums(own), strict=True)]
+            for tree, own in zip(self.grid.trees, self.vectors, strict=True)
+        ]
+
+    @cached_property
+    def _ones(self) -> list[list[Vector]]:
+        """For each attribute and level, the split of 1 as a row."""
+        return [
+            [
+                weight * sums
+                for weight, sums in zip(tree.weights, tree.cell_sums(np.ones(tree.levels.size)), strict=True)
+            ]
+            for tree in self.grid.trees
+        ]
+
+    @cached_property
+    def _known_shares(self) -> Vector:
+        """Kappa of each term: the multiple of 1, whose total is known, that leaves least to be read."""
+        asked: Vector = self.presence[:, 0].copy()
+        for k, (tree, own) in enumerate(zip(self.grid.trees, self.vectors, strict=True)):
+            asked *= (own @ tree.ones_solved)[self.picks[:, k]]
+        return self.grid.known_share(asked, self.presence[:, 1:].sum(axis=1))
+
+    def _gather(self, reports: float, product: Vector, ones: Vector, extras: Vector) -> Vector:
+        """Return what some reports add, given what is read of them: of each product, of 1, and of the extra cells."""
+        known = self._known_shares * (reports - ones - extras.sum(axis=-1))[..., None]
+        added: Vector = self.presence[:, 0] * product + known + extras @ self.presence[:, 1:].T
+        return self.coefficients * added
+
+    def totals(self, tallies: Tallies, views: frozenset[int], reports: float) -> Vector:
+        """Return what all reports of some views add to each term."""
+        shape = tuple(len(own) for own in self.vectors)
+        combined, ones = np.zeros(shape), 0.0
+        for trace, table in self._traced(tallies, views).items():
+            rows = [split[depth] for split, depth in zip(self._splits, trace, strict=True)]
+            combined += _contracted(table, rows)
+            ones += _contracted(table, [own[depth] for own, depth in zip(self._ones, trace, strict=True)]).item()
+        product = combined[tuple(self.picks.T)] if self.vectors else np.full(len(self.coefficients), float(combined))
+        return self._gather(reports, product, np.array(ones), self._extra_cells(tallies, views))
+
+    def _traced(self, tallies: Tallies, views: frozenset[int]) -> dict[tuple[int, ...], Vector]:
+        """Return for each combination of levels the tables of all views that show it, weighted and added up."""
+        tables: dict[tuple[int, ...], Vector] = {}
+        for source, share in self.grid.read_shares():
+            table = tallies.table(source.view) if source.view in views else None
+            if table is None:
+                continue
+            weight = share / tallies.probability(source.view)
+            weighted = weight * _over(self.service, source, self.grid.attributes, table)
+            tables[source.trace] = tables[source.trace] + weighted if source.trace in tables else weighted
+        return tables
+
+    def _extra_cells(self, tallies: Tallies, views: frozenset[int]) -> Vector:
+        """Return how many people are in each extra cell."""
+        people = np.zeros(self.grid.extras)
+        for source in self.grid.sources if self.grid.extras else ():
+            table = tallies.table(source.view) if source.view in views else None
+            if table is not None:
+                cells = table.reshape(table.shape[0], -1)[-self.grid.extras :, 0]
+                people += cells * (self.grid.extra_share(source) / tallies.probability(source.view))
+        return people
+
+    def contributions(self, view: int, codes: Codes) -> Vector:
+        """Return what each of a view's codes adds to each term."""
+        channel = self.service.channels[0]
+        read = {source.view: (source, share) for source, share in self.grid.read_shares()}
+        product = np.zeros((len(codes), len(self.coefficients)))
+        ones, extras = np.zeros(len(codes)), np.zeros((len(codes), self.grid.extras))
+        oracle, probability = channel.views[view].oracle, channel.probability(view)
+        keep, lie = oracle.support_rates
+        scale = 1 / ((keep - lie) * probability)
+        if view in read:
+            source, share = read[view]
+            axes, picks, factor = self._axes(source, self._splits, self.picks)
+            sums = oracle.products(axes, picks, codes)
+            product = (sums - lie * _product_sums(axes, picks)) * (factor * share * scale)
+            axes, picks, factor = self._axes(source, self._ones, np.zeros((1, len(self.vectors)), dtype=np.int64))
+            sums = oracle.products(axes, picks, codes)
+            ones = ((sums - lie * _product_sums(axes, picks)) * (factor * share * scale))[:, 0]
+        if self.grid.extras:
+            source = next(source for source in self.grid.sources if source.view == view)
+            behind = np.eye(self.grid.extras, oracle.sizes[0], oracle.sizes[0] - self.grid.extras)
+            cells = [behind, *(np.eye(1, size) for size in oracle.sizes[1:])]
+            picks = np.zeros((self.grid.extras, len(cells)), dtype=np.int64)
+            picks[:, 0] = np.arange(self.grid.extras)
+            extras = (oracle.products(cells, picks, codes) - lie) * (self.grid.extra_share(source) * scale)
+        return self._gather(1.0, product, ones, extras)
+
+    def _axes(
+        self, source: Source, splits: Sequence[Sequence[Vector]], picks: Codes
+    ) -> tuple[list[Vector], Codes, Vector]:
+        """Return vectors over the cells of each attribute that a view shows, which of them terms take, and factors."""
+        view = self.service.channels[0].views[source.view]
+        factor = np.ones(len(picks))
+        axes: list[Vector] = []
+        chosen: list[Codes] = []
+        for i, size in zip(view.active, view.oracle.sizes, strict=True):
+            behind = 0 if axes else self.grid.extras
+            k = self.grid.attributes.index(i) if i in self.grid.attributes else None
+            rows = splits[k][source.trace[k]] if k is not None else None
+            real = np.ones((1, size - behind)) if rows is None else rows
+            axes.append(np.concatenate([real, np.zeros((len(real), behind))], axis=1) if behind else real)
+            chosen.append(picks[:, k] if k is not None else np.zeros(len(picks), dtype=np.int64))
+        for k, i in enumerate(self.grid.attributes):
+            if i not in view.active:  # at its root: a number
+                factor *= splits[k][source.trace[k]][picks[:, k], 0]
+        return axes, np.stack(chosen, axis=1), factor
+
+
+def _over(service: ServiceContract, source: Source, attributes: tuple[int, ...], table: Vector) -> Vector:
+    """Return a view's table over some attributes: others that it shows are added up, extra cells are left out."""
+    view = service.channels[0].views[source.view]
+    real = table[: len(table) - service.extras]
+    others = tuple(axis for axis, i in enumerate(view.active) if i not in attributes)
+    summed: Vector = real.sum(axis=others)
+    return summed.reshape([service.levels[i][depth].cells for i, depth in zip(attributes, source.trace, strict=True)])
+
+
+def _contracted(table: Vector, rows: Sequence[Vector]) -> Vector:
+    """Return the sums of a table times one row for each axis, for all combinations of rows."""
+    for own in rows:
+        table = np.tensordot(table, own, axes=(0, 1))  # the axis in front goes, its rows come last
+    return table
+
+
+def _product_sums(axes: Sequence[Vector], picks: Codes) -> Vector:
+    """Return the sum of each product over all cells."""
+    total = np.ones(len(picks))
+    for k, own in enumerate(axes):
+        total *= own.sum(axis=1)[picks[:, k]]
+    return total

@@ -1,0 +1,58 @@
+"""Tables of the views of one channel: how many people each cell holds, unbiased, from how often codes occur.
+
+Occurrences may be weighted: by a public column, or by what the same people's reports to another service add. Every
+total is linear in these tables, so any number of questions takes one transform of each view's codes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.contract.contract import Channel
+from tacit.estimate.functional import Vector
+
+__all__ = ["Tallies"]
+
+Codes = npt.NDArray[np.int64]
+
+
+class Tallies:
+    """The tables of all views, each made when it is first read.
+
+    Parameters
+    ----------
+    channel : Channel
+        Of which every person sent one report.
+    codes : array
+        The codes that occur, in order.
+    weights : array
+        How often each occurs, or the sum of the weights of who sent it.
+    """
+
+    def __init__(self, channel: Channel, codes: Codes, weights: Vector) -> None:
+        self.channel = channel
+        self._codes, self._weights = codes, weights
+        self._bounds = np.searchsorted(codes, [*(view.offset for view in channel.views), channel.alphabet])
+        self._tables: dict[int, Vector] = {}
+
+    def reports(self, view: int) -> float:
+        """Return how many reports of a view there are, or the sum of their weights."""
+        return float(self._weights[self._bounds[view] : self._bounds[view + 1]].sum())
+
+    def probability(self, view: int) -> float:
+        """Return the probability with which a view is reported."""
+        return self.channel.probability(view)
+
+    def table(self, view: int) -> Vector | None:
+        """Return a view's table, an axis for each attribute it shows; None if nobody reported it."""
+        start, stop = self._bounds[view], self._bounds[view + 1]
+        if start == stop:
+            return None
+        if view not in self._tables:
+            oracle = self.channel.views[view].oracle
+            codes, weights = self._codes[start:stop] - self.channel.views[view].offset, self._weights[start:stop]
+            keep, lie = oracle.support_rates
+            supported = oracle.tally(codes, weights)
+            self._tables[view] = ((supported - lie * weights.sum()) / (keep - lie)).reshape(oracle.sizes)
+        return self._tables[view]
