@@ -74,7 +74,7 @@ class Collection:
         The people expected in the smallest class by public columns; needed for ``central_epsilon`` if there are any.
     panel : str, optional
         Name of a rotating panel of ``rounds`` rounds, in ``reports`` of which each person is asked, by a public coin.
-        Then epsilon is a person's total over the panel, whatever her values do in between (docs/panels.md).
+        Then epsilon is a person's total over the panel, whatever the values do in between (docs/panels.md).
     rounds, reports : int
         See ``panel``.
 

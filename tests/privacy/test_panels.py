@@ -73,7 +73,7 @@ def test_the_loss_over_all_sequences_is_that_of_the_audit(
     assert audit.ok
     assert audit.ratio is not None
     for person in ("ada", "bob", 7):
-        asked = tuple(number - 1 for number in collection.contract.panel.assigned(person))  # type: ignore[union-attr]
+        asked = tuple(number - 1 for number in collection.contract.panel.rounds_of(person))  # type: ignore[union-attr]
         assert worst_ratio(collection.contract, rounds, lambda _, asked=asked: asked) == audit.ratio  # type: ignore[misc]
     assert within(audit.ratio, Fraction(2))
     one = collection.round(1).audit()

@@ -185,7 +185,7 @@ def vectors_2() -> Iterator[tuple[str, dict[str, Any]]]:
         panel = collection_of(SMALL[1:], 3, mechanism="fc", panel=f"{name} é", rounds=rounds, reports=reports)
         assert panel.panel is not None
         people = ["ada", "42", "Zoë", 42, -1, 2**53 - 1, *(f"u{i}" for i in range(20))]
-        asked = [[person, panel.panel.assigned(person)] for person in people]
+        asked = [[person, panel.panel.rounds_of(person)] for person in people]
         ids = {str(one.contract.member): [one.id, one.contract.round] for one in panel.parts[:3]}
         yield f"{name}.json", _head(panel) | {"version": 2, "people": asked, "rounds": ids}
 

@@ -26,7 +26,7 @@ export async function assignedRounds({ panel, rounds, reports }: Contract, perso
   return places.slice(0, reports).sort((a, b) => a - b);
 }
 
-/** Return the round of a panel that a person reports to; refuse those in which nobody asks her. */
+/** Return the round of a panel that a person reports to; refuse a round in which the person is not asked. */
 export async function turnOf(contract: Contract, text: string, round: number, person: Person, hash: Hash): Promise<Turn> {
   const { panel, rounds = 0 } = contract;
   if (!(Number.isInteger(round) && 1 <= round && round <= rounds)) {

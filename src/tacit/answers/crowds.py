@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 from tacit.contract.audit import Audit
 from tacit.contract.contract import Contract
-from tacit.contract.readers import Privacy, central_loss, over_rounds, unclaimed
+from tacit.contract.readers import Privacy, central_loss, no_claim, over_rounds
 from tacit.contract.schema import Service
 from tacit.encode.reports import report_table
 from tacit.engines.base import Engine
@@ -111,7 +111,7 @@ def privacy_of(rounds: Iterable[Audited], crowd: Callable[[Audited], ClassSizes 
         audit, found = one.audit(), crowd(one)
         ratio = audit.ratio if audit.ok else None
         if isinstance(found, str):
-            central = unclaimed(found)
+            central = no_claim(found)
         else:
             central = central_loss(one.contract, ratio, people=max(1, found.people), alike=max(1, found.smallest))
         losses.append((one.contract.round, audit.worst_loss, central))

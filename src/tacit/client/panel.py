@@ -1,8 +1,8 @@
 """Who is asked in which rounds of a panel: a public coin, computed alike by devices, collectors and analysts.
 
-A person is asked in ``reports`` of the rounds 1, 2, …, ``rounds``, whatever her data are: swap j of a shuffle of the
-rounds is word j modulo the rounds left, and the first ones are hers. Word j is the first 48 bits of the SHA-256 of
-``tacit panel``, the panel's name, the person and j, with NUL between them; numbers are marked with ``n``, texts with
+A person is asked in ``reports`` of the rounds 1, 2, …, ``rounds``, whatever the data are: swap j of a shuffle of the
+rounds is word j modulo the rounds left, and the first ones are the person's. Word j is the first 48 bits of the SHA-256
+of ``tacit panel``, the panel's name, the person and j, with NUL between them; numbers are marked with ``n``, texts with
 ``t``. The remainder favours no round by more than 2**-38.
 """
 

@@ -1,13 +1,13 @@
 """What answers about many people tell about one of them: amplification by shuffling, as a certified upper bound.
 
 An answer is a function of the multiset of people's messages; a message is everything that a person sends. Let M be
-the channel from a person's records to her message, `ratio` (p) its worst likelihood ratio, and `share` (gamma) a number
+the channel from a person's records to the message, `ratio` (p) its worst likelihood ratio, and `share` (gamma) a number
 for which
 
     M[z, y]  >=  gamma (M[x, y] + M[x', y]) / 2      for all records x and x' that a reader tells apart, all z and y.
 
 Then everybody else sends, with probability gamma, what a person with record x or x' (a fair coin) would have sent, and
-hides her among these *clones*. With C ~ Bin(people - 1, gamma), A ~ Bin(C, 1/2) and B ~ Bernoulli(p / (p + 1)), the
+hides the person among *clones*. With C ~ Bin(people - 1, gamma), A ~ Bin(C, 1/2) and B ~ Bernoulli(p / (p + 1)), the
 multiset for x is a random function of (A + B, C - A + 1 - B), and for x' the same function of (A + 1 - B, C - A + B):
 no reader tells x from x' better than these two pairs of numbers (Feldman, McMillan and Talwar 2021 and 2023). Given
 C = c, with t = c + 1, e = e**epsilon and k the smallest whole number above t (e p - 1) / ((p - 1)(e + 1)), their
@@ -105,7 +105,7 @@ def central_epsilon(ratio: Fraction, share: Fraction, people: int, delta: Fracti
     """
     if ratio == 1:
         return None
-    return _solved(_outward(ratio), -_outward(-share), rounded_crowd(people), delta)
+    return _solve(_outward(ratio), -_outward(-share), rounded_crowd(people), delta)
 
 
 def _outward(value: Fraction) -> Fraction:
@@ -118,7 +118,7 @@ def _outward(value: Fraction) -> Fraction:
 
 
 @lru_cache(maxsize=256)
-def _solved(ratio: Fraction, share: Fraction, people: int, delta: Fraction) -> float | None:
+def _solve(ratio: Fraction, share: Fraction, people: int, delta: Fraction) -> float | None:
     local = log_above(ratio)
     crowd = Crowd.of(ratio, share, people, delta)
     if crowd.delta(local * WORTH) > delta:
@@ -184,10 +184,10 @@ class Crowd:
         beyond = [numerator * (c + 1) // denominator - (c + 1) // 2 for c in self.clones]  # k - 1, from the middle on
         place = np.minimum(self.start + beyond, self.last)  # further out probabilities are smaller
         first, second = gain * self.exactly[place], loss * self.above[place]
-        found = np.clip((first * (1 + 4 * UNIT) - second * (1 - 4 * UNIT)) * (1 + 4 * UNIT), 0.0, 1.0)
-        found = np.maximum.accumulate(found[::-1])[::-1]  # true values fall with clones
-        falls = np.concatenate((np.ones(1), found[:-1])) - found
-        return min(1.0, float((falls * self.fewer).sum() + found[-1]) * (1 + _slack(4 * len(found))))
+        excess = np.clip((first * (1 + 4 * UNIT) - second * (1 - 4 * UNIT)) * (1 + 4 * UNIT), 0.0, 1.0)
+        excess = np.maximum.accumulate(excess[::-1])[::-1]  # true values fall with clones
+        falls = np.concatenate((np.ones(1), excess[:-1])) - excess
+        return min(1.0, float((falls * self.fewer).sum() + excess[-1]) * (1 + _slack(4 * len(excess))))
 
 
 def _coins(clones: int, width: int) -> tuple[Vector, Vector]:

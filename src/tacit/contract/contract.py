@@ -186,7 +186,7 @@ class Contract:
 
     def asks(self, person: int | str) -> bool:
         """Tell whether a person is asked in this round; in a round that is of no panel everybody is."""
-        return self.panel is None or self.member in self.panel.assigned(person)
+        return self.panel is None or self.member in self.panel.rounds_of(person)
 
     @property
     def times(self) -> int:

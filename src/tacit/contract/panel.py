@@ -1,7 +1,7 @@
 """Rotating panels: one contract over many rounds, of which each person reports in a few.
 
-A person's reports of the whole panel are ``reports`` times those of one round, drawn independently given her values
-at those times, and who is asked when does not depend on any value. So whatever the values do between rounds, her loss
+A person's reports of the whole panel are ``reports`` times those of one round, drawn independently given the values
+at those times, and who is asked when does not depend on any value. So whatever the values do between rounds, the loss
 is at most ``reports`` times that of one round, and is audited as that of so many reports. A round's people are a random
 sample, in which everybody has the chance ``reports / rounds``; totals are divided by it.
 """
@@ -68,7 +68,7 @@ class Panel:
         mean = people / float(self.weight)
         return max(0, math.floor(mean - 7 * math.sqrt(mean)))
 
-    def assigned(self, person: int | str) -> tuple[int, ...]:
+    def rounds_of(self, person: int | str) -> tuple[int, ...]:
         """Return the rounds, from 1 on, in which a person is asked."""
         return assigned_rounds(self.name, self.rounds, self.reports, person)
 

@@ -28,9 +28,9 @@ def planned_contract(
     for alone, less in itertools.product((True, False), range(3)):  # what is stated is rounded up
         contract = compiled(local_budget(limit, crowd, delta, alone=alone) - Fraction(less, 1000))
         audit = audit_contract(contract)
-        found = central_loss(contract, audit.ratio, people=users, delta=delta, alike=alike)
-        reason = found.reason or reason
-        if audit.worst_loss <= limit or (found.epsilon is not None and found.epsilon <= limit):
+        loss = central_loss(contract, audit.ratio, people=users, delta=delta, alike=alike)
+        reason = loss.reason or reason
+        if audit.worst_loss <= limit or (loss.epsilon is not None and loss.epsilon <= limit):
             return contract
     message = f"No budget gives a central epsilon of {decimal_text(limit)}: {reason}"
     raise UsageError(message, code="no-central-epsilon")
@@ -38,12 +38,12 @@ def planned_contract(
 
 def service_weights(schema: Schema, weights: Mapping[str, BudgetLike] | None) -> dict[str, Fraction]:
     """Return the weights of services as fractions; refuse unknown services, and weights that are no numbers above 0."""
-    found = {}
+    shares = {}
     for name, weight in (weights or {}).items():
         schema[name]
         try:
-            found[name] = parse_epsilon(weight)
+            shares[name] = parse_epsilon(weight)
         except TacitError:
             message = f"weights: that of {name} must be a number above 0, such as 2."
             raise SchemaError(message, code="bad-option") from None
-    return found
+    return shares

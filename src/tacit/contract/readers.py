@@ -29,9 +29,9 @@ __all__ = [
     "central_loss",
     "clone_share",
     "local_budget",
+    "no_claim",
     "over_rounds",
     "public_columns",
-    "unclaimed",
 ]
 
 CONDITIONS = (
@@ -88,7 +88,7 @@ class Privacy:
         return f"Against the collector: at most {self.local:.6g} nats. {self.central}"
 
 
-def unclaimed(reason: str, delta: Fraction = DELTA) -> CentralLoss:
+def no_claim(reason: str, delta: Fraction = DELTA) -> CentralLoss:
     """Return that nothing is claimed about readers, and why."""
     return CentralLoss(None, delta, 0, Fraction(0), reason)
 
@@ -221,7 +221,7 @@ def central_loss(
         return _of_panel(contract, panel, ratio, people=people, delta=delta, alike=alike, known=known)
     columns = public_columns(contract.schema)
     if ratio is None:
-        return unclaimed("the audit of the contract fails.", delta)
+        return no_claim("the audit of the contract fails.", delta)
     share = clone_share(contract, ratio)
     if columns and alike is None:
         reason = (
@@ -230,9 +230,9 @@ def central_loss(
         )
         return CentralLoss(None, delta, 0, share, reason)
     crowd = rounded_crowd(max(0, min(people, people if alike is None else alike) - known))
-    found = central_epsilon(ratio, share, crowd, delta) if crowd > 1 else None
-    reason = "" if found is not None else f"{crowd:,} people are too few to hide one among them."
-    return CentralLoss(found, delta, crowd, share, reason)
+    loss = central_epsilon(ratio, share, crowd, delta) if crowd > 1 else None
+    reason = "" if loss is not None else f"{crowd:,} people are too few to hide one among them."
+    return CentralLoss(loss, delta, crowd, share, reason)
 
 
 def _of_panel(
@@ -241,7 +241,7 @@ def _of_panel(
     """Return the central loss of a whole panel: that of one round, as often as a person reports."""
     one = replace(contract, member=1)
     crowd = panel.fewest(people if alike is None else min(people, alike))
-    found = central_loss(
+    loss = central_loss(
         one,
         _root_above(ratio, panel.reports),
         people=max(1, crowd),
@@ -249,8 +249,8 @@ def _of_panel(
         alike=None if alike is None else max(1, crowd),
         known=known,
     )
-    epsilon = None if found.epsilon is None else _up(Fraction(found.epsilon) * panel.reports)
-    return replace(found, epsilon=epsilon, delta=delta)
+    epsilon = None if loss.epsilon is None else _up(Fraction(loss.epsilon) * panel.reports)
+    return replace(loss, epsilon=epsilon, delta=delta)
 
 
 def _root_above(value: Fraction, degree: int) -> Fraction:

@@ -31,7 +31,7 @@ def encode_everybody(
     sources = _sources(contract, tables)
     keys = {name: key_column(contract[name].service, table) for name, table in sources.items()}
     if contract.panel:
-        asked = {name: _asked(contract, column) for name, column in keys.items()}
+        asked = {name: _mark_asked(contract, column) for name, column in keys.items()}
         sources = {name: table.filter(asked[name]) for name, table in sources.items()}
         keys = {name: column.filter(asked[name]) for name, column in keys.items()}
         people = None if people is None else cast("list[str]", [one for one in people if contract.asks(one)])
@@ -60,7 +60,7 @@ def encode_everybody(
     return reports
 
 
-def _asked(contract: Contract, keys: pa.ChunkedArray) -> pa.Array:
+def _mark_asked(contract: Contract, keys: pa.ChunkedArray) -> pa.Array:
     """Mark the people who are asked in this round of a panel."""
     return pa.array([contract.asks(person) for person in keys.to_pylist()], pa.bool_())
 

@@ -48,15 +48,15 @@ class Readership:
 def central_claims(collections: Iterable[Collection], readers: Readership) -> Claims:
     """Return the central loss of each collection, and a person's total.
 
-    In a round she is in one tier of a schema; over rounds and schemas epsilons and deltas add up. A round about which
-    nothing is claimed counts with its local loss, which readers do not exceed either.
+    In a round a person is in one tier of a schema; over rounds and schemas epsilons and deltas add up. A round that
+    nothing is claimed about counts with its local loss, which readers do not exceed either.
     """
-    found: Claims = {}
+    by_collection: Claims = {}
     worst: dict[tuple[str, str], tuple[float, Fraction]] = {}
     for one in collections:
         label = f"panel {one.panel.name}" if one.panel else one.contract.round
         loss, place = readers.loss(one), (label, schema_hash(one.schema))
-        found[one.id] = {name: value for name, value in loss.to_data().items() if name != "conditions"}
+        by_collection[one.id] = {name: value for name, value in loss.to_data().items() if name != "conditions"}
         stated = (one.audit().worst_loss, Fraction(0)) if loss.epsilon is None else (loss.epsilon, loss.delta)
         before = worst.get(place, (0.0, Fraction(0)))
         worst[place] = max(before[0], stated[0]), max(before[1], stated[1])
@@ -64,7 +64,7 @@ def central_claims(collections: Iterable[Collection], readers: Readership) -> Cl
     bounded = all(math.isfinite(epsilon) for epsilon, _ in worst.values())
     delta = sum((own for _, own in worst.values()), Fraction(0))
     summed = {"epsilon": _up(total) if bounded else None, "delta": decimal_text(delta)}
-    data = {"given": readers.to_data(), "collections": found, "total": summed, "conditions": list(CONDITIONS)}
+    data = {"given": readers.to_data(), "collections": by_collection, "total": summed, "conditions": list(CONDITIONS)}
     plain: Claims = json.loads(json.dumps(data))
     return plain
 

@@ -141,7 +141,7 @@ class Collector:
                 people = loaded[name].stored // len(owners[name].channels)
                 self.inbox.add_bulk(ReportTable.owner(table), name, people)
             for owner in {ReportTable.owner(table) for table in reports.values()}:
-                self.snapshots.loaded(owner, partial(self.database.class_sizes, self.collection(owner)))
+                self.snapshots.add_load(owner, partial(self.database.class_sizes, self.collection(owner)))
         return loaded
 
     def _open_all(self) -> None:
@@ -229,7 +229,7 @@ class Collector:
 
     def privacy(self, *collections: Collection) -> Privacy:
         """Return what reports tell about a person of some collections, and what answers tell by now."""
-        rounds = [part for one in collections for part in self.snapshots.counted(one.parts)]
+        rounds = [part for one in collections for part in self.snapshots.rounds_with_people(one.parts)]
         return privacy_of(rounds, lambda one: self.snapshots.crowd(one.id))
 
     def contributions(self, text: str, *, asker: str = "", **options: Any) -> tuple[Contributions, dict[str, int]]:

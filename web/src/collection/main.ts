@@ -65,7 +65,7 @@ function promise(contract: Contract, checked: Pick<Audit, "ok">): Child[] {
   const epsilon = budget(contract.epsilon);
   const open = listed([...new Set(contract.services.flatMap(openColumns))]);
   const { panel, rounds, reports } = contract;
-  const span = panel ? `in the ${number(rounds!)} rounds of panel ${isolated(panel)}, in ${number(reports!)} of which she is asked,` : "in this round";
+  const span = panel ? `in the ${number(rounds!)} rounds of panel ${isolated(panel)}, in ${number(reports!)} of which each person is asked,` : "in this round";
   return [
     h("p", { class: "promise" }, `Sent unchanged: ${open}, and that a person takes part. Someone who knows that and sees everything a person sends ${span} can raise a certainty ` +
       "of 50\u00a0% about anything else in their rows to at most ",

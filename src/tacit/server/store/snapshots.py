@@ -72,10 +72,10 @@ class Snapshots:
     def add(self, collection: Collection) -> None:
         """Note a collection; once reports were counted without snapshots, that is remembered."""
         state = self._state(collection.id)
-        if not state.reason and self._counted(collection.id) and not (self.least and state.people):
+        if not state.reason and self._count_reports(collection.id) and not (self.least and state.people):
             self._remember(collection.id, replace(state, reason=MIXED))
 
-    def _counted(self, collection: str) -> int:
+    def _count_reports(self, collection: str) -> int:
         """Return how many reports of a collection are counted."""
         return sum(size.settled + size.bulk for (name, _), size in self._inbox.sizes().items() if name == collection)
 
@@ -97,20 +97,19 @@ class Snapshots:
                 self._waiting[collection.id] = now
                 return None
             numbers = {number for person in chosen for number in whole[person]}
-            found = {
+            read = {
                 one.service.name: self._inbox.pending_of(collection.id, one.service.name, sorted(numbers))
                 for one in collection.contract.services
             }
-            if sum(len(waiting.numbers) for waiting, _ in found.values()) == len(numbers):
+            if sum(len(waiting.numbers) for waiting, _ in read.values()) == len(numbers):
                 break  # else some were damaged, and their people are not whole
         if not due:
             last = max(whole[person][-1] for person in chosen)
-            self.grew(collection.id, last, len(chosen), _smallest(found))
+            self.grew(collection.id, last, len(chosen), _smallest(read))
         tables = {
-            one.service.name: batch_of(collection, one, *found[one.service.name])
-            for one in collection.contract.services
+            one.service.name: batch_of(collection, one, *read[one.service.name]) for one in collection.contract.services
         }
-        return Batch(tables, {name: waiting.numbers for name, (waiting, _) in found.items()})
+        return Batch(tables, {name: waiting.numbers for name, (waiting, _) in read.items()})
 
     def grew(self, collection: str, last: int, people: int, smallest: int) -> None:
         """Remember that people came in one step."""
@@ -130,7 +129,7 @@ class Snapshots:
             state = replace(state, reason=PARTLY)
         self._remember(collection.id, state)
 
-    def loaded(self, collection: str, sizes: Callable[[], ClassSizes]) -> None:
+    def add_load(self, collection: str, sizes: Callable[[], ClassSizes]) -> None:
         """Remember a bulk load, given the classes that are counted after it: the first one is a snapshot."""
         if not self.least:
             return
@@ -140,7 +139,7 @@ class Snapshots:
         else:
             self.grew(collection, 0, *sizes())
 
-    def counted(self, parts: Sequence[Collection]) -> Sequence[Collection]:
+    def rounds_with_people(self, parts: Sequence[Collection]) -> Sequence[Collection]:
         """Return the rounds of a panel in which people were counted, or the first; of anything else what it is."""
         return [part for part in parts if self._state(part.id).people] or parts[:1]
 
@@ -171,10 +170,10 @@ def _whole(waiting: Iterable[tuple[int, Person]], total: int) -> dict[Person, li
     return {person: sorted(own) for person, own in numbers.items() if len(own) == total}
 
 
-def _smallest(found: Mapping[str, tuple[Pending, list[Content]]]) -> int:
+def _smallest(read: Mapping[str, tuple[Pending, list[Content]]]) -> int:
     """Return the people of the smallest class by all public columns."""
     shown: dict[Person, list[Any]] = defaultdict(list)
-    for waiting, contents in found.values():
+    for waiting, contents in read.values():
         for person, (_, public) in zip(waiting.people, contents, strict=True):
             shown[person].append(tuple(public))
     return min(Counter(repr(one) for one in shown.values()).values())
