@@ -175,6 +175,6 @@ def test_order_and_limit_select_on_estimates_and_say_so(database: tc.Database) -
     counts = [cell.value for cell in answer["n"]]
     assert len(counts) == 2
     assert counts == sorted(counts, reverse=True)
-    assert any("ordered" in note for note in answer.notes)
+    assert any("sorted by noisy estimates" in note for note in answer.notes)
     plain = database.sql("SELECT work, COUNT(*) AS n FROM adult GROUP BY work ORDER BY work LIMIT 2")
     assert not any("ordered" in note for note in plain.notes)
