@@ -5,38 +5,40 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, overload
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.answers.auto import choose_layout
 from tacit.answers.forecast import people_for, predict
+from tacit.contract.amplification import DELTA, parse_delta
 from tacit.contract.audit import Audit, audit_contract
 from tacit.contract.budget import BudgetLike, decimal_text, parse_epsilon
 from tacit.contract.contract import Contract, compile_contract
 from tacit.contract.diff import Diff, diff_contracts
 from tacit.contract.files import read_schema
+from tacit.contract.panel import Panel
+from tacit.contract.planning import planned_contract, service_weights
 from tacit.contract.randomness import Rng, SystemRng
+from tacit.contract.readers import central_loss
 from tacit.contract.rules import reformat
 from tacit.contract.schema import Schema
 from tacit.contract.wire import contract_id, contract_text, read_contract
-from tacit.encode.bulk import Progress, encode_rows, validate_rows
-from tacit.encode.keys import check_people, key_column, key_order, owners, people_column
-from tacit.encode.reports import ReportTable
-from tacit.encode.slots import choose_rows
-from tacit.encode.tables import as_table
-from tacit.errors import ContractError, PrivacyError, RecordError, SchemaError, TacitError, UnknownNameError, UsageError
+from tacit.encode.bulk import Progress
+from tacit.encode.everybody import encode_everybody
+from tacit.errors import ContractError, PrivacyError, SchemaError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import DecoderName
 
 __all__ = ["Collection"]
 
-FILE_WORDS = ("epsilon", "services", "mechanism", "oracle", "round", "tier", "weights", "users")
+FILE_WORDS = (
+    *("epsilon", "services", "mechanism", "oracle", "round", "tier", "weights", "users"),
+    *("central_epsilon", "delta", "alike", "panel", "rounds", "reports"),
+)
 
 
 class Collection:
@@ -47,7 +49,8 @@ class Collection:
     schema : Schema
         The services and their attributes.
     epsilon : int, float, str, Decimal or Fraction
-        Bound on what anyone can learn about a person from everything the person sends in this round.
+        Bound on what anyone can learn about a person from everything the person sends in this round. Instead of it,
+        ``central_epsilon`` may be given.
     mechanism : str
         ``"auto"`` (by predicted error), ``"hio"``, ``"hi"``, ``"sc"``, ``"em"``, ``"fc"``, ``"pairs"``, ``"am(k)"``,
         ``"calm(k)"``, ``"tables(k)"``; the last two need ``users``.
@@ -62,6 +65,18 @@ class Collection:
         Relative shares of the budget for the reports of each service. Default: 1 each.
     users : int, optional
         The expected number of people, which some mechanisms use to choose views; optional for ``pairs`` and ``auto``.
+    central_epsilon : float, optional
+        Instead of epsilon: what readers of answers may learn about one of ``users``; the largest budget that keeps to
+        it is found. It holds under the conditions of docs/two-guarantees.md, and the collector learns that budget.
+    delta : float
+        The chance that the central bound fails.
+    alike : int, optional
+        The people expected in the smallest class by public columns; needed for ``central_epsilon`` if there are any.
+    panel : str, optional
+        Name of a rotating panel of ``rounds`` rounds, in ``reports`` of which each person is asked, by a public coin.
+        Then epsilon is a person's total over the panel, whatever the values do in between (docs/panels.md).
+    rounds, reports : int
+        See ``panel``.
 
     Examples
     --------
@@ -75,7 +90,7 @@ class Collection:
     def __init__(
         self,
         schema: Schema,
-        epsilon: BudgetLike,
+        epsilon: BudgetLike | None = None,
         *,
         mechanism: str = "auto",
         oracle: str = "auto",
@@ -83,28 +98,45 @@ class Collection:
         tier: str = "",
         weights: Mapping[str, BudgetLike] | None = None,
         users: int | None = None,
+        central_epsilon: BudgetLike | None = None,
+        delta: BudgetLike = DELTA,
+        alike: int | None = None,
+        panel: str = "",
+        rounds: int = 0,
+        reports: int = 1,
     ) -> None:
         if not isinstance(schema, Schema):
             message = f"schema is a {type(schema).__name__}; pass a Schema."
             raise SchemaError(message, code="bad-option")
-        for word, label in (("round", round), ("tier", tier)):
+        for word, label in (("round", round), ("tier", tier), ("panel", panel)):
             if not isinstance(label, str) or len(label) > 100 or not label.isprintable():
                 message = f"{word} must be printable text of at most 100 characters, such as '2026-11'."
                 raise SchemaError(message, code="bad-option")
         if users is not None and (isinstance(users, bool) or not isinstance(users, int) or not 1 <= users <= 10**12):
             message = "users must be a whole number of people, from 1 to 10**12."
             raise SchemaError(message, code="bad-option")
-        self._contract = compile_contract(
+        compiled = partial(
+            compile_contract,
             schema,
-            parse_epsilon(epsilon),
             mechanism=mechanism,
             oracle=oracle,
             round_name=round,
             choose_layout=partial(choose_layout, oracle=oracle, users=users) if mechanism == "auto" else None,
-            weights=_weights(schema, weights),
+            weights=service_weights(schema, weights),
             tier=tier,
             users=users,
+            panel=Panel.of(panel, rounds, reports, round),
         )
+        if (epsilon is None) == (central_epsilon is None):
+            message = "Give epsilon, what anyone may learn, or central_epsilon, what readers of answers may learn."
+            raise UsageError(message, code="bad-option")
+        if central_epsilon is not None and panel:
+            message = "central_epsilon plans a single round. Give a panel its epsilon, and audit it with people."
+            raise UsageError(message, code="bad-option")
+        if central_epsilon is None:
+            self._contract = compiled(parse_epsilon(epsilon))  # type: ignore[arg-type]
+        else:
+            self._contract = planned_contract(compiled, central_epsilon, parse_delta(delta), users, alike)
         self._text = contract_text(self._contract)
 
     @classmethod
@@ -152,11 +184,11 @@ class Collection:
         for word in data:
             if word not in FILE_WORDS:
                 raise UnknownNameError("setting of a collection file", word, FILE_WORDS, code="unknown-word")
-        if "epsilon" not in data or "services" not in data:
+        if ("epsilon" not in data and "central_epsilon" not in data) or "services" not in data:
             message = "A collection file needs epsilon and services."
             raise SchemaError(message, code="missing-word")
         options = {word: data[word] for word in FILE_WORDS[2:] if word in data}
-        return cls(read_schema(data["services"]), data["epsilon"], **options)
+        return cls(read_schema(data["services"]), data.get("epsilon"), **options)
 
     def to_json(self) -> str:
         """Return the contract: the same bytes for everybody with this collection."""
@@ -165,6 +197,11 @@ class Collection:
     @cached_property
     def id(self) -> str:
         """SHA-256 of the contract."""
+        return contract_id(self._text)
+
+    @cached_property
+    def contract_id(self) -> str:
+        """SHA-256 of the contract's bytes; a round of a panel shares it with the other rounds."""
         return contract_id(self._text)
 
     @property
@@ -177,9 +214,30 @@ class Collection:
         """The services and their attributes."""
         return self._contract.schema
 
-    def audit(self) -> Audit:
-        """Return the exact audit: worst ratio of every channel, and a person's total."""
-        return self._audit
+    def audit(
+        self, *, people: int | None = None, delta: BudgetLike = DELTA, alike: int | None = None, known: int = 0
+    ) -> Audit:
+        """Return the exact audit: worst ratio of every channel, and a person's total.
+
+        With ``people`` it also says what readers of answers learn at most (``central_epsilon``), under the conditions
+        of docs/two-guarantees.md.
+
+        Parameters
+        ----------
+        people : int, optional
+            Those who report in this collection.
+        delta : float
+            The chance that the central bound fails.
+        alike : int, optional
+            The people of the smallest class alike in all public columns; needed where there are any.
+        known : int
+            People whose reports a reader may have sent or may know.
+        """
+        if people is None:
+            return self._audit
+        ratio, chance = self._audit.ratio if self._audit.ok else None, parse_delta(delta)
+        central = central_loss(self._contract, ratio, people=people, delta=chance, alike=alike, known=known)
+        return replace(self._audit, central=central)
 
     @cached_property
     def _audit(self) -> Audit:
@@ -230,20 +288,51 @@ class Collection:
             the share of people without rows, a dict of these by service.
         """
         options = Options(confidence, decoder)
+        if self.panel:
+            message = "Rounds of a panel are not predicted. Predict the same collection without panel, for one round."
+            raise UsageError(message, code="panel-not-predicted")
         if users is not None:
             return predict(self._contract, text, users=users, like=like, options=options)
         return people_for(self._contract, text, error=error, relative=relative, like=like, options=options)
 
     def with_epsilon(self, epsilon: BudgetLike) -> Collection:
         """Return the same collection with another budget; shares of services stay the same."""
-        old = self._contract
+        old, panel = self._contract, self._contract.panel
         weights = {s.service.name: sum(channel.epsilon for channel in s.channels) for s in old.services}
-        labels = {"mechanism": old.mechanism, "oracle": old.oracle, "round": old.round, "tier": old.tier}
-        return Collection(self.schema, epsilon, weights=weights, **labels)  # type: ignore[arg-type]
+        labels: dict[str, Any] = {"mechanism": old.mechanism, "oracle": old.oracle, "tier": old.tier}
+        labels |= panel.options if panel else {"round": old.round}
+        return Collection(self.schema, epsilon, weights=weights, **labels)
 
     def diff(self, other: Collection) -> Diff:
         """Return what changes from this collection to another, and what the change costs."""
         return diff_contracts(self._contract, other._contract, same=self._text == other._text)
+
+    @property
+    def panel(self) -> Panel | None:
+        """The panel that this collection is, or one round of; None if it is a single round."""
+        return self._contract.panel
+
+    @cached_property
+    def parts(self) -> tuple[Collection, ...]:
+        """What people report to, each with an id and a budget: the rounds of a panel, or else the collection."""
+        panel = self._contract.panel
+        if panel is None or self._contract.member:
+            return (self,)
+        return tuple(self._part(panel, number) for number in range(1, panel.rounds + 1))
+
+    def _part(self, panel: Panel, number: int) -> Collection:
+        share, label = self._contract.epsilon / panel.reports, panel.label(number)
+        part, name = Collection.__new__(Collection), panel.id_of(self._text, number)
+        contract = replace(self._contract, epsilon=share, round=label, member=number)
+        vars(part).update(_contract=contract, _text=self._text, id=name)
+        return part
+
+    def round(self, number: int) -> Collection:
+        """Return one round of a panel, from 1 on."""
+        if self.panel is None or not 1 <= number <= self.panel.rounds:
+            message = f"There is no round {number}: only panels have rounds, from 1 on."
+            raise UsageError(message, code="no-such-round")
+        return self.parts[number - 1]
 
     def encode(
         self,
@@ -274,50 +363,14 @@ class Collection:
             For each service: key, slot, channel, code, then the public columns.
         """
         self.refuse_unsafe()
+        if self.panel and not self._contract.member:
+            message = "People report to the rounds of a panel: use collection.round(number).encode(…)."
+            raise UsageError(message, code="panel-as-a-whole")
         if rng is not None and not callable(getattr(rng, "draws", None)):
             message = f"rng is a {type(rng).__name__}. Leave it out, or pass tc.insecure_rng(seed) in tests."
             raise UsageError(message, code="bad-option")
-        return self._encode_all(tables, people, SystemRng() if rng is None else rng, progress)
-
-    def _encode_all(
-        self,
-        tables: Mapping[str, Any],
-        people: Iterable[int] | Iterable[str] | None,
-        rng: Rng,
-        progress: Progress | None,
-    ) -> dict[str, pa.Table]:
-        """Validate everything, then draw."""
-        for name in tables:
-            self._contract[name]
-        sources = {}
-        for compiled in self._contract.services:
-            service = compiled.service
-            if service.name not in tables:
-                problem = "no table was given. Everybody in a round reports to every service."
-                raise RecordError(problem, code="missing-table", service=service.name)
-            sources[service.name] = as_table(service, _as_rows(tables[service.name]))
-        keys = {name: key_column(self._contract[name].service, table) for name, table in sources.items()}
-        for name, column in keys.items():
-            order = key_order(column) if self._contract[name].service.one_to_one else None
-            if order is not None:
-                sources[name], keys[name] = sources[name].take(pa.array(order)), column.take(pa.array(order))
-        everybody = {name: column for name, column in keys.items() if self._contract[name].service.one_to_one}
-        check_people(everybody, people)
-        taking_part = people_column(everybody, people)
-        order = key_order(taking_part)
-        taking_part = taking_part if order is None else taking_part.take(pa.array(order))
-        others = [name for name in keys if name not in everybody]
-        owned = {name: owners(keys[name], taking_part, self._contract[name].service) for name in others}
-        for name, table in sources.items():
-            validate_rows(self._contract[name], table)
-        reports = {}
-        for name, table in sources.items():
-            if name in everybody:
-                reports[name] = self._encode(name, table, keys[name], rng, progress)
-            else:
-                slots = choose_rows(self._contract[name], table, owned[name], len(taking_part), rng)
-                reports[name] = self._encode(name, slots.table, taking_part, rng, progress, slots.extra)
-        return reports
+        source = SystemRng() if rng is None else rng
+        return encode_everybody(self.id, self._contract, tables, people, source, progress)
 
     def refuse_unsafe(self) -> None:
         """Raise if the audit fails."""
@@ -328,22 +381,8 @@ class Collection:
             )
             raise PrivacyError(message, code="audit-failed", rule=self._audit.rule)
 
-    def _encode(
-        self,
-        name: str,
-        table: pa.Table,
-        people: pa.ChunkedArray,
-        rng: Rng,
-        progress: Progress | None,
-        extra: npt.NDArray[np.int64] | None = None,
-    ) -> pa.Table:
-        compiled = self._contract[name]
-        codes = encode_rows(compiled, table, rng, progress, extra=extra)
-        about = {"tacit.randomness": _label(rng)}
-        return ReportTable.from_codes(self.id, compiled, people, codes, table, **about).arrow
-
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Collection) and self._text == other._text
+        return isinstance(other, Collection) and self.id == other.id
 
     def __hash__(self) -> int:
         return hash(self.id)
@@ -352,30 +391,3 @@ class Collection:
         services = ", ".join(service.name for service in self.schema.services)
         epsilon = decimal_text(self._contract.epsilon)
         return f"Collection({services}; epsilon={epsilon}, mechanism={self._contract.mechanism!r}, id={self.id[:12]}…)"
-
-
-def _weights(schema: Schema, weights: Mapping[str, BudgetLike] | None) -> dict[str, Fraction]:
-    """Return the weights of services as fractions; refuse unknown services and weights that are not above 0."""
-    shares = {}
-    for name, weight in (weights or {}).items():
-        schema[name]
-        try:
-            shares[name] = parse_epsilon(weight)
-        except TacitError:
-            message = f"weights: that of {name} must be a number above 0, such as 2."
-            raise SchemaError(message, code="bad-option") from None
-    return shares
-
-
-def _label(rng: Rng) -> str:
-    """Return the metadata name of a source of randomness: anything but the operating system's is insecure."""
-    return "system" if type(rng) is SystemRng else "insecure"
-
-
-def _as_rows(source: Any) -> Any:
-    """Turn a single record, a dict of scalars, into a table of one row."""
-    if isinstance(source, Mapping) and all(
-        isinstance(value, str) or not hasattr(value, "__len__") for value in source.values()
-    ):
-        return {name: [value] for name, value in source.items()}
-    return source

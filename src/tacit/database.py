@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tacit.answers.catalog import Catalog
 from tacit.answers.contributions import Contributions, Page, contributions_to
+from tacit.answers.crowds import ClassSizes, Crowds
 from tacit.answers.fitted import Models, run_consistent
 from tacit.answers.people import People
 from tacit.answers.run import explain_answer, run
@@ -22,7 +23,7 @@ from tacit.encode.reports import Loaded, ReportTable, report_table
 from tacit.encode.tables import as_arrow
 from tacit.engines import open_engine
 from tacit.engines.base import Batch, Engine, rollup_of
-from tacit.errors import ReportError, UnknownNameError, UsageError
+from tacit.errors import ReportError, UnanswerableError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import Decoder, DecoderName
 from tacit.model.labelled import Marginal
@@ -58,28 +59,35 @@ class Database:
         self._engine = engine
         self._catalog: Catalog[Collection] = Catalog(engine)
         self._people: dict[tuple[object, ...], People] = {}
+        self._crowds = Crowds(engine)
         self._models, self._tables = Models(engine), Tables(engine, self._catalog)
         self._dimensions = {name.lower(): Dimension(name, key, table) for name, key, table in engine.dimensions()}
         for text in engine.contracts():
-            self._catalog.add(Collection.from_json(text))
+            for part in Collection.from_json(text).parts:
+                self._catalog.add(part)
 
     def create(self, collection: Collection) -> None:
         """Add a collection; adding it again changes nothing."""
         if not isinstance(collection, Collection):
             message = f"A {type(collection).__name__} is not a Collection."
             raise UsageError(message, code="bad-option")
-        if self._catalog.get(collection.id) is None:
-            self._catalog.check_new(collection)
+        if collection.contract.member:
+            message = "This is one round of a panel. Create the panel, which has all of them."
+            raise UsageError(message, code="bad-option")
+        if any(self._catalog.get(part.id) is None for part in collection.parts):
+            self.check_new(collection)
             self._engine.add_contract(collection.id, collection.to_json())
-            self._catalog.add(collection)
+            for part in collection.parts:
+                self._catalog.add(part)
 
     def check_new(self, collection: Collection) -> None:
         """Refuse a collection that `create` would refuse."""
-        self._catalog.check_new(collection)
+        for part in collection.parts:
+            self._catalog.check_new(part)
 
     @property
     def collections(self) -> list[Collection]:
-        """The collections, in the order of their creation."""
+        """The collections, in the order of their creation; of a panel its rounds."""
         return self._catalog.collections
 
     def forget(self, person: int | str, collections: Sequence[str] | None = None, services: Sequence[str] = ()) -> int:
@@ -147,6 +155,7 @@ class Database:
 
     def close(self) -> None:
         """Close the database."""
+        self._crowds.close()
         self._engine.close()
 
     def load(
@@ -162,6 +171,7 @@ class Database:
             raise ReportError(message, code="wrong-columns")
         batches = [self._batch(name, table) for name, table in reports.items()]
         refused = self._engine.append(batches)
+        self._crowds.grew(batch.table for batch in batches)
         if progress is not None:
             rows = sum(batch.rows for batch in batches)
             progress(rows, rows)
@@ -221,8 +231,10 @@ class Database:
         question, explain = without_explain(text)
         asked = self._question(question, parameters, options)
         if consistent:
-            return run_consistent(asked.bound, asked.people, self._models, options, explain=explain)
-        answer = run(asked.bound, asked.people, options)
+            self._refuse_panel(asked.rounds)
+            answer = run_consistent(asked.bound, asked.people, self._models, options, explain=explain)
+            return answer.with_privacy(self._crowds.seen(asked.rounds))
+        answer = run(asked.bound, asked.people, options).with_privacy(self._crowds.seen(asked.rounds))
         if not explain:
             return answer
         wanted = {"confidence": options.confidence, "decoder": options.decoder}
@@ -250,6 +262,7 @@ class Database:
         confidence : float
             Level of the intervals.
         """
+        self._refuse_panel(self.collections)
         return self._tables.marginal(attributes, service=service, method=method, confidence=confidence)
 
     def synthesize(
@@ -268,6 +281,7 @@ class Database:
         method : str, optional
             As for `marginal`.
         """
+        self._refuse_panel(self.collections)
         return self._tables.synthesize(rows, seed=seed, service=service, method=method)
 
     def contributions(
@@ -294,6 +308,7 @@ class Database:
             0), ``descending``, ``offset``, ``limit``, and ``part``, the round or tier to show (default the last).
         """
         asked = self._question(without_explain(text)[0], parameters, Options(decoder=decoder))
+        self._refuse_panel(asked.rounds)
         return contributions_to(asked.bound, asked.people, group or {}, Page(**page))
 
     def answering(self, text: str) -> tuple[Collection, int, str]:
@@ -301,6 +316,10 @@ class Database:
         asked = self._question(without_explain(text)[0], (), Options())
         people = asked.people.count(asked.bound.public, asked.bound.conditions)
         return asked.newest, people, asked.bound.sensitive_part()
+
+    def class_sizes(self, collection: Collection) -> ClassSizes:
+        """Count a collection's people, and those of the smallest class that questions can single out."""
+        return self._crowds.sizes(collection)
 
     def asked_about(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Collection, ServiceContract]]:
         """Return the collections, with their services, whose reports a question is about."""
@@ -324,7 +343,13 @@ class Database:
         if len({one.contract.round for one in rounds}) > 1:
             check_rounds(statement, question, superpopulation=options.superpopulation)
         plain = statement.sql(dialect="duckdb") if parameters else question
-        return _Question(plain, newest, bound, self._people_of(scope, rounds, options.decoder))
+        return _Question(plain, newest, bound, self._people_of(scope, rounds, options.decoder), rounds)
+
+    def _refuse_panel(self, collections: Sequence[Collection]) -> None:
+        """Refuse what does not know yet that a round's people are a sample."""
+        if any(one.panel for one in collections):
+            message = "Panels have unbiased answers only: ask with sql, without consistent=True."
+            raise UnanswerableError(message, code="not-for-panels")
 
     def _people_of(self, scope: Scope, rounds: list[Collection], decoder: DecoderName) -> People:
         """Return the people of some services: the same object for the same reports, so that answers can be combined."""
@@ -335,7 +360,7 @@ class Database:
             for collection in rounds:
                 stored = [self._stored(collection, name, decoder) for name in services]
                 labels = {"round": collection.contract.round, "tier": collection.contract.tier}
-                found.append(Round(labels, tuple(stored)))
+                found.append(Round(labels, tuple(stored), collection.panel))
             self._people[key] = People(self._engine, scope, found)
         return self._people[key]
 
@@ -370,3 +395,4 @@ class _Question:
     newest: Collection
     bound: Bound
     people: People
+    rounds: list[Collection]

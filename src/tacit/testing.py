@@ -14,6 +14,7 @@ from tacit.contract.layouts import Levels
 from tacit.contract.oracles import Grr
 from tacit.contract.randomness import DRAW_BITS, insecure_rng
 from tacit.contract.schema import Schema, Service
+from tacit.encode.everybody import encode_everybody
 
 __all__ = ["identity_collection", "reveal"]
 
@@ -35,4 +36,4 @@ def _identity(service: Service) -> ServiceContract:
 
 def reveal(collection: Collection, **tables: pa.Table) -> dict[str, pa.Table]:
     """Encode tables with a collection that protects nobody."""
-    return collection._encode_all(tables, None, insecure_rng(0), None)  # noqa: SLF001
+    return encode_everybody(collection.id, collection.contract, tables, None, insecure_rng(0), None)

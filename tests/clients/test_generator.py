@@ -21,13 +21,13 @@ ROW = {"age": 4, "os": "ios"}
 
 FORKS = """
 import os
-from tacit.client.client import _draws
-streams = {tuple(_draws(2))}
+from tacit.client.entropy import draws
+streams = {tuple(draws(2))}
 for _ in range(1_000):
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        os.write(writer, repr(tuple(_draws(2))).encode())
+        os.write(writer, repr(tuple(draws(2))).encode())
         os._exit(0)
     os.close(writer)
     streams.add(os.read(reader, 200).decode())

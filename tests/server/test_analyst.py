@@ -140,6 +140,7 @@ def test_curves_fall_with_epsilon_and_with_people(client: httpx.Client) -> None:
         assert widths == sorted(widths, reverse=True)
     assert found["now"][:2] == [4.0, PEOPLE]
     assert [4.0, found["now"][2]] in found["epsilon"]
+    assert all(central < local for local, central in found["central"])
     totals = ask(client, "curves", sql="SELECT COUNT(*) AS n FROM shop WHERE age < 30")
     assert totals["per_person"]
     assert [PEOPLE, totals["now"][2] / PEOPLE] in totals["people"]

@@ -31,7 +31,7 @@ def objections(text: str) -> list[str]:
     worst = Fraction(1)
     for service in data["services"]:
         found += _raw(service)
-        reports = service.get("sends", 1)
+        reports = service.get("sends", 1) * data.get("reports", 1)
         for channel in service["channels"]:
             ratio = _channel_ratio(service, channel)
             if ratio is None or ratio > _exp_below(Fraction(channel["epsilon"])):

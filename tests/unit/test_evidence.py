@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,7 +15,7 @@ import tacit as tc
 from support.tiers import how_many
 from tacit.cli import main
 from tacit.contract.hash_chain import START, next_line
-from tacit.evidence import gather, run_trials, verify, write
+from tacit.evidence import Readership, gather, run_trials, verify, write
 from tacit.server.store.log import Log
 
 ORDERS = tc.Service("orders", key="uid", at_most=2, attributes=[tc.Categorical("item", ["x", "y"])])
@@ -165,3 +166,60 @@ def test_the_command_writes_evidence_with_a_stores_log(tmp_path: Path, capsys: p
     assert main(["audit"]) == 2
     assert main(["audit", str(contract), "--store", str(tmp_path)]) == 2
     assert main(["audit", "--verify", str(tmp_path)]) == 2
+
+
+def test_evidence_of_readers_is_computed_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both numbers are in the folder; whoever lowers the second, or raises the crowd, is found."""
+    plain = (
+        tc.Collection(tc.Schema([ORDERS]), 2.0, round="first"),
+        tc.Collection(tc.Schema([ORDERS]), 1.0, round="next"),
+    )
+    readers = Readership(people=50_000, known=500)
+    write(tmp_path, gather(plain, made="now", readers=readers), plain)
+    assert failing(tmp_path) == []
+    claims = json.loads((tmp_path / "evidence.json").read_text())["readers"]
+    each = [one["epsilon"] for one in claims["collections"].values()]
+    assert claims["total"]["epsilon"] == pytest.approx(sum(each))
+    assert claims["total"]["delta"] == "0.00000002"
+    for word, change in (("epsilon", '"epsilon": 0.0'), ("people", '"people": 50001')):
+        text = (tmp_path / "evidence.json").read_text()
+        moved = text.replace(f'"{word}": {claims["total"][word] if word == "epsilon" else 50000}', change)
+        assert moved != text
+        (tmp_path / "evidence.json").write_text(moved)
+        assert failing(tmp_path)
+        (tmp_path / "evidence.json").write_text(text)
+    file = tmp_path / "contracts" / f"{plain[0].id}.json"
+    assert main(["audit", str(file), "--people", "50000", "--known", "500", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["central"]
+    assert shown["epsilon"] == each[0]
+    assert main(["audit", str(file), "--people", "50000", "--report", str(tmp_path / "more")]) == 0
+    assert "hidden among 50,000 people" in capsys.readouterr().out
+    assert "What readers of answers learn" in (tmp_path / "more" / "index.html").read_text()
+
+
+def test_nothing_is_claimed_about_classes_nobody_counted(tmp_path: Path) -> None:
+    """With a public column and no size of its classes, a round counts with its local loss."""
+    claims = gather(COLLECTIONS, made="now", readers=Readership(people=50_000))["readers"]
+    assert all(one["epsilon"] is None for one in claims["collections"].values())
+    assert claims["total"] == {"epsilon": pytest.approx(2.5), "delta": "0"}
+    write(tmp_path, gather(COLLECTIONS, made="now", readers=Readership(people=50_000)), COLLECTIONS)
+    assert failing(tmp_path) == []
+
+
+def test_a_panel_in_evidence_states_its_worst_case_and_both_numbers(tmp_path: Path) -> None:
+    """A third party computes them again in under a minute; a report less in the claims is found."""
+    panel = tc.Collection(tc.Schema([ORDERS]), 2.0, panel="2026", rounds=52, reports=2)
+    write(tmp_path, gather([panel], made="now", readers=Readership(people=1_000_000)), [panel])
+    start = time.perf_counter()
+    assert failing(tmp_path) == []
+    assert time.perf_counter() - start < 60
+    claims = json.loads((tmp_path / "evidence.json").read_text())
+    [one] = claims["collections"]
+    assert one["panel"] == {"name": "2026", "rounds": 52, "reports": 2}
+    assert sum(channel["reports"] for channel in one["channels"]) == 2
+    assert claims["total"]["epsilon"] == "2"
+    assert 0 < claims["readers"]["total"]["epsilon"] < 2
+    text = (tmp_path / "evidence.json").read_text()
+    (tmp_path / "evidence.json").write_text(text.replace('"reports": 2', '"reports": 1'))
+    assert failing(tmp_path)
+    assert "panel 2026: 2 of 52 rounds" in (tmp_path / "index.html").read_text()

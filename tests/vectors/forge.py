@@ -44,6 +44,7 @@ BASES = {
     "many": compiled(CITY, mechanism="fc", rows={"at_most": 3, "sends": 2}, epsilon="2"),
     "optional": compiled(CITY, mechanism="fc", rows={"optional": True}),
     "tier": compiled(CITY, mechanism="fc", tier="gold", round="2026-11"),
+    "panel": compiled(CITY, mechanism="fc", epsilon="2", panel="2026", rounds=12, reports=2),
     "two": tc.Collection(
         tc.Schema([tc.Service(name, key="uid", attributes=[CITY]) for name in ("a", "b")]), 2, mechanism="fc"
     ).to_json(),

@@ -192,10 +192,30 @@ def version_2() -> Iterator[Lie]:
         yield "wrong-type", "typed", put((*SERVICE, "attributes", 2, "type"), value)
     yield "wrong-type", "typed", put((*typed, "null"), False)
     for name in RESERVED:
-        for path in ((), SERVICE, FIRST, typed, CHANNEL):
+        top = [] if name in ("panel", "rounds", "reports") else [()]
+        for path in (*top, SERVICE, FIRST, typed, CHANNEL):
             yield "reserved", "typed", put((*path, name), 1)
     for kind in ("boolean", "timestamp"):
         yield "reserved", "typed", put((*FIRST, "kind"), kind)
+
+
+def panels() -> Iterator[Lie]:
+    """Yield panels that cannot be, and panels that cost more than they say."""
+    for name in ("panel", "rounds", "reports"):
+        yield "missing-member", "panel", drop((name,))
+        yield "wrong-type", "panel", put((name,), None)
+        yield "wrong-type", "panel", put((name,), 1 if name == "panel" else "2")
+    yield "wrong-type", "panel", put(("rounds",), True)
+    for value in ("", "a\nb", "\u202e", "x" * 201):
+        yield "bad-panel", "panel", put(("panel",), value)
+    for value in (-1, 0, 1, 1_001, SPAN):
+        yield "bad-panel", "panel", put(("rounds",), value)
+    for value in (-1, 0, 13, SPAN):
+        yield "bad-panel", "panel", put(("reports",), value)
+    yield "bad-panel", "panel", put(("round",), "one")
+    yield "over-total", "panel", put(("reports",), 3)
+    yield "unknown-member", "panel", put(("tacit",), 1)
+    yield "not-canonical", "panel", both(drop(("panel",)), put(("panel",), "2026"))
 
 
 def views() -> Iterator[Lie]:
@@ -318,6 +338,7 @@ KINDS: dict[str, Callable[[], Iterator[Lie]]] = {
     "domains": domains,
     "public": public,
     "version_2": version_2,
+    "panels": panels,
     "views": views,
     "entries": entries,
     "oracles": oracles,

@@ -181,6 +181,13 @@ def vectors_2() -> Iterator[tuple[str, dict[str, Any]]]:
     taken = {column.name: [value for value in SHOWN if column.accepts(value)] for column in columns}
     refused = {column.name: [value for value in SHOWN if not column.accepts(value)] for column in columns}
     yield "public.json", head | {"takes": taken, "refuses": refused}
+    for name, rounds, reports in (("panel", 52, 1), ("panel_of_three", 12, 3)):
+        panel = collection_of(SMALL[1:], 3, mechanism="fc", panel=f"{name} é", rounds=rounds, reports=reports)
+        assert panel.panel is not None
+        people = ["ada", "42", "Zoë", 42, -1, 2**53 - 1, *(f"u{i}" for i in range(20))]
+        asked = [[person, panel.panel.rounds_of(person)] for person in people]
+        ids = {str(one.contract.member): [one.id, one.contract.round] for one in panel.parts[:3]}
+        yield f"{name}.json", _head(panel) | {"version": 2, "people": asked, "rounds": ids}
 
 
 def many(interpreter: Interpreter, people: list[list[dict[str, Any]]], draws: list[int]) -> list[list[list[int]]]:

@@ -14,6 +14,7 @@ import pytest
 import tacit as tc
 from tacit.client import Interpreter
 from tacit.client.interpreter import draw_of_words
+from tacit.client.panel import assigned_rounds, turn_of
 from tacit.client.public import takes
 from tacit.contract.randomness import ReplayRng
 from tacit.errors import RecordError
@@ -112,3 +113,17 @@ def test_package_and_client_take_the_same_public_values() -> None:
                 values[column.name]
             )
     assert len(vector["takes"]) == len(TYPED) - 2
+
+
+@pytest.mark.parametrize("name", ["panel", "panel_of_three"])
+def test_panels_ask_the_same_people_in_every_program(name: str) -> None:
+    vector, collection = load(VERSION_2 / f"{name}.json")
+    data = json.loads(vector["contract"])
+    for person, rounds in vector["people"]:
+        assert list(assigned_rounds(data["panel"], data["rounds"], data["reports"], person)) == rounds
+    for number, (identity, label) in vector["rounds"].items():
+        part = collection.round(int(number))
+        assert (part.id, part.contract.round) == (identity, label)
+        turn = turn_of(data, vector["contract"], int(number))
+        assert turn is not None
+        assert (turn.id, turn.label) == (identity, label)

@@ -94,3 +94,15 @@ def test_long_lists_of_values_say_how_many_and_offer_the_rest(page: Page, addres
     expect(page.locator("summary")).to_have_text(["the first 2,000 of 2,500", "all 40"])
     page.locator("summary").nth(1).click()
     expect(page.locator(".values").nth(1)).to_contain_text("s39")
+
+
+def test_the_page_says_what_everybody_else_learns(page: Page, address: str) -> None:
+    """Without snapshots nothing better is claimed, and the page says why; with a crowd it names both limits."""
+    page.goto(address)
+    expect(page.locator("#readers")).to_contain_text("no better limit is claimed, because the collector counts every")
+    audit = page.request.get(address.split("/collections/")[0] + f"{PATH}/audit").json()
+    audit["central"] |= {"epsilon": 0.0643, "people": 1_000_000, "reason": ""}
+    page.route(f"**{PATH}/audit", lambda route: route.fulfill(json=audit))
+    page.goto(address)
+    expect(page.locator("#readers")).to_contain_text("from 50 % to at most 51.7 % (central ε = 0.065)")
+    expect(page.locator("#readers")).to_contain_text("hides among 1,000,000 people")

@@ -32,7 +32,7 @@ export function audit(interpreter: Interpreter): void {
       }
     }
   }
-  const total = sum([...interpreter.services.values()].map(spending));
+  const total = times(sum([...interpreter.services.values()].map(spending)), interpreter.contract.reports ?? 1);
   if (!isAtMost(total, exact(interpreter.contract.epsilon))) refuse("the reports together exceed the budget", "over-total");
 }
 

@@ -205,8 +205,8 @@ export class Client {
   }
 
   #claim(service: string, held: boolean): Claim {
-    const { address: { url, collection }, interpreter } = this.#parts;
-    const { round, tier = "" } = interpreter.contract;
+    const { address: { url, collection, round = "" }, interpreter } = this.#parts;
+    const { tier = "" } = interpreter.contract;
     const services = [...interpreter.services.keys()].join();
     const epsilon = spending(interpreter.service(service));
     return { url, collection, round, tier, service, services, held, epsilon, day: this.#today() };

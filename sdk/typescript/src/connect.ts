@@ -10,6 +10,7 @@ import { indexedDBStore } from "./indexeddb.js";
 import { Interpreter } from "./interpreter.js";
 import type { Token } from "./outbox.js";
 import { attachToPage } from "./page.js";
+import { turnOf } from "./panel.js";
 import { type Person, personText } from "./person.js";
 import { secureDraws } from "./randomness.js";
 import type { Store } from "./store.js";
@@ -36,6 +37,8 @@ export interface Options {
   readonly per?: "week" | "month" | "quarter" | "year" | number;
   /** Where the wallet is kept: IndexedDB in browsers; Node needs `directoryStore` of `@tacit/client/node`. */
   readonly store?: Store;
+  /** For a panel: which of its rounds, from 1 on; a person who is not asked in it is refused (`not-asked`). */
+  readonly round?: number;
   /** Seconds between the moments at which reports leave; 0 sends on `flush` only. */
   readonly every?: number;
 }
@@ -52,7 +55,7 @@ export async function connect(url: string, options: Options): Promise<Client> {
 
 /** @internal As `connect`, with parts replaced by tests. */
 export async function connectWith(url: string, options: Options, parts: Partial<Parts>): Promise<Client> {
-  const { collection, person, key, token, cap = CAP, per, every = EVERY } = options;
+  const { collection, person, key, token, cap = CAP, per, round, every = EVERY } = options;
   if (!/^[0-9a-f]{64}$/.test(collection)) {
     throw new UsageError("collection is not a contract's id: 64 hexadecimal digits.", "bad-collection");
   }
@@ -66,12 +69,16 @@ export async function connectWith(url: string, options: Options, parts: Partial<
   const store = options.store ?? defaultStore();
   const kept = options.store ? undefined : askToKeep();
   const timeout = parts.timeout ?? TIMEOUT;
-  const interpreter = new Interpreter(await pinned(store, address.url, collection, timeout));
+  const text = await pinned(store, address.url, collection, timeout);
+  const interpreter = new Interpreter(text);
   audit(interpreter);
+  const hash = (part: string): Promise<string> => hashOf(new TextEncoder().encode(part));
+  const isPanel = interpreter.contract.panel !== undefined || round !== undefined;
+  const turn = isPanel && await turnOf(interpreter.contract, text, round!, person, hash);
   const wallet = new Wallet(store, address.person, limit, days);
   await wallet.read();
   const client = new Client({
-    address, interpreter, wallet, timeout, draws: secureDraws, clock: systemClock, patience: PATIENCE,
+    address: { ...address, round: interpreter.contract.round, ...turn }, interpreter, wallet, timeout, draws: secureDraws, clock: systemClock, patience: PATIENCE,
     period: 1000 * every, ...(kept ? { kept } : {}), ...parts,
   });
   if (typeof document !== "undefined" && every > 0) attachToPage(client);

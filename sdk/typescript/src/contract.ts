@@ -82,6 +82,10 @@ export interface Contract {
   readonly tacit: number;
   readonly round: string;
   readonly tier?: string;
+  /** Of a rotating panel: its name, its rounds, and how many of them a person reports in. */
+  readonly panel?: string;
+  readonly rounds?: number;
+  readonly reports?: number;
   readonly epsilon: string;
   readonly mechanism: string;
   readonly oracle: string;
@@ -109,12 +113,14 @@ export function readContract(text: string, bits = BITS): Contract {
   needContract(version === 1 || version === 2, "version");
   needContract(`${written}\n` === text, "not-canonical");
   checkMembers(data, "contract", version);
-  const { draw_bits, round, tier = "-", mechanism, oracle, epsilon, services } = data!;
+  const { draw_bits, round, tier = "-", panel, rounds, reports, mechanism, oracle, epsilon, services } = data!;
   const typed = services.some(({ attributes }) => attributes.some(isTyped));
-  needContract(typed === version > 1, "version");
+  needContract((typed || panel !== undefined) === version > 1, "version");
   needContract(draw_bits === bits, "draw-bits");
   [round, mechanism, oracle].forEach((label) => needLabel(label));
   needLabel(tier, 1);
+  const isPanel = isLabel(panel ?? "") && panel && !round && isWhole(rounds, 2, 1000) && isWhole(reports, 1, rounds);
+  needContract(panel === undefined || isPanel, "bad-panel");
   needBudget(epsilon);
   services.forEach(checkService);
   needDistinct(services.map(({ name }) => name));
@@ -128,7 +134,11 @@ export function isTyped({ kind, values, type }: Attribute): boolean {
 
 /** Labels are short, without control, line-breaking and direction characters. */
 export function needLabel(text: string, least = 0): void {
-  needContract(/^[^\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]{0,200}$/u.test(text) && text.length >= least, "bad-label");
+  needContract(isLabel(text) && text.length >= least, "bad-label");
+}
+
+function isLabel(text: string): boolean {
+  return /^[^\0-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]{0,200}$/u.test(text);
 }
 
 /** Budgets are written in one way: as a decimal, or as a reduced fraction that has no decimal. */

@@ -94,13 +94,15 @@ export function checkMembers(value: unknown, type: string, version: number): voi
 
 function checkObject(value: unknown, type: string, version: number): void {
   needContract(isObject(value), "wrong-type");
-  const fields = TABLE[type]!.split(" ").map((field) => field.split(":") as [string, string?]);
+  const table = version > 1 ? TABLE[type]!.replace("tier?", "tier? panel? rounds?:number reports?:number") : TABLE[type]!;
+  const fields = table.split(" ").map((field) => field.split(":") as [string, string?]);
   const names = fields.map(([name]) => name.replace("?", ""));
   const has = (name: string): boolean => Object.hasOwn(value, name);
   for (const name of Object.keys(value)) {
     needContract(names.includes(name), version > 1 && RESERVED.includes(name) ? "reserved" : "unknown-member");
   }
-  const together = has("at_most") === has("sends") && has("cells") === has("dither");
+  const together = [["at_most", "sends"], ["cells", "dither"], ["panel", "rounds"], ["rounds", "reports"]]
+    .every(([one, other]) => has(one!) === has(other!));
   needContract(together && fields.every(([name]) => name.endsWith("?") || has(name)), "missing-member");
   needContract(`${Object.keys(value)}` === `${names.filter(has)}`, "not-canonical");
   fields.forEach(([, inner = "string"], i) => {

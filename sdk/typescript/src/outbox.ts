@@ -22,6 +22,8 @@ export interface Address {
   readonly person: string;
   readonly key: string | undefined;
   readonly token: Token | undefined;
+  /** The name of a panel's round; otherwise the contract has one. */
+  readonly round?: string;
 }
 
 interface Letter {

@@ -23,7 +23,7 @@ export function certaintyText(epsilon: number): string {
 /** Return sentences that say what a person's reports to a service reveal, and what they hide. */
 export function guarantee(contract: Contract, service: ServiceData): string[] {
   const { name, key, at_most: most, sends = 1, optional, attributes } = service;
-  const { round, tier } = contract;
+  const { round, tier, panel } = contract;
   const [cost, total] = [spending(service), exact(contract.epsilon)];
   const shown = [key, ...attributes.filter(({ kind }) => kind === "public").map((attribute) => attribute.name)];
   const label = (round ? `, round ${round}` : "") + (tier ? `, tier ${tier}` : "");
@@ -33,8 +33,9 @@ export function guarantee(contract: Contract, service: ServiceData): string[] {
     `Sent unchanged: ${listed(shown)}, and that you report to ${name}${label}.`,
     `Someone who knows that and sees ${sends === 1 ? "this report" : `these ${sends} reports`} ` +
       `can raise a certainty of 50 % about anything else in the ${rows} ${to(cost)}`,
-    ...(isAtMost(total, cost) ? [] : [`With all your reports of this round: ${to(total)}`]),
-    "Reports of other rounds add to this.",
+    ...(isAtMost(total, cost) ? []
+      : [`With all your reports of ${panel ? `all rounds of panel ${panel}` : "this round"}: ${to(total)}`]),
+    `Reports of other ${panel ? "panels and " : ""}rounds add to this.`,
   ];
 }
 

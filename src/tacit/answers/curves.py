@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
 
 from tacit.answers.forecast import widest
+from tacit.contract.audit import audit_contract
 from tacit.contract.contract import Contract
+from tacit.contract.readers import central_loss
 from tacit.errors import LayoutError, UnanswerableError
 from tacit.estimate.answer import Options
 
-__all__ = ["Curves", "curves", "half_width", "no_interval"]
+__all__ = ["EPSILONS", "Curves", "curves", "half_width", "no_interval"]
 
 EPSILONS = tuple(Fraction(tenths, 10) for tenths in (1, 2, 5, 10, 20, 40, 80))
 """Budgets of the curve, in nats."""
@@ -51,6 +53,9 @@ class Curves:
     now: tuple[float, float, float]
     """Epsilon, people, and the half width."""
 
+    central: list[Point] = field(default_factory=list)
+    """Local and central epsilon, where so many people, all in one closed crowd, would hide each other."""
+
 
 def half_width(collection: Collection, text: str, *, people: int, confidence: float = 0.95) -> tuple[str, float]:
     """Return the first column of estimates and the half width to expect, the widest of a few groups."""
@@ -79,10 +84,13 @@ def curves(collection: Collection, text: str, *, people: int, confidence: float 
         width(collection, 4 * people) > now
     )  # totals: four times the people double the half width; of averages, they halve it
     by_people = [(float(n), width(collection, n) / (n if per_person else 1)) for n in sorted({*PEOPLE, people})]
-    by_epsilon = []
+    by_epsilon, central = [], []
     for epsilon in sorted({*EPSILONS, collection.contract.epsilon}):
         try:
-            by_epsilon.append((float(epsilon), width(_with_epsilon(collection, epsilon), people)))
+            other = _with_epsilon(collection, epsilon)
+            by_epsilon.append((float(epsilon), width(other, people)))
+            if (learned := _central(other, _leading(people))) is not None:
+                central.append((float(epsilon), learned))
         except LayoutError:  # the layout has no room at this budget: the curve goes on without it
             continue
     return Curves(
@@ -91,7 +99,21 @@ def curves(collection: Collection, text: str, *, people: int, confidence: float 
         _finite(by_epsilon),
         _finite(by_people),
         (float(collection.contract.epsilon), float(people), now),
+        central,
     )
+
+
+def _leading(people: int) -> int:
+    """Return the first digit of a number and zeros, so that a growing crowd is looked at once in a while."""
+    unit: int = 10 ** (len(str(people)) - 1)
+    return people // unit * unit
+
+
+@lru_cache(maxsize=64)
+def _central(collection: Collection, people: int) -> float | None:
+    """Return what readers would learn of so many people; None if public columns divide them."""
+    contract = collection.contract
+    return central_loss(contract, audit_contract(contract).ratio, people=people).epsilon
 
 
 def _finite(points: list[Point]) -> list[Point]:

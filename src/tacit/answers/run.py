@@ -328,7 +328,7 @@ class _Pending(Pending):
         return self.made.shift([float(self.sums.totals[i]) for i in self.place], moved)
 
     def _width(self, total: Total, place: int) -> float:
-        return max(contribution_range(plan, total, place).width for plan in self.plans)
+        return max(contribution_range(plan, total, place).width * plan.round.weight for plan in self.plans)
 
 
 def equal_to(bound: Bound, values: tuple[Any, ...]) -> list[SqlPiece]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.answers.code_sums import numbered, plan_by_code, rows_of
+from tacit.contract.panel import Panel
 from tacit.engines.base import Engine
 from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Vector
@@ -79,6 +80,28 @@ class Sums:
     asked: SumsRequest
     label: str = ""
     parts: tuple[Sums, ...] = ()
+    scale: float = 1.0
+    """How many people each of these stands for, in a panel."""
+
+    repulsion: float = 0.0
+    """Of a panel: see there."""
+
+    def of_panel(self, panel: Panel) -> Sums:
+        """Return the sums over everybody of a panel, of whom these are a random sample.
+
+        Each stands for ``weight`` people. Then products less contributions of the product are the variance of who was
+        asked, too, and nothing is known without error.
+        """
+        by = float(panel.weight)
+        return replace(
+            self,
+            totals=self.totals * by,
+            products={pair: value * by**2 for pair, value in self.products.items()},
+            fourths={index: value * by**4 for index, value in self.fourths.items()},
+            noisy=(True,) * len(self.noisy),
+            scale=by,
+            repulsion=panel.repulsion,
+        )
 
     @property
     def labels(self) -> list[str]:
@@ -95,6 +118,8 @@ class Sums:
             tuple(a or b for a, b in zip(self.noisy, other.noisy, strict=True)),
             self.asked,
             parts=(*(self.parts or (self,)), other),
+            scale=max(self.scale, other.scale),
+            repulsion=max(self.repulsion, other.repulsion),
         )
 
     def covariance(self, gradients: Vector, place: list[int], *, superpopulation: bool = False) -> Vector:
@@ -110,8 +135,9 @@ class Sums:
             pair = (min(place[a], place[b]), max(place[a], place[b]))
             if self.asked.squares:
                 exact[a, b] = self.products[pair] - self.totals[self.asked.pairs[pair]]
-            safe[a, b] = self.products[pair] - self.totals[place[a]] * self.totals[place[b]] / max(1, self.count)
-        found = _combined(gradients, exact)
+            people = self.scale * max(1, self.count)
+            safe[a, b] = self.products[pair] - self.totals[place[a]] * self.totals[place[b]] / people
+        found = _combined(gradients, exact) + np.diag(self._across(gradients, place))
         noisy = (gradients != 0) @ np.array([self.noisy[index] for index in place])
         if (
             not superpopulation
@@ -121,10 +147,30 @@ class Sums:
             return np.where(noisy[:, None] & noisy, found, 0.0)  # what reads no code is known
         if self.count < 2:
             return np.full(found.shape, math.nan if self.count else 0.0)
-        spread = _combined(gradients, safe) * self.count / (self.count - 1)
+        spread = _combined(gradients, safe) * self.count / (self.count - 1) + np.diag(self._across(gradients, place))
         if self.count >= MANY_REPORTS:  # so many equal contributions are no chance: the total is known
             return np.where(np.diag(noisy) & (spread <= 0), 0.0, spread)
         return np.where(np.diag(noisy) & (spread <= 0), math.nan, spread)
+
+    def _across(self, gradients: Vector, place: list[int]) -> Vector:
+        """Return a bound of what the covariance of a panel's rounds adds to the variances of combinations.
+
+        Whoever is asked in one round is asked in another less often. With h(r) what a person adds to the combination
+        in round r, covariances add up to ``repulsion`` times the sum over people of ``-h(r) h(s)``, r and s different.
+        That is ``sum of h(r)**2 - (sum of h(r))**2``, at most the first part; Cauchy and Schwarz bound it, too.
+        """
+        if not self.repulsion or len(self.parts) < 2 or not self.asked.squares:
+            return np.zeros(len(gradients))
+        squares = []
+        for part in self.parts:
+            moments = np.zeros((len(place), len(place)))
+            for a, b in itertools.product(range(len(place)), repeat=2):
+                pair = (min(place[a], place[b]), max(place[a], place[b]))
+                moments[a, b] = part.totals[self.asked.pairs[pair]]
+            squares.append(np.maximum(0.0, np.einsum("ij,jk,ik->i", gradients, moments, gradients)))
+        each = np.stack(squares)
+        bound: Vector = np.minimum(np.square(np.sqrt(each).sum(axis=0)) - each.sum(axis=0), each.sum(axis=0))
+        return self.repulsion * bound
 
     def noise(self, place: list[int]) -> tuple[Vector, float]:
         """Return the covariance of the noise of totals, and how much of what people differ by it holds as well.
@@ -146,7 +192,7 @@ class Sums:
     def weight(self, piece: Piece) -> float:
         """Return what the noise variance of one person's functional is multiplied by in all: people, if it is plain."""
         plain = not piece.guards and not piece.powers
-        return float(self.count if plain else self.totals[self.asked.place(piece.weights)])
+        return self.scale * float(self.scale * self.count if plain else self.totals[self.asked.place(piece.weights)])
 
     def effective(self, place: list[int]) -> float:
         """Return how many reports the totals really rest on."""
@@ -181,7 +227,7 @@ def fetch_sums(
         plan = Plan(scope, one, asked.totals, sorted(asked.pairs), keys, conditions, reading)
         found.append((_counted if plan.is_histogram else _joined)(engine, plan, asked))
         plans.append(plan)
-    return _over_rounds(found), plans
+    return _over_rounds(found, rounds), plans
 
 
 def fetch_by_code(
@@ -218,15 +264,16 @@ def fetch_by_code(
         plan = Plan(scope, one, asked.totals, pairs, keys, conditions, reading)
         plan.by_code = way.statement
         plans.append(plan)
-    return _over_rounds(found), plans
+    return _over_rounds(found, rounds), plans
 
 
-def _over_rounds(found: Sequence[dict[Values, Sums]]) -> dict[Values, Sums]:
-    """Add up the sums of rounds and tiers."""
+def _over_rounds(found: Sequence[dict[Values, Sums]], rounds: Sequence[Round]) -> dict[Values, Sums]:
+    """Add up the sums of rounds and tiers; those of a panel are over everybody of whom its people are a sample."""
     total: dict[Values, Sums] = {}
-    for one in found:
+    for one, about in zip(found, rounds, strict=True):
         for values, sums in one.items():
-            total[values] = total[values].plus(sums) if values in total else sums
+            own = sums.of_panel(about.panel) if about.panel else sums
+            total[values] = total[values].plus(own) if values in total else own
     return total
 
 

@@ -6,11 +6,13 @@ import argparse
 import datetime
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tacit.collection import Collection
+from tacit.contract.amplification import parse_delta
 from tacit.errors import UsageError
-from tacit.evidence import Trials, audited, gather, run_trials, verify, write
+from tacit.evidence import Readership, Trials, audited, gather, run_trials, verify, write
 from tacit.server.store.log import Log
 
 __all__ = ["run"]
@@ -32,25 +34,33 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(message, code="bad-option")
     collections = [Collection.from_file(path) for path in options.files]
     trials = {one.id: run_trials(one, int(options.trials)) for one in collections} if options.trials else {}
+    readers = _readers(options)
     if options.json:
-        shown = [_data(one, trials) for one in collections]
+        shown = [_data(one, trials, readers) for one in collections]
         print(json.dumps(shown[0] if len(shown) == 1 else shown, indent=1))
     else:
         for one in collections:
-            print(f"collection {one.id}\n{one.audit()}")
+            audit = replace(one.audit(), central=readers.loss(one)) if readers else one.audit()
+            print(f"collection {one.id}\n{audit}")
         for trial in trials.values():
             _print_trials(trial)
     if options.report:
         made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        write(options.report, gather(collections, made=made, log=log, trials=trials), collections, log)
+        write(options.report, gather(collections, made=made, log=log, trials=trials, readers=readers), collections, log)
         if not options.json:
             print(f"evidence written to {options.report}; verify it with tacit audit --verify {options.report}")
     fine = all(one.audit().ok for one in collections) and all(trial.ok for trial in trials.values())
     return 0 if fine else 1
 
 
-def _data(collection: Collection, trials: Mapping[str, Trials]) -> dict[str, object]:
-    data = audited(collection)
+def _readers(options: argparse.Namespace) -> Readership | None:
+    if options.people is None:
+        return None
+    return Readership(options.people, parse_delta(options.delta), options.alike, options.known)
+
+
+def _data(collection: Collection, trials: Mapping[str, Trials], readers: Readership | None = None) -> dict[str, object]:
+    data = audited(collection) | ({"central": readers.loss(collection).to_data()} if readers else {})
     if collection.id in trials:
         result = trials[collection.id]
         data |= {"trials": {"ok": result.ok, "lower_bound": result.lower_bound, "problems": result.problems}}

@@ -77,6 +77,10 @@ def plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--like", help="a sample table of the service, to estimate frequencies from")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
     parser.add_argument(
+        "--budgets", action="store_true", help="instead: both losses and the half width that some budgets give"
+    )
+    parser.add_argument("--alike", type=int, metavar="N", help="people of the smallest class by public columns")
+    parser.add_argument(
         "--sql", action="store_true", help="instead: print SQL that encodes the tables and estimates the answer"
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -91,6 +95,10 @@ def audit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", type=Path, metavar="DIR", help="write an evidence folder: a page, JSON, the contracts and the log"
     )
+    parser.add_argument("--people", type=int, metavar="N", help="people who report: also bound what answers tell")
+    parser.add_argument("--delta", type=float, default=1e-8, help="chance that this bound fails (default 1e-8)")
+    parser.add_argument("--alike", type=int, metavar="N", help="people of the smallest class by public columns")
+    parser.add_argument("--known", type=int, default=0, metavar="N", help="people whose reports a reader may know")
     parser.add_argument("--store", type=Path, metavar="FOLDER", help="the folder of `tacit serve` whose log to include")
     parser.add_argument("--verify", type=Path, metavar="DIR", help="verify every claim of an evidence folder")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -192,6 +200,13 @@ def serve(parser: argparse.ArgumentParser) -> None:
         metavar="EPSILON",
         help="limit on a person's total epsilon over all collections; reports beyond it are refused "
         "(default: what the contracts declare)",
+    )
+    parser.add_argument(
+        "--snapshot",
+        type=int,
+        metavar="N",
+        help="answers advance by at least N people at once, so that they state a central epsilon; 0 counts every "
+        "report as it comes (default: as before)",
     )
     parser.add_argument(
         "--deletions-per-minute",

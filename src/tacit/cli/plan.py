@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from tacit.adapters.functions import POSTGRES, rewrite, sharing_statement
 from tacit.adapters.functions.rewriter import EngineName
 from tacit.adapters.functions.sharing import SharingDialect
+from tacit.answers.curves import EPSILONS, half_width
 from tacit.cli.query import print_answer
 from tacit.collection import Collection
+from tacit.errors import LayoutError, UnanswerableError
 from tacit.sql.parse import parse
 from tacit.sql.tables import tables_of
 
@@ -23,6 +27,10 @@ def run(options: argparse.Namespace) -> int:
         texts = statements(collection, options.question)
         print(json.dumps(texts) if options.json else "\n\n".join(f"-- {name}\n{text}" for name, text in texts.items()))
         return 0
+    if options.budgets:
+        rows = list(budgets(collection, options.question, options.users, options.alike, options.confidence))
+        print(json.dumps(rows) if options.json else _table(rows, options.users))
+        return 0
     if options.error is not None or options.relative is not None:
         people = collection.predict(options.question, error=options.error, relative=options.relative, like=options.like)
         print(json.dumps({"people": people}) if options.json else f"{people:,} people")
@@ -30,6 +38,27 @@ def run(options: argparse.Namespace) -> int:
     answer = collection.predict(options.question, users=options.users, like=options.like, confidence=options.confidence)
     print_answer(answer, as_json=options.json)
     return 0
+
+
+def budgets(
+    collection: Collection, question: str, users: int, alike: int | None, confidence: float
+) -> Iterator[dict[str, float | None]]:
+    """Yield, for some budgets, the local and the central epsilon, and the half width of the first estimate."""
+    for epsilon in sorted({*EPSILONS, collection.contract.epsilon}):
+        with suppress(LayoutError, UnanswerableError):
+            other = collection.with_epsilon(epsilon)
+            _, half = half_width(other, question, people=users, confidence=confidence)
+            central = other.audit(people=users, alike=alike).central_epsilon
+            yield {"local": float(epsilon), "central": central, "half_width": half}
+
+
+def _table(rows: Sequence[dict[str, float | None]], users: int) -> str:
+    """Return the budgets as a table."""
+    lines = [f"{users:,} people", f"{'the collector learns':>20} {'readers of answers':>20} {'half width':>14}"]
+    for row in rows:
+        central = "no less" if row["central"] is None else f"{row['central']:.4g}"
+        lines.append(f"{row['local']:>20.6g} {central:>20} {row['half_width']:>14.5g}")
+    return "\n".join(lines)
 
 
 def statements(collection: Collection, question: str) -> dict[str, str]:

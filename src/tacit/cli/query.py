@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
+from tacit.answers.crowds import OPEN, privacy_of
 from tacit.central.release import Release
 from tacit.database import Database, connect
 from tacit.errors import UsageError
@@ -34,7 +36,12 @@ def _answer(options: argparse.Namespace) -> Answer:
     try:
         answer = database.sql(options.question, decoder=options.decoder, consistent=options.consistent, **settings)
         mark = mark_of(Path(options.database), database, options.question)
-        return answer.with_watermark(mark.watermark, *mark.notes) if mark else answer
+        if mark is None:
+            _ = (options.json or options.explain) and answer.privacy  # people are counted while the database is open
+            return answer
+        rounds = [one for one, _ in database.asked_about(options.question)]
+        answer = answer.with_privacy(partial(privacy_of, rounds, lambda _: OPEN))
+        return answer.with_watermark(mark.watermark, *mark.notes)
     finally:
         database.close()
 

@@ -60,7 +60,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _collect(options: argparse.Namespace, folder: Path, read: list[Collection], listening: socket.socket) -> None:
     """Open the store and serve it."""
-    collector = Collector(folder, options.store, person_epsilon=_total(options.person_epsilon))
+    total = _total(options.person_epsilon)
+    collector = Collector(folder, options.store, person_epsilon=total, snapshot=options.snapshot)
     try:
         _publish_and_serve(options, collector, read, listening)
     finally:

@@ -26,7 +26,7 @@ def refuse_unsafe(interpreter: Interpreter) -> None:
     for service in interpreter.data["services"]:
         for rules, channel in zip(interpreter.channels(service["name"]), service["channels"], strict=True):
             epsilon = budget(channel["epsilon"])
-            total += service.get("sends", 1) * epsilon
+            total += interpreter.data.get("reports", 1) * service.get("sends", 1) * epsilon
             pairs = {step.weights for step in rules.steps if step.domain > 1}
             where = f"{service['name']}, {channel['name']}"
             if any(truth <= lie for truth, lie in pairs):

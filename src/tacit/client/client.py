@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,14 +19,16 @@ from typing import Any
 
 from tacit.client.audit import refuse_unsafe
 from tacit.client.cap import Cap, day_of
-from tacit.client.interpreter import Interpreter, draw_of_words
+from tacit.client.entropy import draws, fraction
+from tacit.client.interpreter import Interpreter
+from tacit.client.panel import Turn, turn_of
 from tacit.client.preview import NOTHING_LEAVES, Preview, guarantee, service_cost
 from tacit.client.public import allowed_text, takes
 from tacit.client.receipts import ask_receipts, taken_services
 from tacit.client.scalars import plain_rows, plain_scalar
 from tacit.client.transport import Answered, Transport
 from tacit.client.wallet import Claim, Entry, Person, Waiting, Wallet
-from tacit.errors import ContractError, EngineError, RandomnessError, RecordError, UnknownNameError, UsageError
+from tacit.errors import ContractError, EngineError, RecordError, UnknownNameError, UsageError
 
 __all__ = ["Client", "Delivery", "PersonClient", "Preview", "connect"]
 
@@ -62,6 +63,7 @@ def connect(
     cap: float | str | Fraction = 4,
     per: str | int | None = None,
     every: float = 300.0,
+    round: int | None = None,  # noqa: A002
 ) -> Client:
     """Return a client of one collection.
 
@@ -86,6 +88,8 @@ def connect(
         bounded per period, not in total. Without it the cap never renews.
     every : float
         Seconds between background deliveries; with 0 only `flush` sends.
+    round : int
+        For a panel: which of its rounds, from 1 on, this client reports to. `Client.asks` says whether a person does.
     """
     if not isinstance(collection, str) or len(collection) != 64 or set(collection) - set("0123456789abcdef"):
         message = "collection is the SHA-256 of a contract: 64 hexadecimal digits in lower case."
@@ -96,7 +100,8 @@ def connect(
     if text is None or hashlib.sha256(text.encode()).hexdigest() != collection:
         text = _fetch(transport, collection)
         wallet.keep_contract(collection, text)
-    return Client(transport, wallet, collection, text, key, limit, every, token)
+    turn = turn_of(Interpreter(text).data, text, round)
+    return Client(transport, wallet, turn.id if turn else collection, text, key, limit, every, token, turn=turn)
 
 
 def _read(text: str) -> tuple[Interpreter, dict[str, Any]]:
@@ -131,10 +136,11 @@ class Client:
         every: float,
         token: Token = "",
         clock: Callable[[], float] = time.time,
+        turn: Turn | None = None,
     ) -> None:
         self._transport, self._wallet, self._key, self._token = transport, wallet, key, token
         self.cap = cap if isinstance(cap, Cap) else Cap(Fraction(cap))
-        self.collection, self._clock = collection, clock
+        self.collection, self._clock, self._turn = collection, clock, turn
         self._interpreter, self._contract = _read(text)
         self._services = {service["name"]: service for service in self._contract["services"]}
         self._sending = threading.Lock()
@@ -150,6 +156,10 @@ class Client:
         """Return the client of one person."""
         return PersonClient(self, plain_scalar(person))
 
+    def asks(self, person: Person) -> bool:
+        """Tell whether a person is asked in this round: in a panel, a public coin decides; else everybody is."""
+        return self._turn is None or self._turn.asks(person)
+
     @property
     def today(self) -> str:
         """The day to charge, in UTC."""
@@ -159,18 +169,22 @@ class Client:
         """Return a person's reports to a service: newly drawn, charged and stored, or those drawn before.."""
         if service not in self._services:
             raise UnknownNameError("service", service, self._services)
+        if not self.asks(person):
+            message = "This person is not asked in this round of the panel. Nothing was drawn."
+            raise UsageError(message, code="not-asked")
         rows = plain_rows(rows)
         asked = not self._token or self._wallet.is_asked(self.collection, person) or self._ask(person) is None
         public = _public(self._services[service], rows)
 
         def draw() -> list[str]:
-            codes = self._interpreter.encode_rows(service, rows, _draws(self._interpreter.draws(service)))
+            codes = self._interpreter.encode_rows(service, rows, draws(self._interpreter.draws(service)))
             return [_body(person, service, slot, own, public) for slot, own in enumerate(codes)]
 
         return self._wallet.claim(self._claim(service), person, self.cap, draw, held=held, asked=asked)
 
     def _claim(self, service: str) -> Claim:
         labels = {word: str(self._contract.get(word, "")) for word in ("round", "tier")}
+        labels |= {"round": self._turn.label} if self._turn else {}
         cost, names = service_cost(self._services[service]), ",".join(self._services)
         return Claim(self.collection, service, cost, services=names, url=self._transport.url, day=self.today, **labels)
 
@@ -209,7 +223,7 @@ class Client:
                 problem = ""
                 break
             problem = answered.code or "no-answer"
-            pause = max(answered.retry_after, wait * (1 + _fraction()) / 2)
+            pause = max(answered.retry_after, wait * (1 + fraction()) / 2)
             if answered.is_final or time.monotonic() + pause > deadline or self._closed.wait(pause):
                 break
             wait = min(2 * wait, LONGEST_WAIT)
@@ -290,7 +304,7 @@ class Client:
 
     def _tick(self, every: float) -> None:
         """Send periodically, at a random phase."""
-        wait = every * _fraction()
+        wait = every * fraction()
         while not self._closed.wait(wait):
             try:
                 self._send()
@@ -348,25 +362,6 @@ class PersonClient:
         rounds = {entry.collection for entry in self._client.wallet.history(self._person)}
         for collection in rounds | {self._client.collection}:
             self._client.wallet.forget(collection, self._person)
-
-
-def _fraction() -> float:
-    """Return a random number from 0 to 1, for waiting times."""
-    return int.from_bytes(os.urandom(4), "little") / 2**32
-
-
-def _draws(count: int) -> list[int]:
-    """Return draws from the operating system, or raise; there is no fallback."""
-    try:
-        words = os.urandom(8 * count)
-    except (OSError, NotImplementedError) as cause:
-        message = "The operating system's random generator failed. Nothing was encoded."
-        raise RandomnessError(message) from cause
-    if len(words) != 8 * count:
-        message = "The operating system's random generator returned too little. Nothing was encoded."
-        raise RandomnessError(message)
-    whole = [int.from_bytes(words[place : place + 4], "little") for place in range(0, len(words), 4)]
-    return [draw_of_words(first, second) for first, second in zip(whole[::2], whole[1::2], strict=True)]
 
 
 def _public(rules: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -28,6 +28,9 @@ def check_labels(data: Data) -> None:
     """Check the labels and the total budget at the top of a contract."""
     for name in ("round", "tier", "mechanism", "oracle"):
         check_label(data.get(name, "-"), empty=name != "tier")
+    if "panel" in data:
+        named = data["panel"] and LABEL.fullmatch(data["panel"]) and not data["round"]
+        need(named and 2 <= data["rounds"] <= 1000 and 1 <= data["reports"] <= data["rounds"], "bad-panel")
     budget(data["epsilon"])
 
 

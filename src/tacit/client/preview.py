@@ -67,9 +67,11 @@ def guarantee(contract: Data, service: Data) -> list[str]:
         f"Someone who knows that and sees {reports} can raise a certainty of 50 % about {about} "
         f"to at most {certainty(cost)} %.",
     ]
+    panel = contract.get("panel")
+    within = f"all rounds of panel {panel}" if panel else "this round"
     if total > cost:
-        sentences.append(f"With all your reports of this round: to at most {certainty(total)} %.")
-    return [*sentences, "Reports of other rounds add to this."]
+        sentences.append(f"With all your reports of {within}: to at most {certainty(total)} %.")
+    return [*sentences, f"Reports of other {'panels and rounds' if panel else 'rounds'} add to this."]
 
 
 def _join_names(names: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ def read_contract(text: str) -> Data:
     _shape(data["tacit"])(data)
     columns = [column for service in data["services"] for column in service["attributes"]]
     typed = any(column["kind"] == "public" and ("values" in column or "type" in column) for column in columns)
-    need(typed == (data["tacit"] == 2), "version")
+    need((typed or "panel" in data) == (data["tacit"] == 2), "version")
     need(data["draw_bits"] == 53, "draw-bits")
     check_labels(data)
     check_declarations(data["services"])
@@ -166,6 +166,7 @@ def _object(version: int, fields: Mapping[str, Check]) -> Check:
         need(all(name in value for name in needed), "missing-member")
         need(("at_most" in value) == ("sends" in value), "missing-member")
         need(("cells" in value) == ("dither" in value), "missing-member")
+        need(("panel" in value) == ("rounds" in value) == ("reports" in value), "missing-member")
         need(list(value) == [name for name in checks if name in value], "not-canonical")
         for name, item in value.items():
             checks[name](item)
@@ -242,6 +243,7 @@ def _shape(version: int) -> Check:
         "tacit": WHOLE,
         "round": TEXT,
         "tier?": TEXT,
+        **({"panel?": TEXT, "rounds?": WHOLE, "reports?": WHOLE} if version == 2 else {}),
         "epsilon": TEXT,
         "mechanism": TEXT,
         "oracle": TEXT,

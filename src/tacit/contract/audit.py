@@ -19,6 +19,7 @@ from typing import Any
 from tacit.contract.budget import decimal_text, log_above, within
 from tacit.contract.contract import Channel, Contract
 from tacit.contract.oracles import Column, Oracle
+from tacit.contract.readers import CentralLoss
 
 __all__ = ["Audit", "ChannelAudit", "audit_contract", "every_column"]
 
@@ -72,10 +73,11 @@ class ChannelAudit:
 
 @dataclass(frozen=True)
 class Audit:
-    """A person's worst-case loss over all reports of a round."""
+    """A person's worst-case loss over all reports of a round: to the collector and, if asked, to readers."""
 
     epsilon: Fraction
     channels: tuple[ChannelAudit, ...]
+    central: CentralLoss | None = None
 
     @property
     def ratio(self) -> Fraction | None:
@@ -94,6 +96,11 @@ class Audit:
             return math.inf
         loss = log_above(self.ratio)
         return min(loss, float(self.epsilon)) if within(self.ratio, self.epsilon) else loss
+
+    @property
+    def central_epsilon(self) -> float | None:
+        """What readers of answers learn at most, rounded up; None where nothing is claimed (``central`` says why)."""
+        return self.central.epsilon if self.central else None
 
     @property
     def claimed(self) -> Fraction:
@@ -133,13 +140,14 @@ class Audit:
             for item in self.channels
         ]
         total = {"ok": self.ok, "epsilon": decimal_text(self.epsilon), "worst_loss": _finite(self.worst_loss)}
-        return total | {"channels": channels}
+        return total | ({"central": self.central.to_data()} if self.central else {}) | {"channels": channels}
 
     def __str__(self) -> str:
         over = " The channels' budgets add up to more than that." if self.claimed > self.epsilon else ""
         lines = [
             f"{'ok' if self.ok else 'FAILED'}: a person's total loss is at most {self.worst_loss:.12g} nats; "
             f"the budget is {decimal_text(self.epsilon)}.{over}",
+            *([str(self.central)] if self.central else []),
             f"{'service':<16} {'channel':<14} {'reports':>7} {'budget':>10} {'realised':>14}  worst case",
         ]
         for item in self.channels:
@@ -209,7 +217,7 @@ def audit_contract(contract: Contract) -> Audit:
     return Audit(
         contract.epsilon,
         tuple(
-            _audit_channel(compiled.service.name, compiled.service.sends, channel)
+            _audit_channel(compiled.service.name, contract.times * compiled.service.sends, channel)
             for compiled in contract.services
             for channel in compiled.channels
         ),

@@ -26,6 +26,7 @@ from tacit.contract.layouts import (
     plan_channels,
 )
 from tacit.contract.oracles import Grr, Oracle, choose, oracle_named
+from tacit.contract.panel import Panel
 from tacit.contract.randomness import DRAW_BITS
 from tacit.contract.schema import Ordinal, Schema, Service
 from tacit.errors import LayoutError, UnknownNameError
@@ -170,6 +171,11 @@ class Contract:
     bits: int
     services: tuple[ServiceContract, ...]
     tier: str = ""
+    panel: Panel | None = None
+    """The panel of all rounds that people report in by turns; None for a single round."""
+
+    member: int = 0
+    """Which round of the panel this is, from 1 on; 0 for the panel as a whole."""
 
     def __getitem__(self, name: str) -> ServiceContract:
         """Return a service by name, ignoring case."""
@@ -177,6 +183,15 @@ class Contract:
             if compiled.service.name.lower() == name.lower():
                 return compiled
         raise UnknownNameError("service", name, (compiled.service.name for compiled in self.services))
+
+    def asks(self, person: int | str) -> bool:
+        """Tell whether a person is asked in this round; in a round that is of no panel everybody is."""
+        return self.panel is None or self.member in self.panel.rounds_of(person)
+
+    @property
+    def times(self) -> int:
+        """How many times a person reports: once, but for a panel as a whole."""
+        return self.panel.reports if self.panel and not self.member else 1
 
     @property
     def reports(self) -> int:
@@ -245,6 +260,7 @@ def compile_contract(
     weights: Mapping[str, Fraction] | None = None,
     tier: str = "",
     users: int | None = None,
+    panel: Panel | None = None,
 ) -> Contract:
     """Turn a budget into integers: split it over reports and channels, choose oracles, lay out codes.
 
@@ -252,7 +268,7 @@ def compile_contract(
     service with its share of the budget, where the mechanism leaves the layout open.
     """
     weight = {service.name: Fraction((weights or {}).get(service.name, 1)) for service in schema.services}
-    whole = sum(weight[service.name] * service.sends for service in schema.services)
+    whole = sum(weight[service.name] * service.sends for service in schema.services) * (panel.reports if panel else 1)
     budget = {name: epsilon * own / whole for name, own in weight.items()}
     if not isinstance(mechanism, str):
         message = f"mechanism is a {type(mechanism).__name__}; pass its name, such as 'hio'."
@@ -274,7 +290,7 @@ def compile_contract(
     if any(service.draws_per_person > MAX_DRAWS for service in compiled):
         message = f"A person's reports to a service would take more than {MAX_DRAWS} draws. Lower sends, or use hio."
         raise LayoutError(message, code="too-many-draws")
-    return Contract(schema, epsilon, mechanism, oracle, round_name, bits, compiled, tier)
+    return Contract(schema, epsilon, mechanism, oracle, round_name, bits, compiled, tier, panel)
 
 
 def compile_service(

@@ -42,6 +42,8 @@ def _changes(old: Contract, new: Contract) -> Iterator[str]:
         before, after = getattr(old, word), getattr(new, word)
         if before != after:
             yield f"{word} {before!r} becomes {after!r}"
+    if old.panel != new.panel:
+        yield f"{_panel_words(old)} becomes {_panel_words(new)}"
     if old.epsilon != new.epsilon:
         yield f"epsilon {decimal_text(old.epsilon)} becomes {decimal_text(new.epsilon)}"
     before_services = {item.service.name: service_data(item.service) for item in old.services}
@@ -57,6 +59,11 @@ def _changes(old: Contract, new: Contract) -> Iterator[str]:
         for attribute in (word for word in olds if word in news):
             yield from _settings(f"{name}.{attribute}", olds[attribute], news[attribute])
         yield from _order(f"the attributes of {name}", olds, news)
+
+
+def _panel_words(contract: Contract) -> str:
+    panel = contract.panel
+    return f"panel {panel.name} of {panel.reports} in {panel.rounds} rounds" if panel else "a single round"
 
 
 def _name_changes(kind: str, before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
@@ -86,8 +93,9 @@ def _settings(owner: str, before: dict[str, Any], after: dict[str, Any], skip: s
 
 def _costs(old: Contract, new: Contract) -> Iterator[str]:
     before, after = decimal_text(old.epsilon), decimal_text(new.epsilon)
-    yield f"a person's budget per round: {before} before, {after} after"
-    yield f"reports per person: {old.reports} before, {new.reports} after"
+    unit = "in all" if old.panel or new.panel else "per round"
+    yield f"a person's budget {unit}: {before} before, {after} after"
+    yield f"reports per person: {old.times * old.reports} before, {new.times * new.reports} after"
     both = {item.service.name: item for item in old.services}
     for item in new.services:
         if item.service.name in both:

@@ -32,7 +32,7 @@ PRETTY_DEPTH = 4
 RULES = {
     "too-large": "the text has at most 262,144 bytes",
     "not-json": "the text is JSON, at most 16 levels deep",
-    "version": "the version is 1, or 2 if and only if a public column is typed",
+    "version": "the version is 1, or 2 if and only if a public column is typed or there is a panel",
     "not-canonical": "the text is the canonical writing of its JSON, members in the order of the table",
     "reserved": "reserved members and kinds of version 2 are absent",
     "unknown-member": "every member is in the table",
@@ -42,6 +42,7 @@ RULES = {
     "empty": "lists marked + have an element",
     "draw-bits": "draws have 53 bits",
     "bad-label": "labels are short and printable",
+    "bad-panel": "a panel has a name, from 2 to 1,000 rounds, at least one report and at most one for each round",
     "bad-epsilon": "budgets are above 0 and at most 30, written as the package writes them",
     "bad-name": "names are letters, digits and underscores, at most 63, and do not start with a digit",
     "reserved-name": "names are not those the package uses itself",
@@ -100,7 +101,7 @@ def parse(text: str) -> dict[str, Any]:
     if written != text:
         refuse("not-canonical")
     Members(version).check_object(data, "contract")
-    if version == 2 and not any(map(_is_typed, data["services"])):
+    if version == 2 and "panel" not in data and not any(map(_is_typed, data["services"])):
         refuse("version")
     return dict(data)
 
@@ -216,7 +217,11 @@ TABLE = {
 TYPED = "name:text kind:text values?:scalar+ type?:text null?:true"
 """A public column in version 2."""
 
-TOGETHER = (("at_most", "sends"), ("cells", "dither"))
+FIRST = "tacit:int round:text tier?:text epsilon:text"
+PANEL = "tacit:int round:text tier?:text panel?:text rounds?:int reports?:int epsilon:text"
+"""The beginning of a contract, in versions 1 and 2."""
+
+TOGETHER = (("at_most", "sends"), ("cells", "dither"), ("panel", "rounds"), ("rounds", "reports"))
 """Members that are either both present or both absent."""
 
 RESERVED_OF_CONTRACTS = ("panel", "rounds", "reports", "questions", "ratios")
@@ -261,7 +266,8 @@ class Members:
 
     def __init__(self, version: int) -> None:
         self._version = version
-        self._table = TABLE | {"public": TYPED} if version == 2 else TABLE
+        second = {"public": TYPED, "contract": TABLE["contract"].replace(FIRST, PANEL)}
+        self._table = TABLE | second if version == 2 else TABLE
 
     def check_object(self, value: Any, name: str) -> None:
         if not isinstance(value, dict):

@@ -30,6 +30,7 @@ from tacit.contract.contract import (
 from tacit.contract.files import attribute_data, read_attribute, service_data
 from tacit.contract.layouts import MAX_VIEWS, Derived, Kind, Levels, View, parity_count, parity_views
 from tacit.contract.oracles import STEPS, Oracle
+from tacit.contract.panel import Panel
 from tacit.contract.randomness import DRAW_BITS
 from tacit.contract.rules import MAX_BYTES, canonical_text, is_label, parse, refuse
 from tacit.contract.schema import Categorical, Ordinal, Schema, Service
@@ -44,9 +45,10 @@ BUDGET = re.compile(r"[0-9]{1,100}(\.[0-9]{1,100})?\Z|[0-9]{1,100}/[1-9][0-9]{0,
 def contract_text(contract: Contract) -> str:
     """Return the canonical JSON of a contract."""
     data: dict[str, Any] = {
-        "tacit": 2 if any(service.typed for service in contract.schema.services) else 1,
+        "tacit": 2 if contract.panel or any(service.typed for service in contract.schema.services) else 1,
         "round": contract.round,
         **({"tier": contract.tier} if contract.tier else {}),
+        **_panel(contract.panel),
         "epsilon": decimal_text(contract.epsilon),
         "mechanism": contract.mechanism,
         "oracle": contract.oracle,
@@ -66,6 +68,10 @@ def contract_text(contract: Contract) -> str:
         )
         raise LayoutError(message, code="contract-too-large")
     return text
+
+
+def _panel(panel: Panel | None) -> dict[str, Any]:
+    return dict(panel.options) if panel else {}
 
 
 def contract_id(text: str) -> str:
@@ -188,11 +194,14 @@ def _read(data: Mapping[str, Any]) -> Contract:
     _require(data["draw_bits"] == DRAW_BITS, "draw-bits")
     round_name, tier = _label(data["round"]), _label(data.get("tier", "-"), empty=False)
     mechanism, oracle = _label(data["mechanism"]), _label(data["oracle"])
+    _require("panel" not in data or (is_label(data["panel"]) and not round_name), "bad-panel")
+    panel = Panel(data["panel"], data["rounds"], data["reports"]) if "panel" in data else None
     epsilon, limits = _budget(data["epsilon"]), _Limits()
     schema = Schema([_read_declaration(item) for item in data["services"]])
     pairs = zip(data["services"], schema.services, strict=True)
     services = tuple(_read_service(item, service, limits) for item, service in pairs)
-    return Contract(schema, epsilon, mechanism, oracle, round_name, DRAW_BITS, services, tier if "tier" in data else "")
+    labels = (mechanism, oracle, round_name)
+    return Contract(schema, epsilon, *labels, DRAW_BITS, services, tier if "tier" in data else "", panel)
 
 
 def _read_declaration(data: Mapping[str, Any]) -> Service:

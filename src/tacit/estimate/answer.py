@@ -8,10 +8,12 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from tacit.contract.readers import Privacy
 from tacit.errors import UnknownNameError, UsageError
 from tacit.estimate.chart import picture
 from tacit.estimate.estimate import Estimate
@@ -50,7 +52,8 @@ class Answer:
     """The rows of an answer: group values, and aggregates as estimates.
 
     ``watermark`` is how many reports the collector had acknowledged, and how many of them the answer counts; None
-    without a collector.
+    without a collector. ``privacy`` is what reports and answers tell about a person at most; None where no reports
+    were asked.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class Answer:
     ) -> None:
         self.columns, self.rows, self.notes = tuple(columns), [tuple(row) for row in rows], tuple(notes)
         self.watermark: Watermark | None = None
+        self._privacy: Callable[[], Privacy] | None = None
         self._plan = plan
         self._estimates = estimates
 
@@ -79,6 +83,17 @@ class Answer:
         marked = copy.copy(self)
         marked.watermark, marked.notes = watermark, (*self.notes, *notes)
         return marked
+
+    def with_privacy(self, privacy: Callable[[], Privacy]) -> Answer:
+        """Return the same answer with its guarantees, which are computed when somebody looks at them."""
+        marked = copy.copy(self)
+        vars(marked).update(_privacy=cache(privacy))
+        return marked
+
+    @property
+    def privacy(self) -> Privacy | None:
+        """Both guarantees of the answer: against the collector, and against readers of answers."""
+        return self._privacy() if self._privacy else None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -106,7 +121,7 @@ class Answer:
         return pa.table(columns)
 
     def to_json(self) -> str:
-        """Return rows with the columns of `to_arrow`, which columns are estimates, the notes, and the watermark.
+        """Return rows with the columns of `to_arrow`, which columns are estimates, notes, watermark and guarantees.
 
         An estimate ``x`` also has ``x_max_shift_per_1pct``. Numbers that are not finite become null.
         """
@@ -117,6 +132,8 @@ class Answer:
                     shown[f"{name}_max_shift_per_1pct"] = _finite(cell.max_shift_per_1pct)
         names = {"columns": self.columns, "estimates": self.estimates}
         told = {"notes": list(self.notes), "watermark": self.watermark and self.watermark._asdict()}
+        privacy = self.privacy
+        told |= {"privacy": privacy.to_data() if privacy else None}
         return json.dumps({"rows": rows, **names, **told}, indent=1, default=str)
 
     def to_pandas(self) -> Any:
@@ -133,8 +150,9 @@ class Answer:
         return polars.from_arrow(self.to_arrow())
 
     def explain(self) -> str:
-        """Return how the answer was computed: functionals, views, contributions, and the SQL that the engine ran."""
-        return self._plan() if self._plan else ""
+        """Return how the answer was computed: functionals, views, contributions, SQL, and the privacy guarantees."""
+        privacy = self.privacy
+        return (self._plan() if self._plan else "") + (f"\n\nprivacy: {privacy}" if privacy else "")
 
     def shifts(self) -> dict[str, float]:
         """Return, for each column of estimates, how far 1 % of fake people could shift one of its values at most."""

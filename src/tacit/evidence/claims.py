@@ -18,6 +18,7 @@ from tacit.collection import Collection
 from tacit.contract.budget import decimal_text, log_above
 from tacit.contract.files import schema_hash
 from tacit.contract.hash_chain import read_chain
+from tacit.evidence.readers import Readership, central_claims
 from tacit.evidence.trials import Trial, Trials
 
 __all__ = ["audited", "code_hash", "gather", "read_trials", "total_claims"]
@@ -33,6 +34,7 @@ def gather(
     made: str,
     log: Sequence[str] | None = None,
     trials: Mapping[str, Trials] | None = None,
+    readers: Readership | None = None,
 ) -> Claims:
     """Return everything that is claimed.
 
@@ -46,6 +48,8 @@ def gather(
         Lines of a collector's log.
     trials : mapping, optional
         Trials of the encoder by the ids of collections.
+    readers : Readership, optional
+        The crowd that hides a person from readers of answers.
     """
     claims: Claims = {
         "evidence": 1,
@@ -54,6 +58,8 @@ def gather(
         "collections": [_describe(collection) for collection in collections],
         "total": total_claims(collections),
     }
+    if readers:
+        claims["readers"] = central_claims(collections, readers)
     if trials:
         claims["trials"] = {name: [_trial(one) for one in result.found] for name, result in trials.items()}
     if log is not None:
@@ -83,7 +89,10 @@ def _describe(collection: Collection) -> Claims:
         }
         for one in contract.services
     ]
-    return {"round": contract.round, "tier": contract.tier, "services": services} | audited(collection)
+    panel = contract.panel
+    seats = {"panel": {"name": panel.name, "rounds": panel.rounds, "reports": panel.reports}} if panel else {}
+    labels = {"round": contract.round, "tier": contract.tier} | seats
+    return labels | {"services": services} | audited(collection)
 
 
 def total_claims(collections: Iterable[Collection]) -> Claims:
@@ -92,7 +101,8 @@ def total_claims(collections: Iterable[Collection]) -> Claims:
     budget: dict[tuple[str, str], Fraction] = {}
     bounded = True
     for one in collections:
-        place, ratio = (one.contract.round, schema_hash(one.schema)), one.audit().ratio
+        label = f"panel {one.panel.name}" if one.panel else one.contract.round
+        place, ratio = (label, schema_hash(one.schema)), one.audit().ratio
         bounded &= ratio is not None
         worst[place] = max(worst.get(place, Fraction(1)), ratio or Fraction(1))
         budget[place] = max(budget.get(place, Fraction(0)), one.contract.epsilon)

@@ -14,6 +14,7 @@ from tacit.errors import TacitError, UsageError
 from tacit.evidence.atomic import write_atomically
 from tacit.evidence.claims import audited, code_hash, gather, read_trials, total_claims
 from tacit.evidence.page import page, shown_loss, to_text
+from tacit.evidence.readers import Readership, central_claims
 from tacit.evidence.trials import Trials, expectations
 
 __all__ = ["Verdict", "verify", "write"]
@@ -79,6 +80,9 @@ def _verdicts(folder: Path, claims: Claims, log: Sequence[str] | None) -> Iterat
     described = gather(collections, made=claims["made"])["collections"]
     yield Verdict("services, what is public, rounds and tiers", described == claims["collections"])
     yield Verdict("a person's total over all of it", total_claims(collections) == claims["total"])
+    if "readers" in claims:
+        again = central_claims(collections, Readership.of(claims["readers"]["given"]))
+        yield Verdict("what readers of answers learn, with certified rounding", again == claims["readers"])
     yield _code(claims["program"])
     for name, data in claims.get("trials", {}).items():
         trials = read_trials(data)

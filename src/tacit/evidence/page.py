@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from html import escape
 from typing import Any
 
@@ -48,6 +49,7 @@ def page(claims: Claims) -> str:
         "<p>Verify every claim on this page with <code>tacit audit --verify</code> and the folder it is in.</p>",
         *(_collection(one) for one in claims["collections"]),
         _total(total),
+        *([_readers(claims["readers"])] if "readers" in claims else []),
         *([_trials(claims["trials"])] if "trials" in claims else []),
         *([_log(claims["log"])] if "log" in claims else []),
         _program(claims["program"]),
@@ -91,6 +93,8 @@ def _cell(content: object, *, number: bool = False) -> str:
 
 def _collection(one: Claims) -> str:
     named = ", ".join(_(one[word]) for word in ("round", "tier") if one[word]) or "unnamed"
+    if panel := one.get("panel"):
+        named = f"panel {_(panel['name'])}: {panel['reports']} of {panel['rounds']} rounds for each person"
     services = _table(
         ["service", "mechanism", "reports", "perturbed", "known to the collector unperturbed", "taking part"],
         (
@@ -135,6 +139,29 @@ def _total(total: Claims) -> str:
     return (
         "<h2>A person's total</h2><p>In each round a person is in one tier, and all services of the round share its "
         f"budget. The budgets of rounds add up.</p>{_table(['round', 'budget of the largest tier'], rows)}"
+    )
+
+
+def _readers(readers: Claims) -> str:
+    given, total = readers["given"], readers["total"]
+    rows = (
+        [
+            _cell(f"<code>{_(name[:16])}…</code>"),
+            _cell(f"{one['people']:,}", number=True),
+            _cell("–" if one["epsilon"] is None else _(one["epsilon"]), number=True),
+            _cell(_(one["reason"])),
+        ]
+        for name, one in readers["collections"].items()
+    )
+    listed = "".join(f"<li>{_(one)}</li>" for one in readers["conditions"])
+    classes = f", {given['alike']:,} of them in the smallest class" if given["alike"] else ""
+    return (
+        "<h2>What readers of answers learn</h2><p>The numbers above hold against the collector, who sees every report. "
+        f"A reader who sees answers only, and knows the reports of {given['known']:,} people, learns less if "
+        f"{given['people']:,} people report{classes}: over all of this at most "
+        f"e<sup>{shown_loss(total['epsilon'])}</sup>, but for a chance of {float(Fraction(total['delta'])):g}.</p>"
+        f"{_table(['collection', 'crowd', 'central epsilon', ''], rows)}<p>This holds if</p><ul>{listed}</ul>"
+        "<p>Further answers about the same people cost nothing; rounds add up.</p>"
     )
 
 

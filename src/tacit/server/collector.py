@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from tacit.answers.contributions import Contributions
+from tacit.answers.crowds import privacy_of
 from tacit.collection import Collection
 from tacit.contract.budget import decimal_text
+from tacit.contract.readers import Privacy
 from tacit.database import Database, Loaded
 from tacit.encode.reports import ReportTable
 from tacit.engines.failures import opening
@@ -31,6 +34,7 @@ from tacit.server.store.inbox import Inbox, Status
 from tacit.server.store.ledger import cost_of, round_of
 from tacit.server.store.log import Log, hash_of
 from tacit.server.store.mover import Mover
+from tacit.server.store.snapshots import Snapshots
 from tacit.server.store.tombstones import scope_of
 from tacit.server.store.validate import Person, Refused, Report, Validator
 from tacit.server.store.watermarks import Watermarks
@@ -52,16 +56,21 @@ class Collector:
         The address of a PostgreSQL database that stores the reports instead of the first two files.
     person_epsilon : Fraction, optional
         Limit on a person's total epsilon over all collections; reports beyond it are refused.
+    snapshot : int, optional
+        People by whom answers advance at least, or 0 to count every report as it comes. Default: as it was before.
     """
 
-    def __init__(self, folder: Path, store: str = "", *, person_epsilon: Fraction | None = None) -> None:
+    def __init__(
+        self, folder: Path, store: str = "", *, person_epsilon: Fraction | None = None, snapshot: int | None = None
+    ) -> None:
         self.folder, self._elsewhere, self.person_epsilon = folder, bool(store), person_epsilon
         self._validators: dict[str, Validator] = {}
         self._published: dict[str, Collection] = {}
         self._is_closed = False
         with ExitStack() as opened:  # closed again if a part fails to open
             self._open_files(folder, store, opened)
-            self.mover = Mover(self.inbox, self.analytical, folder, is_elsewhere=self._elsewhere)
+            self.snapshots = Snapshots(self.inbox, snapshot)
+            self.mover = Mover(self.inbox, self.analytical, folder, self.snapshots, is_elsewhere=self._elsewhere)
             with opening(folder / "log.db"):
                 self._go_on_with_log()
             self._watermarks = Watermarks(self.inbox, self.analytical, self.mover)
@@ -131,34 +140,44 @@ class Collector:
             for name, table in reports.items():
                 people = loaded[name].stored // len(owners[name].channels)
                 self.inbox.add_bulk(ReportTable.owner(table), name, people)
+            for owner in {ReportTable.owner(table) for table in reports.values()}:
+                self.snapshots.add_load(owner, partial(self.database.class_sizes, self.collection(owner)))
         return loaded
 
     def _open_all(self) -> None:
         """Open all collections of both stores. Reports and deletions work even if one store lacks some."""
-        known = {collection.id: collection for collection in self.database.collections}
-        for name, text in self.inbox.contracts().items():
-            self._open(known.pop(name) if name in known else Collection.from_json(text))
-        for collection in known.values():
-            self._open(collection)
+        contracts = self.inbox.contracts()
+        for text in contracts.values():
+            self._open(Collection.from_json(text))
+        for collection in self.database.collections:
+            if collection.contract_id not in contracts:
+                self._open_part(collection)
 
     def _open(self, collection: Collection) -> None:
+        """Open a collection or, of a panel, every round."""
+        self._published = self._published | {collection.id: collection}
+        for part in collection.parts:
+            self._open_part(part)
+
+    def _open_part(self, collection: Collection) -> None:
         contract = collection.contract
         sends = {service.name: service.sends for service in collection.schema.services}
         self.inbox.add_collection(collection.id, sends, round_of(collection))
         if self.person_epsilon is not None:
             costs = {(collection.id, one.service.name): cost_of(one) for one in contract.services}
             self.inbox.limit(self.person_epsilon, costs)
+        self.snapshots.add(collection)
         self._validators[collection.id] = Validator(contract)
         self._published = self._published | {collection.id: collection}
 
     @property
     def collections(self) -> dict[str, Collection]:
-        """Published collections by id, even if the analytical database does not have them now."""
-        return self._published
+        """Published collections by id, even if the analytical database does not have them now; panels as a whole."""
+        return {name: one for name, one in self._published.items() if not one.contract.member}
 
     def collection(self, name: str) -> Collection:
-        """Return a published collection."""
-        collection = self.collections.get(name)
+        """Return a published collection, or a round of a panel."""
+        collection = self._published.get(name)
         if collection is None:
             raise UnknownNameError("collection", name[:64], None, code="unknown-collection")
         return collection
@@ -170,7 +189,11 @@ class Collector:
 
         ``objection`` returns why the sender may not send an otherwise acceptable report, if there is a reason.
         """
-        validator = self._validators.get(collection) or self._validators[self.collection(collection).id]
+        validator = self._validators.get(collection)
+        if validator is None:
+            self.collection(collection)  # says so if there is none
+            message = "This is a panel. Send reports to the id of one of its rounds."
+            raise UsageError(message, code="panel-as-a-whole")
         validated = [validator(report) for report in reports]
         if objection:
             validated = [
@@ -201,7 +224,13 @@ class Collector:
         self.log.add("question", sql=hash_of(text), key=asker)
         parameters = options.get("parameters", ())
         answer, mark = self._watermarks.measure(text, parameters, lambda db: db.sql(text, **options))
-        return answer.with_watermark(mark.watermark, *mark.notes)
+        rounds = self.read(lambda db: [one for one, _ in db.asked_about(text, parameters)])
+        return answer.with_privacy(partial(self.privacy, *rounds)).with_watermark(mark.watermark, *mark.notes)
+
+    def privacy(self, *collections: Collection) -> Privacy:
+        """Return what reports tell about a person of some collections, and what answers tell by now."""
+        rounds = [part for one in collections for part in self.snapshots.rounds_with_people(one.parts)]
+        return privacy_of(rounds, lambda one: self.snapshots.crowd(one.id))
 
     def contributions(self, text: str, *, asker: str = "", **options: Any) -> tuple[Contributions, dict[str, int]]:
         """Return the contributions of tuples to an answer, and its watermark; logs who inspects single reports."""
@@ -222,7 +251,8 @@ class Collector:
         entry it does not happen. No move, question or copy runs between log, inbox and analytical database; if the last
         one cannot apply it now, the next move does, and no question is answered before.
         """
-        names = list(self.collections) if collection is None else [self.collection(collection).id]
+        wanted = self.collections.values() if collection is None else [self.collection(collection)]
+        names = [part.id for one in wanted for part in one.parts]
         scopes = {name: self._known_services(name, services) for name in names}
         traces = {
             scope_of(name, service): self.inbox.tombstone(name, person, service).hex()
@@ -232,13 +262,18 @@ class Collector:
 
         def record() -> int:
             self.log.add("person-deleted", tombstones=traces, key=asker)
-            return sum(self.inbox.forget(name, person, some) for name, some in scopes.items() if some or not services)
+            deleted = 0
+            for name, some in scopes.items():
+                if (some or not services) and (count := self.inbox.forget(name, person, some)):
+                    self.snapshots.forgot(self._published[name], some)
+                    deleted += count
+            return deleted
 
         return self.mover.delete(record)
 
     def _known_services(self, collection: str, services: Sequence[str]) -> list[str]:
         """Return the named services that a collection has."""
-        return [one.name for one in self.collections[collection].schema.services if one.name in services]
+        return [one.name for one in self._published[collection].schema.services if one.name in services]
 
     def reported_slots(
         self, collection: str, person: Person, services: Sequence[str] | None = ()

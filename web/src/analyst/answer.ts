@@ -2,7 +2,8 @@
 import { Problem } from "../shared/api.js";
 import { type Bar, barChart } from "../shared/charts.js";
 import { type Child, h, isolated, scroller } from "../shared/dom.js";
-import { atMost, count, number, percent, plusMinus } from "../shared/numbers.js";
+import { atMost, certainty, count, number, percent, plusMinus } from "../shared/numbers.js";
+import { readersText } from "../shared/readers.js";
 import { menu } from "./conditions.js";
 import { type Answer, type Exact, groupOf, groupsOf, labelOf, type Row, rowOf } from "./model.js";
 import { pager } from "./pager.js";
@@ -55,6 +56,7 @@ export function answerView(run: Run, answer: Answer, look: (change: Partial<View
       h("div", { id: "chart" }, chart(shown, cells, page), legend(shown, unsound > 0)),
       scroller("Answer as a table", table(shown, page))),
     notes(run, answer),
+    privacyOf(answer),
   ];
 }
 
@@ -66,6 +68,14 @@ function notCounted(answer: Answer): Child {
   return h("p", { class: "notice", role: "alert", id: "watermark" }, short > 0
     ? `This answer counts ${number(counted, 12)} of ${number(acknowledged, 12)} acknowledged reports: ${number(short, 12)} are missing, so totals are too small.`
     : `This answer counts ${number(counted, 12)} reports; only ${number(acknowledged, 12)} of them came through this collector.`);
+}
+
+/** Both guarantees, for whoever wants to know. */
+function privacyOf({ privacy }: Answer): Child {
+  if (!privacy) return null;
+  const local = privacy.local === null ? "no limit" : `from 50\u00a0% to at most ${certainty(privacy.local)} (ε = ${number(privacy.local)})`;
+  return h("details", { id: "privacy" }, h("summary", {}, "What this tells about a person"),
+    h("p", {}, `The collector, who sees the reports: ${local}.`), h("p", {}, readersText(privacy.central)));
 }
 
 function notes({ exact }: Run, answer: Answer): Child {

@@ -1,7 +1,7 @@
 /** What more budget and more people would do: two curves of the half width, and how many people a wish takes. */
 import { lineChart, type Point } from "../shared/charts.js";
 import { type Child, h, show } from "../shared/dom.js";
-import { number, percent, rough } from "../shared/numbers.js";
+import { atMost, number, percent, rough } from "../shared/numbers.js";
 import type { Curves } from "./model.js";
 import { peopleNeeded } from "./verdict.js";
 
@@ -36,6 +36,8 @@ export function effects(curves: Curves): Child[] {
           { xName: "people", yName: perPerson ? `± of ${column}, % of the people` : `± of ${column}`, log: { x: true, y: true },
             now: { x: people, y: perPerson ? 100 * share : share } }),
         h("figcaption", {}, h("label", { for: "wish" }, "For ± "), wish, perPerson ? " % of the people " : " ", said))),
+    curves.central.length > 0 && h("p", { id: "central" }, "What everybody else would learn, if all these people were counted at once: ",
+      curves.central.map(([local, central]) => `ε ${number(local)} → ${atMost(central)}`).join(", "), "."),
     h("p", { class: "soft" }, "Predicted for uniformly distributed records, without using any answer. The dot is where things stand."),
   ];
 }

@@ -1,6 +1,7 @@
 /** A question as data, as the collector reads and writes it, and what the analyst's routes answer. */
 
 import { isolated } from "../shared/dom.js";
+import type { Central } from "../shared/readers.js";
 
 /** A constant, or another column; numbers and dates stay text, so that no digit is lost. */
 export type Value =
@@ -82,6 +83,8 @@ export interface Answer {
   readonly notes: readonly string[];
   /** Reports that were acknowledged when it was asked, and those that it counts. */
   readonly watermark?: { readonly acknowledged: number; readonly counted: number } | null;
+  /** What a person's reports tell the collector at most, and what answers tell everybody else. */
+  readonly privacy?: { readonly local: number | null; readonly central: Central } | null;
 }
 
 /** Columns of GROUP BY. */
@@ -115,6 +118,8 @@ export interface Curves {
   readonly epsilon: readonly (readonly [number, number])[];
   readonly people: readonly (readonly [number, number])[];
   readonly now: readonly [number, number, number];
+  /** Local and central epsilon, if these people were one closed crowd; empty where public columns divide them. */
+  readonly central: readonly (readonly [number, number])[];
 }
 
 export interface Report {

@@ -4,6 +4,7 @@ import { collections, get, getBytes, type Listed, Problem, replyOf } from "../sh
 import { type Child, h, isolated, scroller } from "../shared/dom.js";
 import { open } from "../shared/frame.js";
 import { certainty, listed, number } from "../shared/numbers.js";
+import { type Central, readersText } from "../shared/readers.js";
 import { budget, type Contract, domainText, openColumns, rowsText, type Service, serviceBudget, treatmentText } from "../shared/words.js";
 
 /** Values that a sentence names, and those that the page lists. */
@@ -14,6 +15,7 @@ interface Audit {
   readonly ok: boolean;
   readonly worst_loss: number | null;
   readonly epsilon: string;
+  readonly central?: Central;
   readonly channels: readonly {
     readonly service: string; readonly channel: string; readonly reports: number; readonly epsilon: string;
     readonly realised: number | null; readonly oracle: string; readonly problem: string;
@@ -38,7 +40,8 @@ void open(async () => {
     h("h1", {}, listed(contract.services.map(({ name }) => isolated(name)))),
     h("p", {}, labels(contract)),
     isOther && h("p", { class: "notice bad", role: "alert" }, "This contract is not the one that this address names: its hash differs. Do not use it."),
-    h("section", { class: "card" }, h("h2", {}, "What anyone can learn"), ...promise(contract, { ok: holds })),
+    h("section", { class: "card" }, h("h2", {}, "What anyone can learn"), ...promise(contract, { ok: holds }),
+      !(checked instanceof Problem) && checked.central && h("p", { id: "readers" }, readersText(checked.central))),
     ...contract.services.map(serviceView),
     !(published instanceof Problem) && tiersView(published, id),
     h("section", { class: "card", id: "audit" }, h("h2", {}, "The audit"), ...auditView(checked, own)),
@@ -61,8 +64,10 @@ function labels({ round, tier, mechanism }: Contract & { mechanism?: string }): 
 function promise(contract: Contract, checked: Pick<Audit, "ok">): Child[] {
   const epsilon = budget(contract.epsilon);
   const open = listed([...new Set(contract.services.flatMap(openColumns))]);
+  const { panel, rounds, reports } = contract;
+  const span = panel ? `in the ${number(rounds!)} rounds of panel ${isolated(panel)}, in ${number(reports!)} of which each person is asked,` : "in this round";
   return [
-    h("p", { class: "promise" }, `Sent unchanged: ${open}, and that a person takes part. Someone who knows that and sees everything a person sends in this round can raise a certainty ` +
+    h("p", { class: "promise" }, `Sent unchanged: ${open}, and that a person takes part. Someone who knows that and sees everything a person sends ${span} can raise a certainty ` +
       "of 50\u00a0% about anything else in their rows to at most ",
       h("strong", {}, certainty(epsilon)), ` (ε = ${number(epsilon)}).`),
     h("p", {}, checked.ok ? "The audit below proves it exactly, with fractions, from the thresholds that encoders use."

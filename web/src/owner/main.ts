@@ -4,6 +4,7 @@ import { collections, type Demo, type SamplePerson } from "../shared/api.js";
 import { type Child, h, show } from "../shared/dom.js";
 import { notice, open } from "../shared/frame.js";
 import { number } from "../shared/numbers.js";
+import { readersOf } from "../shared/readers.js";
 import { type Round, roundsOf } from "../shared/rounds.js";
 import { type Contract, type Service, serviceBudget } from "../shared/words.js";
 import { leavesView, receiptView, stateBadge } from "./leaves.js";
@@ -23,6 +24,7 @@ class Screen {
   #encoded = new Set<string>();
   #service = "";
   #contracts: ReadonlyMap<string, Contract> = new Map();
+  #readers: ReadonlyMap<string, string> = new Map();
   #preview: Preview | undefined;
   #trouble: unknown;
   #changed: { gone: string[]; came: string[] } | undefined;
@@ -61,6 +63,7 @@ class Screen {
       });
       this.#service ||= round.services[0]!;
       this.#contracts = new Map(await Promise.all(round.tiers.map(async (tier) => [tier.id, await contractOf(tier)] as const)));
+      this.#readers = new Map(await Promise.all(round.tiers.map(async ({ id }) => [id, await readersOf(id)] as const)));
       this.#changed = await changes(round, this.#session.tier.tier, this.#contract());
       if (!this.#changed) accept(round);
       if (!round.services.includes(this.#service)) this.#service = round.services[0]!; // rounds may ask for other things
@@ -227,7 +230,7 @@ class Screen {
     const locked = session.chosenTier() !== undefined;
     return h("section", { class: "card", "aria-label": "2 Privacy" }, h("h2", {}, "2  Privacy"),
       ...privacyView({
-        session, service: service.name, contracts: this.#contracts, locked, onchoose: () => this.#draw("tier"),
+        session, service: service.name, contracts: this.#contracts, readers: this.#readers, locked, onchoose: () => this.#draw("tier"),
       }), ...this.#encode(service));
   }
 
@@ -298,7 +301,7 @@ function rowsFor(service: Service, sample: SamplePerson | undefined): Row[] {
 }
 
 void open(async (demo) => {
-  const rounds = roundsOf(await collections());
+  const rounds = roundsOf((await collections()).filter(({ panel }) => !panel)); // whose rounds apps ask in
   const screen = new Screen(demo, rounds);
   await screen.start();
   return [screen.root, !rounds.length && h("p", { class: "soft" }, "Nothing is collected here yet.")];

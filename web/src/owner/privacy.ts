@@ -10,6 +10,8 @@ export interface PrivacyView {
   readonly service: string;
   /** The contract of each tier. */
   readonly contracts: ReadonlyMap<string, Contract>;
+  /** What answers tell others, of each tier; empty where the collector does not say. */
+  readonly readers: ReadonlyMap<string, string>;
   /** Whether the choice has been made. */
   readonly locked: boolean;
   readonly onchoose: () => void;
@@ -39,7 +41,7 @@ export function privacyView(view: PrivacyView): Child[] {
 }
 
 /** Say what the chosen tier means. */
-function consequences({ session, service, contracts }: PrivacyView): Child[] {
+function consequences({ session, service, contracts, readers }: PrivacyView): Child[] {
   const { tiers } = session.round;
   const { epsilon, id } = session.tier;
   const contract = contracts.get(id)!;
@@ -49,6 +51,7 @@ function consequences({ session, service, contracts }: PrivacyView): Child[] {
     tiers.length > 1 && h("div", { class: "stops", "aria-hidden": "true" }, ...tiers.map((tier) =>
       h("span", { class: tier === session.tier ? "here" : "" }, tier.tier, h("br"), `ε ${number(tier.epsilon)}`))),
     h("div", { id: "promise", class: "promise" }, ...guarantee(contract, rules).map((sentence) => h("p", {}, sentence))),
+    readers.get(id) && h("p", { id: "readers" }, "The collector, who sees the reports: as above. ", readers.get(id)),
     gauge(own, epsilon),
   ];
 }

@@ -16,6 +16,9 @@ export interface Listed {
   readonly tier: string;
   readonly epsilon: number;
   readonly services: readonly string[];
+  /** Of a rotating panel: its name, and the ids of its rounds. */
+  readonly panel?: string;
+  readonly rounds?: readonly string[];
 }
 
 /** A sample person of the demo, whose rows are shipped with it. */

@@ -22,6 +22,7 @@ async def collections(server: Server, call: Call) -> Response:
             "tier": one.contract.tier,
             "epsilon": float(one.contract.epsilon),
             "services": [service.name for service in one.schema.services],
+            **({"panel": one.panel.name, "rounds": [part.id for part in one.parts]} if one.panel else {}),
         }
         for name, one in server.collector.collections.items()
     ]
@@ -38,10 +39,11 @@ async def contract(server: Server, call: Call) -> Response:
 
 
 async def audit(server: Server, call: Call) -> Response:
-    """Return the exact audit: the most that a person can give away."""
+    """Return the exact audit: the most that a person can give away, and what answers tell by now."""
     collection = server.collector.collection(call.request.path_params["id"])
     result = await asyncio.to_thread(collection.audit)
-    return JSONResponse({"collection": collection.id} | result.to_data())
+    privacy = await asyncio.to_thread(server.collector.privacy, collection)
+    return JSONResponse({"collection": collection.id} | result.to_data() | {"central": privacy.central.to_data()})
 
 
 COLLECTION = {
@@ -53,6 +55,8 @@ COLLECTION = {
         "tier": {"type": "string"},
         "epsilon": {"type": "number"},
         "services": {"type": "array", "items": {"type": "string"}},
+        "panel": {"type": "string"},
+        "rounds": {"type": "array", "items": {"type": "string"}},
     },
 }
 
@@ -86,7 +90,7 @@ CONTRACTS = (
         "GET",
         "/v1/collections/{id}/audit",
         audit,
-        "The exact audit: the worst-case loss of a person and of every channel.",
+        "The exact audit: the worst-case loss of a person and of every channel, and what answers tell readers.",
         returns={
             "type": "object",
             "required": ["ok", "epsilon", "worst_loss", "channels"],

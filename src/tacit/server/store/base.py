@@ -148,8 +148,11 @@ class ReportStore(Protocol):
     def last_pending(self, place: int) -> int:
         """Return the number of the newest pending report of a place, or 0."""
 
-    def pending(self, place: int, sends: int, people: int) -> Pending:
-        """Return reports of people all of whose slots have arrived, of at most so many people, oldest first."""
+    def pending(self, place: int, sends: int, people: int, numbers: Sequence[int] | None = None) -> Pending:
+        """Return reports of people all of whose slots have arrived, at most so many people, oldest first; or these."""
+
+    def waiting(self, places: Sequence[int]) -> list[tuple[int, Person]]:
+        """Return the numbers of all pending reports of some places, with their people."""
 
     def sizes(self) -> dict[int, Sizes]:
         """Return the numbers of reports, by place."""

@@ -51,7 +51,8 @@ def declared_total(collections: Iterable[Collection]) -> Fraction:
     """Return the largest total epsilon of a person who reports to everything, with the largest tier of each round."""
     rounds: dict[str, Fraction] = {}
     for collection in collections:
-        name, cost = round_of(collection), _cost_of(collection.contract.services)
+        cost = collection.contract.times * _cost_of(collection.contract.services)
+        name = f"{collection.panel.name if collection.panel else ''} {round_of(collection)}"
         rounds[name] = max(rounds.get(name, Fraction(0)), cost)
     return sum(rounds.values(), Fraction(0))
 

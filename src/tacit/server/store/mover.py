@@ -26,6 +26,7 @@ from tacit.server.store.base import Sizes
 from tacit.server.store.batches import batch_of
 from tacit.server.store.disk import has_room
 from tacit.server.store.inbox import Inbox
+from tacit.server.store.snapshots import Snapshots
 from tacit.server.store.validate import stored_key
 
 __all__ = ["Mover"]
@@ -53,8 +54,10 @@ Service = tuple[Collection, ServiceContract]
 class Mover:
     """Moves reports of one collector, in its own thread and on request."""
 
-    def __init__(self, inbox: Inbox, analytical: Analytical, folder: Path, *, is_elsewhere: bool) -> None:
-        self._inbox, self._analytical = inbox, analytical
+    def __init__(
+        self, inbox: Inbox, analytical: Analytical, folder: Path, snapshots: Snapshots, *, is_elsewhere: bool
+    ) -> None:
+        self._inbox, self._analytical, self._snapshots = inbox, analytical, snapshots
         self._folder, self._is_elsewhere = folder, is_elsewhere
         self._lock = threading.Lock()  # no moves, deletions or copies at the same time
         self._stopped = threading.Event()
@@ -208,9 +211,9 @@ class Mover:
         """Copy contracts so that both stores have the same; a new database has none."""
         kept = self._inbox.contracts()
         for collection in self._analytical.database.collections:
-            if collection.id not in kept:
-                self._inbox.add_contract(collection.id, collection.to_json())
-        known = {collection.id for collection in self._analytical.database.collections}
+            if collection.contract_id not in kept:
+                self._inbox.add_contract(collection.contract_id, collection.to_json())
+        known = {collection.contract_id for collection in self._analytical.database.collections}
         for name, text in kept.items():
             if name not in known:
                 self._analytical.database.create(Collection.from_json(text))
@@ -306,13 +309,9 @@ class Mover:
             message = "The disk is nearly full, so reports stay in the inbox. Free some space; nothing was lost."
             return 0, OverloadedError(message, code="disk-full", retry_after=5)
         moved, fault, stored = 0, None, self._inbox.stored
-        sizes = self._inbox.sizes()
-        for collection, compiled in self.services():
-            size = sizes.get((collection.id, compiled.service.name), Sizes())
-            if not size.pending:
-                continue
+        for batches in self._all_batches(end):
             try:
-                for count in self._batches(collection, compiled, end):
+                for count in batches:
                     moved += count
                     self._inbox.catch_up(stored, count)
             except Exception as cause:  # whatever fails, reports are safe in the inbox
@@ -322,6 +321,25 @@ class Mover:
             if self.is_rebuilding:
                 fault = self._end_rebuilding()
         return moved, fault
+
+    def _all_batches(self, end: float) -> Iterator[Iterator[int]]:
+        """Return what moves each service with pending reports or, in snapshots, each collection."""
+        if self._snapshots.least:
+            yield from (self._snapshot_batches(one, end) for one in self._analytical.database.collections)
+            return
+        sizes = self._inbox.sizes()
+        for collection, compiled in self.services():
+            if sizes.get((collection.id, compiled.service.name), Sizes()).pending:
+                yield self._batches(collection, compiled, end)
+
+    def _snapshot_batches(self, collection: Collection, end: float) -> Iterator[int]:
+        """Move the people of one snapshot after the other, each with all their reports."""
+        while not self._stopped.is_set() and time.monotonic() < end and (batch := self._snapshots.next(collection)):
+            self._inbox.check()
+            with self._change():
+                self._analytical.database.load(batch.tables)
+            self._inbox.moved_together(collection.id, batch.numbers)
+            yield sum(map(len, batch.numbers.values()))
 
     def _batches(self, collection: Collection, compiled: ServiceContract, end: float) -> Iterator[int]:
         """Move one service batch by batch; yield the number of reports in each.

@@ -257,18 +257,26 @@ class PostgresStore:
         row = self._beside().execute("SELECT max(number) FROM tacit_waiting WHERE place = %s", [place]).fetchone()
         return int(row[0]) if row and row[0] else 0
 
-    def pending(self, place: int, sends: int, people: int) -> Pending:
-        """Return reports of people all of whose slots have arrived, of at most so many people, oldest first."""
+    def waiting(self, places: Sequence[int]) -> list[tuple[int, Person]]:
+        """Return the numbers of all pending reports of some places, with their people."""
+        query = "SELECT number, person FROM tacit_waiting WHERE place = ANY(%s)"
+        return [(number, person_of(key)) for number, key in self._beside().execute(query, [list(places)]).fetchall()]
+
+    def pending(self, place: int, sends: int, people: int, numbers: Sequence[int] | None = None) -> Pending:
+        """Return reports of people all of whose slots have arrived, at most so many people, oldest first; or these."""
+        whole = (
+            "w.person IN (SELECT person FROM tacit_waiting WHERE place = %s GROUP BY person HAVING count(*) = %s "
+            "ORDER BY min(number) LIMIT %s)"
+        )
+        chosen, given = (whole, [place, sends, people]) if numbers is None else ("number = ANY(%s)", [list(numbers)])
         query = (
-            "SELECT number, r.person, slot, digest, content, "
+            "SELECT number, r.person, slot, digest, content, "  # noqa: S608  our own words
             "(SELECT known - damaged - lost FROM tacit_sizes WHERE place = %s) - "
             "(SELECT count(*) FROM tacit_waiting WHERE place = %s) "
             "FROM tacit_reports r JOIN tacit_waiting w USING (number) "
-            "WHERE w.place = %s AND w.person IN ("
-            "SELECT person FROM tacit_waiting WHERE place = %s GROUP BY person HAVING count(*) = %s "
-            "ORDER BY min(number) LIMIT %s) ORDER BY number"
+            f"WHERE w.place = %s AND {chosen} ORDER BY number"
         )
-        rows = self._beside().execute(query, [place, place, place, place, sends, people]).fetchall()
+        rows = self._beside().execute(query, [place, place, place, *given]).fetchall()
         if not rows:
             return Pending()
         numbers, keys, slots, digests, contents, settled = zip(*rows, strict=True)

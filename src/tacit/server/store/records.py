@@ -153,10 +153,26 @@ class Records:
         They belong to people all of whose slots have arrived, because a person's reports belong together; incomplete
         people do not block others. Reports that the disk altered are set aside and never counted.
         """
+        return self._pending_reports(collection, service, sends, people)
+
+    def waiting(self, collection: str) -> list[tuple[int, Person]]:
+        """Return the numbers of all pending reports of a collection, with their people."""
+        try:
+            return self._store.waiting([place for (name, _), (place, _) in self._places.items() if name == collection])
+        except self._store.failures as cause:
+            raise self._unavailable(cause) from None
+
+    def pending_of(self, collection: str, service: str, numbers: Sequence[int]) -> tuple[Pending, list[Content]]:
+        """Return these reports of a service, as `pending` does."""
+        return self._pending_reports(collection, service, 1, 0, numbers)
+
+    def _pending_reports(
+        self, collection: str, service: str, sends: int, people: int, numbers: Sequence[int] | None = None
+    ) -> tuple[Pending, list[Content]]:
         place = self._places[collection, service][0]
         while True:
             try:
-                pending = self._store.pending(place, sends, people)
+                pending = self._store.pending(place, sends, people, numbers)
             except self._store.failures as cause:
                 raise self._unavailable(cause) from None
             bad = _find_altered(place, pending)
@@ -185,6 +201,14 @@ class Records:
                 with self._transaction():
                     self._store.drop(place, some)
                 self._pending -= len(some)
+
+    def moved_together(self, collection: str, numbers: Mapping[str, Sequence[int]]) -> None:
+        """Drop reports of several services from those that are pending, all or none."""
+        with self._lock:
+            with self._transaction():
+                for service, some in numbers.items():
+                    self._store.drop(self._places[collection, service][0], some)
+            self._pending -= sum(map(len, numbers.values()))
 
     def refill(self) -> None:
         """Make all reports pending again, for a new analytical database."""

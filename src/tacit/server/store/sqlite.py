@@ -54,6 +54,10 @@ SELECT known - damaged - lost - (SELECT count(*) FROM waiting WHERE waiting.plac
 FROM sizes WHERE place = ?
 """
 
+WHOLE = "SELECT person FROM waiting WHERE place = ? GROUP BY person HAVING count(*) = ? ORDER BY min(number)"
+LISTED = "AND number IN (SELECT value FROM json_each(?)) ORDER BY number"
+WAITING = "SELECT number, person FROM waiting WHERE place IN (SELECT value FROM json_each(?))"
+
 CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
 
 AT_ONCE = 100
@@ -208,15 +212,19 @@ class SqliteStore:
             row = file.execute(query, [place]).fetchone()
         return int(row[0]) if row else 0
 
-    def pending(self, place: int, sends: int, people: int) -> Pending:
-        """Return reports of people all of whose slots have arrived, of at most so many people, oldest first.
+    def waiting(self, places: Sequence[int]) -> list[tuple[int, Person]]:
+        """Return the numbers of all pending reports of some places, with their people."""
+        with self._snapshot() as file:
+            return file.execute(WAITING, [json.dumps(places)]).fetchall()
 
-        They are returned as one text, which is one step of the statement; in hexadecimal, because the disk may have
-        altered them.
-        """
-        whole = "SELECT person FROM waiting WHERE place = ? GROUP BY person HAVING count(*) = ? ORDER BY min(number)"
-        chosen, given = f"AND person IN ({whole} LIMIT ?) ORDER BY number", [place, place, sends, people]
-        if sends == 1:
+    def pending(self, place: int, sends: int, people: int, numbers: Sequence[int] | None = None) -> Pending:
+        """Return reports of people all of whose slots have arrived, at most so many people, oldest first; or these."""
+        # One text is one step of the statement; hexadecimal, because a disk may have altered what is stored.
+        given: list[Any] = [place, place, sends, people]
+        chosen = f"AND person IN ({WHOLE} LIMIT ?) ORDER BY number"
+        if numbers is not None:
+            chosen, given = LISTED, [place, json.dumps(numbers)]
+        elif sends == 1:
             chosen, given = "ORDER BY number LIMIT ?", [place, people]
         row = "number, hex(r.person), typeof(r.person) = 'integer', CAST(slot AS INTEGER), hex(digest), hex(content)"
         query = (

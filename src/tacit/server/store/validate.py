@@ -44,6 +44,7 @@ class Validator:
     """Validates reports of one collection."""
 
     def __init__(self, contract: Contract) -> None:
+        self._contract = contract
         self._services = {one.service.name: ReportRules(one) for one in contract.services}
 
     def __call__(self, data: Any) -> Report | Refused:
@@ -53,6 +54,8 @@ class Validator:
         person = data.get("person")
         if not is_person(person):
             return Refused("wrong-person")
+        if not self._contract.asks(person):
+            return Refused("not-asked")
         service = data.get("service")
         rules = self._services.get(service) if isinstance(service, str) else None
         if rules is None:

@@ -85,8 +85,7 @@ def verify_analytical(engine: Engine, inbox: sqlite3.Connection) -> Verified:
     elif not generation <= stamp.generation <= generation + 1:
         problems.append("it is older than the inbox" if stamp.generation < generation else "the inbox is older than it")
     sizes = {(collection, service): Sizes(*counts) for collection, service, *counts in inbox.execute(SIZES)}
-    for text in engine.contracts():
-        collection = Collection.from_json(text)
+    for collection in (part for text in engine.contracts() for part in Collection.from_json(text).parts):
         for compiled in collection.contract.services:
             name, channels = compiled.service.name, len(compiled.channels)
             table = report_table(collection.id, name)

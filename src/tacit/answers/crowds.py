@@ -1,0 +1,140 @@
+"""How many people hide each other in answers about a collection: the smallest class that a question can single out.
+
+Questions can filter and group by public columns, and join services. Two people are in one class if they are alike in
+all public columns and have reported to the same services as often; answers tell classes apart, and people of a class
+only by their codes. Keys cannot be asked about. A set of people that grows between two answers is no crowd: the
+difference of the answers is about the newcomers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from tacit.contract.audit import Audit
+from tacit.contract.contract import Contract
+from tacit.contract.readers import Privacy, central_loss, no_claim, over_rounds
+from tacit.contract.schema import Service
+from tacit.encode.reports import report_table
+from tacit.engines.base import Engine
+
+__all__ = ["GROWN", "OPEN", "ClassSizes", "Crowds", "class_sizes", "privacy_of"]
+
+CLOSED = "the database was closed before the people could be counted. Look at privacy while it is open."
+
+OPEN = (
+    "the collector counts every report as it comes, and the difference of two answers is about the newcomers alone. "
+    "With tacit serve --snapshot N answers advance by at least N people."
+)
+
+GROWN = (
+    "reports came in after an answer, and the difference of two answers is about the newcomers alone. "
+    "Ask when all reports are in, or let a collector answer in snapshots (tacit serve --snapshot)."
+)
+
+
+class Audited(Protocol):
+    """A collection, as far as it is needed here."""
+
+    @property
+    def id(self) -> str:
+        """SHA-256 of the contract."""
+
+    @property
+    def contract(self) -> Contract:
+        """The compiled contract."""
+
+    def audit(self) -> Audit:
+        """Return the exact audit."""
+
+
+class ClassSizes(NamedTuple):
+    """People who have reported to any service of a collection, and those of the smallest class."""
+
+    people: int
+    smallest: int
+
+
+class Crowds:
+    """The crowds of a database's collections, counted when somebody looks, and again when reports were added."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._known: dict[str, tuple[list[int], ClassSizes]] = {}
+        self._answered: set[str] = set()
+        self._grown: set[str] = set()
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Count nobody any more: the database is closed."""
+        self._is_closed = True
+
+    def grew(self, tables: Iterable[str]) -> None:
+        """Note that reports were added to some tables."""
+        self._grown |= self._answered & set(tables)
+
+    def seen(self, rounds: Sequence[Audited]) -> Callable[[], Privacy]:
+        """Note an answer about some rounds and tiers, and return what tells their guarantees."""
+        self._answered |= {table for one in rounds for table, _ in _tables(one)}
+        return partial(self._privacy, rounds)
+
+    def _privacy(self, rounds: Sequence[Audited]) -> Privacy:
+        return privacy_of(rounds, self._crowd)
+
+    def _crowd(self, collection: Audited) -> ClassSizes | str:
+        if self._is_closed:
+            return CLOSED
+        return GROWN if self._grown.intersection(table for table, _ in _tables(collection)) else self.sizes(collection)
+
+    def sizes(self, collection: Audited) -> ClassSizes:
+        """Count a collection's people, and those of the smallest class."""
+        tables = [(table, service) for table, service in _tables(collection) if self._engine.has_table(table)]
+        rows = [self._engine.fetch(f'SELECT COUNT(*) FROM "{one}"', (), {})[0][0].as_py() for one, _ in tables]  # noqa: S608
+        if self._known.get(collection.id, ([], None))[0] != rows:
+            self._known[collection.id] = rows, class_sizes(self._engine, tables)
+        return self._known[collection.id][1]
+
+
+def _tables(collection: Audited) -> list[tuple[str, Service]]:
+    """Return the report tables of a collection, with their services."""
+    return [(report_table(collection.id, one.service.name), one.service) for one in collection.contract.services]
+
+
+def privacy_of(rounds: Iterable[Audited], crowd: Callable[[Audited], ClassSizes | str]) -> Privacy:
+    """Return both guarantees of answers about some rounds and tiers, given their crowds or why there is none."""
+    losses = []
+    panels = {}
+    for one in rounds:
+        if one.contract.panel:
+            panels[one.contract.round] = one.contract.panel
+        audit, found = one.audit(), crowd(one)
+        ratio = audit.ratio if audit.ok else None
+        if isinstance(found, str):
+            central = no_claim(found)
+        else:
+            central = central_loss(one.contract, ratio, people=max(1, found.people), alike=max(1, found.smallest))
+        losses.append((one.contract.round, audit.worst_loss, central))
+    return over_rounds(losses, panels)
+
+
+def class_sizes(engine: Engine, tables: Sequence[tuple[str, Service]]) -> ClassSizes:
+    """Count the people of a collection's report tables, and of their smallest class."""
+    found = engine.fetch(_statement(tables), (), {}).to_pylist()[0] if tables else {}
+    return ClassSizes(found.get("people") or 0, found.get("smallest") or 0)
+
+
+def _statement(tables: Sequence[tuple[str, Service]]) -> str:
+    """Return the SELECT that counts people by everything that questions can see, and then the classes."""
+    parts, columns = [], []
+    for number, (table, service) in enumerate(tables):
+        names = [f"p{number}_{i}" for i in range(len(service.public))]
+        shown = [
+            f'MAX(CAST("{one.name}" AS VARCHAR)) AS {name}' for one, name in zip(service.public, names, strict=True)
+        ]
+        chosen = ", ".join([f'CAST("{service.key}" AS VARCHAR) AS person', f"COUNT(*) AS rows_{number}", *shown])
+        parts.append(f'(SELECT {chosen} FROM "{table}" GROUP BY "{service.key}") AS t{number}')  # noqa: S608
+        columns += [f"rows_{number}", *names]
+    joined = parts[0] + "".join(f" FULL OUTER JOIN {part} USING (person)" for part in parts[1:])
+    classes = f"SELECT COUNT(*) AS n FROM {joined} GROUP BY {', '.join(columns)}"  # noqa: S608
+    return f"SELECT CAST(SUM(n) AS BIGINT) AS people, CAST(MIN(n) AS BIGINT) AS smallest FROM ({classes}) AS classes"  # noqa: S608

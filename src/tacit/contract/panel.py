@@ -1,0 +1,81 @@
+"""Rotating panels: one contract over many rounds, of which each person reports in a few.
+
+A person's reports of the whole panel are ``reports`` times those of one round, drawn independently given the values
+at those times, and who is asked when does not depend on any value. So whatever the values do between rounds, the loss
+is at most ``reports`` times that of one round, and is audited as that of so many reports. A round's people are a random
+sample, in which everybody has the chance ``reports / rounds``; totals are divided by it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.client.panel import assigned_rounds, round_id, round_label
+from tacit.errors import SchemaError
+
+__all__ = ["MAX_ROUNDS", "Panel"]
+
+MAX_ROUNDS = 1_000
+"""Rounds of a panel: each has tables of its own."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A panel's name, its rounds, and how many of them a person reports in."""
+
+    name: str
+    rounds: int
+    reports: int
+
+    def __post_init__(self) -> None:
+        whole = all(type(number) is int for number in (self.rounds, self.reports))
+        if not self.name or not whole or not 2 <= self.rounds <= MAX_ROUNDS or not 1 <= self.reports <= self.rounds:
+            message = (
+                f"A panel has a name, from 2 to {MAX_ROUNDS:,} rounds, and reports from 1 to that number: "
+                "panel='2026', rounds=52, reports=1."
+            )
+            raise SchemaError(message, code="bad-panel")
+
+    @classmethod
+    def of(cls, name: str, rounds: int, reports: int, round_name: str) -> Panel | None:
+        """Return the panel that was asked for, or None if none was."""
+        if not name and not rounds:
+            return None
+        if round_name:
+            message = "A panel names its rounds itself: leave round out."
+            raise SchemaError(message, code="bad-panel")
+        return cls(name, rounds, reports)
+
+    @property
+    def options(self) -> dict[str, str | int]:
+        """The arguments of a collection that make this panel."""
+        return {"panel": self.name, "rounds": self.rounds, "reports": self.reports}
+
+    @property
+    def weight(self) -> Fraction:
+        """How many people of the panel one person of a round stands for."""
+        return Fraction(self.rounds, self.reports)
+
+    @property
+    def repulsion(self) -> float:
+        """How much rarer a person is in two given rounds than in rounds drawn apart: 1 - P[both] / P[one]**2."""
+        return (self.rounds - self.reports) / (self.reports * (self.rounds - 1))
+
+    def fewest(self, people: int) -> int:
+        """Return how many of a panel's people are asked in every round, but for a chance below one in 10**11 each."""
+        mean = people / float(self.weight)
+        return max(0, math.floor(mean - 7 * math.sqrt(mean)))
+
+    def rounds_of(self, person: int | str) -> tuple[int, ...]:
+        """Return the rounds, from 1 on, in which a person is asked."""
+        return assigned_rounds(self.name, self.rounds, self.reports, person)
+
+    def label(self, number: int) -> str:
+        """Return the name of a round: those of a panel sort in their order."""
+        return round_label(self.name, self.rounds, number)
+
+    def id_of(self, text: str, number: int) -> str:
+        """Return the id of a round, given the contract's text."""
+        return round_id(text, number)

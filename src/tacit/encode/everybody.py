@@ -1,0 +1,93 @@
+"""Tables of all services in, reports of everybody out: everything is validated before anything is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+import pyarrow as pa
+
+from tacit.contract.contract import Contract
+from tacit.contract.randomness import Rng, SystemRng
+from tacit.encode.bulk import Progress, encode_rows, validate_rows
+from tacit.encode.keys import check_people, key_column, key_order, owners, people_column
+from tacit.encode.reports import ReportTable
+from tacit.encode.slots import choose_rows
+from tacit.encode.tables import as_table
+from tacit.errors import RecordError
+
+__all__ = ["encode_everybody"]
+
+
+def encode_everybody(
+    collection: str,
+    contract: Contract,
+    tables: Mapping[str, Any],
+    people: Iterable[int] | Iterable[str] | None,
+    rng: Rng,
+    progress: Progress | None,
+) -> dict[str, pa.Table]:
+    """Validate the records of all services, then draw everybody's reports."""
+    sources = _sources(contract, tables)
+    keys = {name: key_column(contract[name].service, table) for name, table in sources.items()}
+    if contract.panel:
+        asked = {name: _mark_asked(contract, column) for name, column in keys.items()}
+        sources = {name: table.filter(asked[name]) for name, table in sources.items()}
+        keys = {name: column.filter(asked[name]) for name, column in keys.items()}
+        people = None if people is None else cast("list[str]", [one for one in people if contract.asks(one)])
+    for name, column in keys.items():
+        order = key_order(column) if contract[name].service.one_to_one else None
+        if order is not None:
+            sources[name], keys[name] = sources[name].take(pa.array(order)), column.take(pa.array(order))
+    everybody = {name: column for name, column in keys.items() if contract[name].service.one_to_one}
+    check_people(everybody, people)
+    taking_part = people_column(everybody, people)
+    order = key_order(taking_part)
+    taking_part = taking_part if order is None else taking_part.take(pa.array(order))
+    others = [name for name in keys if name not in everybody]
+    owned = {name: owners(keys[name], taking_part, contract[name].service) for name in others}
+    for name, table in sources.items():
+        validate_rows(contract[name], table)
+    reports = {}
+    for name, table in sources.items():
+        compiled, people_of, rows, extra = contract[name], keys[name], table, None
+        if name not in everybody:
+            slots = choose_rows(compiled, table, owned[name], len(taking_part), rng)
+            people_of, rows, extra = taking_part, slots.table, slots.extra
+        codes = encode_rows(compiled, rows, rng, progress, extra=extra)
+        about = {"tacit.randomness": _label(rng)}
+        reports[name] = ReportTable.from_codes(collection, compiled, people_of, codes, rows, **about).arrow
+    return reports
+
+
+def _mark_asked(contract: Contract, keys: pa.ChunkedArray) -> pa.Array:
+    """Mark the people who are asked in this round of a panel."""
+    return pa.array([contract.asks(person) for person in keys.to_pylist()], pa.bool_())
+
+
+def _sources(contract: Contract, tables: Mapping[str, Any]) -> dict[str, pa.Table]:
+    """Return the table of each service; refuse others, and services without one."""
+    for name in tables:
+        contract[name]
+    sources = {}
+    for compiled in contract.services:
+        service = compiled.service
+        if service.name not in tables:
+            problem = "no table was given. Everybody in a round reports to every service."
+            raise RecordError(problem, code="missing-table", service=service.name)
+        sources[service.name] = as_table(service, _as_rows(tables[service.name]))
+    return sources
+
+
+def _label(rng: Rng) -> str:
+    """Name the source of randomness in metadata: whatever is not the operating system's own is insecure."""
+    return "system" if type(rng) is SystemRng else "insecure"
+
+
+def _as_rows(source: Any) -> Any:
+    """Turn a single record, a dict of scalars, into a table of one row."""
+    if isinstance(source, Mapping) and all(
+        isinstance(value, str) or not hasattr(value, "__len__") for value in source.values()
+    ):
+        return {name: [value] for name, value in source.items()}
+    return source

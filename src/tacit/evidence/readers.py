@@ -1,0 +1,74 @@
+"""What readers of answers learn, as claims: of every collection, and in total over rounds."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tacit.collection import Collection
+from tacit.contract.amplification import DELTA
+from tacit.contract.budget import decimal_text
+from tacit.contract.files import schema_hash
+from tacit.contract.readers import CONDITIONS, CentralLoss, central_loss
+
+__all__ = ["Readership", "central_claims"]
+
+Claims = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Readership:
+    """How many people report, those of the smallest class, and those whose reports readers know."""
+
+    people: int
+    delta: Fraction = DELTA
+    alike: int | None = None
+    known: int = 0
+
+    def loss(self, collection: Collection) -> CentralLoss:
+        """Return what readers learn at most about a person of a collection."""
+        audit, contract = collection.audit(), collection.contract
+        ratio = audit.ratio if audit.ok else None
+        return central_loss(contract, ratio, people=self.people, delta=self.delta, alike=self.alike, known=self.known)
+
+    def to_data(self) -> Claims:
+        """Return plain data."""
+        return {"people": self.people, "delta": decimal_text(self.delta), "alike": self.alike, "known": self.known}
+
+    @classmethod
+    def of(cls, data: Claims) -> Readership:
+        """Return what `to_data` wrote."""
+        return cls(data["people"], Fraction(data["delta"]), data["alike"], data["known"])
+
+
+def central_claims(collections: Iterable[Collection], readers: Readership) -> Claims:
+    """Return the central loss of each collection, and a person's total.
+
+    In a round a person is in one tier of a schema; over rounds and schemas epsilons and deltas add up. A round that
+    nothing is claimed about counts with its local loss, which readers do not exceed either.
+    """
+    by_collection: Claims = {}
+    worst: dict[tuple[str, str], tuple[float, Fraction]] = {}
+    for one in collections:
+        label = f"panel {one.panel.name}" if one.panel else one.contract.round
+        loss, place = readers.loss(one), (label, schema_hash(one.schema))
+        by_collection[one.id] = {name: value for name, value in loss.to_data().items() if name != "conditions"}
+        stated = (one.audit().worst_loss, Fraction(0)) if loss.epsilon is None else (loss.epsilon, loss.delta)
+        before = worst.get(place, (0.0, Fraction(0)))
+        worst[place] = max(before[0], stated[0]), max(before[1], stated[1])
+    total = sum((Fraction(epsilon) for epsilon, _ in worst.values() if math.isfinite(epsilon)), Fraction(0))
+    bounded = all(math.isfinite(epsilon) for epsilon, _ in worst.values())
+    delta = sum((own for _, own in worst.values()), Fraction(0))
+    summed = {"epsilon": _up(total) if bounded else None, "delta": decimal_text(delta)}
+    data = {"given": readers.to_data(), "collections": by_collection, "total": summed, "conditions": list(CONDITIONS)}
+    plain: Claims = json.loads(json.dumps(data))
+    return plain
+
+
+def _up(value: Fraction) -> float:
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)

@@ -1,0 +1,179 @@
+"""Snapshots: reports are counted in steps of at least so many people, so that no two answers differ by a few.
+
+A person is counted when all reports to all services of the collection are there, together with at least ``least - 1``
+others who were not counted before. The store remembers the last report of the newest snapshot before anything of it is
+moved: after a crash, or when the analytical database is rebuilt, the same people are counted as before. It also
+remembers the smallest class, by public columns, that came in one step: that is whom a person hides among.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from tacit.answers.crowds import OPEN, ClassSizes
+from tacit.collection import Collection
+from tacit.encode.reports import Content, ReportTable
+from tacit.errors import UsageError
+from tacit.server.store.base import Pending
+from tacit.server.store.batches import batch_of
+from tacit.server.store.inbox import Inbox
+from tacit.server.store.validate import Person
+
+__all__ = ["Batch", "Snapshots"]
+
+MOST_AT_ONCE = 100_000
+"""People of one snapshot; the setting itself may not be larger."""
+
+MIXED = "some reports were counted as they came, before snapshots were set or while they were off."
+
+
+PARTLY = "a person was deleted from some services only, and is alone in not having reported to them."
+
+BULK = "reports were loaded in bulk beside others, and it is not known who came with whom."
+
+
+@dataclass(frozen=True)
+class _State:
+    """What is remembered of a collection."""
+
+    last: int = 0
+    people: int = 0
+    smallest: int = 0
+    forgotten: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The reports of people who are counted together, by service."""
+
+    tables: dict[str, ReportTable]
+    numbers: dict[str, Sequence[int]]
+
+
+class Snapshots:
+    """Decides who is counted when; ``least`` is None to go on as the store remembers, and 0 for no snapshots."""
+
+    def __init__(self, inbox: Inbox, least: int | None) -> None:
+        if least is not None and least != 0 and not 2 <= least <= MOST_AT_ONCE:
+            message = f"A snapshot takes from 2 to {MOST_AT_ONCE:,} people, or 0 for none."
+            raise UsageError(message, code="bad-option")
+        self._inbox = inbox
+        self._waiting: dict[str, tuple[int, str | None]] = {}
+        before = int(inbox.recall("snapshot") or 0)
+        self.least = before if least is None else least
+        if self.least != before:
+            inbox.remember(snapshot=str(self.least))
+
+    def add(self, collection: Collection) -> None:
+        """Note a collection; once reports were counted without snapshots, that is remembered."""
+        state = self._state(collection.id)
+        if not state.reason and self._count_reports(collection.id) and not (self.least and state.people):
+            self._remember(collection.id, replace(state, reason=MIXED))
+
+    def _count_reports(self, collection: str) -> int:
+        """Return how many reports of a collection are counted."""
+        return sum(size.settled + size.bulk for (name, _), size in self._inbox.sizes().items() if name == collection)
+
+    def next(self, collection: Collection) -> Batch | None:
+        """Return the next people to count, or None: those of the last snapshot who are not counted, or a new one.
+
+        A new snapshot is remembered before it is returned.
+        """
+        state = self._state(collection.id)
+        total = collection.contract.reports
+        now = (self._inbox.stored, self._inbox.recall("generation"))
+        if self._waiting.get(collection.id) == now:
+            return None  # nothing came since there were too few
+        while True:
+            whole = _whole(self._inbox.waiting(collection.id), total)
+            due = [person for person, numbers in whole.items() if numbers[-1] <= state.last]
+            chosen = due or sorted(whole, key=lambda person: whole[person][-1])[:MOST_AT_ONCE]
+            if not due and len(chosen) < self.least:
+                self._waiting[collection.id] = now
+                return None
+            numbers = {number for person in chosen for number in whole[person]}
+            read = {
+                one.service.name: self._inbox.pending_of(collection.id, one.service.name, sorted(numbers))
+                for one in collection.contract.services
+            }
+            if sum(len(waiting.numbers) for waiting, _ in read.values()) == len(numbers):
+                break  # else some were damaged, and their people are not whole
+        if not due:
+            last = max(whole[person][-1] for person in chosen)
+            self.grew(collection.id, last, len(chosen), _smallest(read))
+        tables = {
+            one.service.name: batch_of(collection, one, *read[one.service.name]) for one in collection.contract.services
+        }
+        return Batch(tables, {name: waiting.numbers for name, (waiting, _) in read.items()})
+
+    def grew(self, collection: str, last: int, people: int, smallest: int) -> None:
+        """Remember that people came in one step."""
+        state = self._state(collection)
+        least = min(smallest, state.smallest) if state.people else smallest
+        grown = replace(state, last=max(last, state.last), people=state.people + people, smallest=least)
+        self._remember(collection, grown)
+
+    def forgot(self, collection: Collection, services: Sequence[str]) -> None:
+        """Remember that a person who may have been counted was deleted: the others are fewer.
+
+        Whoever is deleted from some services only is alone in not having reported to them.
+        """
+        state = self._state(collection.id)
+        state = replace(state, forgotten=state.forgotten + 1)
+        if services and len(services) < len(collection.schema.services):
+            state = replace(state, reason=PARTLY)
+        self._remember(collection.id, state)
+
+    def add_load(self, collection: str, sizes: Callable[[], ClassSizes]) -> None:
+        """Remember a bulk load, given the classes that are counted after it: the first one is a snapshot."""
+        if not self.least:
+            return
+        state = self._state(collection)
+        if state.people:
+            self._remember(collection, replace(state, reason=BULK))
+        else:
+            self.grew(collection, 0, *sizes())
+
+    def rounds_with_people(self, parts: Sequence[Collection]) -> Sequence[Collection]:
+        """Return the rounds of a panel in which people were counted, or the first; of anything else what it is."""
+        return [part for part in parts if self._state(part.id).people] or parts[:1]
+
+    def crowd(self, collection: str) -> ClassSizes | str:
+        """Return the people who hide each other in answers about a collection, or why there are none."""
+        state = self._state(collection)
+        if not self.least:
+            return OPEN
+        if state.reason:
+            return state.reason
+        sizes = [size for (name, _), size in self._inbox.sizes().items() if name == collection]
+        gone = state.forgotten + sum(size.damaged + size.lost for size in sizes)
+        return ClassSizes(max(0, state.people - gone), max(0, state.smallest - gone))
+
+    def _state(self, collection: str) -> _State:
+        text = self._inbox.recall(f"snapshot {collection}")
+        return _State(**json.loads(text)) if text else _State()
+
+    def _remember(self, collection: str, state: _State) -> None:
+        self._inbox.remember(**{f"snapshot {collection}": json.dumps(asdict(state))})
+
+
+def _whole(waiting: Iterable[tuple[int, Person]], total: int) -> dict[Person, list[int]]:
+    """Return the people whose reports are all there, with their numbers in order."""
+    numbers: dict[Person, list[int]] = defaultdict(list)
+    for number, person in waiting:
+        numbers[person].append(number)
+    return {person: sorted(own) for person, own in numbers.items() if len(own) == total}
+
+
+def _smallest(read: Mapping[str, tuple[Pending, list[Content]]]) -> int:
+    """Return the people of the smallest class by all public columns."""
+    shown: dict[Person, list[Any]] = defaultdict(list)
+    for waiting, contents in read.values():
+        for person, (_, public) in zip(waiting.people, contents, strict=True):
+            shown[person].append(tuple(public))
+    return min(Counter(repr(one) for one in shown.values()).values())

@@ -1,0 +1,128 @@
+"""P12: answers state both guarantees, for the people who really hide each other, and nothing where nobody does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tacit as tc
+from tacit.contract.amplification import central_epsilon
+from tests.support.engines import ENGINES, engine_named
+
+AGE = tc.Ordinal("age", 0, 9)
+USERS = tc.Service("users", key="uid", attributes=[AGE])
+SHOWN = tc.Service("users", key="uid", attributes=[AGE, tc.Public("os", values=["ios", "web", "tv"])])
+VISITS = tc.Service("visits", key="uid", optional=True, attributes=[tc.Categorical("place", ["home", "away"])])
+ORDERS = tc.Service("orders", key="uid", at_most=3, attributes=[tc.Categorical("item", ["x", "y"])])
+COUNT = "SELECT COUNT(*) AS n FROM users"
+
+
+def records(first: int, people: int, **more: Any) -> dict[str, Any]:
+    return {"uid": list(range(first, first + people)), "age": [i % 10 for i in range(people)]} | more
+
+
+def encoded(collection: tc.Collection, first: int, people: int, **more: Any) -> dict[str, Any]:
+    tables = {"users": records(first, people, **more), "visits": {"uid": [first], "place": ["home"]}}
+    tables["orders"] = {"uid": [first], "item": ["x"]}
+    names = [service.name for service in collection.schema.services]
+    ids = list(range(first, first + people))
+    return collection.encode(rng=tc.insecure_rng(first), people=ids, **{name: tables[name] for name in names})
+
+
+def asked(*loads: tuple[tc.Collection, dict[str, Any]], text: str = COUNT) -> Any:
+    database = tc.connect()
+    for collection, reports in loads:
+        database.create(collection)
+        database.load(reports)
+    return database.sql(text)
+
+
+def test_both_numbers_are_in_the_details() -> None:
+    collection = tc.Collection(tc.Schema([USERS]), 2)
+    answer = asked((collection, encoded(collection, 0, 2_000)))
+    expected = collection.audit(people=2_000)
+    assert answer.privacy.local == expected.worst_loss
+    assert answer.privacy.central.epsilon == expected.central_epsilon is not None
+    data = json.loads(answer.to_json())["privacy"]
+    assert data["central"]["people"] == 2_000
+    assert "Against the collector: at most 2 nats. Against readers of answers: at most" in answer.explain()
+    assert collection.predict(COUNT, users=100).privacy is None, "nobody has reported yet"
+
+
+def test_the_crowd_is_the_smallest_class() -> None:
+    """A reader who asks about people with tv, and knows one of them, has a crowd of 150, not of 2,000."""
+    collection = tc.Collection(tc.Schema([SHOWN]), 1)
+    os = ["tv"] * 150 + ["web"] * 850 + ["ios"] * 1_000
+    answer = asked((collection, encoded(collection, 0, 2_000, os=os)))
+    assert answer.privacy.central.people == 150
+    assert answer.privacy.central.epsilon == collection.audit(people=2_000, alike=150).central_epsilon
+
+
+def test_a_class_of_one_is_no_crowd() -> None:
+    collection = tc.Collection(tc.Schema([SHOWN]), 1)
+    answer = asked((collection, encoded(collection, 0, 2_000, os=["tv"] + ["web"] * 1_999)))
+    assert answer.privacy.central.epsilon is None
+    assert "too few" in answer.privacy.central.reason
+    assert answer.privacy.local == pytest.approx(1)
+
+
+def test_who_lacks_a_service_is_a_class() -> None:
+    """A join drops whoever has not reported to the other service: the difference to no join shows her."""
+    collection = tc.Collection(tc.Schema([USERS, VISITS]), 1)
+    reports = encoded(collection, 0, 2_000)
+    whole = asked((collection, reports))
+    assert whole.privacy.central.people == 2_000
+    reports["visits"] = reports["visits"].slice(1)
+    assert asked((collection, reports)).privacy.central.epsilon is None
+
+
+def test_reports_that_come_after_an_answer_are_shown_by_difference() -> None:
+    collection = tc.Collection(tc.Schema([USERS]), 1)
+    database = tc.connect()
+    database.create(collection)
+    database.load(encoded(collection, 0, 1_000))
+    database.load(encoded(collection, 1_000, 1_000))
+    before = database.sql(COUNT)
+    assert before.privacy is not None
+    assert before.privacy.central.people == 2_000
+    database.load(encoded(collection, 2_000, 1))
+    after = database.sql(COUNT).privacy
+    assert after is not None
+    assert after.central.epsilon is None
+    assert "newcomers" in after.central.reason
+
+
+def test_tiers_are_classes_and_rounds_add_up() -> None:
+    schema = tc.Schema([USERS])
+    tiers = [tc.Collection(schema, epsilon, tier=name) for name, epsilon in (("careful", 1), ("open", 2))]
+    answer = asked(*((one, encoded(one, 10_000 * i, 1_000)) for i, one in enumerate(tiers)))
+    assert answer.privacy.local == pytest.approx(2)
+    assert answer.privacy.central.epsilon == tiers[1].audit(people=1_000).central_epsilon
+    rounds = [tc.Collection(schema, 1, round=name) for name in ("a", "b")]
+    trend = asked(*((one, encoded(one, 0, 1_000)) for one in rounds), text=f"{COUNT} GROUP BY round")
+    assert trend.privacy.local == pytest.approx(2)
+    assert trend.privacy.central.epsilon == pytest.approx(2 * rounds[0].audit(people=1_000).central_epsilon)
+    assert float(trend.privacy.central.delta) == 2e-8
+
+
+def test_the_message_is_everything_a_person_sends() -> None:
+    """A question about one service states the loss of all: other questions may ask the others."""
+    collection = tc.Collection(tc.Schema([USERS, ORDERS]), 2)
+    answer = asked((collection, encoded(collection, 0, 1_000)))
+    ratio = collection.audit().ratio
+    assert ratio is not None
+    assert answer.privacy.central.epsilon == central_epsilon(ratio, 1 / ratio, 1_000)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_classes_are_counted_alike_in_all_engines(name: str, tmp_path: Path) -> None:
+    collection = tc.Collection(tc.Schema([SHOWN, ORDERS]), 1)
+    with engine_named(name, tmp_path) as database:
+        database.create(collection)
+        database.load(encoded(collection, 0, 500, os=["tv"] * 200 + ["web"] * 300))
+        found = database.sql(COUNT).privacy
+        assert found is not None
+        assert found.central.people == 200
