@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.answers.intervals import uneven_error, uneven_interval
-from tacit.answers.rows import Row, finished
+from tacit.answers.rows import Pending, Row, finished
 from tacit.central.body import Body
 from tacit.central.origin import ReleaseProvenance
 from tacit.contract.schema import Schema, Service
@@ -65,7 +65,7 @@ def _functional(total: Total, sizes: tuple[int, ...], text: str) -> Functional:
 
 
 @dataclass(frozen=True, eq=False)
-class _Pending:
+class _Pending(Pending):
     """A column of a row, to be estimated at a level."""
 
     body: Body
