@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import pyarrow as pa
 
@@ -28,7 +28,10 @@ from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import Decoder, DecoderName
 from tacit.model.labelled import Marginal
 from tacit.model.questions import Tables
+from tacit.remote.address import is_address
+from tacit.remote.database import RemoteDatabase
 from tacit.sql.bind import Bound, bind
+from tacit.sql.columns import Shape, dimension_shape, service_shape
 from tacit.sql.lookup import Dimension
 from tacit.sql.parse import parse, without_explain
 from tacit.sql.plan import ReportSource, Rollup, Round
@@ -38,17 +41,35 @@ from tacit.sql.tables import check_rounds, scope_of, tables_of
 __all__ = ["Database", "Loaded", "connect"]
 
 
-def connect(path: Any = None, *, engine: Any = "duckdb") -> Database:
-    """Open a database.
+@overload
+def connect(path: Any = None, *, engine: Any = "duckdb") -> Database: ...
+
+
+@overload
+def connect(path: str, *, key: str | None = None, key_file: Any = None) -> RemoteDatabase: ...
+
+
+def connect(
+    path: Any = None, *, engine: Any = "duckdb", key: str | None = None, key_file: Any = None
+) -> Database | RemoteDatabase:
+    """Open a database, or query a running collector.
 
     Parameters
     ----------
     path : str or Path, optional
         A DuckDB file, a folder for Spark, the address of a PostgreSQL database (``postgresql://…``), or a SparkSession.
-        Default: in memory.
+        ``https://host`` is a running collector. Default: in memory.
     engine : str or SparkSession
         ``"duckdb"``, ``"postgresql://…"``, a SparkSession, or ``"spark"`` for one on this machine.
+    key, key_file : str, optional
+        A collector's key with the scope ``query``, or a file with it. Default: TACIT_KEY or TACIT_KEY_FILE in the
+        environment.
     """
+    if is_address(path):
+        return RemoteDatabase(path, key=key, key_file=key_file)
+    if key is not None or key_file is not None:
+        message = "Keys are for collectors, whose addresses start with https://. A file needs none."
+        raise UsageError(message, code="bad-option")
     return Database(open_engine(path, engine))
 
 
@@ -385,6 +406,11 @@ class Database:
     def dimensions(self) -> list[Dimension]:
         """Return the public tables, by name."""
         return [dimension for _, dimension in sorted(self._dimensions.items())]
+
+    def tables(self) -> list[Shape]:
+        """Return services with reports, and public dimensions, as tables with typed columns."""
+        services = [service_shape(service, self.stored_types(service.name)) for service in self.services()]
+        return [*services, *map(dimension_shape, self.dimensions())]
 
 
 @dataclass(frozen=True, eq=False)
