@@ -190,6 +190,9 @@ def serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", default="", help="postgresql://… to store reports there instead of in the folder")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8765, help="port (default 8765); 0 for any free port")
+    parser.add_argument(
+        "--pg-port", type=int, metavar="PORT", help="also serve PostgreSQL's protocol, read only; 0 for any free port"
+    )
     parser.add_argument("--certificate", help="PEM file with the certificate, for TLS")
     parser.add_argument("--private-key", help="PEM file with its key")
     parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front terminates TLS")
