@@ -34,8 +34,8 @@ LOGIN_SECONDS, MESSAGE_SECONDS, WRITE_SECONDS, IDLE_SECONDS = 10.0, 30.0, 30.0, 
 MOST_STATEMENTS, STATEMENT_BYTES = 500, 4 << 20
 """Statements and portals that one client keeps, and the bytes of their texts."""
 
-ROWS_AT_ONCE = 200
-"""Rows written before waiting until the client has read them."""
+BYTES_AT_ONCE = 1 << 16
+"""Bytes of rows written before waiting until the client has read them."""
 
 Owner = TypeVar("Owner")
 T = TypeVar("T")
@@ -345,12 +345,14 @@ class Connection(Generic[Owner]):
                 await working
 
     async def _send(self, result: Result, formats: Sequence[int], start: int, end: int) -> None:
-        kinds = [kind for _, kind in result.columns or ()]
+        kinds, written = [kind for _, kind in result.columns or ()], 0
         for place in range(start, end):
-            cells = [encode(*one) for one in zip(result.rows[place], kinds, formats, strict=True)]
-            self._stream.write(wire.row(cells))
-            if place % ROWS_AT_ONCE == ROWS_AT_ONCE - 1:
+            content = wire.row([encode(*one) for one in zip(result.rows[place], kinds, formats, strict=True)])
+            self._stream.write(content)
+            written += len(content)
+            if written > BYTES_AT_ONCE:
                 await self._stream.drain(WRITE_SECONDS)
+                written = 0
 
     def _finish(self, result: Result) -> None:
         for note in result.notes:
