@@ -159,6 +159,31 @@ def test_portals_stop_and_go_on(open_place: Place) -> None:
     assert kinds == "12" + "D" * 4 + "s" + "D" * 4 + "s" + "D" * 2 + "CZ"
 
 
+def test_rows_of_few_portals_are_kept(open_place: Place) -> None:
+    with Raw(open_place.port) as client:
+        client.start(user="me")
+        client.until("Z")
+        client.message(b"P", b"\0SELECT x FROM generate_series(1, 3) x\0\0\0")
+        for number in range(9):
+            name = f"p{number}".encode()
+            client.message(b"B", name + b"\0\0\0\0\0\0\0\0")
+            client.message(b"E", name + b"\0\0\0\0\1")
+        client.message(b"S")
+        found = client.until("Z")
+    assert "".join(kind for kind, _ in found) == "1" + "2Ds" * 8 + "2EZ"
+    assert fields(found[-2][1])["C"] == "53400"
+
+
+def test_the_catalog_shows_settings_as_they_are_now(place: Place) -> None:
+    text = "SELECT setting FROM pg_settings WHERE name = 'tacit.confidence'"
+    with place.connect() as connection:
+        assert connection.execute(text).fetchone() == ("0.95",)
+        connection.execute("SET tacit.confidence = 0.7")
+        assert connection.execute(text).fetchone() == ("0.7",)
+        connection.execute("DISCARD ALL")
+        assert connection.execute(text).fetchone() == ("0.95",)
+
+
 def test_after_an_error_messages_are_skipped_until_sync(open_place: Place) -> None:
     with Raw(open_place.port) as client:
         client.start(user="me")

@@ -12,14 +12,14 @@ import ssl
 import struct
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from tacit.adapters.pgwire import messages as wire
 from tacit.adapters.pgwire.catalog.facts import oid_of_type
 from tacit.adapters.pgwire.failures import fields_of
 from tacit.adapters.pgwire.messages import ProtocolError, message
-from tacit.adapters.pgwire.prepared import Asking, Ready, Result, make_ready, place_of
+from tacit.adapters.pgwire.prepared import Asking, Portal, Ready, Result, make_ready, place_of
 from tacit.adapters.pgwire.scram import MECHANISM, Exchange
 from tacit.adapters.pgwire.settings import Session
 from tacit.adapters.pgwire.statements import split
@@ -31,8 +31,8 @@ __all__ = ["Connection", "Door"]
 
 STARTUP_BYTES, LOGIN_BYTES, MESSAGE_BYTES = 10_000, 4096, 1 << 20
 LOGIN_SECONDS, MESSAGE_SECONDS, WRITE_SECONDS, IDLE_SECONDS = 10.0, 30.0, 30.0, 3600.0
-MOST_STATEMENTS, STATEMENT_BYTES = 500, 4 << 20
-"""Statements and portals that one client keeps, and the bytes of their texts."""
+MOST_STATEMENTS, STATEMENT_BYTES, MOST_SUSPENDED = 500, 4 << 20, 8
+"""Statements and portals that one client keeps, the bytes of their texts, and portals with rows to come."""
 
 BYTES_AT_ONCE = 1 << 16
 """Bytes of rows written before waiting until the client has read them."""
@@ -60,17 +60,6 @@ class Door(Protocol[Owner]):
 
     def observe(self, what: str, code: str, seconds: float) -> None:
         """Count what was done."""
-
-
-@dataclass
-class Portal:
-    """A statement with its values, and what it returned."""
-
-    ready: Ready
-    values: Sequence[Any]
-    formats: Sequence[int]
-    result: Result | None = None
-    at: int = 0
 
 
 class Connection(Generic[Owner]):
@@ -301,6 +290,7 @@ class Connection(Generic[Owner]):
         portal = self._portal(asked.portal)
         self._text = portal.ready.statement.text
         if portal.result is None:
+            self._check_suspended()
             portal.result = await self._timed(portal.ready, portal.values)
         result = portal.result
         end = len(result.rows) if asked.most == 0 else min(len(result.rows), portal.at + asked.most)
@@ -310,6 +300,13 @@ class Connection(Generic[Owner]):
             self._stream.write(message("s"))
         else:
             self._finish(result)
+            portal.result, portal.at = replace(result, tag="SELECT 0" if result.rows else result.tag, rows=()), 0
+
+    def _check_suspended(self) -> None:
+        """Refuse to keep the rows of more than a few portals."""
+        if sum(bool(portal.result and portal.result.rows) for portal in self._portals.values()) >= MOST_SUSPENDED:
+            text = f"A connection keeps {MOST_SUSPENDED} portals with rows to come. Read or close some."
+            raise OverloadedError(text, code="too-many-statements")
 
     async def _close(self, content: bytes) -> None:
         asked = wire.read_describe(content)

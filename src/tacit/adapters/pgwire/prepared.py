@@ -20,7 +20,7 @@ from tacit.errors import InternalError, ParseError, QueryError, TacitError, Unkn
 from tacit.estimate.answer import Answer
 from tacit.sql.columns import Shape
 
-__all__ = ["Asking", "Columns", "Ready", "Result", "make_ready", "place_of"]
+__all__ = ["Asking", "Columns", "Portal", "Ready", "Result", "make_ready", "place_of"]
 
 Columns = tuple[tuple[str, str], ...]
 """Names and types."""
@@ -64,6 +64,17 @@ class Ready:
     run: Callable[[Sequence[Any]], Awaitable[Result]] = field(repr=False, default=None)  # type: ignore[assignment]
 
 
+@dataclass
+class Portal:
+    """A statement with its values, and what it returned."""
+
+    ready: Ready
+    values: Sequence[Any]
+    formats: Sequence[int]
+    result: Result | None = None
+    at: int = 0
+
+
 async def make_ready(
     text: str, offset: int, types: Sequence[int], asking: Asking, session: Session, database: str
 ) -> Ready:
@@ -80,7 +91,9 @@ async def make_ready(
     if statement.kind == "command":
         return _command(statement, session)
     if statement.kind == "catalog":
-        return await _catalog(statement, types, asking, Catalog(shapes, session.user, database, session.values))
+        if session.catalog is None or session.catalog.shapes != tuple(shapes):
+            session.catalog = Catalog(shapes, session.user, database, session.values)
+        return await _catalog(statement, types, asking, session.catalog)
     question = read_question(text, shapes, types, database)
     columns = await asking.columns(question)
     return Ready(
@@ -118,11 +131,11 @@ async def _catalog(statement: Statement, types: Sequence[int], asking: Asking, c
     described = await asking.compute(lambda: prepare(node, catalog, None, kinds))
 
     async def run(values: Sequence[Any]) -> Result:
-        made = await asking.compute(lambda: prepare(node, catalog, values, described.parameters).run())
+        made = await asking.compute(lambda: prepare(node, catalog, values, parameters).run())
         return Result(f"SELECT {len(made.rows)}", columns, made.rows)
 
-    columns = tuple(zip(described.names, described.types, strict=True))
-    return Ready(statement, described.parameters, columns, run)
+    columns, parameters = tuple(zip(described.names, described.types, strict=True)), described.parameters
+    return Ready(statement, parameters, columns, run)
 
 
 async def _answered(

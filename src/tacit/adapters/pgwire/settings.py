@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tacit.adapters.pgwire.catalog.functions import VERSION
+from tacit.adapters.pgwire.catalog.tables import Catalog
 from tacit.adapters.pgwire.statements import Statement
 from tacit.errors import ParseError, UnknownNameError, UsageError
 
@@ -85,6 +86,8 @@ class Session:
     user: str
     values: dict[str, str] = field(default_factory=dict)
     state: Literal["I", "T", "E"] = "I"
+    catalog: Catalog | None = None
+    """The catalog as it was when it was last asked."""
 
     def __post_init__(self) -> None:
         self._initial = {name.lower(): value for name, value in (REPORTED | OTHERS).items()}
@@ -157,7 +160,8 @@ class Session:
             names = list(self._initial) if rest.lower() == "all" else [rest.lower()]
             self.values |= {name: self._initial[name] for name in names if name in self._initial}
         elif word == "DISCARD":
-            self.values = dict(self._initial)
+            self.values.clear()
+            self.values.update(self._initial)
             return Outcome(f"DISCARD {rest.upper()[:10]}")
         return Outcome({"CLOSE": "CLOSE CURSOR ALL" if rest.upper() == "ALL" else "CLOSE CURSOR"}.get(word, word))
 

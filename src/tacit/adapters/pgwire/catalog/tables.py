@@ -90,8 +90,8 @@ class Catalog:
         return next(((place, name) for place in places if (place, name) in relations()), None)
 
     def relation(self, place: tuple[str, str]) -> Relation:
-        """Return a relation of the catalog."""
-        if place not in self._made:
+        """Return a relation of the catalog; settings change, the others stay."""
+        if place not in self._made or place[1] == "pg_settings":
             columns = relations()[place]
             make = ROWS.get(".".join(place))
             rows = [] if make is None else [_filled(columns, row) for row in make(self)]
