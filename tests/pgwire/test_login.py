@@ -71,9 +71,9 @@ def test_two_keys_are_good_while_they_are_exchanged_and_revoked_ones_end_session
             old.execute(COUNT)
             digest = str(place.keys.list_keys(place.made["analyst"])[0]["digest"])
             place.keys.revoke(digest)
-            with pytest.raises(psycopg.Error, match="not known"):
+            with pytest.raises(psycopg.Error, match="unknown-key"):
                 old.execute(COUNT)
-            with pytest.raises(psycopg.Error, match="not known"):
+            with pytest.raises(psycopg.Error, match="unknown-key"):
                 old.execute("SELECT 1")
             assert new.execute(COUNT).fetchone()[0] == 400  # type: ignore[index]
         with pytest.raises(psycopg.OperationalError):
