@@ -22,6 +22,7 @@ __all__ = [
     "keys",
     "load",
     "marginal",
+    "mcp",
     "plan",
     "query",
     "release",
@@ -171,6 +172,12 @@ def shell(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("database", help="a database file that `tacit load` wrote, or a collector (https://…)")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
     parser.add_argument("--json", action="store_true", help="print answers as JSON")
+    _key_file(parser)
+
+
+def mcp(parser: argparse.ArgumentParser) -> None:
+    """Let an agent ask questions: a server of the Model Context Protocol on standard input and output."""
+    parser.add_argument("database", help="a database file that `tacit load` wrote, or a collector (https://…)")
     _key_file(parser)
 
 
