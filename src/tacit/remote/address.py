@@ -66,11 +66,11 @@ def find_key(key: str | None = None, key_file: Any = None) -> str:
         raise UsageError(message, code="bad-option")
     if key is None and key_file is None:
         key, key_file = os.environ.get(KEY), os.environ.get(KEY_FILE)
-    found = key or (_read(key_file) if key_file else "")
-    if not found.isascii() or not found.isprintable():
+    result = key or (_read(key_file) if key_file else "")
+    if not result.isascii() or not result.isprintable():
         message = "A key is one line of letters, digits and signs, as `tacit keys create` printed it."
         raise AccessError(message)
-    return found
+    return result
 
 
 def _read(path: Any) -> str:

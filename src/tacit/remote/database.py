@@ -83,9 +83,9 @@ class RemoteDatabase:
         options = Options(confidence, decoder, simultaneous=simultaneous, superpopulation=superpopulation)
         body = vars(options) | {"sql": text, "consistent": consistent, "parameters": _plain(parameters)}
         content = self._transport.post("/v1/query", body, MEDIA_TYPE, text)
-        return answer_from_stream(content, plan=lambda: self._explained(body))
+        return answer_from_stream(content, plan=lambda: self._explain(body))
 
-    def _explained(self, body: dict[str, Any]) -> str:
+    def _explain(self, body: dict[str, Any]) -> str:
         """Return how the collector answers a question; it is asked for when it is first looked at."""
         question = f"EXPLAIN {without_explain(body['sql'])[0]}"
         lines = answer_from_stream(self._transport.post("/v1/query", body | {"sql": question}, MEDIA_TYPE, question))
@@ -156,21 +156,21 @@ class RemoteDatabase:
         if name not in self._contracts:
             content = self._transport.get(f"/v1/collections/{name}")
             try:
-                found = Collection.from_json(content.decode())
+                result = Collection.from_json(content.decode())
             except UnicodeDecodeError:
                 raise _not_described() from None
-            if found.id != name:
+            if result.id != name:
                 message = f"The collector's contract has another id than {name[:12]}…, which it was asked for."
                 raise ContractError(message, code="wrong-id")
-            self._contracts[name] = found
+            self._contracts[name] = result
         return self._contracts[name]
 
     def audit(self, collection: str | None = None) -> Audit:
         """Return the exact audit of a collection, by its id (default: the last one published), computed here."""
-        found = {one.id: one for one in self.collections}
-        if not found or (collection is not None and collection not in found):
-            raise UnknownNameError("collection", collection or "", found, code="unknown-collection")
-        return found[collection or list(found)[-1]].audit()
+        result = {one.id: one for one in self.collections}
+        if not result or (collection is not None and collection not in result):
+            raise UnknownNameError("collection", collection or "", result, code="unknown-collection")
+        return result[collection or list(result)[-1]].audit()
 
     def tables(self) -> list[Shape]:
         """Return services with reports, and public dimensions, as tables with typed columns."""

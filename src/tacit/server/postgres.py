@@ -27,7 +27,7 @@ from tacit.database import Database
 from tacit.errors import AccessError, OverloadedError, TacitError
 from tacit.estimate.answer import Answer
 from tacit.server.http.endpoints import Server
-from tacit.server.http.problems import explained
+from tacit.server.http.problems import explain_failure
 from tacit.server.keys import Key
 from tacit.sql.columns import Shape
 
@@ -80,9 +80,9 @@ class _Port:
 
     def stream(self) -> Stream:
         """Return what reads a new connection."""
-        return Stream(self._connected)
+        return Stream(self._accept)
 
-    def _connected(self, stream: Stream) -> None:
+    def _accept(self, stream: Stream) -> None:
         if len(self._there) >= MOST_CONNECTIONS:
             refusal = OverloadedError("There are too many connections.", code="too-many-connections")
             stream.write(error(fields_of(refusal, fatal=True)))
@@ -100,7 +100,7 @@ class _Port:
     def _gone(self, task: asyncio.Task[None]) -> None:
         self._there.pop(task, None)
         if not task.cancelled() and (failure := task.exception()) is not None and isinstance(failure, Exception):
-            explained(failure)  # which the log is told of
+            explain_failure(failure)  # which the log is told of
 
     async def close(self) -> None:
         """End all connections."""
@@ -131,7 +131,7 @@ class _Port:
 
     def explain(self, failure: Exception) -> TacitError:
         """Return an unexpected error as one that may be shown; the log is told where it was."""
-        return explained(failure)
+        return explain_failure(failure)
 
     def observe(self, what: str, code: str, seconds: float) -> None:
         """Count what was done, and tell the log of it."""
@@ -183,10 +183,10 @@ class _Asking:
         """Return the columns of a question, without running it."""
         self._take(DESCRIBED)
 
-        def described(database: Database) -> Columns:
+        def describe(database: Database) -> Columns:
             return tuple(columns_of(database, question.text, stand_ins(question, database)))
 
-        return await self._server.workers.do(lambda: self._server.collector.read(described))
+        return await self._server.workers.do(lambda: self._server.collector.read(describe))
 
     async def ask(self, text: str, parameters: Sequence[Any], options: dict[str, Any]) -> Answer:
         """Answer a question."""

@@ -46,9 +46,9 @@ def _answer(line: str, source: Source, version: str) -> dict[str, Any] | None:
     if method == "ping":
         return _result(number, {})
     if method == "tools/list":
-        return _result(number, {"tools": [_described(name) for name in TOOLS]})
+        return _result(number, {"tools": [_description(name) for name in TOOLS]})
     if method == "tools/call":
-        return _called(number, parameters, source)
+        return _call_result(number, parameters, source)
     return _error(number, NO_METHOD, "Methods are initialize, ping, tools/list and tools/call.")
 
 
@@ -62,13 +62,13 @@ def _greeting(parameters: Mapping[str, Any], version: str) -> dict[str, Any]:
     }
 
 
-def _described(name: str) -> dict[str, Any]:
+def _description(name: str) -> dict[str, Any]:
     tool = TOOLS[name]
     hints = {"readOnlyHint": True, "openWorldHint": False}
     return {"name": name, "description": tool.description, "inputSchema": tool.schema, "annotations": hints}
 
 
-def _called(number: str | int, parameters: Mapping[str, Any], source: Source) -> dict[str, Any]:
+def _call_result(number: str | int, parameters: Mapping[str, Any], source: Source) -> dict[str, Any]:
     """Return what a tool returns; an error of the question is told to the agent, which can ask better."""
     name, given = parameters.get("name"), parameters.get("arguments", {})
     if not isinstance(name, str) or name not in TOOLS:

@@ -51,11 +51,11 @@ def _explain(source: Source, given: dict[str, Any]) -> str:
 def _predict(source: Source, given: dict[str, Any]) -> str:
     users, confidence = given.get("users"), given.get("confidence", 0.95)
     if isinstance(source, RemoteDatabase):
-        found = source.predict(given["sql"], users=users, confidence=confidence)
-        if isinstance(found, int):
+        result = source.predict(given["sql"], users=users, confidence=confidence)
+        if isinstance(result, int):
             message = "A prediction needs a number of people."
             raise UsageError(message, code="bad-option")
-        return found.to_json()
+        return result.to_json()
     collection, people, question = source.answering(given["sql"])
     return collection.predict(
         question, users=max(1, people) if users is None else users, confidence=confidence

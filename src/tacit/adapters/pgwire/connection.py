@@ -135,18 +135,18 @@ class Connection(Generic[Owner]):
             text = "This needs TLS: connect with sslmode=verify-full, or at least sslmode=require."
             raise AccessError(text, code="no-tls")
         verifiers = self._door.verifiers(name)
-        owner = None if verifiers is None else await self._verified(name, verifiers)
+        owner = None if verifiers is None else await self._verify_key(name, verifiers)
         self._asking = self._door.admit(owner, is_local=self._stream.is_local)
         self._database = _printable(parameters.get("database") or name or "tacit")
         self._session = Session(_printable(name) or "tacit")
         self._session.start_with(parameters)
         self._stream.write(wire.authentication(0))
-        self._report(dict(self._session.reported()))
+        self._report(dict(self._session.reported_settings()))
         self._stream.write(message("K", self.numbers))
         self._ready_for_more()
         self._door.observe("connect", "", 0.0)
 
-    async def _verified(self, name: str, verifiers: Sequence[tuple[str, Owner]]) -> Owner:
+    async def _verify_key(self, name: str, verifiers: Sequence[tuple[str, Owner]]) -> Owner:
         exchange = Exchange(name, verifiers)
         self._stream.write(wire.authentication(10, MECHANISM.encode() + b"\0\0"))
         mechanism, first = wire.read_sasl_first(await self._password())
@@ -171,10 +171,10 @@ class Connection(Generic[Owner]):
             self._stream.write(message("S", f"{name}\0{value}\0".encode()))
 
     def _ready_for_more(self) -> None:
-        changed = {name: value for name, value in self._session.reported() if self._told[name] != value}
-        told = self._told | changed
+        changed = {name: value for name, value in self._session.reported_settings() if self._told[name] != value}
+        known = self._told | changed
         self._report(changed)
-        self._told = told
+        self._told = known
         self._stream.write(message("Z", self._session.state.encode()))
 
     async def _serve(self) -> None:
@@ -194,7 +194,7 @@ class Connection(Generic[Owner]):
                 pass
             elif kind in EXTENDED:
                 if not self._is_skipping:
-                    await self._extended(kind, content)
+                    await self._handle_extended(kind, content)
             elif kind in "dcf":
                 continue  # data of a COPY that was refused
             else:
@@ -214,16 +214,16 @@ class Connection(Generic[Owner]):
                 if ready.parameters:
                     refusal = "There are parameters in a question without values."
                     raise ParseError(refusal, code="wrong-parameters")
-                result = await self._timed(ready, ())
+                result = await self._run_timed(ready, ())
                 if result.columns is not None:
-                    self._stream.write(_described(result.columns, [0] * len(result.columns)))
+                    self._stream.write(_description(result.columns, [0] * len(result.columns)))
                 await self._send(result, [0] * len(result.columns or ()), 0, len(result.rows))
                 self._finish(result)
         except Exception as failure:
             self._fail(failure, part, offset)
         self._ready_for_more()
 
-    async def _extended(self, kind: str, content: bytes) -> None:
+    async def _handle_extended(self, kind: str, content: bytes) -> None:
         try:
             await EXTENDED[kind](self, content)
         except Exception as failure:
@@ -283,7 +283,7 @@ class Connection(Generic[Owner]):
         else:
             portal = self._portal(asked.name)
             ready, formats = portal.ready, portal.formats
-        self._stream.write(message("n") if ready.columns is None else _described(ready.columns, formats))
+        self._stream.write(message("n") if ready.columns is None else _description(ready.columns, formats))
 
     async def _execute(self, content: bytes) -> None:
         asked = wire.read_execute(content)
@@ -291,7 +291,7 @@ class Connection(Generic[Owner]):
         self._text = portal.ready.statement.text
         if portal.result is None:
             self._check_suspended()
-            portal.result = await self._timed(portal.ready, portal.values)
+            portal.result = await self._run_timed(portal.ready, portal.values)
         result = portal.result
         end = len(result.rows) if asked.most == 0 else min(len(result.rows), portal.at + asked.most)
         await self._send(result, portal.formats, portal.at, end)
@@ -316,7 +316,7 @@ class Connection(Generic[Owner]):
     async def _ready(self, text: str, offset: int, types: Sequence[int]) -> Ready:
         return await self._interruptible(make_ready(text, offset, types, self._asking, self._session, self._database))
 
-    async def _timed(self, ready: Ready, values: Sequence[Any]) -> Result:
+    async def _run_timed(self, ready: Ready, values: Sequence[Any]) -> Result:
         start = asyncio.get_running_loop().time()
         result = await self._interruptible(ready.run(values))
         self._door.observe(ready.statement.kind, "", asyncio.get_running_loop().time() - start)
@@ -376,7 +376,7 @@ EXTENDED: dict[str, Callable[[Connection[Any], bytes], Awaitable[None]]] = {
 }
 
 
-def _described(columns: Sequence[tuple[str, str]], formats: Sequence[int]) -> bytes:
+def _description(columns: Sequence[tuple[str, str]], formats: Sequence[int]) -> bytes:
     shown = [(name, oid_of_type(kind) or 25, SIZES.get(kind, -1)) for name, kind in columns]
     return wire.row_description(shown, formats)
 

@@ -77,10 +77,10 @@ class Reader:
         if end < 0:
             message = "A text in a message has no end."
             raise ProtocolError(message)
-        found = self.take(end - self._at)
+        result = self.take(end - self._at)
         self._at += 1
         try:
-            return found.decode()
+            return result.decode()
         except UnicodeDecodeError:
             message = "A text is not UTF-8, the only encoding here."
             raise ProtocolError(message, "22021") from None

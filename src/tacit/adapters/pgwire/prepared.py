@@ -87,7 +87,7 @@ async def make_ready(
         message = "The transaction has failed; nothing is answered until ROLLBACK."
         raise UnsupportedSqlError(message, code="failed-transaction")
     if statement.kind == "empty":
-        return Ready(statement, run=lambda _: _given(Result("")))
+        return Ready(statement, run=lambda _: _wrap(Result("")))
     if statement.kind == "command":
         return _command(statement, session)
     if statement.kind == "catalog":
@@ -97,11 +97,11 @@ async def make_ready(
     question = read_question(text, shapes, types, database)
     columns = await asking.columns(question)
     return Ready(
-        statement, question.types, columns, lambda values: _answered(question, columns, values, asking, session)
+        statement, question.types, columns, lambda values: _run_question(question, columns, values, asking, session)
     )
 
 
-async def _given(result: Result) -> Result:
+async def _wrap(result: Result) -> Result:
     return result
 
 
@@ -138,7 +138,7 @@ async def _catalog(statement: Statement, types: Sequence[int], asking: Asking, c
     return Ready(statement, parameters, columns, run)
 
 
-async def _answered(
+async def _run_question(
     question: Question, columns: Columns, values: Sequence[Any], asking: Asking, session: Session
 ) -> Result:
     """Ask, and return an estimate ``x`` as x, x_error, x_low and x_high."""
@@ -148,7 +148,7 @@ async def _answered(
         message = "A question returned other columns than it was described with."
         raise InternalError(message)
     kinds = [kind for _, kind in columns]
-    fitted = [tuple(_fitted(cell, kind) for cell, kind in zip(row, kinds, strict=True)) for row in rows]
+    fitted = [tuple(_fit_type(cell, kind) for cell, kind in zip(row, kinds, strict=True)) for row in rows]
     return Result(f"SELECT {len(rows)}", columns, fitted, answer.notes)
 
 
@@ -162,7 +162,7 @@ def _cells(answer: Answer, row: Sequence[Any]) -> list[Any]:
     return cells
 
 
-def _fitted(cell: Any, kind: str) -> Any:
+def _fit_type(cell: Any, kind: str) -> Any:
     """Return a value as one of the type that was announced; never another value."""
     if cell is None or type_of_value(cell) == kind:
         return cell

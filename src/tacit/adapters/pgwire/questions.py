@@ -91,8 +91,8 @@ def read_question(text: str, shapes: Sequence[Shape], declared: Sequence[int], d
     if count > MOST_PARAMETERS:
         message = f"A question has at most {MOST_PARAMETERS} parameters."
         raise ParseError(message, code="wrong-parameters")
-    found = _types(made, shapes) if order else []
-    beside = {number: kind for number, kind in zip(order, found, strict=False) if kind}
+    result = _types(made, shapes) if order else []
+    beside = {number: kind for number, kind in zip(order, result, strict=False) if kind}
     named = [type_of_oid(declared[one]) if one < len(declared) and declared[one] else None for one in range(count)]
     types = [named[one] or casts.get(one) or beside.get(one) or "text" for one in range(count)]
     return Question(made, tuple(order), tuple("text" if kind == "unknown" else kind for kind in types))
@@ -152,8 +152,8 @@ def _types(text: str, shapes: Sequence[Shape]) -> list[str]:
     if statement is None:
         return []
     columns = {column.name.lower(): COLUMN_TYPES[column.type] for shape in shapes for column in shape.columns}
-    found = {int(one.name): _beside(one, columns) for one in statement.find_all(exp.Placeholder)}
-    return [found.get(number, "") for number in range(1, max(found, default=0) + 1)]
+    result = {int(one.name): _beside(one, columns) for one in statement.find_all(exp.Placeholder)}
+    return [result.get(number, "") for number in range(1, max(result, default=0) + 1)]
 
 
 def _tree(text: str) -> exp.Expr | None:
@@ -207,13 +207,13 @@ def columns_of(database: Database, text: str, parameters: Sequence[Any]) -> list
     statement = parse(plain, parameters)
     dimensions = {one.name.lower(): one for one in database.dimensions()}
     bound = bind(statement, scope_of(tables_of(statement, plain), collection.schema, plain, dimensions))
-    found: list[tuple[str, str]] = []
+    result: list[tuple[str, str]] = []
     for name, output in bound.outputs:
         if isinstance(output, Key):
-            found.append((name, _key_type(database, output)))
+            result.append((name, _key_type(database, output)))
         else:
-            found += [(name + part, "float8") for part in PARTS]
-    return found
+            result += [(name + part, "float8") for part in PARTS]
+    return result
 
 
 def _key_type(database: Database, key: Key) -> str:

@@ -62,12 +62,12 @@ class Exchange(Generic[T]):
 
     def challenge(self, first: bytes) -> bytes:
         """Return the answer to the client's first message."""
-        text = _decoded(first)
+        text = _ascii_text(first)
         flag, _, rest = text.partition(",")
         _, comma, bare = rest.partition(",")
         parts = dict(part.split("=", 1) for part in bare.split(",") if "=" in part)
         if flag not in ("n", "y") or not comma or "m" in parts or not parts.get("r"):
-            raise _refused()
+            raise _refusal()
         self._header, self._first = text[: len(text) - len(bare)], bare
         self._nonce = parts["r"] + _text(secrets.token_bytes(NONCE_BYTES))
         self._challenge = f"r={self._nonce},s={_text(_salt(self._name))},i={ITERATIONS}"
@@ -75,7 +75,7 @@ class Exchange(Generic[T]):
 
     def verify(self, final: bytes) -> tuple[bytes, T]:
         """Return the answer to the client's last message and the key's owner, or refuse it."""
-        text = _decoded(final)
+        text = _ascii_text(final)
         without_proof, _, proof_text = text.rpartition(",p=")
         parts = dict(part.split("=", 1) for part in without_proof.split(",") if "=" in part)
         header = _bytes(parts.get("c", ""))
@@ -85,22 +85,22 @@ class Exchange(Generic[T]):
             or parts.get("r") != self._nonce
             or len(proof) != hashlib.sha256().digest_size
         ):
-            raise _refused()
+            raise _refusal()
         said = f"{self._first},{self._challenge},{without_proof}".encode()
-        found: list[tuple[bytes, T]] = []
+        result: list[tuple[bytes, T]] = []
         for stored, server, owner in self._verifiers:
             client = bytes(a ^ b for a, b in zip(proof, _hmac(stored, said), strict=True))
             is_right = hmac.compare_digest(hashlib.sha256(client).digest(), stored)
             if is_right and owner is not None:
-                found.append((b"v=" + _text(_hmac(server, said)).encode(), owner))
-        if not found:
-            raise _refused()
-        return found[0]
+                result.append((b"v=" + _text(_hmac(server, said)).encode(), owner))
+        if not result:
+            raise _refusal()
+        return result[0]
 
 
-def _decoded(content: bytes) -> str:
+def _ascii_text(content: bytes) -> str:
     if len(content) > LONGEST or not content.isascii():
-        raise _refused()
+        raise _refusal()
     return content.decode("ascii")
 
 
@@ -108,7 +108,7 @@ def _bytes(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise _refused() from None
+        raise _refusal() from None
 
 
 def _text(content: bytes) -> str:
@@ -119,6 +119,6 @@ def _hmac(key: bytes, content: bytes) -> bytes:
     return hmac.digest(key, content, "sha256")
 
 
-def _refused() -> AccessError:
+def _refusal() -> AccessError:
     message = "This name and key are not known here. The user is the key's name, the password the key."
     return AccessError(message, code="unknown-key")

@@ -94,7 +94,7 @@ class Session:
         self._initial["session_authorization"] = self.user
         self.values = self._initial | self.values
 
-    def reported(self) -> Iterator[tuple[str, str]]:
+    def reported_settings(self) -> Iterator[tuple[str, str]]:
         """Yield the settings that clients are told."""
         for name in REPORTED:
             yield name, self.values[name.lower()]
@@ -182,15 +182,15 @@ class Session:
             return
         plain = re.sub(r"^TIME\s+ZONE\s+", "TimeZone = ", plain, flags=re.IGNORECASE)
         plain = re.sub(r"^NAMES\s+", "client_encoding = ", plain, flags=re.IGNORECASE)
-        found = re.fullmatch(r"([\w.]+)\s*(?:=|\bTO\b)\s*(.+)", plain, re.IGNORECASE | re.DOTALL)
-        if not found:
+        result = re.fullmatch(r"([\w.]+)\s*(?:=|\bTO\b)\s*(.+)", plain, re.IGNORECASE | re.DOTALL)
+        if not result:
             message = "Write SET name = value."
             raise ParseError(message, text=text)
-        value = found[2].strip()
+        value = result[2].strip()
         if value.upper() == "DEFAULT":
-            self.values[found[1].lower()] = self._initial.get(found[1].lower(), "")
+            self.values[result[1].lower()] = self._initial.get(result[1].lower(), "")
             return
-        self.set(found[1], value[1:-1].replace("''", "'") if value.startswith("'") and value.endswith("'") else value)
+        self.set(result[1], value[1:-1].replace("''", "'") if value.startswith("'") and value.endswith("'") else value)
 
 
 def options_of(values: Mapping[str, str]) -> dict[str, Any]:

@@ -67,18 +67,18 @@ def split(text: str) -> list[tuple[str, int]]:
         tokens = tokens_of(text)
     except (SqlglotError, RecursionError, ValueError):
         return [(text, 0)]  # whoever answers it says what is wrong
-    found: list[tuple[str, int]] = []
+    result: list[tuple[str, int]] = []
     start: int | None = None
     for token in tokens:
         if token.token_type == TokenType.SEMICOLON:
             if start is not None:
-                found.append((text[start : token.start], start))
+                result.append((text[start : token.start], start))
             start = None
         elif start is None:
             start = token.start
     if start is not None:
-        found.append((text[start:].rstrip(), start))
-    return found
+        result.append((text[start:].rstrip(), start))
+    return result
 
 
 def classify(text: str, offset: int, tables: Collection[str]) -> Statement:
@@ -95,22 +95,22 @@ def classify(text: str, offset: int, tables: Collection[str]) -> Statement:
         raise UnsupportedSqlError(message, code="read-only", text=text, span=(0, len(word)))
     if word == "EXPLAIN":
         return Statement(text, offset, "question", word)
-    node = _parsed(text)
+    node = _parse(text)
     if node is not None and _is_about_catalog(node, tables):
         return Statement(text, offset, "catalog", word, node)
     return Statement(text, offset, "question", word)
 
 
-def _parsed(text: str) -> exp.Expr | None:
+def _parse(text: str) -> exp.Expr | None:
     """Return the tree of a statement, or None if the parser of questions should say what is wrong with it."""
     try:
-        found = [one for one in sqlglot.parse(text, dialect="postgres") if one is not None]
+        result = [one for one in sqlglot.parse(text, dialect="postgres") if one is not None]
     except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError):
         if any(schema in text.lower() for schema in SYSTEM):
             message = "This question about the catalog cannot be read."
             raise ParseError(message, text=text) from None
         return None
-    return found[0] if len(found) == 1 and isinstance(found[0], exp.Query) else None
+    return result[0] if len(result) == 1 and isinstance(result[0], exp.Query) else None
 
 
 def _is_about_catalog(node: exp.Expr, tables: Collection[str]) -> bool:

@@ -40,11 +40,11 @@ def columns_of(database: Database | RemoteDatabase, table: str) -> list[Reflecte
     """Return the columns of a service or dimension; None if there is no such table."""
     for known in database.tables():
         if known.name.lower() == table.lower():
-            return [_reflected(column) for column in known.columns]
+            return [_reflect(column) for column in known.columns]
     return None
 
 
-def _reflected(column: Column) -> ReflectedColumn:
+def _reflect(column: Column) -> ReflectedColumn:
     kind = TYPES.get(column.type, types.NullType)()
     comment = COMMENTS.get(column.role, column.role)
     return {"name": column.name, "type": kind, "nullable": column.nullable, "default": None, "comment": comment}

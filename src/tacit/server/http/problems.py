@@ -15,7 +15,7 @@ from tacit.engines.failures import REMEDIES, outage
 from tacit.errors import AccessError, InternalError, OverloadedError, QueryError, TacitError
 from tacit.server.metrics import CODE
 
-__all__ = ["STATUS", "as_problem", "explained"]
+__all__ = ["STATUS", "as_problem", "explain_failure"]
 
 LOG = logging.getLogger("tacit.server")
 
@@ -60,7 +60,7 @@ def as_problem(request: Request, failure: Exception, status: int | None = None) 
     """Return any failure as a problem response, with the status of its code or a given one."""
     if isinstance(failure, HTTPException):
         return _of_routing(request, failure)
-    failure = explained(failure)
+    failure = explain_failure(failure)
     fallback = 403 if isinstance(failure, AccessError) else 503 if isinstance(failure, OverloadedError) else 400
     status = status or STATUS.get(failure.code, fallback)
     more: dict[str, Any] = {}
@@ -73,7 +73,7 @@ def as_problem(request: Request, failure: Exception, status: int | None = None) 
     return _problem(request, status, title, failure.code, failure.message, headers, **more)
 
 
-def explained(failure: Exception) -> TacitError:
+def explain_failure(failure: Exception) -> TacitError:
     """Return whatever went wrong as an error that may be shown; the log is told of what is unexpected."""
     if isinstance(failure, TacitError):
         return failure

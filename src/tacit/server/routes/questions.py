@@ -37,10 +37,10 @@ async def query(server: Server, call: Call) -> Response:
     options = _options(call.body)
     asker = _take(server, call)
 
-    def answered() -> bytes:
+    def answer() -> bytes:
         return _content(call, server.collector.query(text, asker=asker, **options))
 
-    return _response(call, await server.workers.do(answered))
+    return _response(call, await server.workers.do(answer))
 
 
 async def marginal(server: Server, call: Call) -> Response:
@@ -55,10 +55,10 @@ async def marginal(server: Server, call: Call) -> Response:
     options = _texts(call.body, "service", "method") | {"confidence": call.body.get("confidence", 0.95)}
     asker = _take(server, call)
 
-    def made() -> bytes:
+    def compute() -> bytes:
         return _content(call, server.collector.marginal(names, asker=asker, **options))
 
-    return _response(call, await server.workers.do(made))
+    return _response(call, await server.workers.do(compute))
 
 
 async def synthesize(server: Server, call: Call) -> Response:
@@ -73,10 +73,10 @@ async def synthesize(server: Server, call: Call) -> Response:
     options = _texts(call.body, "service", "method")
     asker = _take(server, call)
 
-    def made() -> bytes:
+    def compute() -> bytes:
         return stream_of_table(server.collector.synthesize(rows, seed=seed, asker=asker, **options))
 
-    return Response(await server.workers.do(made), media_type=MEDIA_TYPE)
+    return Response(await server.workers.do(compute), media_type=MEDIA_TYPE)
 
 
 def _take(server: Server, call: Call) -> str:
@@ -127,12 +127,12 @@ def _parameter(value: Any) -> Any:
 
 
 def _texts(body: Mapping[str, Any], *names: str) -> dict[str, str | None]:
-    found = {name: body.get(name) for name in names}
-    for name, value in found.items():
+    result = {name: body.get(name) for name in names}
+    for name, value in result.items():
         if value is not None and not isinstance(value, str):
             message = f"{name} must be text."
             raise BodyError(message)
-    return found
+    return result
 
 
 ROWS = {"type": "object", "required": ["rows"], "properties": {"rows": {"type": "array"}}}

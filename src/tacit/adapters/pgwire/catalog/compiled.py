@@ -19,7 +19,7 @@ from tacit.adapters.pgwire.catalog.tables import Catalog
 from tacit.adapters.pgwire.catalog.values import Budget, Relation, plain_cast
 from tacit.errors import UnsupportedSqlError, UsageError
 
-__all__ = ["TEXTS", "Aggregate", "Compiled", "Compiler", "Method", "arguments_of", "type_name", "unsupported"]
+__all__ = ["TEXTS", "Aggregate", "Compiled", "Compiler", "Method", "arguments_of", "type_name", "unsupported_error"]
 
 TEXTS = ("text", "name", "varchar", "char", "bpchar", "unknown")
 
@@ -80,14 +80,14 @@ class Compiler:
                 return method(self, node, scope)
         if isinstance(node, exp.Func):
             return self.call(node.sql_name().lower(), arguments_of(node), scope)
-        raise unsupported(node)
+        raise unsupported_error(node)
 
     def number_of_parameter(self, node: exp.Expr) -> int | None:
         """Return the place of a parameter, from 0."""
         inner = node.this if isinstance(node, exp.Parameter) else None
         return int(inner.name) - 1 if isinstance(inner, exp.Literal) and str(inner.name).isdigit() else None
 
-    def coerced(self, one: Compiled, kind: str, node: exp.Expr | None = None) -> Compiled:
+    def coerce(self, one: Compiled, kind: str, node: exp.Expr | None = None) -> Compiled:
         """Return an unknown constant as one of a type that it is used with."""
         place = self.number_of_parameter(node) if node is not None else None
         if place is not None and self.kinds[place] == "unknown" and kind != "unknown":
@@ -99,7 +99,7 @@ class Compiler:
     def alike(self, node: exp.Expr, other: exp.Expr, scope: Scope) -> tuple[Compiled, Compiled]:
         """Return both sides of a comparison, of one type."""
         left, right = self.compile(node, scope), self.compile(other, scope)
-        return self.coerced(left, right.type, node), self.coerced(right, left.type, other)
+        return self.coerce(left, right.type, node), self.coerce(right, left.type, other)
 
     def cast(self, one: Compiled, kind: str) -> Compiled:
         """Return a value as one of another type."""
@@ -118,7 +118,7 @@ class Compiler:
             raise UnsupportedSqlError(message, code="unknown-function")
         kind, work = known
         made = [self.compile(one, scope) for one in given]
-        runs, catalog, counted = [one.run for one in made], self.catalog, self.budget.made
+        runs, catalog, counted = [one.run for one in made], self.catalog, self.budget.count_memory
         if name in ("unnest", "explode") and made and made[0].type.startswith("_"):
             kind = made[0].type[1:]
 
@@ -145,12 +145,12 @@ def cast_value(catalog: Catalog, value: Any, before: str, kind: str) -> Any:
     if value is None:
         return None
     if kind in ("regclass", "regtype") and isinstance(value, str) and not value.isdigit():
-        found = catalog.oid_of(value) if kind == "regclass" else oid_of_type(value)
-        if found is None:
+        result = catalog.oid_of(value) if kind == "regclass" else oid_of_type(value)
+        if result is None:
             what = "relation" if kind == "regclass" else "type"
             message = f"There is no {what} of this name."
             raise UsageError(message, code="unknown-table" if kind == "regclass" else "unknown-type")
-        return found
+        return result
     if kind in ("regclass", "regtype"):
         return int(value)
     if kind == "regproc":
@@ -166,8 +166,8 @@ def type_name(node: exp.Expr) -> str:
     """Return the name of a type that a cast names."""
     text = node.sql(dialect="postgres").lower()
     text = text.partition("(")[0].strip() + ("[]" if text.endswith("[]") and "(" in text else "")
-    found = oid_of_type("bpchar" if text == "char" else text)
-    named = type_of_oid(found) if found else None
+    result = oid_of_type("bpchar" if text == "char" else text)
+    named = type_of_oid(result) if result else None
     if named is None:
         plain = text.removeprefix("pg_catalog.").strip('"')
         if plain in ("regnamespace", "regrole", "serial", "bigserial"):
@@ -177,7 +177,7 @@ def type_name(node: exp.Expr) -> str:
     return named
 
 
-def unsupported(node: exp.Expr) -> UnsupportedSqlError:
+def unsupported_error(node: exp.Expr) -> UnsupportedSqlError:
     """Return the refusal of an expression."""
     message = f"{node.key.upper()} is not supported in questions about the catalog."
     return UnsupportedSqlError(message)

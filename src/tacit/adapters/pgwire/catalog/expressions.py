@@ -6,10 +6,17 @@ from typing import Any
 
 from sqlglot import exp
 
-from tacit.adapters.pgwire.catalog.compiled import Compiled, Compiler, Method, arguments_of, type_name, unsupported
+from tacit.adapters.pgwire.catalog.compiled import (
+    Compiled,
+    Compiler,
+    Method,
+    arguments_of,
+    type_name,
+    unsupported_error,
+)
 from tacit.adapters.pgwire.catalog.functions import FUNCTIONS
 from tacit.adapters.pgwire.catalog.groups import compile_aggregate
-from tacit.adapters.pgwire.catalog.naming import folded, trimmed
+from tacit.adapters.pgwire.catalog.naming import fold_name, trim_function
 from tacit.adapters.pgwire.catalog.operators import OPERATORS, is_query
 from tacit.adapters.pgwire.catalog.scope import Env, Scope
 from tacit.errors import UnsupportedSqlError, UsageError
@@ -19,7 +26,7 @@ __all__ = ["METHODS"]
 
 def column(compiler: Compiler, node: exp.Column, scope: Scope) -> Compiled:
     """Return a column of this query or of one around it."""
-    table, name = folded(node.args.get("table")), folded(node.this)
+    table, name = fold_name(node.args.get("table")), fold_name(node.this)
     if name == "tableoid" and not scope.holds(table, name):
         oid = scope.origin_oid(table)
         return Compiled(lambda _: oid, "oid")
@@ -54,7 +61,7 @@ def literal(_: Compiler, node: exp.Literal, __: Scope) -> Compiled:
     try:
         number: Any = int(text) if text.isdigit() else float(text)
     except ValueError:
-        raise unsupported(node) from None
+        raise unsupported_error(node) from None
     kind = "float8" if isinstance(number, float) else "int4" if number < 1 << 31 else "int8"
     return Compiled(lambda _: number, kind)
 
@@ -72,7 +79,7 @@ def parameter(compiler: Compiler, node: exp.Parameter, _: Scope) -> Compiled:
 def cast(compiler: Compiler, node: exp.Cast, scope: Scope) -> Compiled:
     """Return a value as one of another type."""
     kind, inner = type_name(node.args["to"]), compiler.compile(node.this, scope)
-    return compiler.cast(compiler.coerced(inner, kind, node.this) if inner.type == "unknown" else inner, kind)
+    return compiler.cast(compiler.coerce(inner, kind, node.this) if inner.type == "unknown" else inner, kind)
 
 
 def case(compiler: Compiler, node: exp.Case, scope: Scope) -> Compiled:
@@ -87,22 +94,22 @@ def case(compiler: Compiler, node: exp.Case, scope: Scope) -> Compiled:
     kind = default.type if default and kind == "unknown" else kind
     otherwise = default.run if default else lambda _: None
 
-    def chosen(env: Env) -> Any:
+    def compute(env: Env) -> Any:
         return next((result for test, result in tests if test(env) is True), otherwise)(env)
 
-    return Compiled(chosen, "text" if kind == "unknown" else kind)
+    return Compiled(compute, "text" if kind == "unknown" else kind)
 
 
 def first_known(compiler: Compiler, node: exp.Coalesce, scope: Scope) -> Compiled:
     """Return COALESCE."""
     made = [compiler.compile(one, scope) for one in (node.this, *node.expressions)]
     kind = next((one.type for one in made if one.type != "unknown"), "text")
-    runs = [compiler.coerced(one, kind).run for one in made]
+    runs = [compiler.coerce(one, kind).run for one in made]
 
-    def known(env: Env) -> Any:
+    def compute(env: Env) -> Any:
         return next((value for value in (run(env) for run in runs) if value is not None), None)
 
-    return Compiled(known, kind)
+    return Compiled(compute, kind)
 
 
 def scalar(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
@@ -141,17 +148,17 @@ def element(compiler: Compiler, node: exp.Bracket, scope: Scope) -> Compiled:
     offset = node.args.get("offset") or 0
     one, at = inner.run, place.run
 
-    def picked(env: Env) -> Any:
+    def compute(env: Env) -> Any:
         values, index = one(env), at(env)
         if not isinstance(values, list) or not isinstance(index, int):
             return None
         index = index + (1 if offset == 0 and isinstance(node.expressions[0], exp.Literal) else 0)
         return values[index - 1] if 1 <= index <= len(values) else None
 
-    return Compiled(picked, inner.type.removeprefix("_"))
+    return Compiled(compute, inner.type.removeprefix("_"))
 
 
-def dotted(compiler: Compiler, node: exp.Dot, scope: Scope) -> Compiled:
+def field_or_call(compiler: Compiler, node: exp.Dot, scope: Scope) -> Compiled:
     """Return a function of a schema, or a field of a composite value."""
     if isinstance(node.expression, exp.Func):
         return compiler.compile(node.expression, scope)
@@ -180,7 +187,7 @@ def aggregate(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
     return Compiled(lambda env: env.aggregates[slot], made.type)
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """Return the text of E'…'."""
     return text.replace("\\n", "\n").replace("\\t", "\t").replace("\\'", "'").replace("\\\\", "\\")
 
@@ -189,7 +196,7 @@ def _inner(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
     return compiler.compile(node.this, scope)
 
 
-def _named(name: str) -> Method:
+def _call_named(name: str) -> Method:
     """Return what calls a function that the parser has a node of its own for."""
     return lambda compiler, node, scope: compiler.call(
         name, arguments_of(node) if name == "generate_series" else (), scope
@@ -201,7 +208,7 @@ METHODS: dict[type[exp.Expr], Method] = {
     exp.Literal: literal,
     exp.Boolean: lambda _, node, __: Compiled(lambda _: bool(node.this), "bool"),
     exp.Null: lambda _, __, ___: Compiled(lambda _: None, "unknown"),
-    exp.ByteString: lambda _, node, __: Compiled(lambda _: _unescaped(str(node.this)), "unknown"),
+    exp.ByteString: lambda _, node, __: Compiled(lambda _: _unescape(str(node.this)), "unknown"),
     exp.Parameter: parameter,
     exp.Paren: _inner,
     exp.Alias: _inner,
@@ -213,21 +220,21 @@ METHODS: dict[type[exp.Expr], Method] = {
     exp.Exists: exists,
     exp.Array: array,
     exp.Bracket: element,
-    exp.Dot: dotted,
+    exp.Dot: field_or_call,
     exp.AggFunc: aggregate,
     exp.Window: aggregate,
     exp.Subquery: scalar,
     exp.Query: scalar,
     exp.Anonymous: lambda compiler, node, scope: compiler.call(node.name.lower(), node.expressions, scope),
-    exp.Trim: lambda compiler, node, scope: compiler.call(trimmed(node), arguments_of(node), scope),
+    exp.Trim: lambda compiler, node, scope: compiler.call(trim_function(node), arguments_of(node), scope),
     exp.StrPosition: lambda compiler, node, scope: compiler.call("strpos", arguments_of(node), scope),
     exp.ArraySize: lambda compiler, node, scope: compiler.call("array_length", arguments_of(node), scope),
-    exp.ExplodingGenerateSeries: _named("generate_series"),
-    exp.GenerateSeries: _named("generate_series"),
-    exp.CurrentDatabase: _named("current_database"),
-    exp.CurrentSchema: _named("current_schema"),
-    exp.CurrentUser: _named("current_user"),
-    exp.SessionUser: _named("session_user"),
-    exp.CurrentVersion: _named("version"),
+    exp.ExplodingGenerateSeries: _call_named("generate_series"),
+    exp.GenerateSeries: _call_named("generate_series"),
+    exp.CurrentDatabase: _call_named("current_database"),
+    exp.CurrentSchema: _call_named("current_schema"),
+    exp.CurrentUser: _call_named("current_user"),
+    exp.SessionUser: _call_named("session_user"),
+    exp.CurrentVersion: _call_named("version"),
 }
 """What compiles each kind of node; the first that fits."""

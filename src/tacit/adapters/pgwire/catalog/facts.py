@@ -51,19 +51,19 @@ ALIASES = {
 @cache
 def _facts() -> dict[str, Any]:
     text = files(__package__).joinpath("postgres15.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    result: dict[str, Any] = json.loads(text)
+    return result
 
 
 @cache
 def relations() -> dict[tuple[str, str], tuple[tuple[str, str], ...]]:
     """Return the columns of every relation, names with types, by schema and name."""
-    found = {}
+    result = {}
     for name, (_, columns) in _facts()["relations"].items():
         schema, _, relation = name.partition(".")
         pairs = (column.split(" ") for column in columns.split(", "))
-        found[schema, relation] = tuple((column, kind) for column, kind in pairs)
-    return found
+        result[schema, relation] = tuple((column, kind) for column, kind in pairs)
+    return result
 
 
 @cache

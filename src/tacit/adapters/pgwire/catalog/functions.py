@@ -14,7 +14,7 @@ from sqlglot.dialects import Postgres
 
 from tacit.adapters.pgwire.catalog.facts import oid_of_type, written_type
 from tacit.adapters.pgwire.catalog.tables import PUBLIC, SYSTEM, Catalog
-from tacit.adapters.pgwire.catalog.values import array_text, bounded, check_length, text_of
+from tacit.adapters.pgwire.catalog.values import array_text, check_length, check_text, text_of
 
 __all__ = ["FUNCTIONS", "SETS", "VERSION", "Function"]
 
@@ -65,7 +65,7 @@ def _format_type(_: Catalog, oid: Any, modifier: Any = None) -> str | None:
     return None if oid is None else "-" if oid == 0 else written_type(oid)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return text if re.fullmatch(r"[a-z_][a-z0-9_]*", text) else '"' + text.replace('"', '""') + '"'
 
 
@@ -78,7 +78,7 @@ def _object(_: Catalog, *given: Any) -> str:
     return json.dumps({str(name): value for name, value in zip(given[::2], given[1::2], strict=False)})
 
 
-def _replaced(text: str, old: str, new: str) -> str:
+def _replace(text: str, old: str, new: str) -> str:
     """Replace a part of a text; the result is measured before it is made."""
     if not old:
         return text
@@ -86,10 +86,10 @@ def _replaced(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-def _joined(values: Any, separator: Any, missing: Any = None) -> str:
+def _join_texts(values: Any, separator: Any, missing: Any = None) -> str:
     check_length(len(values) * len(str(separator)))
     shown = [missing if value is None else text_of(value) for value in values]
-    return bounded(str(separator).join(str(one) for one in shown if one is not None))
+    return check_text(str(separator).join(str(one) for one in shown if one is not None))
 
 
 TRUE, NULL_TEXT, ZERO = _constant("bool", value=True), _constant("text", None), _constant("int8", 0)
@@ -128,9 +128,9 @@ FUNCTIONS: dict[str, Function] = {
     "pg_column_is_updatable": _constant("bool", value=False),
     "pg_relation_is_publishable": _constant("bool", value=False),
     "pg_relation_is_updatable": _constant("int4", 0),
-    "quote_ident": _strict("text", lambda text: _quoted(str(text))),
+    "quote_ident": _strict("text", lambda text: _quote(str(text))),
     "quote_literal": _strict("text", lambda text: "'" + str(text).replace("'", "''") + "'"),
-    "array_to_string": _strict("text", _joined),
+    "array_to_string": _strict("text", _join_texts),
     "array_upper": _strict("int4", lambda values, _: len(values) or None),
     "array_lower": _strict("int4", lambda values, _: 1 if values else None),
     "array_length": _strict("int4", lambda values, *_: len(values) or None),
@@ -144,7 +144,7 @@ FUNCTIONS: dict[str, Function] = {
     "length": _strict("int4", lambda text: len(str(text))),
     "char_length": _strict("int4", lambda text: len(str(text))),
     "octet_length": _strict("int4", lambda text: len(str(text).encode())),
-    "replace": _strict("text", lambda text, old, new: _replaced(str(text), str(old), str(new))),
+    "replace": _strict("text", lambda text, old, new: _replace(str(text), str(old), str(new))),
     "substring": _strict("text", lambda text, start, count=None: _cut(str(text), start, count)),
     "substr": _strict("text", lambda text, start, count=None: _cut(str(text), start, count)),
     "left": _strict("text", lambda text, count: str(text)[:count]),
@@ -157,7 +157,7 @@ FUNCTIONS: dict[str, Function] = {
     "strpos": _strict("int4", lambda text, part: str(text).find(part) + 1),
     "starts_with": _strict("bool", lambda text, start: str(text).startswith(start)),
     "abs": _strict("int8", abs),
-    "concat": ("text", lambda _, *given: bounded("".join(text_of(one) for one in given if one is not None))),
+    "concat": ("text", lambda _, *given: check_text("".join(text_of(one) for one in given if one is not None))),
     "array_out": _strict("text", array_text),
 }
 FUNCTIONS |= dict.fromkeys(
@@ -219,7 +219,7 @@ def _cut(text: str, start: int, count: int | None) -> str:
     return text[begin:] if count is None else text[begin : max(begin, start - 1 + count)]
 
 
-def _expanded(values: Any) -> list[dict[str, Any]]:
+def _expand(values: Any) -> list[dict[str, Any]]:
     return [{"x": value, "n": place} for place, value in enumerate(values or (), 1)]
 
 
@@ -242,7 +242,7 @@ SETS: dict[str, Function] = {
     "unnest": ("text", lambda _, values: list(values or ())),
     "explode": ("text", lambda _, values: list(values or ())),
     "generate_subscripts": ("int4", lambda _, values, *__: list(range(1, len(values or ()) + 1))),
-    "_pg_expandarray": ("record", lambda _, values: _expanded(values)),
+    "_pg_expandarray": ("record", lambda _, values: _expand(values)),
     "pg_get_keywords": ("record", _keywords),
     "aclexplode": ("record", lambda _, __: []),
     "pg_options_to_table": ("record", lambda _, __: []),

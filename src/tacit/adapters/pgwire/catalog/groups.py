@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from tacit.adapters.pgwire.catalog.compiled import Aggregate, Compiler, unsupported
+from tacit.adapters.pgwire.catalog.compiled import Aggregate, Compiler, unsupported_error
 from tacit.adapters.pgwire.catalog.scope import Env, Scope
 from tacit.adapters.pgwire.catalog.values import check_length, text_of
 
@@ -29,7 +29,7 @@ def compile_aggregate(compiler: Compiler, node: exp.Expr, scope: Scope) -> Aggre
     """Return a function of a group's rows; of a window, of all rows: it returns a value for each of them."""
     if isinstance(node, exp.Window):
         if not isinstance(node.this, exp.RowNumber):
-            raise unsupported(node)
+            raise unsupported_error(node)
         return Aggregate(_row_numbers(compiler, node, scope), "int8")
     inner = node.this
     ordering = inner if isinstance(inner, exp.Order) else None
@@ -43,8 +43,8 @@ def compile_aggregate(compiler: Compiler, node: exp.Expr, scope: Scope) -> Aggre
 
     def values(envs: Any, *, nulls: bool = False) -> list[Any]:
         placed = sorted(envs, key=key) if key else envs
-        found = [one for one in map(run, placed) if nulls or one is not None]
-        return list(dict.fromkeys(found)) if is_distinct else found
+        result = [one for one in map(run, placed) if nulls or one is not None]
+        return list(dict.fromkeys(result)) if is_distinct else result
 
     if isinstance(node, exp.Count):
         return Aggregate(lambda envs: len(values(envs)), "int8")
@@ -53,16 +53,16 @@ def compile_aggregate(compiler: Compiler, node: exp.Expr, scope: Scope) -> Aggre
     if isinstance(node, exp.GroupConcat):
         separator = node.args.get("separator")
         by = str(separator.name) if isinstance(separator, exp.Literal) else ","
-        return Aggregate(lambda envs: _concatenated(by, values(envs)), "text")
+        return Aggregate(lambda envs: _concatenate(by, values(envs)), "text")
     if type(node) not in AGGREGATES:
-        raise unsupported(node)
+        raise unsupported_error(node)
     kind, work = AGGREGATES[type(node)]
     if isinstance(node, exp.Sum):
         kind = {"int2": "int8", "int4": "int8", "int8": "numeric"}.get(value.type, "")
     return Aggregate(lambda envs: work(values(envs)), kind or value.type)
 
 
-def _concatenated(by: str, values: list[Any]) -> str | None:
+def _concatenate(by: str, values: list[Any]) -> str | None:
     shown = [text_of(value) for value in values]
     check_length(sum(len(one) + len(by) for one in shown))
     return by.join(shown) if shown else None
@@ -73,7 +73,7 @@ def _row_numbers(compiler: Compiler, node: exp.Window, scope: Scope) -> Callable
     parts = [compiler.compile(one, scope).run for one in node.args.get("partition_by") or ()]
     key = order_key(compiler, node.args.get("order"), scope)
 
-    def numbered(envs: Sequence[Env]) -> list[int]:
+    def number(envs: Sequence[Env]) -> list[int]:
         counts: dict[str, int] = {}
         numbers = [0] * len(envs)
         places = sorted(range(len(envs)), key=lambda place: key(envs[place])) if key else range(len(envs))
@@ -82,7 +82,7 @@ def _row_numbers(compiler: Compiler, node: exp.Window, scope: Scope) -> Callable
             counts[part] = numbers[place] = counts.get(part, 0) + 1
         return numbers
 
-    return numbered
+    return number
 
 
 def order_key(compiler: Compiler, order: exp.Expr | None, scope: Scope) -> Callable[[Env], Any] | None:

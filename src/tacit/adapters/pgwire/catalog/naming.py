@@ -9,10 +9,10 @@ from sqlglot import exp
 
 from tacit.adapters.pgwire.catalog.compiled import type_name
 
-__all__ = ["column_name", "folded", "trimmed"]
+__all__ = ["column_name", "fold_name", "trim_function"]
 
 
-def folded(node: exp.Expr | str | None) -> str:
+def fold_name(node: exp.Expr | str | None) -> str:
     """Return a name as PostgreSQL keeps it: in small letters unless it is quoted."""
     if isinstance(node, str) or node is None:
         return (node or "").lower()
@@ -30,25 +30,25 @@ def column_name(node: exp.Expr) -> str:
     ['b', 'd', '?column?', 'max', 'y', 'f']
     """
     if isinstance(node, exp.Alias):
-        return folded(node.args["alias"])
+        return fold_name(node.args["alias"])
     if isinstance(node, exp.Column):
-        return folded(node.this)
+        return fold_name(node.this)
     if isinstance(node, exp.Identifier):
-        return folded(node)
+        return fold_name(node)
     if isinstance(node, exp.Cast):
         return type_name(node.args["to"]).lstrip("_") if _is_constant(node) else column_name(node.this)
     if isinstance(node, exp.Case):
         default = node.args.get("default")
         return _or(column_name(default), "case") if default is not None else "case"
     inside = next((inner(node) for kind, inner in WITHIN.items() if isinstance(node, kind)), None)
-    return column_name(inside) if inside is not None else _called(node)
+    return column_name(inside) if inside is not None else _function_name(node)
 
 
 def _or(name: str, other: str) -> str:
     return other if name == NAMELESS else name
 
 
-def trimmed(node: exp.Trim) -> str:
+def trim_function(node: exp.Trim) -> str:
     """Return the function that trims one end of a text, or both."""
     return {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or "").upper(), "btrim")
 
@@ -59,12 +59,12 @@ def _is_constant(node: exp.Expr) -> bool:
     return _is_constant(inner) if inner is not None else column_name(node) == NAMELESS
 
 
-def _called(node: exp.Expr) -> str:
+def _function_name(node: exp.Expr) -> str:
     """Return the name of a function."""
     if isinstance(node, exp.Anonymous):
         return str(node.name).lower()
     if isinstance(node, exp.Trim):
-        return trimmed(node)
+        return trim_function(node)
     if type(node) in KNOWN:
         return KNOWN[type(node)]
     if isinstance(node, exp.Func) and not isinstance(node, exp.Binary):

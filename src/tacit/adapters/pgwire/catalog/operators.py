@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlglot import exp
 
-from tacit.adapters.pgwire.catalog.compiled import TEXTS, Compiled, Compiler, Method, unsupported
+from tacit.adapters.pgwire.catalog.compiled import TEXTS, Compiled, Compiler, Method, unsupported_error
 from tacit.adapters.pgwire.catalog.scope import Env, Scope
-from tacit.adapters.pgwire.catalog.values import both, bounded, either, like, matches, negated, repeats_of, text_of
+from tacit.adapters.pgwire.catalog.values import both, check_text, either, like, matches, negate, repeats_of, text_of
 
 __all__ = ["OPERATORS", "is_query"]
 
@@ -36,7 +36,7 @@ LARGEST = 1 << 128
 """Numbers beyond this are no numbers of a catalog."""
 
 
-def compared(compare: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
+def compare_values(compare: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
     """Return a comparison; NULL if a side is."""
     if one is None or other is None:
         return None
@@ -56,7 +56,7 @@ def comparison(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
         return _with_several(compiler, node.this, several, compare, scope)
     left, right = compiler.alike(node.this, node.expression, scope)
     one, other = left.run, right.run
-    return Compiled(lambda env: compared(compare, one(env), other(env)), "bool")
+    return Compiled(lambda env: compare_values(compare, one(env), other(env)), "bool")
 
 
 def _with_several(
@@ -65,21 +65,21 @@ def _with_several(
     left, every = compiler.compile(node, scope), isinstance(several, exp.All)
     inner = several.this.this if isinstance(several.this, exp.Paren) else several.this
     values = compiler.rows_of(inner, scope) if is_query(inner) else compiler.compile(inner, scope)
-    values = compiler.coerced(values, f"_{left.type}" if left.type in TEXTS else "_int8", inner)
-    left = compiler.coerced(left, values.type.removeprefix("_"), node)
+    values = compiler.coerce(values, f"_{left.type}" if left.type in TEXTS else "_int8", inner)
+    left = compiler.coerce(left, values.type.removeprefix("_"), node)
     one, others, spend = left.run, values.run, compiler.budget.spend
 
     def some(env: Env) -> Any:
-        value, found = one(env), others(env)
-        if found is None:
+        value, matched = one(env), others(env)
+        if matched is None:
             return None
-        if not isinstance(found, list):
-            raise unsupported(several)
-        spend(len(found))
-        told = [compared(compare, value, other) for other in found]
+        if not isinstance(matched, list):
+            raise unsupported_error(several)
+        spend(len(matched))
+        truths = [compare_values(compare, value, other) for other in matched]
         if every:
-            return False if False in told else None if None in told else True
-        return True if True in told else None if None in told else False
+            return False if False in truths else None if None in truths else True
+        return True if True in truths else None if None in truths else False
 
     return Compiled(some, "bool")
 
@@ -88,19 +88,19 @@ def within(compiler: Compiler, node: exp.In, scope: Scope) -> Compiled:
     """Return IN, with a list or a query."""
     query = node.args.get("query")
     if isinstance(node.this, exp.Tuple):
-        raise unsupported(node)
+        raise unsupported_error(node)
     if query is not None:
         inner = query.this if isinstance(query, exp.Subquery) else query
         return _with_several(compiler, node.this, exp.Any(this=inner), operator.eq, scope)
     left = compiler.compile(node.this, scope)
-    members = [compiler.coerced(compiler.compile(one, scope), left.type, one) for one in node.expressions]
-    left = compiler.coerced(left, members[0].type if members else "unknown", node.this)
+    members = [compiler.coerce(compiler.compile(one, scope), left.type, one) for one in node.expressions]
+    left = compiler.coerce(left, members[0].type if members else "unknown", node.this)
     one, others = left.run, [member.run for member in members]
 
     def some(env: Env) -> Any:
         value = one(env)
-        told = [compared(operator.eq, value, other(env)) for other in others]
-        return True if True in told else None if None in told else False
+        truths = [compare_values(operator.eq, value, other(env)) for other in others]
+        return True if True in truths else None if None in truths else False
 
     return Compiled(some, "bool")
 
@@ -135,22 +135,22 @@ def pattern(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
             compiler, (exp.EQ if sign == "=" else exp.NEQ)(this=node.this, expression=node.expression), scope
         )
     else:
-        raise unsupported(node)
+        raise unsupported_error(node)
     test, is_negated = like if sign == "~~" else matches, is_negated is not bool(node.args.get("negate"))
 
-    def told(env: Env) -> Any:
+    def compute(env: Env) -> Any:
         text, wanted = one(env), other(env)
         if text is None or wanted is None:
             return None
         size = 1 + len(str(text))
         spend(size * (1 + len(str(wanted))) // 8 if sign == "~~" else size ** (1 + repeats_of(str(wanted))) // 4)
-        form = text_of(wanted) if escape == "\\" else _escaped(text_of(wanted), escape)
+        form = text_of(wanted) if escape == "\\" else _with_backslashes(text_of(wanted), escape)
         return test(text_of(text), form, fold=fold) is not is_negated
 
-    return Compiled(told, "bool")
+    return Compiled(compute, "bool")
 
 
-def _escaped(wanted: str, escape: str) -> str:
+def _with_backslashes(wanted: str, escape: str) -> str:
     """Return a pattern of LIKE with a backslash instead of another sign."""
     plain = wanted.replace("\\", "\\\\")
     return plain.replace(escape, "\\") if escape else plain
@@ -162,26 +162,26 @@ def arithmetic(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
     left, right = compiler.alike(node.this, node.expression, scope)
     one, other = left.run, right.run
 
-    def computed(env: Env) -> Any:
+    def compute(env: Env) -> Any:
         first, second = one(env), other(env)
         if first is None or second is None:
             return None
         try:
             result = work(first, second)
         except (TypeError, ValueError):
-            raise unsupported(node) from None
+            raise unsupported_error(node) from None
         if isinstance(result, int | float) and abs(result) > LARGEST:
-            raise unsupported(node)
+            raise unsupported_error(node)
         return result
 
-    return Compiled(computed, left.type)
+    return Compiled(compute, left.type)
 
 
-def joined(compiler: Compiler, node: exp.DPipe, scope: Scope) -> Compiled:
+def concatenate(compiler: Compiler, node: exp.DPipe, scope: Scope) -> Compiled:
     """Return two texts or arrays, one after the other."""
     left, right = compiler.compile(node.this, scope), compiler.compile(node.expression, scope)
     one, other = left.run, right.run
-    kind, made = left.type if left.type.startswith("_") else "text", compiler.budget.made
+    kind, made = left.type if left.type.startswith("_") else "text", compiler.budget.count_memory
 
     def put(env: Env) -> Any:
         first, second = one(env), other(env)
@@ -191,7 +191,7 @@ def joined(compiler: Compiler, node: exp.DPipe, scope: Scope) -> Compiled:
             return None
         if isinstance(first, list):
             return made([*first, *(second if isinstance(second, list) else [second])])
-        return made(bounded(text_of(first) + text_of(second)))
+        return made(check_text(text_of(first) + text_of(second)))
 
     return Compiled(put, kind)
 
@@ -212,7 +212,7 @@ def is_query(node: exp.Expr) -> bool:
 
 def _not(compiler: Compiler, node: exp.Not, scope: Scope) -> Compiled:
     run = compiler.compile(node.this, scope).run
-    return Compiled(lambda env: negated(run(env)), "bool")
+    return Compiled(lambda env: negate(run(env)), "bool")
 
 
 def _and(compiler: Compiler, node: exp.And, scope: Scope) -> Compiled:
@@ -236,31 +236,33 @@ def _distinct(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
     left, right = compiler.alike(node.this, node.expression, scope)
     one, other, wants = left.run, right.run, isinstance(node, exp.NullSafeEQ)
 
-    def told(env: Env) -> bool:
+    def compute(env: Env) -> bool:
         first, second = one(env), other(env)
-        same = first is second if first is None or second is None else compared(operator.eq, first, second)
+        same = first is second if first is None or second is None else compare_values(operator.eq, first, second)
         return same is wants
 
-    return Compiled(told, "bool")
+    return Compiled(compute, "bool")
 
 
 def _negative(compiler: Compiler, node: exp.Neg, scope: Scope) -> Compiled:
     inner = compiler.compile(node.this, scope)
     run = inner.run
 
-    def turned(env: Env) -> Any:
+    def compute(env: Env) -> Any:
         value = run(env)
         if value is not None and not isinstance(value, int | float):
-            raise unsupported(node)
+            raise unsupported_error(node)
         return None if value is None else -value
 
-    return Compiled(turned, inner.type)
+    return Compiled(compute, inner.type)
 
 
 def _null_if(compiler: Compiler, node: exp.Nullif, scope: Scope) -> Compiled:
     left, right = compiler.alike(node.this, node.expression, scope)
     one, other = left.run, right.run
-    return Compiled(lambda env: None if compared(operator.eq, one(env), other(env)) is True else one(env), left.type)
+    return Compiled(
+        lambda env: None if compare_values(operator.eq, one(env), other(env)) is True else one(env), left.type
+    )
 
 
 OPERATORS: dict[type[exp.Expr], Method] = {
@@ -274,7 +276,7 @@ OPERATORS: dict[type[exp.Expr], Method] = {
     exp.RegexpLike: pattern,
     exp.RegexpILike: pattern,
     exp.Operator: pattern,
-    exp.DPipe: joined,
+    exp.DPipe: concatenate,
     exp.Not: _not,
     exp.And: _and,
     exp.Or: _or,

@@ -30,11 +30,11 @@ class Prepared:
 
 def prepare(node: exp.Expr, catalog: Catalog, parameters: Sequence[Any] | None, kinds: Sequence[str]) -> Prepared:
     """Compile a question; ``parameters`` are None while it is only described."""
-    found = list(kinds)
-    queries = Queries(catalog, parameters, found)
+    result = list(kinds)
+    queries = Queries(catalog, parameters, result)
     with _not_too_deep():
         shape, run = queries.query(node, None, {})
-    known = tuple("text" if kind == "unknown" else kind for kind in found)
+    known = tuple("text" if kind == "unknown" else kind for kind in result)
     types = tuple("text" if kind == "unknown" else kind for kind in shape.types)
 
     def answer() -> Relation:
@@ -44,21 +44,21 @@ def prepare(node: exp.Expr, catalog: Catalog, parameters: Sequence[Any] | None, 
     return Prepared(shape.names, types, known, answer)
 
 
-def _with_names(found: Relation, catalog: Catalog) -> Relation:
+def _with_names(result: Relation, catalog: Catalog) -> Relation:
     """Return rows in which numbers of relations and types are shown by their names, as PostgreSQL shows them."""
-    named = {place: kind for place, kind in enumerate(found.types) if kind in ("regclass", "regtype")}
+    named = {place: kind for place, kind in enumerate(result.types) if kind in ("regclass", "regtype")}
     if not named:
-        return found
+        return result
 
-    def shown(place: int, value: Any) -> Any:
+    def show(place: int, value: Any) -> Any:
         if place not in named or not isinstance(value, int):
             return value
         number = Number(value)
         number.shown = written_type(value) if named[place] == "regtype" else catalog.name_of(value) or str(value)
         return number
 
-    rows = [tuple(shown(place, value) for place, value in enumerate(row)) for row in found.rows]
-    return Relation(found.names, found.types, rows)
+    rows = [tuple(show(place, value) for place, value in enumerate(row)) for row in result.rows]
+    return Relation(result.names, result.types, rows)
 
 
 @contextmanager

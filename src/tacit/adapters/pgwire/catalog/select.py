@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from tacit.adapters.pgwire.catalog.compiled import Aggregate, Compiled, Compiler, unsupported
+from tacit.adapters.pgwire.catalog.compiled import Aggregate, Compiled, Compiler, unsupported_error
 from tacit.adapters.pgwire.catalog.expressions import METHODS
 from tacit.adapters.pgwire.catalog.groups import order_key, sort_key
-from tacit.adapters.pgwire.catalog.naming import column_name, folded
+from tacit.adapters.pgwire.catalog.naming import column_name, fold_name
 from tacit.adapters.pgwire.catalog.scope import Env, Scope
 from tacit.adapters.pgwire.catalog.sources import Sources
 from tacit.adapters.pgwire.catalog.tables import Catalog
@@ -76,22 +76,22 @@ class Queries:
                 return self.sources.values(node, parent)
         finally:
             self._ctes = outer
-        raise unsupported(node)
+        raise unsupported_error(node)
 
     def _with(self, node: exp.Expr, parent: Scope | None) -> None:
         for cte in node.expressions:
-            names = [folded(column) for column in cte.args["alias"].args.get("columns") or ()]
+            names = [fold_name(column) for column in cte.args["alias"].args.get("columns") or ()]
             if node.args.get("recursive") and isinstance(cte.this, exp.Union):
-                self._ctes[folded(cte.args["alias"].this)] = self._recursive(cte, names, parent)
+                self._ctes[fold_name(cte.args["alias"].this)] = self._recursive(cte, names, parent)
                 continue
             shape, run = self.query(cte.this, parent, self._ctes)
-            self._ctes[folded(cte.args["alias"].this)] = _renamed(shape, names), run
+            self._ctes[fold_name(cte.args["alias"].this)] = _rename_columns(shape, names), run
 
     def _recursive(self, cte: exp.Expr, names: Sequence[str], parent: Scope | None) -> tuple[Relation, Run]:
         """Return a recursive query: its second part is run over what the last round brought, until that is nothing."""
         first_shape, first = self.query(cte.this.this, parent, self._ctes)
-        shape, last = _renamed(first_shape, names), [Relation((), ())]
-        self._ctes[folded(cte.args["alias"].this)] = shape, lambda _: last[0]
+        shape, last = _rename_columns(first_shape, names), [Relation((), ())]
+        self._ctes[fold_name(cte.args["alias"].this)] = shape, lambda _: last[0]
         _, again = self.query(cte.this.expression, parent, self._ctes)
         keeps_all, spend = not cte.this.args.get("distinct"), self.compiler.budget.spend
 
@@ -120,7 +120,7 @@ class Queries:
             raise UnsupportedSqlError(message)
         types = tuple(b if a == "unknown" else a for a, b in zip(shape.types, other.types, strict=True))
         shape, is_distinct = Relation(shape.names, types), bool(node.args.get("distinct"))
-        pick = self._picked(node, shape, parent)
+        pick = self._pick(node, shape, parent)
 
         def run(env: Env | None) -> Relation:
             one, two = left(env).rows, right(env).rows
@@ -134,7 +134,7 @@ class Queries:
 
         return shape, run
 
-    def _picked(self, node: exp.Expr, shape: Relation, parent: Scope | None) -> Callable[[list[Any]], list[Any]]:
+    def _pick(self, node: exp.Expr, shape: Relation, parent: Scope | None) -> Callable[[list[Any]], list[Any]]:
         """Return what orders and cuts rows of a union by their columns."""
         scope = Scope(parent)
         scope.add("", shape.names, shape.types)
@@ -169,10 +169,10 @@ class Queries:
     def _select(self, node: exp.Select, parent: Scope | None) -> tuple[Relation, Run]:
         """Return one SELECT."""
         if not node.expressions:
-            raise unsupported(node)
+            raise unsupported_error(node)
         for clause, value in node.args.items():
             if value and clause not in CLAUSES:
-                raise unsupported(node if not isinstance(value, exp.Expr) else value)
+                raise unsupported_error(node if not isinstance(value, exp.Expr) else value)
         scope, read = self.sources.read(node, parent, self._ctes)
         compiler, is_grouped = self.compiler, _is_grouped(node)
         groups = [compiler.compile(_meant(one, node), scope).run for one in _group_keys(node)]
@@ -192,7 +192,9 @@ class Queries:
 
         def run(env: Env | None) -> Relation:
             envs = [Env(row, env) for row in read(env)]
-            envs = _grouped(envs, groups, aggregates, Env(blank, env)) if is_grouped else _windowed(envs, aggregates)
+            envs = (
+                _group_rows(envs, groups, aggregates, Env(blank, env)) if is_grouped else _number_rows(envs, aggregates)
+            )
             envs = [one for one in envs if kept is None or kept(one) is True]
             pairs = [(one, row) for one in envs for row in _rows(one, made)]
             for key in reversed(keys):
@@ -207,9 +209,9 @@ class Queries:
         """Return the columns of one item of SELECT: an asterisk is several."""
         inner = item.this if isinstance(item, exp.Column) else item
         if isinstance(inner, exp.Star):
-            table = folded(item.args.get("table")) if isinstance(item, exp.Column) else ""
+            table = fold_name(item.args.get("table")) if isinstance(item, exp.Column) else ""
             return [
-                (name, Compiled(_picked(index), kind))
+                (name, Compiled(_pick(index), kind))
                 for index, (owner, name, kind) in enumerate(scope.columns)
                 if table in ("", owner) and (table or index not in scope.hidden)
             ]
@@ -225,9 +227,9 @@ class Queries:
                 place is None
                 and isinstance(one.this, exp.Column)
                 and not one.this.table
-                and folded(one.this.this) in names
+                and fold_name(one.this.this) in names
             ):
-                place = list(names).index(folded(one.this.this))
+                place = list(names).index(fold_name(one.this.this))
             if place is not None:
                 keys.append(partial(_output_key, place, one))
                 continue
@@ -237,7 +239,7 @@ class Queries:
         return keys
 
 
-def _picked(index: int) -> Callable[[Env], Any]:
+def _pick(index: int) -> Callable[[Env], Any]:
     return lambda env: env.row[index]
 
 
@@ -260,8 +262,8 @@ def _meant(key: exp.Expr, node: exp.Select) -> Any:
     if place is not None:
         return node.expressions[place].unalias()
     named = {column_name(one): one.this for one in node.expressions if isinstance(one, exp.Alias)}
-    if isinstance(key, exp.Column) and not key.table and folded(key.this) in named:
-        return named[folded(key.this)]
+    if isinstance(key, exp.Column) and not key.table and fold_name(key.this) in named:
+        return named[fold_name(key.this)]
     return key
 
 
@@ -283,8 +285,8 @@ def _own_nodes(node: exp.Select, kind: type[exp.Expr]) -> bool:
     for item in items:
         if item is None:
             continue
-        for found in item.find_all(kind):
-            around = found.parent_select
+        for result in item.find_all(kind):
+            around = result.parent_select
             if around is node:
                 return True
     return False
@@ -298,7 +300,7 @@ def _is_grouped(node: exp.Select) -> bool:
     return node.args.get("group") is not None or (_own_nodes(node, exp.AggFunc) and not _has_windows(node))
 
 
-def _grouped(envs: list[Env], keys: Sequence[Any], aggregates: Sequence[Aggregate], blank: Env) -> list[Env]:
+def _group_rows(envs: list[Env], keys: Sequence[Any], aggregates: Sequence[Aggregate], blank: Env) -> list[Env]:
     """Return one environment for each group."""
     groups: dict[str, list[Env]] = {} if keys else {"": []}
     for env in envs:
@@ -310,7 +312,7 @@ def _grouped(envs: list[Env], keys: Sequence[Any], aggregates: Sequence[Aggregat
     return made
 
 
-def _windowed(envs: list[Env], windows: Sequence[Aggregate]) -> list[Env]:
+def _number_rows(envs: list[Env], windows: Sequence[Aggregate]) -> list[Env]:
     """Return rows with the numbers that windows give them."""
     if not windows:
         return envs
@@ -342,7 +344,7 @@ def _without(rows: Sequence[tuple[Any, ...]], others: Sequence[tuple[Any, ...]])
     return [row for row in rows if repr(row) not in known]
 
 
-def _renamed(shape: Relation, names: Sequence[str]) -> Relation:
+def _rename_columns(shape: Relation, names: Sequence[str]) -> Relation:
     if len(names) > len(shape.names):
         message = "There are more names than columns."
         raise UnsupportedSqlError(message)

@@ -13,8 +13,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from tacit.adapters.pgwire.catalog.compiled import Compiler, unsupported
-from tacit.adapters.pgwire.catalog.naming import column_name, folded
+from tacit.adapters.pgwire.catalog.compiled import Compiler, unsupported_error
+from tacit.adapters.pgwire.catalog.naming import column_name, fold_name
 from tacit.adapters.pgwire.catalog.scope import Env, Scope
 from tacit.adapters.pgwire.catalog.tables import Catalog
 from tacit.adapters.pgwire.catalog.values import Relation
@@ -64,7 +64,9 @@ class Sources:
         can_push = all(step[1] in ("INNER", "LEFT") for step in steps)
 
         def rows(env: Env | None) -> list[Row]:
-            return self._joined(steps, env, pushed if can_push else [(len(scope.columns), test) for _, test in pushed])
+            return self._join_all(
+                steps, env, pushed if can_push else [(len(scope.columns), test) for _, test in pushed]
+            )
 
         return scope, rows
 
@@ -72,15 +74,15 @@ class Sources:
         where = node.args.get("where")
         parts = list(where.this.flatten()) if where is not None and isinstance(where.this, exp.And) else []
         parts = parts or ([where.this] if where is not None else [])
-        return [(self._needed(part, scope), self._compiler.compile(part, scope).run) for part in parts]
+        return [(self._columns_needed(part, scope), self._compiler.compile(part, scope).run) for part in parts]
 
-    def _needed(self, part: exp.Expr, scope: Scope) -> int:
+    def _columns_needed(self, part: exp.Expr, scope: Scope) -> int:
         """Return how many columns of the row a condition looks at; all of them if it holds a query."""
         if any(True for _ in part.find_all(exp.Query)):
             return len(scope.columns)
         needed = 0
         for column in part.find_all(exp.Column):
-            table, name = folded(column.args.get("table")), folded(column.this)
+            table, name = fold_name(column.args.get("table")), fold_name(column.this)
             if scope.holds(table, name):
                 needed = max(needed, scope.find(table, name).index + 1)
         return needed
@@ -112,8 +114,8 @@ class Sources:
         tests: list[Filter] = []
         equal: tuple[int, int] | None = None
         for name in using:
-            left = next(i for i, (_, known, _) in enumerate(scope.columns[:before]) if known == folded(name))
-            right = next(i for i, (_, known, _) in enumerate(scope.columns) if i >= before and known == folded(name))
+            left = next(i for i, (_, known, _) in enumerate(scope.columns[:before]) if known == fold_name(name))
+            right = next(i for i, (_, known, _) in enumerate(scope.columns) if i >= before and known == fold_name(name))
             scope.hidden.add(right)
             equal = (left, right - before)
             tests.append((len(scope.columns), partial(_are_equal, left, right)))
@@ -125,7 +127,7 @@ class Sources:
                 equal = equal or _equal_places(part, scope, before)
         return tests, equal
 
-    def _joined(
+    def _join_all(
         self,
         steps: Sequence[tuple[_Source, str, list[Filter], tuple[int, int] | None]],
         env: Env | None,
@@ -156,7 +158,7 @@ class Sources:
         is_lateral = source.is_lateral and kind in ("INNER", "LEFT")
         around = Env((None,) * width, env) if source.is_lateral else env
         others = [] if is_lateral else source.rows(around)
-        index = _indexed(others, equal) if equal is not None and not is_lateral else None
+        index = _index_rows(others, equal) if equal is not None and not is_lateral else None
         spend, blank = self._compiler.budget.spend, (None,) * len(source.columns)
         cost = 1 + (width + len(source.columns)) // CELLS_OF_A_STEP
         made: list[Row] = []
@@ -166,11 +168,11 @@ class Sources:
             if index is not None and equal is not None:
                 near = index.get(repr(row[equal[0]]), [])
             spend(1 + len(near))
-            found = [other for other in near if all(test(Env(row + other, env)) is True for _, test in tests)]
-            spend(cost * len(found))
-            made += [row + other for other in found]
-            met |= {id(other) for other in found} if kind in ("RIGHT", "FULL") else set()
-            if not found and kind in ("LEFT", "FULL"):
+            result = [other for other in near if all(test(Env(row + other, env)) is True for _, test in tests)]
+            spend(cost * len(result))
+            made += [row + other for other in result]
+            met |= {id(other) for other in result} if kind in ("RIGHT", "FULL") else set()
+            if not result and kind in ("LEFT", "FULL"):
                 made.append(row + blank)
         if kind in ("RIGHT", "FULL"):
             made += [(None,) * width + other for other in others if id(other) not in met]
@@ -181,17 +183,17 @@ class Sources:
     ) -> _Source:
         """Return what a node in FROM stands for."""
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table | exp.Subquery):
-            return self._nested(node.this, list(node.args.get("joins") or ()), parent, ctes)
+            return self._nested_source(node.this, list(node.args.get("joins") or ()), parent, ctes)
         if isinstance(node, exp.Lateral):
             inner = node.this
             if isinstance(inner, exp.Subquery):
-                return self._derived(inner, node.args.get("alias"), scope, ctes, is_lateral=True)
+                return self._derived_source(inner, node.args.get("alias"), scope, ctes, is_lateral=True)
             return self._function(inner, node, scope, is_lateral=True)
         if isinstance(node, exp.Subquery):
-            return self._derived(node, node.args.get("alias"), parent, ctes)
+            return self._derived_source(node, node.args.get("alias"), parent, ctes)
         if isinstance(node, exp.Values):
             shape, run = self.values(node, parent)
-            return _named(shape, run, node.args.get("alias"))
+            return _named_source(shape, run, node.args.get("alias"))
         if isinstance(node, exp.Unnest):
             return self._function(
                 exp.Anonymous(this="unnest", expressions=node.expressions), node, scope, is_lateral=True
@@ -200,17 +202,17 @@ class Sources:
             return self._function(node.this, node, scope, is_lateral=True)
         if isinstance(node, exp.Table):
             return self._table(node, ctes)
-        raise unsupported(node)
+        raise unsupported_error(node)
 
-    def _nested(
+    def _nested_source(
         self, first: exp.Expr, joins: Sequence[exp.Expr], parent: Scope | None, ctes: dict[str, tuple[Relation, Run]]
     ) -> _Source:
         """Return tables that are joined in parentheses."""
         scope, steps = self._chain(first, joins, parent, ctes)
         hidden = frozenset(scope.hidden)
-        return _Source(scope.columns, scope.origins, lambda env: self._joined(steps, env, ()), hidden=hidden)
+        return _Source(scope.columns, scope.origins, lambda env: self._join_all(steps, env, ()), hidden=hidden)
 
-    def _derived(
+    def _derived_source(
         self,
         node: exp.Subquery,
         alias: exp.Expr | None,
@@ -223,19 +225,19 @@ class Sources:
         fixed = Scope(parent.parent, list(parent.columns), dict(parent.origins)) if is_lateral and parent else parent
         shape, run = self._query(node.this, fixed, ctes)
         self._compiler.aggregates = before
-        return _named(shape, run, alias or node.args.get("alias"), is_lateral=is_lateral)
+        return _named_source(shape, run, alias or node.args.get("alias"), is_lateral=is_lateral)
 
     def _table(self, node: exp.Table, ctes: dict[str, tuple[Relation, Run]]) -> _Source:
-        name, schema = folded(node.this), folded(node.args.get("db"))
+        name, schema = fold_name(node.this), fold_name(node.args.get("db"))
         alias = node.args.get("alias")
         if not schema and name in ctes:
             shape, run = ctes[name]
-            return _named(shape, run, alias, name)
+            return _named_source(shape, run, alias, name)
         place = self._catalog.find(schema, name)
         if place is None:
             raise UnknownNameError("relation", name[:63], None, code="unknown-table")
         relation = self._catalog.relation(place)
-        source = _named(relation, lambda _: relation, alias, name)
+        source = _named_source(relation, lambda _: relation, alias, name)
         return _Source(source.columns, {source.columns[0][0]: name}, source.rows)
 
     def _function(self, node: exp.Expr, place: exp.Expr, scope: Scope, *, is_lateral: bool) -> _Source:
@@ -243,10 +245,10 @@ class Sources:
         fixed = Scope(scope.parent, list(scope.columns), dict(scope.origins))
         made = self._compiler.compile(node, fixed)
         alias, number = place.args.get("alias"), place.args.get("ordinality") or place.args.get("offset")
-        ordinal, numbered = bool(number), folded(number) if isinstance(number, exp.Identifier) else "ordinality"
+        ordinal, numbered = bool(number), fold_name(number) if isinstance(number, exp.Identifier) else "ordinality"
         called = column_name(node)
-        name = folded(alias.this) if alias is not None and alias.this is not None else called
-        given = [folded(one) for one in (alias.args.get("columns") or () if alias is not None else ())]
+        name = fold_name(alias.this) if alias is not None and alias.this is not None else called
+        given = [fold_name(one) for one in (alias.args.get("columns") or () if alias is not None else ())]
         record = {"_pg_expandarray": ("x", "n"), "pg_get_keywords": ("word", "catcode", "catdesc")}
         fields = record.get(called)
         names = list(fields or (given[0] if given else name,)) + ([numbered] if ordinal else [])
@@ -267,7 +269,7 @@ class Sources:
         scope = Scope(parent)
         made = [[self._compiler.compile(one, scope) for one in row.expressions] for row in node.expressions]
         if len({len(row) for row in made}) != 1 or not made[0]:
-            raise unsupported(node)
+            raise unsupported_error(node)
         names = tuple(f"column{place}" for place in range(1, len(made[0]) + 1))
         shape = Relation(names, tuple(one.type for one in made[0]))
 
@@ -277,10 +279,12 @@ class Sources:
         return shape, run
 
 
-def _named(shape: Relation, run: Run, alias: exp.Expr | None, name: str = "", *, is_lateral: bool = False) -> _Source:
+def _named_source(
+    shape: Relation, run: Run, alias: exp.Expr | None, name: str = "", *, is_lateral: bool = False
+) -> _Source:
     """Return a relation under the name that it goes by, its columns perhaps renamed."""
-    table = folded(alias.this) if alias is not None and alias.this is not None else name
-    given = [folded(column) for column in (alias.args.get("columns") or () if alias is not None else ())]
+    table = fold_name(alias.this) if alias is not None and alias.this is not None else name
+    given = [fold_name(column) for column in (alias.args.get("columns") or () if alias is not None else ())]
     names = [*given, *shape.names[len(given) :]]
     if len(names) != len(shape.types):
         message = "There are more names than columns."
@@ -304,7 +308,7 @@ def _equal_places(part: exp.Expr, scope: Scope, before: int) -> tuple[int, int] 
         return None
     places = []
     for column in (part.this, part.expression):
-        table, name = folded(column.args.get("table")), folded(column.this)
+        table, name = fold_name(column.args.get("table")), fold_name(column.this)
         if not scope.holds(table, name):
             return None
         places.append(scope.find(table, name).index)
@@ -312,9 +316,9 @@ def _equal_places(part: exp.Expr, scope: Scope, before: int) -> tuple[int, int] 
     return (low, high - before) if low < before <= high else None
 
 
-def _indexed(rows: Sequence[Row], equal: tuple[int, int] | None) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+def _index_rows(rows: Sequence[Row], equal: tuple[int, int] | None) -> dict[str, list[Row]]:
+    result: dict[str, list[Row]] = {}
     for row in rows:
         if equal is not None and row[equal[1]] is not None:
-            found.setdefault(repr(row[equal[1]]), []).append(row)
-    return found
+            result.setdefault(repr(row[equal[1]]), []).append(row)
+    return result

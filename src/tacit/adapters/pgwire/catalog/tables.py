@@ -94,7 +94,7 @@ class Catalog:
         if place not in self._made or place[1] == "pg_settings":
             columns = relations()[place]
             make = ROWS.get(".".join(place))
-            rows = [] if make is None else [_filled(columns, row) for row in make(self)]
+            rows = [] if make is None else [_complete_row(columns, row) for row in make(self)]
             self._made[place] = Relation(tuple(n for n, _ in columns), tuple(t for _, t in columns), rows)
         return self._made[place]
 
@@ -105,7 +105,7 @@ class Catalog:
                 yield shape, self._oids[shape.name], place, column
 
 
-def _filled(columns: Sequence[tuple[str, str]], row: Row) -> tuple[Any, ...]:
+def _complete_row(columns: Sequence[tuple[str, str]], row: Row) -> tuple[Any, ...]:
     return tuple(row[name] if name in row else None if name in NULLABLE else ABSENT.get(kind) for name, kind in columns)
 
 
@@ -281,7 +281,7 @@ def _privileges(catalog: Catalog) -> Iterable[Row]:
         yield _place(catalog, shape) | who | {"is_grantable": "NO", "with_hierarchy": "YES"}
 
 
-def _fixed(*rows: Row) -> Callable[[Catalog], Iterable[Row]]:
+def _fixed_rows(*rows: Row) -> Callable[[Catalog], Iterable[Row]]:
     return lambda _: rows
 
 
@@ -298,13 +298,15 @@ ROWS: dict[str, Callable[[Catalog], Iterable[Row]]] = {
     "pg_catalog.pg_settings": _settings,
     "pg_catalog.pg_tables": _tables,
     "pg_catalog.pg_views": _views,
-    "pg_catalog.pg_am": _fixed({"oid": HEAP, "amname": "heap", "amhandler": "heap_tableam_handler", "amtype": "t"}),
-    "pg_catalog.pg_collation": _fixed(
+    "pg_catalog.pg_am": _fixed_rows(
+        {"oid": HEAP, "amname": "heap", "amhandler": "heap_tableam_handler", "amtype": "t"}
+    ),
+    "pg_catalog.pg_collation": _fixed_rows(
         {"oid": 100, "collname": "default", "collnamespace": SYSTEM, "collowner": OWNER, "collprovider": "d"},
         {"oid": 950, "collname": "C", "collnamespace": SYSTEM, "collowner": OWNER, "collprovider": "c"},
     ),
-    "pg_catalog.pg_tablespace": _fixed({"oid": 1663, "spcname": "pg_default", "spcowner": OWNER}),
-    "pg_catalog.pg_language": _fixed({"oid": 14, "lanname": "sql", "lanowner": OWNER, "lanpltrusted": True}),
+    "pg_catalog.pg_tablespace": _fixed_rows({"oid": 1663, "spcname": "pg_default", "spcowner": OWNER}),
+    "pg_catalog.pg_language": _fixed_rows({"oid": 14, "lanname": "sql", "lanowner": OWNER, "lanpltrusted": True}),
     "information_schema.schemata": _schemata,
     "information_schema.tables": _standard_tables,
     "information_schema.views": _standard_views,

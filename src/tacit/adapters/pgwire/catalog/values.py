@@ -21,12 +21,12 @@ __all__ = [
     "Value",
     "array_text",
     "both",
-    "bounded",
     "check_length",
+    "check_text",
     "either",
     "like",
     "matches",
-    "negated",
+    "negate",
     "plain_cast",
     "repeats_of",
     "text_of",
@@ -56,7 +56,7 @@ class Budget:
             message = "This question about the catalog takes too much work. Ask for fewer tables at a time."
             raise OverloadedError(message, code="too-slow")
 
-    def made(self, value: Value) -> Value:
+    def count_memory(self, value: Value) -> Value:
         """Count the memory that a new value takes, and return the value."""
         if isinstance(value, str):
             self.spend(len(value) // BYTES_OF_A_STEP)
@@ -74,7 +74,7 @@ class Relation:
     rows: list[tuple[Value, ...]] = field(default_factory=list)
 
 
-def negated(value: Value) -> Value:
+def negate(value: Value) -> Value:
     """Return NOT."""
     return None if value is None else not value
 
@@ -159,7 +159,7 @@ def repeats_of(pattern: str) -> int:
     return len(re.findall(r"[*+?{]", pattern))
 
 
-def bounded(text: str) -> str:
+def check_text(text: str) -> str:
     """Return a text; refuse one that is longer than anything a catalog holds."""
     check_length(len(text))
     return text
