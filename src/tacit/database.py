@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,15 +21,12 @@ from tacit.contract.schema import Service
 from tacit.encode.bulk import Progress
 from tacit.encode.reports import Loaded, ReportTable, report_table
 from tacit.encode.tables import as_arrow
-from tacit.engines import open_engine
 from tacit.engines.base import Batch, Engine, rollup_of
 from tacit.errors import ReportError, UnanswerableError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import Decoder, DecoderName
 from tacit.model.labelled import Marginal
 from tacit.model.questions import Tables
-from tacit.remote.address import is_address
-from tacit.remote.database import RemoteDatabase
 from tacit.sql.bind import Bound, bind
 from tacit.sql.columns import Shape, dimension_shape, service_shape
 from tacit.sql.lookup import Dimension
@@ -38,39 +35,7 @@ from tacit.sql.plan import ReportSource, Rollup, Round
 from tacit.sql.scope import Scope
 from tacit.sql.tables import check_rounds, scope_of, tables_of
 
-__all__ = ["Database", "Loaded", "connect"]
-
-
-@overload
-def connect(path: Any = None, *, engine: Any = "duckdb") -> Database: ...
-
-
-@overload
-def connect(path: str, *, key: str | None = None, key_file: Any = None) -> RemoteDatabase: ...
-
-
-def connect(
-    path: Any = None, *, engine: Any = "duckdb", key: str | None = None, key_file: Any = None
-) -> Database | RemoteDatabase:
-    """Open a database, or query a running collector.
-
-    Parameters
-    ----------
-    path : str or Path, optional
-        A DuckDB file, a folder for Spark, the address of a PostgreSQL database (``postgresql://…``), or a SparkSession.
-        ``https://host`` is a running collector. Default: in memory.
-    engine : str or SparkSession
-        ``"duckdb"``, ``"postgresql://…"``, a SparkSession, or ``"spark"`` for one on this machine.
-    key, key_file : str, optional
-        A collector's key with the scope ``query``, or a file with it. Default: TACIT_KEY or TACIT_KEY_FILE in the
-        environment.
-    """
-    if is_address(path):
-        return RemoteDatabase(path, key=key, key_file=key_file)
-    if key is not None or key_file is not None:
-        message = "Keys are for collectors, whose addresses start with https://. A file needs none."
-        raise UsageError(message, code="bad-option")
-    return Database(open_engine(path, engine))
+__all__ = ["Database", "Loaded"]
 
 
 class Database:

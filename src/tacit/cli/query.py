@@ -8,12 +8,13 @@ from pathlib import Path
 
 from tacit.answers.crowds import OPEN, privacy_of
 from tacit.central.release import Release
-from tacit.database import Database, connect
+from tacit.database import Database
 from tacit.errors import UsageError
 from tacit.estimate.answer import Answer
 from tacit.remote.address import is_address
 from tacit.remote.database import RemoteDatabase
 from tacit.server.store.verification import mark_of
+from tacit.source import connect
 
 __all__ = ["draw", "open_existing", "print_answer", "run"]
 
