@@ -54,7 +54,7 @@ def test_an_agent_asks_a_collector(place: Any) -> None:
     assert [table["name"] for table in json.loads(texts[0])] == ["orders", "users"]
     expected = place.collector.query(COUNT, confidence=0.8)["n"]
     row = json.loads(texts[1])["rows"][0]
-    assert (row["n"], row["n_low"], row["n_high"]) == (expected.value, expected.low, expected.high)
+    assert (row["n"], row["n_low"], row["n_high"]) == pytest.approx((expected.value, expected.low, expected.high))
     assert json.loads(texts[2])["rows"][0]["n_error"] > 0
     assert "predicted for" in texts[3]
     assert (found[6]["result"]["isError"], "unknown-column" in texts[4]) == (True, True)
