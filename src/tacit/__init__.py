@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from tacit.collection import Collection
     from tacit.contract.randomness import insecure_rng
     from tacit.contract.schema import Categorical, Ordinal, Public, Schema, Service
-    from tacit.database import Database, connect
+    from tacit.database import Database
     from tacit.errors import TacitError
     from tacit.estimate.answer import Answer
     from tacit.estimate.estimate import Estimate
+    from tacit.source import connect
 
 __all__ = [
     "Answer",
@@ -48,7 +49,7 @@ _HOME = {
     "Schema": "contract.schema",
     "Service": "contract.schema",
     "TacitError": "errors",
-    "connect": "database",
+    "connect": "source",
     "insecure_rng": "contract.randomness",
 }
 """Which module each public name lives in."""

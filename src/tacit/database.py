@@ -21,7 +21,6 @@ from tacit.contract.schema import Service
 from tacit.encode.bulk import Progress
 from tacit.encode.reports import Loaded, ReportTable, report_table
 from tacit.encode.tables import as_arrow
-from tacit.engines import open_engine
 from tacit.engines.base import Batch, Engine, rollup_of
 from tacit.errors import ReportError, UnanswerableError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer, Options
@@ -29,27 +28,14 @@ from tacit.estimate.decoder import Decoder, DecoderName
 from tacit.model.labelled import Marginal
 from tacit.model.questions import Tables
 from tacit.sql.bind import Bound, bind
+from tacit.sql.columns import Shape, dimension_shape, service_shape
 from tacit.sql.lookup import Dimension
 from tacit.sql.parse import parse, without_explain
 from tacit.sql.plan import ReportSource, Rollup, Round
 from tacit.sql.scope import Scope
 from tacit.sql.tables import check_rounds, scope_of, tables_of
 
-__all__ = ["Database", "Loaded", "connect"]
-
-
-def connect(path: Any = None, *, engine: Any = "duckdb") -> Database:
-    """Open a database.
-
-    Parameters
-    ----------
-    path : str or Path, optional
-        A DuckDB file, a folder for Spark, the address of a PostgreSQL database (``postgresql://…``), or a SparkSession.
-        Default: in memory.
-    engine : str or SparkSession
-        ``"duckdb"``, ``"postgresql://…"``, a SparkSession, or ``"spark"`` for one on this machine.
-    """
-    return Database(open_engine(path, engine))
+__all__ = ["Database", "Loaded"]
 
 
 class Database:
@@ -385,6 +371,11 @@ class Database:
     def dimensions(self) -> list[Dimension]:
         """Return the public tables, by name."""
         return [dimension for _, dimension in sorted(self._dimensions.items())]
+
+    def tables(self) -> list[Shape]:
+        """Return services with reports, and public dimensions, as tables with typed columns."""
+        services = [service_shape(service, self.stored_types(service.name)) for service in self.services()]
+        return [*services, *map(dimension_shape, self.dimensions())]
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,6 +67,11 @@ TABLES += ["twice.csv", "rowless.csv", "wrong.txt", "good.tacit"]
 DATABASES = ["absent.tacit", "empty.tacit", "binary.tacit", "folder.tacit", "good.csv", "good.toml", "binary.archive"]
 
 OPTIONS = """
+query good.tacit QUESTION --key-file good.toml
+query http://reports.example QUESTION
+query https://name:key@reports.example QUESTION
+serve new good.toml --pg-port 70000
+serve new good.toml --pg-port 0 --host 0.0.0.0 --behind-proxy
 audit
 audit good.toml --trials nan
 audit good.toml --trials inf
@@ -166,7 +171,7 @@ CASES = [
     *(["plan", name, "QUESTION"] for name in COLLECTIONS),
     *(["encode", "good.toml", f"users={name}", "--out", "new"] for name in TABLES),
     *(["init", "new.toml", f"users={name}"] for name in TABLES),
-    *([verb, name, *more] for name in DATABASES for verb, *more in (["query", "QUESTION"], ["shell"])),
+    *([verb, name, *more] for name in DATABASES for verb, *more in (["query", "QUESTION"], ["shell"], ["mcp"])),
     *([verb, name, *more] for name in DATABASES for verb, *more in (["marginal", "age"], ["synthesize", "new.csv"])),
     *(["export", name, "new.archive"] for name in DATABASES),
     *(line.replace("\\n", "\n").split(" ") for line in OPTIONS.strip().splitlines()),

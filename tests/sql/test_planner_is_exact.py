@@ -117,6 +117,7 @@ REFUSED = [
     ("not-a-select", "DROP TABLE adult"),
     ("not-a-select", "COPY adult TO 'x.csv'"),
     ("too-deep", "SELECT COUNT(*) FROM adult WHERE " + "(" * 60 + "age = 1" + ")" * 60),
+    ("too-deep", "SELECT " + "ARRAY[" * 30 + "1" + "]" * 30 + " FROM adult"),  # read, it would take hours
     ("too-long", "SELECT COUNT(*) FROM adult WHERE age = 1" + " " * 20_000),
     ("unknown-table", "SELECT COUNT(*) FROM adults"),
     ("unknown-table", "SELECT 1"),

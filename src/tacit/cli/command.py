@@ -30,6 +30,7 @@ VERBS: dict[str, str] = {
     "marginal": "marginal",
     "synthesize": "synthesize",
     "shell": "shell",
+    "mcp": "mcp",
     "serve": "serve",
     "keys": "keys",
     "doctor": "doctor",

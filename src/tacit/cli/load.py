@@ -12,8 +12,8 @@ import pyarrow.parquet
 
 from tacit.cli.progress import bar
 from tacit.collection import Collection
-from tacit.database import connect
 from tacit.errors import ReportError
+from tacit.source import connect
 
 __all__ = ["run"]
 

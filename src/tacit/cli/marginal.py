@@ -11,7 +11,7 @@ __all__ = ["run"]
 
 def run(options: argparse.Namespace) -> int:
     """Print one table."""
-    database = open_existing(options.database)
+    database = open_existing(options.database, options.key_file)
     try:
         table = database.marginal(
             options.attributes, service=options.service, method=options.method, confidence=options.confidence

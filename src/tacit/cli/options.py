@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from tacit.remote.address import KEY, KEY_FILE
 from tacit.server.http.settings import EVERYBODY, Settings
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "keys",
     "load",
     "marginal",
+    "mcp",
     "plan",
     "query",
     "release",
@@ -120,8 +122,10 @@ def load(parser: argparse.ArgumentParser) -> None:
 
 
 def query(parser: argparse.ArgumentParser) -> None:
-    """Ask a question in SQL over the reports of a database; every aggregate comes with its error."""
-    parser.add_argument("database", help="a database file that `tacit load` wrote, or a release (.parquet)")
+    """Ask a question in SQL of a database or a running collector; every aggregate comes with its error."""
+    parser.add_argument(
+        "database", help="a database file that `tacit load` wrote, a release (.parquet), or a collector (https://…)"
+    )
     parser.add_argument("question", help="SELECT … FROM service …")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
     parser.add_argument("--decoder", default="blue", help="blue (default), cover or rdc")
@@ -136,35 +140,54 @@ def query(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", metavar="FILE", help="also write a chart of the first estimates (SVG)")
     parser.add_argument("--explain", action="store_true", help="also print the SQL that the engine ran")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    _key_file(parser)
 
 
 def marginal(parser: argparse.ArgumentParser) -> None:
     """Print the table of some attributes of a service: how many people have each combination of values."""
-    parser.add_argument("database", help="a database file that `tacit load` wrote")
+    parser.add_argument("database", help="a database file that `tacit load` wrote, or a collector (https://…)")
     parser.add_argument("attributes", nargs="+", help="sensitive attributes of one service")
     parser.add_argument("--service", help="needed if several services have these attributes")
     parser.add_argument("--method", help="shrink (default), calm, linear, em or uniform")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
     parser.add_argument("--plot", metavar="FILE", help="also write a chart (SVG); two attributes give a heat map")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    _key_file(parser)
 
 
 def synthesize(parser: argparse.ArgumentParser) -> None:
     """Write synthetic rows that follow the marginals of a service, as Parquet or CSV."""
-    parser.add_argument("database", help="a database file that `tacit load` wrote")
+    parser.add_argument("database", help="a database file that `tacit load` wrote, or a collector (https://…)")
     parser.add_argument("out", help="a new file, .parquet or .csv")
     parser.add_argument("--rows", type=int, default=10_000, help="number of rows (default 10,000)")
     parser.add_argument("--seed", type=int, help="seed, to get the same rows again")
     parser.add_argument("--service", help="needed if several services have reports")
     parser.add_argument("--method", help="shrink (default), calm, em or uniform")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    _key_file(parser)
 
 
 def shell(parser: argparse.ArgumentParser) -> None:
     """Ask questions one after the other; an empty line or Ctrl-D ends."""
-    parser.add_argument("database", help="a database file that `tacit load` wrote")
+    parser.add_argument("database", help="a database file that `tacit load` wrote, or a collector (https://…)")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
     parser.add_argument("--json", action="store_true", help="print answers as JSON")
+    _key_file(parser)
+
+
+def mcp(parser: argparse.ArgumentParser) -> None:
+    """Let an agent ask questions: a server of the Model Context Protocol on standard input and output."""
+    parser.add_argument("database", help="a database file that `tacit load` wrote, or a collector (https://…)")
+    _key_file(parser)
+
+
+def _key_file(parser: argparse.ArgumentParser) -> None:
+    """Declare where a collector's key is; on a command line every user of the machine would see it."""
+    parser.add_argument(
+        "--key-file",
+        metavar="FILE",
+        help=f"file with the key of a collector (default: ${KEY_FILE}, or the key in ${KEY})",
+    )
 
 
 def serve(parser: argparse.ArgumentParser) -> None:
@@ -174,6 +197,9 @@ def serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", default="", help="postgresql://… to store reports there instead of in the folder")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8765, help="port (default 8765); 0 for any free port")
+    parser.add_argument(
+        "--pg-port", type=int, metavar="PORT", help="also serve PostgreSQL's protocol, read only; 0 for any free port"
+    )
     parser.add_argument("--certificate", help="PEM file with the certificate, for TLS")
     parser.add_argument("--private-key", help="PEM file with its key")
     parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front terminates TLS")

@@ -8,10 +8,13 @@ from pathlib import Path
 
 from tacit.answers.crowds import OPEN, privacy_of
 from tacit.central.release import Release
-from tacit.database import Database, connect
+from tacit.database import Database
 from tacit.errors import UsageError
 from tacit.estimate.answer import Answer
+from tacit.remote.address import is_address
+from tacit.remote.database import RemoteDatabase
 from tacit.server.store.verification import mark_of
+from tacit.source import connect
 
 __all__ = ["draw", "open_existing", "print_answer", "run"]
 
@@ -32,9 +35,11 @@ def _answer(options: argparse.Namespace) -> Answer:
     settings = {"confidence": options.confidence, "simultaneous": options.simultaneous}
     if Path(options.database).suffix.lower() == ".parquet":
         return Release.load(options.database).sql(options.question, **settings)
-    database = open_existing(options.database)
+    database = open_existing(options.database, options.key_file)
     try:
         answer = database.sql(options.question, decoder=options.decoder, consistent=options.consistent, **settings)
+        if isinstance(database, RemoteDatabase):
+            return answer
         mark = mark_of(Path(options.database), database, options.question)
         if mark is None:
             _ = (options.json or options.explain) and answer.privacy  # people are counted while the database is open
@@ -55,8 +60,13 @@ def draw(answer: Answer, path: str) -> None:
         raise UsageError(message, code="unwritable-file") from None
 
 
-def open_existing(path: str) -> Database:
-    """Open an existing database file: a question must not create one."""
+def open_existing(path: str, key_file: str | None = None) -> Database | RemoteDatabase:
+    """Open a collector, or an existing database file: a question must not create one."""
+    if is_address(path):
+        return connect(path, key_file=key_file)
+    if key_file is not None:
+        message = "--key-file is for collectors, whose addresses start with https://. A file needs no key."
+        raise UsageError(message, code="bad-option")
     if not Path(path).is_file():
         message = f"There is no database {Path(path).name!r}. Create one with tacit load."
         raise UsageError(message, code="no-database")

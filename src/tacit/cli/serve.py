@@ -11,6 +11,7 @@ import signal
 import socket
 import ssl
 import sys
+from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from tacit.server.http.request_log import LogFile, journal, say
 from tacit.server.http.settings import Settings
 from tacit.server.keys import Keys
 from tacit.server.metrics import file_limit
+from tacit.server.postgres import MOST_CONNECTIONS, Listening
 from tacit.server.store.ledger import declared_total
 
 __all__ = ["is_loopback", "listen", "run", "serve_app"]
@@ -51,25 +53,38 @@ def run(options: argparse.Namespace) -> int:
     _check_options(options)
     folder = Path(options.folder)
     read = [Collection.from_file(path) for path in options.collections]  # before anything is created
-    Connection.most = _most_connections()
-    with journal(options.log) as file, listen(options.host, options.port) as listening:
+    Connection.most = _most_connections(0 if options.pg_port is None else MOST_CONNECTIONS)
+    with ExitStack() as opened:
+        file = opened.enter_context(journal(options.log))
+        listening = opened.enter_context(listen(options.host, options.port))
+        postgres = None if options.pg_port is None else opened.enter_context(listen(options.host, options.pg_port))
         _reopen_on_hangup(file)
-        _collect(options, folder, read, listening)
+        _collect(options, folder, read, listening, postgres)
     return 0
 
 
-def _collect(options: argparse.Namespace, folder: Path, read: list[Collection], listening: socket.socket) -> None:
+def _collect(
+    options: argparse.Namespace,
+    folder: Path,
+    read: list[Collection],
+    listening: socket.socket,
+    postgres: socket.socket | None,
+) -> None:
     """Open the store and serve it."""
     total = _total(options.person_epsilon)
     collector = Collector(folder, options.store, person_epsilon=total, snapshot=options.snapshot)
     try:
-        _publish_and_serve(options, collector, read, listening)
+        _publish_and_serve(options, collector, read, listening, postgres)
     finally:
         collector.close()
 
 
 def _publish_and_serve(
-    options: argparse.Namespace, collector: Collector, read: list[Collection], listening: socket.socket
+    options: argparse.Namespace,
+    collector: Collector,
+    read: list[Collection],
+    listening: socket.socket,
+    postgres: socket.socket | None,
 ) -> None:
     keys = Keys(collector.folder / "keys.json")
     settings = Settings(
@@ -97,19 +112,31 @@ def _publish_and_serve(
     declared = float(declared_total(collector.collections.values()))
     limit = f"; reports beyond {options.person_epsilon} are refused" if options.person_epsilon else ""
     say(f"a person who reports to every collection spends at most epsilon {declared:g}{limit}")
-    app = make_app(collector, keys, settings=settings)
+    app = make_app(collector, keys, settings=settings, postgres=_postgres(options, postgres, keys))
     serve_app(app, listening, options.certificate, options.private_key)
 
 
-def _most_connections() -> int | None:
-    """Return how many connections leave enough file descriptors for the store."""
+def _postgres(options: argparse.Namespace, listening: socket.socket | None, keys: Keys) -> Listening | None:
+    """Return where PostgreSQL's clients are served, and say which keys they cannot use."""
+    if listening is None:
+        return None
+    host, port = listening.getsockname()[:2]
+    say(f"PostgreSQL clients: host={host} port={port} sslmode={'verify-full' if options.certificate else 'disable'}")
+    for name in sorted(keys.without_verifiers()):
+        say(f"the key of {name} was made by an earlier version: PostgreSQL clients need a new one")
+    context = server_context(options.certificate, options.private_key) if options.certificate else None
+    return Listening(listening, context)
+
+
+def _most_connections(others: int) -> int | None:
+    """Return how many connections leave enough file descriptors for the store and for others."""
     limit = file_limit()
     if limit is not None and limit < 2 * RESERVED_FILES:
         message = (
             f"This process may open {limit} files; a collector needs {2 * RESERVED_FILES}. Raise it: ulimit -n 1024."
         )
         raise UsageError(message, code="too-many-files")
-    return limit and limit - RESERVED_FILES
+    return limit and max(RESERVED_FILES, limit - RESERVED_FILES - others)
 
 
 def _reopen_on_hangup(file: LogFile | None) -> None:
@@ -207,6 +234,9 @@ def _check_exposure(options: argparse.Namespace) -> None:
     """Refuse to send keys and reports over a network without encryption."""
     if not is_loopback(options.host) and not options.certificate and not options.behind_proxy:
         message = "Other machines need TLS. Pass --certificate and --private-key, or --behind-proxy."
+        raise UsageError(message, code="no-tls")
+    if options.pg_port is not None and not is_loopback(options.host) and not options.certificate:
+        message = "--pg-port on a network needs --certificate and --private-key: a proxy for HTTP does not protect it."
         raise UsageError(message, code="no-tls")
     if options.certificate:
         _check_certificate(options.certificate, options.private_key)

@@ -14,7 +14,7 @@ __all__ = ["run"]
 
 def run(options: argparse.Namespace) -> int:
     """Read questions from the terminal or a pipe, a line each, and print their answers."""
-    database = open_existing(options.database)
+    database = open_existing(options.database, options.key_file)
     if sys.stdin is None:
         message = "Standard input is closed, so no questions can be read. Use tacit query for one question."
         raise UsageError(message, code="closed-input")

@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     if out.suffix.lower() not in WRITERS:
         message = f"{out.name} must end in .parquet or .csv."
         raise UsageError(message, code="bad-option")
-    database = open_existing(options.database)
+    database = open_existing(options.database, options.key_file)
     try:
         with new_file(out) as part:
             rows = database.synthesize(options.rows, seed=options.seed, service=options.service, method=options.method)

@@ -22,6 +22,7 @@ from tacit.server.http.screens import screen_routes
 from tacit.server.http.settings import Settings
 from tacit.server.keys import Keys
 from tacit.server.metrics import ROUTE, Requests
+from tacit.server.postgres import Listening, open_port
 from tacit.server.routes.analyst import ANALYST
 from tacit.server.routes.contracts import CONTRACTS
 from tacit.server.routes.demo import DEMO, EXACT, Demo
@@ -53,7 +54,13 @@ TABLE: tuple[Endpoint, ...] = (
 )
 
 
-def make_app(collector: Collector, keys: Keys, demo: Demo | None = None, settings: Settings | None = None) -> Starlette:
+def make_app(
+    collector: Collector,
+    keys: Keys,
+    demo: Demo | None = None,
+    settings: Settings | None = None,
+    postgres: Listening | None = None,
+) -> Starlette:
     """Return the application. Only a demo, which has raw rows, gives exact answers."""
     server = Server(collector, keys, demo, settings or Settings())
     table = (*TABLE, *EXACT) if demo else TABLE
@@ -61,7 +68,8 @@ def make_app(collector: Collector, keys: Keys, demo: Demo | None = None, setting
 
     @asynccontextmanager
     async def running(_: Starlette) -> AsyncIterator[None]:
-        yield
+        async with open_port(server, postgres):
+            yield
         server.workers.close()
         server.readiness.close()
 

@@ -232,6 +232,18 @@ class Collector:
         rounds = [part for one in collections for part in self.snapshots.rounds_with_people(one.parts)]
         return privacy_of(rounds, lambda one: self.snapshots.crowd(one.id))
 
+    def marginal(self, attributes: Sequence[str], *, asker: str = "", **options: Any) -> Answer:
+        """Return the table of some attributes; the log has it as a question."""
+        self.log.add("marginal", attributes=list(attributes), key=asker)
+        self.move()
+        return self.read(lambda database: database.marginal(attributes, **options))
+
+    def synthesize(self, rows: int, *, asker: str = "", **options: Any) -> pa.Table:
+        """Return synthetic rows; the log has it as a question."""
+        self.log.add("synthesize", rows=rows, key=asker)
+        self.move()
+        return self.read(lambda database: database.synthesize(rows, **options))
+
     def contributions(self, text: str, *, asker: str = "", **options: Any) -> tuple[Contributions, dict[str, int]]:
         """Return the contributions of tuples to an answer, and its watermark; logs who inspects single reports."""
         self.log.add("contributions", sql=hash_of(text), key=asker)

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from tacit.adapters.pgwire.scram import make_verifier
 from tacit.errors import AccessError, UsageError
 from tacit.evidence.atomic import lock_file, write_atomically
 
@@ -42,6 +43,9 @@ class Key:
 
     secret: str = field(default="", repr=False)
     """The key itself, if it signs tokens."""
+
+    scram: str = field(default="", repr=False)
+    """Verifier of logins with the key by SCRAM; keys of earlier versions have none."""
 
 
 class Keys:
@@ -107,7 +111,8 @@ class Keys:
                 raise UsageError(message, code="too-many-keys")
             made = f"tacit_{'sign' if 'sign' in wanted else 'live'}_{secrets.token_urlsafe(32)}"
             kept = made if "sign" in wanted else ""
-            key = Key(name, wanted, origin.rstrip("/"), _digest(made), tuple(services), kept)  # type: ignore[arg-type]
+            scram = "" if kept or origin else make_verifier(name, made)
+            key = Key(name, wanted, origin.rstrip("/"), _digest(made), tuple(services), kept, scram)  # type: ignore[arg-type]
             self._save([*keys, key])
         return made
 
@@ -126,14 +131,17 @@ class Keys:
         """Return all keys, or the one just created, without their secrets."""
         shown = [key for key in self._keys if not made or key.digest == _digest(made)]
         rows = [asdict(key) | {"digest": key.digest[:12]} for key in shown]
-        return [{name: value for name, value in row.items() if name != "secret"} for row in rows]
+        return [{name: value for name, value in row.items() if name not in ("secret", "scram")} for row in rows]
 
     def check(self, given: object, scopes: Sequence[Scope], origin: str | None = None) -> Key:
         """Return the key if it has one of the scopes; comparison takes constant time."""
         if not isinstance(given, str) or not given:
             message = "This needs a key."
             raise AccessError(message, code="unknown-key")
-        digest = _digest(given)
+        return self.check_digest(_digest(given), scopes, origin)
+
+    def check_digest(self, digest: str, scopes: Sequence[Scope], origin: str | None = None) -> Key:
+        """Return the key of a digest if it has one of the scopes."""
         matching = [key for key in self._keys if hmac.compare_digest(key.digest, digest)]
         if not matching:
             message = "This key is unknown."
@@ -145,6 +153,14 @@ class Keys:
             message = "This key is bound to another origin."
             raise AccessError(message, code="wrong-origin")
         return matching[0]
+
+    def verifiers(self, name: str) -> list[tuple[str, Key]]:
+        """Return the SCRAM verifiers of a name's keys."""
+        return [(key.scram, key) for key in self._keys if key.name == name and key.scram]
+
+    def without_verifiers(self) -> set[str]:
+        """Return the names of keys that may query but were created before SCRAM verifiers were stored."""
+        return {key.name for key in self._keys if "query" in key.scopes and not key.scram}
 
     def origins(self) -> set[str]:
         """Return the origins that may send."""
@@ -181,7 +197,7 @@ class Keys:
 
 def _key(row: dict[str, Any]) -> Key:
     key = Key(**row | {name: tuple(row[name]) for name in ("scopes", "services")})
-    if not all(isinstance(text, str) for text in (key.name, key.origin, key.digest, key.secret)):
+    if not all(isinstance(text, str) for text in (key.name, key.origin, key.digest, key.secret, key.scram)):
         raise TypeError
     return key
 

@@ -26,6 +26,9 @@ MAX_LENGTH = 16 * 1024
 MAX_DEPTH = 32
 """Nested parentheses: the parser recurses, and gives up at about 42."""
 
+MAX_BRACKETS = 4
+"""Nested brackets of arrays, which no question needs: the parser's time doubles with each."""
+
 CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having", "order", "limit"})
 """What a question may have; everything else is refused by its name."""
 
@@ -77,13 +80,16 @@ def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         message = "The question is not valid Unicode: it has an unpaired surrogate. Type it again."
         raise ParseError(message)
-    depth = deepest = 0
-    for letter in text:
-        depth += (letter == "(") - (letter == ")")
-        deepest = max(deepest, depth)
-    if deepest > MAX_DEPTH:
-        message = f"Parentheses are nested {deepest} deep; at most {MAX_DEPTH} are allowed. Flatten the question."
-        raise ParseError(message, code="too-deep")
+    for opening, closing, most in (("(", ")", MAX_DEPTH), ("[{", "]}", MAX_BRACKETS)):
+        depth = deepest = 0
+        for letter in text:
+            depth += (letter in opening) - (letter in closing)
+            deepest = max(deepest, depth)
+        if deepest > most:
+            message = (
+                f"Parentheses or brackets are nested {deepest} deep; at most {most} are allowed. Flatten the question."
+            )
+            raise ParseError(message, code="too-deep")
     statements: list[exp.Expr | None] = []
     failed, span = False, None
     try:

@@ -12,32 +12,44 @@ from tacit.database import Database
 from tacit.engines import open_engine
 from tacit.errors import EngineError, UsageError
 from tacit.estimate.answer import Answer, Options
+from tacit.remote.address import is_address
+from tacit.remote.database import RemoteDatabase
 
 __all__ = ["Connection", "connect"]
 
 
 def connect(
-    database: Any = None, *, engine: Any = "duckdb", confidence: float = 0.95, decoder: str = "blue"
+    database: Any = None,
+    *,
+    engine: Any = "duckdb",
+    confidence: float = 0.95,
+    decoder: str = "blue",
+    key: str | None = None,
+    key_file: Any = None,
 ) -> Connection:
     """Open a database for questions.
 
     Parameters
     ----------
     database : str, Path or Database
-        An existing file, the address of a PostgreSQL database (``postgresql://…``), or a `tacit.Database`, which stays
-        open when the connection is closed. Default, and ``":memory:"``: an empty database in memory, to be filled as
-        ``connection.database``.
+        An existing file, the address of a PostgreSQL database (``postgresql://…``) or of a running collector
+        (``https://host``, ``tacit://host``), or a `tacit.Database`, which stays open when the connection is closed.
+        Default, and ``":memory:"``: an empty database in memory, to be filled as ``connection.database``.
     engine : str or SparkSession
         As for `tacit.connect`.
     confidence : float
         Level of the intervals.
     decoder : {"blue", "cover", "rdc"}
         The decoder: least squares, or those of the papers.
+    key, key_file : str, optional
+        A collector's key, or a file that holds it, as for `tacit.connect`.
     """
     with errors.translate_errors():
         options = Options(confidence, decoder)
-        if isinstance(database, Database):
+        if isinstance(database, Database | RemoteDatabase):
             return Connection(database, options, owned=False)
+        if is_address(database):
+            return Connection(RemoteDatabase(database, key=key, key_file=key_file), options, owned=True)
         if isinstance(database, str) and database in ("", ":memory:"):
             database = None
         _check_exists(database, engine)
@@ -67,12 +79,12 @@ class Connection:
     ProgrammingError = errors.ProgrammingError
     NotSupportedError = errors.NotSupportedError
 
-    def __init__(self, database: Database, options: Options, *, owned: bool) -> None:
+    def __init__(self, database: Database | RemoteDatabase, options: Options, *, owned: bool) -> None:
         self._database, self._options, self._owned = database, options, owned
         self.closed = False
 
     @property
-    def database(self) -> Database:
+    def database(self) -> Database | RemoteDatabase:
         """The database behind the connection."""
         self.check_open()
         return self._database

@@ -2,6 +2,8 @@
 
 - ``tacit:///shop.tacit`` is an existing file; use four slashes for an absolute path.
 - ``tacit:///?engine=postgresql%3A%2F%2F…`` is a PostgreSQL database, with its URL-quoted address.
+- ``tacit://host`` is a running collector: https, or http on this machine. Its key comes from the environment
+  (TACIT_KEY, TACIT_KEY_FILE), from ``?key_file=``, or is the password of the address: ``tacit://:key@host``.
 - ``tacit://`` with ``connect_args={"database": db}`` is an open `tacit.Database`.
 - ``tacit:///:memory:`` is an empty database in memory, for tests.
 

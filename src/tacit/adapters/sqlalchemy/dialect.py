@@ -18,6 +18,9 @@ from sqlglot.dialects import DuckDB
 import tacit.adapters.dbapi
 from tacit.adapters.sqlalchemy.reflection import columns_of, dimension_names, service_names
 from tacit.database import Database
+from tacit.errors import UsageError
+from tacit.remote.address import url_of
+from tacit.remote.database import RemoteDatabase
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -33,7 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["TacitDialect"]
 
 OPTIONS = ("confidence", "decoder", "engine")
-"""Options in the query string of an address."""
+REMOTE_OPTIONS = ("confidence", "decoder", "key_file")
+"""Options in the query string of an address: of a local database, and of a collector."""
 
 
 class _Preparer(IdentifierPreparer):
@@ -76,13 +80,11 @@ class TacitDialect(default.DefaultDialect):
 
     def create_connect_args(self, url: URL) -> ConnectArgsType:
         """Return the arguments of `tacit.adapters.dbapi.connect`."""
-        if url.host or url.username or url.port:
-            message = "An address has no host: write tacit:///file.tacit, or tacit:///?engine=… for PostgreSQL."
-            raise exc.ArgumentError(message)
-        arguments: dict[str, Any] = {"database": url.database} if url.database else {}
+        arguments = _place(url)
+        options = REMOTE_OPTIONS if url.host else OPTIONS
         for option, value in url.query.items():
-            if option not in OPTIONS or not isinstance(value, str):
-                message = f"An address has {', '.join(OPTIONS)} once each, not {option!r}."
+            if option not in options or not isinstance(value, str):
+                message = f"An address has {', '.join(options)} once each, not {option!r}."
                 raise exc.ArgumentError(message)
             arguments[option] = _confidence(value) if option == "confidence" else value
         return [], arguments
@@ -148,6 +150,26 @@ class TacitDialect(default.DefaultDialect):
     get_foreign_keys = get_indexes = get_unique_constraints = get_check_constraints = _none_of
 
 
+def _place(url: URL) -> dict[str, Any]:
+    """Return the database of an address: a file, or a collector with its key, which SQLAlchemy hides as a password."""
+    if not url.host:
+        if url.username or url.password or url.port:
+            message = "An address without a host has no key: write tacit:///file.tacit, or tacit://:key@host."
+            raise exc.ArgumentError(message)
+        return {"database": url.database} if url.database else {}
+    if url.host.lower().endswith(".tacit"):
+        message = "This is a file, not a host: write tacit:///file.tacit, with three slashes."
+        raise exc.ArgumentError(message)
+    port = f":{url.port}" if url.port else ""
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    place = f"tacit://{host}{port}/{url.database or ''}"
+    try:
+        url_of(place)
+    except UsageError as cause:
+        raise exc.ArgumentError(cause.message) from None
+    return {"database": place} | ({"key": str(url.password)} if url.password else {})
+
+
 def _confidence(text: str) -> float:
     try:
         return float(text)
@@ -156,7 +178,7 @@ def _confidence(text: str) -> float:
         raise exc.ArgumentError(message) from None
 
 
-def _database(connection: Connection) -> Database:
+def _database(connection: Connection) -> Database | RemoteDatabase:
     """Return the database behind a connection of SQLAlchemy."""
     own: tacit.adapters.dbapi.Connection = connection.connection.driver_connection  # type: ignore[assignment]
     return own.database

@@ -15,7 +15,7 @@ from tacit.engines.failures import REMEDIES, outage
 from tacit.errors import AccessError, InternalError, OverloadedError, QueryError, TacitError
 from tacit.server.metrics import CODE
 
-__all__ = ["STATUS", "as_problem"]
+__all__ = ["STATUS", "as_problem", "explain_failure"]
 
 LOG = logging.getLogger("tacit.server")
 
@@ -60,8 +60,7 @@ def as_problem(request: Request, failure: Exception, status: int | None = None) 
     """Return any failure as a problem response, with the status of its code or a given one."""
     if isinstance(failure, HTTPException):
         return _of_routing(request, failure)
-    if not isinstance(failure, TacitError):
-        failure = outage("This cannot be answered now", failure) or _ours(failure)
+    failure = explain_failure(failure)
     fallback = 403 if isinstance(failure, AccessError) else 503 if isinstance(failure, OverloadedError) else 400
     status = status or STATUS.get(failure.code, fallback)
     more: dict[str, Any] = {}
@@ -72,6 +71,13 @@ def as_problem(request: Request, failure: Exception, status: int | None = None) 
     headers = {"Retry-After": str(getattr(failure, "retry_after", 1))} if status in AGAIN_LATER else {}
     title = type(failure).__name__
     return _problem(request, status, title, failure.code, failure.message, headers, **more)
+
+
+def explain_failure(failure: Exception) -> TacitError:
+    """Return whatever went wrong as an error that may be shown; the log is told of what is unexpected."""
+    if isinstance(failure, TacitError):
+        return failure
+    return outage("This cannot be answered now", failure) or _ours(failure)
 
 
 def _say_seldom(failure: TacitError) -> None:

@@ -46,6 +46,9 @@ class Workers:
         try:
             running = asyncio.get_running_loop().run_in_executor(self._threads, within)
             return await asyncio.wait_for(running, self._seconds + GRACE)
+        except asyncio.CancelledError:
+            deadline.end()  # nobody waits for it any more
+            raise
         except TimeoutError:
             message = f"This took more than {self._seconds:g} seconds."
             raise OverloadedError(message, code="too-slow") from None

@@ -111,7 +111,8 @@ def _catalogue(database: Database) -> dict[str, Any]:
     dimensions = [
         {"name": one.name, "key": one.key, "columns": one.table.column_names} for one in database.dimensions()
     ]
-    return {"services": services, "dimensions": dimensions}
+    tables = [asdict(table) for table in database.tables()]
+    return {"services": services, "dimensions": dimensions, "tables": tables}
 
 
 def _draft(server: Server, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,6 +130,7 @@ def _draft(server: Server, body: Mapping[str, Any]) -> dict[str, Any]:
     except TacitError as refusal:
         return answer | {"problem": _problem(text, refusal)}
     answer |= {"people": people, "epsilon": float(collection.contract.epsilon)}
+    answer |= {"collection": collection.id, "asked": question}
     try:
         column, width = half_width(collection, question, people=people, confidence=confidence)
     except UnanswerableError as refusal:  # running it would say the same

@@ -1,0 +1,1 @@
+"""The Model Context Protocol: questions with error bars for agents."""

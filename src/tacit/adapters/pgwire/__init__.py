@@ -1,0 +1,1 @@
+"""The PostgreSQL protocol: messages, authentication, and a catalog for the tools that speak it."""

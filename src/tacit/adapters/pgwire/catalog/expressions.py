@@ -1,0 +1,240 @@
+"""Columns, constants, choices, arrays, functions and queries as values, in questions to the catalog."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from tacit.adapters.pgwire.catalog.compiled import (
+    Compiled,
+    Compiler,
+    Method,
+    arguments_of,
+    type_name,
+    unsupported_error,
+)
+from tacit.adapters.pgwire.catalog.functions import FUNCTIONS
+from tacit.adapters.pgwire.catalog.groups import compile_aggregate
+from tacit.adapters.pgwire.catalog.naming import fold_name, trim_function
+from tacit.adapters.pgwire.catalog.operators import OPERATORS, is_query
+from tacit.adapters.pgwire.catalog.scope import Env, Scope
+from tacit.errors import UnsupportedSqlError, UsageError
+
+__all__ = ["METHODS"]
+
+
+def column(compiler: Compiler, node: exp.Column, scope: Scope) -> Compiled:
+    """Return a column of this query or of one around it."""
+    table, name = fold_name(node.args.get("table")), fold_name(node.this)
+    if name == "tableoid" and not scope.holds(table, name):
+        oid = scope.origin_oid(table)
+        return Compiled(lambda _: oid, "oid")
+    if name in ("ctid", "xmin", "xmax") and not scope.holds(table, name):
+        return Compiled(lambda _: "0", "text")
+    if (
+        not table
+        and not node.this.args.get("quoted")
+        and name in FUNCTIONS
+        and name.startswith(("current_", "session_user", "user"))
+    ):
+        return compiler.call(name, (), scope)
+    place = scope.find(table, name)
+    depth, index = place.depth, place.index
+    if depth == 0:
+        return Compiled(lambda env: env.row[index], place.type)
+
+    def outer(env: Env) -> Any:
+        at: Env | None = env
+        for _ in range(depth):
+            at = at.parent if at is not None else None
+        return at.row[index] if at is not None else None
+
+    return Compiled(outer, place.type)
+
+
+def literal(_: Compiler, node: exp.Literal, __: Scope) -> Compiled:
+    """Return a constant."""
+    text = str(node.this)
+    if node.is_string:
+        return Compiled(lambda _: text, "unknown")
+    try:
+        number: Any = int(text) if text.isdigit() else float(text)
+    except ValueError:
+        raise unsupported_error(node) from None
+    kind = "float8" if isinstance(number, float) else "int4" if number < 1 << 31 else "int8"
+    return Compiled(lambda _: number, kind)
+
+
+def parameter(compiler: Compiler, node: exp.Parameter, _: Scope) -> Compiled:
+    """Return a parameter."""
+    place = compiler.number_of_parameter(node)
+    if place is None or not 0 <= place < len(compiler.kinds):
+        message = "Parameters are written $1, $2, …."
+        raise UsageError(message, code="wrong-parameters")
+    values = compiler.parameters
+    return Compiled(lambda _: None if values is None else values[place], compiler.kinds[place])
+
+
+def cast(compiler: Compiler, node: exp.Cast, scope: Scope) -> Compiled:
+    """Return a value as one of another type."""
+    kind, inner = type_name(node.args["to"]), compiler.compile(node.this, scope)
+    return compiler.cast(compiler.coerce(inner, kind, node.this) if inner.type == "unknown" else inner, kind)
+
+
+def case(compiler: Compiler, node: exp.Case, scope: Scope) -> Compiled:
+    """Return CASE."""
+    tests, kind = [], "unknown"
+    for branch in node.args.get("ifs") or ():
+        wanted = exp.EQ(this=node.this, expression=branch.this) if node.this is not None else branch.this
+        result = compiler.compile(branch.args["true"], scope)
+        kind = result.type if kind == "unknown" else kind
+        tests.append((compiler.compile(wanted, scope).run, result.run))
+    default = compiler.compile(node.args["default"], scope) if node.args.get("default") is not None else None
+    kind = default.type if default and kind == "unknown" else kind
+    otherwise = default.run if default else lambda _: None
+
+    def compute(env: Env) -> Any:
+        return next((result for test, result in tests if test(env) is True), otherwise)(env)
+
+    return Compiled(compute, "text" if kind == "unknown" else kind)
+
+
+def first_known(compiler: Compiler, node: exp.Coalesce, scope: Scope) -> Compiled:
+    """Return COALESCE."""
+    made = [compiler.compile(one, scope) for one in (node.this, *node.expressions)]
+    kind = next((one.type for one in made if one.type != "unknown"), "text")
+    runs = [compiler.coerce(one, kind).run for one in made]
+
+    def compute(env: Env) -> Any:
+        return next((value for value in (run(env) for run in runs) if value is not None), None)
+
+    return Compiled(compute, kind)
+
+
+def scalar(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
+    """Return the value of a query of one row."""
+    shape, run = compiler.subquery(node.this if isinstance(node, exp.Subquery) else node, scope)
+
+    def value(env: Env) -> Any:
+        rows = run(env).rows
+        if len(rows) > 1:
+            message = "A query that stands for a value returned several rows."
+            raise UsageError(message, code="bad-option")
+        return rows[0][0] if rows else None
+
+    return Compiled(value, shape.types[0])
+
+
+def exists(compiler: Compiler, node: exp.Exists, scope: Scope) -> Compiled:
+    """Return EXISTS."""
+    _, run = compiler.subquery(node.this, scope)
+    return Compiled(lambda env: bool(run(env).rows), "bool")
+
+
+def array(compiler: Compiler, node: exp.Array, scope: Scope) -> Compiled:
+    """Return ARRAY[…] or ARRAY(SELECT …)."""
+    if len(node.expressions) == 1 and is_query(node.expressions[0]):
+        return compiler.rows_of(node.expressions[0], scope)
+    made = [compiler.compile(one, scope) for one in node.expressions]
+    kind = next((one.type for one in made if one.type != "unknown"), "text")
+    runs = [one.run for one in made]
+    return Compiled(lambda env: [run(env) for run in runs], f"_{kind}")
+
+
+def element(compiler: Compiler, node: exp.Bracket, scope: Scope) -> Compiled:
+    """Return an element of an array, counted from 1."""
+    inner, place = compiler.compile(node.this, scope), compiler.compile(node.expressions[0], scope)
+    offset = node.args.get("offset") or 0
+    one, at = inner.run, place.run
+
+    def compute(env: Env) -> Any:
+        values, index = one(env), at(env)
+        if not isinstance(values, list) or not isinstance(index, int):
+            return None
+        index = index + (1 if offset == 0 and isinstance(node.expressions[0], exp.Literal) else 0)
+        return values[index - 1] if 1 <= index <= len(values) else None
+
+    return Compiled(compute, inner.type.removeprefix("_"))
+
+
+def field_or_call(compiler: Compiler, node: exp.Dot, scope: Scope) -> Compiled:
+    """Return a function of a schema, or a field of a composite value."""
+    if isinstance(node.expression, exp.Func):
+        return compiler.compile(node.expression, scope)
+    inner, name = compiler.compile(node.this, scope), node.expression.name.lower()
+    run = inner.run
+
+    def field(env: Env) -> Any:
+        value = run(env)
+        if isinstance(value, list):
+            return [one.get(name) if isinstance(one, dict) else None for one in value]
+        return value.get(name) if isinstance(value, dict) else None
+
+    return Compiled(field, "int4" if name == "n" else "text", inner.is_set)
+
+
+def aggregate(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
+    """Return the value that a group has for an aggregate."""
+    if compiler.aggregates is None:
+        message = "An aggregate stands where there are no groups."
+        raise UnsupportedSqlError(message)
+    slot, collected = len(compiler.aggregates), compiler.aggregates
+    compiler.aggregates = None
+    made = compile_aggregate(compiler, node, scope)
+    compiler.aggregates = collected
+    collected.append(made)
+    return Compiled(lambda env: env.aggregates[slot], made.type)
+
+
+def _unescape(text: str) -> str:
+    """Return the text of E'…'."""
+    return text.replace("\\n", "\n").replace("\\t", "\t").replace("\\'", "'").replace("\\\\", "\\")
+
+
+def _inner(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
+    return compiler.compile(node.this, scope)
+
+
+def _call_named(name: str) -> Method:
+    """Return what calls a function that the parser has a node of its own for."""
+    return lambda compiler, node, scope: compiler.call(
+        name, arguments_of(node) if name == "generate_series" else (), scope
+    )
+
+
+METHODS: dict[type[exp.Expr], Method] = {
+    exp.Column: column,
+    exp.Literal: literal,
+    exp.Boolean: lambda _, node, __: Compiled(lambda _: bool(node.this), "bool"),
+    exp.Null: lambda _, __, ___: Compiled(lambda _: None, "unknown"),
+    exp.ByteString: lambda _, node, __: Compiled(lambda _: _unescape(str(node.this)), "unknown"),
+    exp.Parameter: parameter,
+    exp.Paren: _inner,
+    exp.Alias: _inner,
+    exp.Collate: _inner,
+    **OPERATORS,
+    exp.Cast: cast,
+    exp.Case: case,
+    exp.Coalesce: first_known,
+    exp.Exists: exists,
+    exp.Array: array,
+    exp.Bracket: element,
+    exp.Dot: field_or_call,
+    exp.AggFunc: aggregate,
+    exp.Window: aggregate,
+    exp.Subquery: scalar,
+    exp.Query: scalar,
+    exp.Anonymous: lambda compiler, node, scope: compiler.call(node.name.lower(), node.expressions, scope),
+    exp.Trim: lambda compiler, node, scope: compiler.call(trim_function(node), arguments_of(node), scope),
+    exp.StrPosition: lambda compiler, node, scope: compiler.call("strpos", arguments_of(node), scope),
+    exp.ArraySize: lambda compiler, node, scope: compiler.call("array_length", arguments_of(node), scope),
+    exp.ExplodingGenerateSeries: _call_named("generate_series"),
+    exp.GenerateSeries: _call_named("generate_series"),
+    exp.CurrentDatabase: _call_named("current_database"),
+    exp.CurrentSchema: _call_named("current_schema"),
+    exp.CurrentUser: _call_named("current_user"),
+    exp.SessionUser: _call_named("session_user"),
+    exp.CurrentVersion: _call_named("version"),
+}
+"""What compiles each kind of node; the first that fits."""

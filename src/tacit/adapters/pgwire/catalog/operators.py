@@ -1,0 +1,288 @@
+"""Comparisons, patterns, logic and arithmetic in questions to the catalog."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp
+
+from tacit.adapters.pgwire.catalog.compiled import TEXTS, Compiled, Compiler, Method, unsupported_error
+from tacit.adapters.pgwire.catalog.scope import Env, Scope
+from tacit.adapters.pgwire.catalog.values import both, check_text, either, like, matches, negate, repeats_of, text_of
+
+__all__ = ["OPERATORS", "is_query"]
+
+COMPARE: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
+    exp.EQ: operator.eq,
+    exp.NEQ: operator.ne,
+    exp.GT: operator.gt,
+    exp.GTE: operator.ge,
+    exp.LT: operator.lt,
+    exp.LTE: operator.le,
+}
+ARITHMETIC: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
+    exp.Add: operator.add,
+    exp.Sub: operator.sub,
+    exp.Mul: operator.mul,
+    exp.Mod: lambda one, other: int(math.fmod(one, other)),
+    exp.BitwiseAnd: operator.and_,
+    exp.BitwiseOr: operator.or_,
+}
+PATTERNS = {"~": (False, False), "~*": (True, False), "!~": (False, True), "!~*": (True, True)}
+LARGEST = 1 << 128
+"""Numbers beyond this are no numbers of a catalog."""
+
+
+def compare_values(compare: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
+    """Return a comparison; NULL if a side is."""
+    if one is None or other is None:
+        return None
+    if isinstance(one, bool) is not isinstance(other, bool) or isinstance(one, str) is not isinstance(other, str):
+        one, other = text_of(one), text_of(other)
+    try:
+        return compare(one, other)
+    except TypeError:
+        return compare(str(one), str(other))
+
+
+def comparison(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
+    """Compare two values, or one with any or all of several."""
+    compare = COMPARE[type(node)]
+    several = _several(node.expression)
+    if several is not None:
+        return _with_several(compiler, node.this, several, compare, scope)
+    left, right = compiler.alike(node.this, node.expression, scope)
+    one, other = left.run, right.run
+    return Compiled(lambda env: compare_values(compare, one(env), other(env)), "bool")
+
+
+def _with_several(
+    compiler: Compiler, node: exp.Expr, several: exp.Expr, compare: Callable[[Any, Any], Any], scope: Scope
+) -> Compiled:
+    left, every = compiler.compile(node, scope), isinstance(several, exp.All)
+    inner = several.this.this if isinstance(several.this, exp.Paren) else several.this
+    values = compiler.rows_of(inner, scope) if is_query(inner) else compiler.compile(inner, scope)
+    values = compiler.coerce(values, f"_{left.type}" if left.type in TEXTS else "_int8", inner)
+    left = compiler.coerce(left, values.type.removeprefix("_"), node)
+    one, others, spend = left.run, values.run, compiler.budget.spend
+
+    def some(env: Env) -> Any:
+        value, matched = one(env), others(env)
+        if matched is None:
+            return None
+        if not isinstance(matched, list):
+            raise unsupported_error(several)
+        spend(len(matched))
+        truths = [compare_values(compare, value, other) for other in matched]
+        if every:
+            return False if False in truths else None if None in truths else True
+        return True if True in truths else None if None in truths else False
+
+    return Compiled(some, "bool")
+
+
+def within(compiler: Compiler, node: exp.In, scope: Scope) -> Compiled:
+    """Return IN, with a list or a query."""
+    query = node.args.get("query")
+    if isinstance(node.this, exp.Tuple):
+        raise unsupported_error(node)
+    if query is not None:
+        inner = query.this if isinstance(query, exp.Subquery) else query
+        return _with_several(compiler, node.this, exp.Any(this=inner), operator.eq, scope)
+    left = compiler.compile(node.this, scope)
+    members = [compiler.coerce(compiler.compile(one, scope), left.type, one) for one in node.expressions]
+    left = compiler.coerce(left, members[0].type if members else "unknown", node.this)
+    one, others = left.run, [member.run for member in members]
+
+    def some(env: Env) -> Any:
+        value = one(env)
+        truths = [compare_values(operator.eq, value, other(env)) for other in others]
+        return True if True in truths else None if None in truths else False
+
+    return Compiled(some, "bool")
+
+
+def between(compiler: Compiler, node: exp.Between, scope: Scope) -> Compiled:
+    """Return BETWEEN."""
+    low, high = (
+        exp.GTE(this=node.this, expression=node.args["low"]),
+        exp.LTE(this=node.this, expression=node.args["high"]),
+    )
+    first, second = comparison(compiler, low, scope).run, comparison(compiler, high, scope).run
+    return Compiled(lambda env: both(first(env), lambda: second(env)), "bool")
+
+
+def pattern(compiler: Compiler, node: exp.Expr, scope: Scope) -> Compiled:
+    """Return LIKE and matches with regular expressions."""
+    sign, escape = "~~", "\\"
+    if isinstance(node, exp.Escape):
+        escape, node = str(node.expression.name), node.this
+    if isinstance(node, exp.Operator):
+        sign = str(node.args["operator"]).split(".")[-1].strip()
+    elif isinstance(node, exp.RegexpLike | exp.RegexpILike):
+        sign = "~*" if isinstance(node, exp.RegexpILike) else "~"
+    one, other = compiler.compile(node.this, scope).run, compiler.compile(node.expression, scope).run
+    spend = compiler.budget.spend
+    if sign in PATTERNS:
+        fold, is_negated = PATTERNS[sign]
+    elif sign == "~~":
+        fold, is_negated = isinstance(node, exp.ILike), False
+    elif sign in ("=", "<>", "!="):
+        return comparison(
+            compiler, (exp.EQ if sign == "=" else exp.NEQ)(this=node.this, expression=node.expression), scope
+        )
+    else:
+        raise unsupported_error(node)
+    test, is_negated = like if sign == "~~" else matches, is_negated is not bool(node.args.get("negate"))
+
+    def compute(env: Env) -> Any:
+        text, wanted = one(env), other(env)
+        if text is None or wanted is None:
+            return None
+        size = 1 + len(str(text))
+        spend(size * (1 + len(str(wanted))) // 8 if sign == "~~" else size ** (1 + repeats_of(str(wanted))) // 4)
+        form = text_of(wanted) if escape == "\\" else _with_backslashes(text_of(wanted), escape)
+        return test(text_of(text), form, fold=fold) is not is_negated
+
+    return Compiled(compute, "bool")
+
+
+def _with_backslashes(wanted: str, escape: str) -> str:
+    """Return a pattern of LIKE with a backslash instead of another sign."""
+    plain = wanted.replace("\\", "\\\\")
+    return plain.replace(escape, "\\") if escape else plain
+
+
+def arithmetic(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
+    """Return sums, differences, products and bits."""
+    work = ARITHMETIC[type(node)]
+    left, right = compiler.alike(node.this, node.expression, scope)
+    one, other = left.run, right.run
+
+    def compute(env: Env) -> Any:
+        first, second = one(env), other(env)
+        if first is None or second is None:
+            return None
+        try:
+            result = work(first, second)
+        except (TypeError, ValueError):
+            raise unsupported_error(node) from None
+        if isinstance(result, int | float) and abs(result) > LARGEST:
+            raise unsupported_error(node)
+        return result
+
+    return Compiled(compute, left.type)
+
+
+def concatenate(compiler: Compiler, node: exp.DPipe, scope: Scope) -> Compiled:
+    """Return two texts or arrays, one after the other."""
+    left, right = compiler.compile(node.this, scope), compiler.compile(node.expression, scope)
+    one, other = left.run, right.run
+    kind, made = left.type if left.type.startswith("_") else "text", compiler.budget.count_memory
+
+    def put(env: Env) -> Any:
+        first, second = one(env), other(env)
+        if kind.startswith("_") and (first is None or second is None):
+            return second if first is None else first
+        if first is None or second is None:
+            return None
+        if isinstance(first, list):
+            return made([*first, *(second if isinstance(second, list) else [second])])
+        return made(check_text(text_of(first) + text_of(second)))
+
+    return Compiled(put, kind)
+
+
+def _several(node: exp.Expr) -> exp.Expr | None:
+    """Return ANY or ALL of several values, however the parser has read it."""
+    if isinstance(node, exp.Any | exp.All):
+        return node
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "all" and len(node.expressions) == 1:
+        return exp.All(this=node.expressions[0])
+    return None
+
+
+def is_query(node: exp.Expr) -> bool:
+    """Tell whether a node is a query, perhaps in parentheses."""
+    return isinstance(node, exp.Query) or (isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query))
+
+
+def _not(compiler: Compiler, node: exp.Not, scope: Scope) -> Compiled:
+    run = compiler.compile(node.this, scope).run
+    return Compiled(lambda env: negate(run(env)), "bool")
+
+
+def _and(compiler: Compiler, node: exp.And, scope: Scope) -> Compiled:
+    one, other = compiler.compile(node.this, scope).run, compiler.compile(node.expression, scope).run
+    return Compiled(lambda env: both(one(env), lambda: other(env)), "bool")
+
+
+def _or(compiler: Compiler, node: exp.Or, scope: Scope) -> Compiled:
+    one, other = compiler.compile(node.this, scope).run, compiler.compile(node.expression, scope).run
+    return Compiled(lambda env: either(one(env), lambda: other(env)), "bool")
+
+
+def _is(compiler: Compiler, node: exp.Is, scope: Scope) -> Compiled:
+    left, wanted = compiler.compile(node.this, scope), compiler.compile(node.expression, scope)
+    one, other, wants = left.run, wanted.run, not node.args.get("negate")
+    return Compiled(lambda env: (one(env) is other(env)) is wants, "bool")
+
+
+def _distinct(compiler: Compiler, node: exp.Binary, scope: Scope) -> Compiled:
+    """Return IS [NOT] DISTINCT FROM: NULL equals NULL."""
+    left, right = compiler.alike(node.this, node.expression, scope)
+    one, other, wants = left.run, right.run, isinstance(node, exp.NullSafeEQ)
+
+    def compute(env: Env) -> bool:
+        first, second = one(env), other(env)
+        same = first is second if first is None or second is None else compare_values(operator.eq, first, second)
+        return same is wants
+
+    return Compiled(compute, "bool")
+
+
+def _negative(compiler: Compiler, node: exp.Neg, scope: Scope) -> Compiled:
+    inner = compiler.compile(node.this, scope)
+    run = inner.run
+
+    def compute(env: Env) -> Any:
+        value = run(env)
+        if value is not None and not isinstance(value, int | float):
+            raise unsupported_error(node)
+        return None if value is None else -value
+
+    return Compiled(compute, inner.type)
+
+
+def _null_if(compiler: Compiler, node: exp.Nullif, scope: Scope) -> Compiled:
+    left, right = compiler.alike(node.this, node.expression, scope)
+    one, other = left.run, right.run
+    return Compiled(
+        lambda env: None if compare_values(operator.eq, one(env), other(env)) is True else one(env), left.type
+    )
+
+
+OPERATORS: dict[type[exp.Expr], Method] = {
+    **dict.fromkeys(COMPARE, comparison),
+    **dict.fromkeys(ARITHMETIC, arithmetic),
+    exp.In: within,
+    exp.Between: between,
+    exp.Escape: pattern,
+    exp.Like: pattern,
+    exp.ILike: pattern,
+    exp.RegexpLike: pattern,
+    exp.RegexpILike: pattern,
+    exp.Operator: pattern,
+    exp.DPipe: concatenate,
+    exp.Not: _not,
+    exp.And: _and,
+    exp.Or: _or,
+    exp.Is: _is,
+    exp.NullSafeEQ: _distinct,
+    exp.NullSafeNEQ: _distinct,
+    exp.Neg: _negative,
+    exp.Nullif: _null_if,
+}

@@ -1,0 +1,75 @@
+"""Names of a question to the catalog: which column of which row, of this query or of one around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacit.adapters.pgwire.catalog.facts import relation_oid
+from tacit.errors import BindError
+
+__all__ = ["Env", "Place", "Scope"]
+
+
+@dataclass
+class Env:
+    """A row, aggregates of the group it stands for, and the row of the query around."""
+
+    row: tuple[Any, ...]
+    parent: Env | None = None
+    aggregates: Sequence[Any] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """A column: how many queries further out, where in the row, and its type."""
+
+    depth: int
+    index: int
+    type: str
+
+
+@dataclass
+class Scope:
+    """Columns of the tables in FROM, in the order of the row."""
+
+    parent: Scope | None = None
+    columns: list[tuple[str, str, str]] = field(default_factory=list)
+    """Table, name and type of each."""
+
+    origins: dict[str, str] = field(default_factory=dict)
+    """Relations of the catalog, by the names they go by."""
+
+    hidden: set[int] = field(default_factory=set)
+    """Places of columns that USING has joined with one before: an asterisk shows them once."""
+
+    def add(self, table: str, names: Sequence[str], types: Sequence[str]) -> None:
+        """Add the columns of a table."""
+        self.columns += [(table, name, kind) for name, kind in zip(names, types, strict=True)]
+
+    def find(self, table: str, name: str) -> Place:
+        """Return where a column is; raise if there is none."""
+        scope: Scope | None = self
+        depth = 0
+        while scope is not None:
+            for index, (owner, known, kind) in enumerate(scope.columns):
+                if known == name and table in ("", owner):
+                    return Place(depth, index, kind)
+            scope, depth = scope.parent, depth + 1
+        shown = f"{table}.{name}" if table else name
+        message = f"There is no column {shown[:80]!r} in the catalog's relations."
+        raise BindError(message, code="unknown-column")
+
+    def holds(self, table: str, name: str) -> bool:
+        """Tell whether a column belongs to this query itself."""
+        return any(known == name and table in ("", owner) for owner, known, _ in self.columns)
+
+    def origin_oid(self, table: str) -> int | None:
+        """Return the number of the relation that a table of FROM is."""
+        scope: Scope | None = self
+        while scope is not None:
+            if table in scope.origins:
+                return relation_oid(scope.origins[table])
+            scope = scope.parent
+        return None

@@ -1,0 +1,393 @@
+"""One client's connection: who it is, and then what it asks, message by message.
+
+Nothing is read but the first message and a login before it is known who asks. Everything has limits: sizes, times,
+statements that are kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import ssl
+import struct
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Generic, Protocol, TypeVar
+
+from tacit.adapters.pgwire import messages as wire
+from tacit.adapters.pgwire.catalog.facts import oid_of_type
+from tacit.adapters.pgwire.failures import fields_of
+from tacit.adapters.pgwire.messages import ProtocolError, message
+from tacit.adapters.pgwire.prepared import Asking, Portal, Ready, Result, make_ready, place_of
+from tacit.adapters.pgwire.scram import MECHANISM, Exchange
+from tacit.adapters.pgwire.settings import Session
+from tacit.adapters.pgwire.statements import split
+from tacit.adapters.pgwire.stream import Closed, Stream
+from tacit.adapters.pgwire.values import SIZES, decode, encode
+from tacit.errors import AccessError, OverloadedError, ParseError, TacitError, UnknownNameError, UsageError
+
+__all__ = ["Connection", "Door"]
+
+STARTUP_BYTES, LOGIN_BYTES, MESSAGE_BYTES = 10_000, 4096, 1 << 20
+LOGIN_SECONDS, MESSAGE_SECONDS, WRITE_SECONDS, IDLE_SECONDS = 10.0, 30.0, 30.0, 3600.0
+MOST_STATEMENTS, STATEMENT_BYTES, MOST_SUSPENDED = 500, 4 << 20, 8
+"""Statements and portals that one client keeps, the bytes of their texts, and portals with rows to come."""
+
+BYTES_AT_ONCE = 1 << 16
+"""Bytes of rows written before waiting until the client has read them."""
+
+Owner = TypeVar("Owner")
+T = TypeVar("T")
+
+
+class Door(Protocol[Owner]):
+    """Who may come in, and what answers them."""
+
+    tls: ssl.SSLContext | None
+
+    def verifiers(self, name: str) -> Sequence[tuple[str, Owner]] | None:
+        """Return the verifiers of a name's keys; None if no keys are needed."""
+
+    def admit(self, owner: Owner | None, *, is_local: bool) -> Asking:
+        """Return what answers the owner of a key, or refuse."""
+
+    def cancel(self, numbers: bytes) -> None:
+        """Interrupt the question of a connection, if the numbers are its own."""
+
+    def explain(self, failure: Exception) -> TacitError:
+        """Return an unexpected error as one that may be shown."""
+
+    def observe(self, what: str, code: str, seconds: float) -> None:
+        """Count what was done."""
+
+
+class Connection(Generic[Owner]):
+    """Speaks with one client."""
+
+    def __init__(self, stream: Stream, door: Door[Owner]) -> None:
+        self._stream, self._door = stream, door
+        self.numbers = struct.pack("!i", secrets.randbelow(1 << 31)) + secrets.token_bytes(4)
+        self.is_known = False
+        self._statements: dict[str, Ready] = {}
+        self._portals: dict[str, Portal] = {}
+        self._working: asyncio.Future[Any] | None = None
+        self._is_skipping = False
+
+    async def run(self) -> None:
+        """Serve the client until it leaves."""
+        try:
+            async with asyncio.timeout(LOGIN_SECONDS):
+                parameters = await self._begin()
+                if parameters is None:
+                    return
+                await self._login(parameters)
+            self.is_known = True
+            await self._serve()
+        except (Closed, TimeoutError, ConnectionError):
+            self._stream.abort()
+        except ProtocolError as failure:
+            fields = {"S": "FATAL", "V": "FATAL", "C": failure.sqlstate, "M": failure.message}
+            self._stream.write(wire.error(fields))
+            self._door.observe("connect", "bad-message", 0.0)
+        except TacitError as failure:
+            self._stream.write(wire.error(fields_of(failure, fatal=True)))
+            self._door.observe("connect", failure.code, 0.0)
+        finally:
+            self._stream.close()
+
+    def cancel(self) -> None:
+        """Interrupt the question that is being answered."""
+        if self._working is not None:
+            self._working.cancel()
+
+    async def _begin(self) -> dict[str, str] | None:
+        """Return what the client says about itself; None if it came to cancel something."""
+        for _ in range(3):
+            startup = wire.read_startup(await self._stream.startup(STARTUP_BYTES))
+            if startup.code == wire.CANCEL:
+                self._door.cancel(startup.cancel)
+                return None
+            if startup.code == wire.TLS and self._door.tls is not None and not self._is_secure:
+                await self._stream.start_tls(self._door.tls)
+            elif startup.code in (wire.TLS, wire.ENCRYPTION):
+                self._stream.write(b"N")
+            else:
+                if startup.code & 0xFFFF:
+                    unknown = [name for name in startup.parameters if name.startswith("_pq_.")]
+                    content = struct.pack("!ii", 0, len(unknown)) + b"".join(name.encode() + b"\0" for name in unknown)
+                    self._stream.write(message("v", content))
+                return dict(startup.parameters)
+        text = "Too many requests before the first message."
+        raise ProtocolError(text)
+
+    @property
+    def _is_secure(self) -> bool:
+        return self._stream.transport.get_extra_info("ssl_object") is not None
+
+    async def _login(self, parameters: dict[str, str]) -> None:
+        """Let the client in if it has a key of its name, and greet it."""
+        name = parameters.get("user", "")
+        if "replication" in parameters and parameters["replication"].lower() not in ("off", "false", "no", "0"):
+            text = "There is nothing to replicate here."
+            raise AccessError(text, code="wrong-scope")
+        if self._door.tls is not None and not self._is_secure:
+            text = "This needs TLS: connect with sslmode=verify-full, or at least sslmode=require."
+            raise AccessError(text, code="no-tls")
+        verifiers = self._door.verifiers(name)
+        owner = None if verifiers is None else await self._verify_key(name, verifiers)
+        self._asking = self._door.admit(owner, is_local=self._stream.is_local)
+        self._database = _printable(parameters.get("database") or name or "tacit")
+        self._session = Session(_printable(name) or "tacit")
+        self._session.start_with(parameters)
+        self._stream.write(wire.authentication(0))
+        self._report(dict(self._session.reported_settings()))
+        self._stream.write(message("K", self.numbers))
+        self._ready_for_more()
+        self._door.observe("connect", "", 0.0)
+
+    async def _verify_key(self, name: str, verifiers: Sequence[tuple[str, Owner]]) -> Owner:
+        exchange = Exchange(name, verifiers)
+        self._stream.write(wire.authentication(10, MECHANISM.encode() + b"\0\0"))
+        mechanism, first = wire.read_sasl_first(await self._password())
+        if mechanism != MECHANISM:
+            text = f"Logins are by {MECHANISM} here."
+            raise AccessError(text, code="unknown-key")
+        self._stream.write(wire.authentication(11, exchange.challenge(first)))
+        last, owner = exchange.verify(await self._password())
+        self._stream.write(wire.authentication(12, last))
+        return owner
+
+    async def _password(self) -> bytes:
+        kind, content = await self._stream.message(LOGIN_BYTES, LOGIN_SECONDS)
+        if kind != "p":
+            text = "A login was expected."
+            raise ProtocolError(text, "28000")
+        return content
+
+    def _report(self, settings: dict[str, str]) -> None:
+        self._told = settings
+        for name, value in settings.items():
+            self._stream.write(message("S", f"{name}\0{value}\0".encode()))
+
+    def _ready_for_more(self) -> None:
+        changed = {name: value for name, value in self._session.reported_settings() if self._told[name] != value}
+        known = self._told | changed
+        self._report(changed)
+        self._told = known
+        self._stream.write(message("Z", self._session.state.encode()))
+
+    async def _serve(self) -> None:
+        while True:
+            kind, content = await self._stream.message(MESSAGE_BYTES, MESSAGE_SECONDS, idle=IDLE_SECONDS)
+            if kind == "X":
+                return
+            if kind == "S":
+                self._is_skipping = False
+                if self._session.state == "I":
+                    self._portals.clear()
+                self._ready_for_more()
+            elif kind == "Q":
+                self._is_skipping = False
+                await self._simple(wire.read_text(content))
+            elif kind == "H":
+                pass
+            elif kind in EXTENDED:
+                if not self._is_skipping:
+                    await self._handle_extended(kind, content)
+            elif kind in "dcf":
+                continue  # data of a COPY that was refused
+            else:
+                text = "This message is not known here."
+                raise ProtocolError(text)
+            await self._stream.drain(WRITE_SECONDS)
+
+    async def _simple(self, text: str) -> None:
+        """Answer all statements of a text, until one fails."""
+        offset, part = 0, text
+        try:
+            parts = split(text)
+            if not parts:
+                self._stream.write(message("I"))
+            for part, offset in parts:
+                ready = await self._ready(part, offset, ())
+                if ready.parameters:
+                    refusal = "There are parameters in a question without values."
+                    raise ParseError(refusal, code="wrong-parameters")
+                result = await self._run_timed(ready, ())
+                if result.columns is not None:
+                    self._stream.write(_description(result.columns, [0] * len(result.columns)))
+                await self._send(result, [0] * len(result.columns or ()), 0, len(result.rows))
+                self._finish(result)
+        except Exception as failure:
+            self._fail(failure, part, offset)
+        self._ready_for_more()
+
+    async def _handle_extended(self, kind: str, content: bytes) -> None:
+        try:
+            await EXTENDED[kind](self, content)
+        except Exception as failure:
+            self._is_skipping = True
+            self._fail(failure, getattr(self, "_text", ""), 0)
+
+    async def _parse(self, content: bytes) -> None:
+        parsed = wire.read_parse(content)
+        self._text = parsed.text
+        kept = [ready for name, ready in self._statements.items() if name != parsed.name]
+        if len(kept) >= MOST_STATEMENTS or sum(len(one.statement.text) for one in kept) > STATEMENT_BYTES:
+            text = f"A connection keeps {MOST_STATEMENTS} statements. Close some."
+            raise OverloadedError(text, code="too-many-statements")
+        parts = split(parsed.text)
+        if len(parts) > 1:
+            text = "A prepared statement is one statement."
+            raise ParseError(text, code="several-statements")
+        part, offset = parts[0] if parts else ("", 0)
+        self._statements[parsed.name] = await self._ready(part, offset, parsed.types)
+        self._stream.write(message("1"))
+
+    async def _bind(self, content: bytes) -> None:
+        bind = wire.read_bind(content)
+        ready = self._find(bind.statement)
+        if len(bind.values) != len(ready.parameters):
+            text = f"The statement has {len(ready.parameters)} parameters, and {len(bind.values)} values came."
+            raise ParseError(text, code="wrong-parameters")
+        count = len(ready.columns or ())
+        if len(bind.results) not in (0, 1, count):
+            text = "Formats of results are one for all columns or one for each."
+            raise ParseError(text, code="wrong-parameters")
+        if len(self._portals) >= MOST_STATEMENTS:
+            text = f"A connection keeps {MOST_STATEMENTS} portals. Close some."
+            raise OverloadedError(text, code="too-many-statements")
+        formats = _spread(bind.formats, len(bind.values))
+        values = [decode(*one) for one in zip(bind.values, ready.parameters, formats, strict=True)]
+        self._portals[bind.portal] = Portal(ready, values, _spread(bind.results, count))
+        self._stream.write(message("2"))
+
+    def _find(self, name: str) -> Ready:
+        if name not in self._statements:
+            raise UnknownNameError("prepared statement", name[:63], None, code="unknown-statement")
+        return self._statements[name]
+
+    def _portal(self, name: str) -> Portal:
+        if name not in self._portals:
+            raise UnknownNameError("portal", name[:63], None, code="unknown-portal")
+        return self._portals[name]
+
+    async def _describe(self, content: bytes) -> None:
+        asked = wire.read_describe(content)
+        if asked.kind == "S":
+            ready = self._find(asked.name)
+            oids = [oid_of_type(kind) or 25 for kind in ready.parameters]
+            self._stream.write(message("t", struct.pack(f"!H{len(oids)}I", len(oids), *oids)))
+            formats: Sequence[int] = [0] * len(ready.columns or ())
+        else:
+            portal = self._portal(asked.name)
+            ready, formats = portal.ready, portal.formats
+        self._stream.write(message("n") if ready.columns is None else _description(ready.columns, formats))
+
+    async def _execute(self, content: bytes) -> None:
+        asked = wire.read_execute(content)
+        portal = self._portal(asked.portal)
+        self._text = portal.ready.statement.text
+        if portal.result is None:
+            self._check_suspended()
+            portal.result = await self._run_timed(portal.ready, portal.values)
+        result = portal.result
+        end = len(result.rows) if asked.most == 0 else min(len(result.rows), portal.at + asked.most)
+        await self._send(result, portal.formats, portal.at, end)
+        portal.at = end
+        if end < len(result.rows):
+            self._stream.write(message("s"))
+        else:
+            self._finish(result)
+            portal.result, portal.at = replace(result, tag="SELECT 0" if result.rows else result.tag, rows=()), 0
+
+    def _check_suspended(self) -> None:
+        """Refuse to keep the rows of more than a few portals."""
+        if sum(bool(portal.result and portal.result.rows) for portal in self._portals.values()) >= MOST_SUSPENDED:
+            text = f"A connection keeps {MOST_SUSPENDED} portals with rows to come. Read or close some."
+            raise OverloadedError(text, code="too-many-statements")
+
+    async def _close(self, content: bytes) -> None:
+        asked = wire.read_describe(content)
+        (self._statements if asked.kind == "S" else self._portals).pop(asked.name, None)
+        self._stream.write(message("3"))
+
+    async def _ready(self, text: str, offset: int, types: Sequence[int]) -> Ready:
+        return await self._interruptible(make_ready(text, offset, types, self._asking, self._session, self._database))
+
+    async def _run_timed(self, ready: Ready, values: Sequence[Any]) -> Result:
+        start = asyncio.get_running_loop().time()
+        result = await self._interruptible(ready.run(values))
+        self._door.observe(ready.statement.kind, "", asyncio.get_running_loop().time() - start)
+        return result
+
+    async def _interruptible(self, work: Awaitable[T]) -> T:
+        """Wait for work, unless the client cancels it or leaves."""
+        self._working = working = asyncio.ensure_future(work)
+        leaving = asyncio.ensure_future(self._stream.over.wait())
+        try:
+            await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise Closed
+            if working.cancelled():
+                text = "The question was cancelled by its client."
+                raise OverloadedError(text, code="cancelled")
+            return working.result()
+        finally:
+            self._working = None
+            for one in (working, leaving):
+                one.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await working
+
+    async def _send(self, result: Result, formats: Sequence[int], start: int, end: int) -> None:
+        kinds, written = [kind for _, kind in result.columns or ()], 0
+        for place in range(start, end):
+            content = wire.row([encode(*one) for one in zip(result.rows[place], kinds, formats, strict=True)])
+            self._stream.write(content)
+            written += len(content)
+            if written > BYTES_AT_ONCE:
+                await self._stream.drain(WRITE_SECONDS)
+                written = 0
+
+    def _finish(self, result: Result) -> None:
+        for note in result.notes:
+            self._stream.write(wire.error({"S": "NOTICE", "V": "NOTICE", "C": "01000", "M": note}, notice=True))
+        self._stream.write(message("C", result.tag.encode() + b"\0") if result.tag else message("I"))
+
+    def _fail(self, failure: Exception, text: str, offset: int) -> None:
+        """Tell the client what went wrong; a transaction has failed with it."""
+        if isinstance(failure, Closed | ProtocolError | TimeoutError | ConnectionError):
+            raise failure
+        shown = failure if isinstance(failure, TacitError) else self._door.explain(failure)
+        self._stream.write(wire.error(fields_of(shown, place_of(shown, text, offset))))
+        self._door.observe("query", shown.code, 0.0)
+        if self._session.state == "T":
+            self._session.state = "E"
+
+
+EXTENDED: dict[str, Callable[[Connection[Any], bytes], Awaitable[None]]] = {
+    "P": Connection._parse,  # noqa: SLF001
+    "B": Connection._bind,  # noqa: SLF001
+    "D": Connection._describe,  # noqa: SLF001
+    "E": Connection._execute,  # noqa: SLF001
+    "C": Connection._close,  # noqa: SLF001
+}
+
+
+def _description(columns: Sequence[tuple[str, str]], formats: Sequence[int]) -> bytes:
+    shown = [(name, oid_of_type(kind) or 25, SIZES.get(kind, -1)) for name, kind in columns]
+    return wire.row_description(shown, formats)
+
+
+def _spread(formats: Sequence[int], count: int) -> Sequence[int]:
+    """Return a format for each of several values: text if none is said."""
+    return [0] * count if not formats else list(formats) * count if len(formats) == 1 and count != 1 else list(formats)
+
+
+def _printable(name: str) -> str:
+    if not name.isprintable() or len(name) > 63:
+        message = "A name has at most 63 characters, all of them printable."
+        raise UsageError(message, code="bad-parameter")
+    return name

@@ -1,0 +1,184 @@
+"""Statements that are ready to run: types of their parameters, columns of their results, and what runs them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from sqlglot import exp
+
+from tacit.adapters.pgwire.catalog.facts import type_of_oid
+from tacit.adapters.pgwire.catalog.prepare import prepare
+from tacit.adapters.pgwire.catalog.tables import Catalog
+from tacit.adapters.pgwire.questions import MOST_PARAMETERS, PARTS, Question, read_question
+from tacit.adapters.pgwire.settings import Session, options_of
+from tacit.adapters.pgwire.statements import Statement, classify
+from tacit.adapters.pgwire.values import type_of_value
+from tacit.errors import InternalError, ParseError, QueryError, TacitError, UnknownNameError, UnsupportedSqlError
+from tacit.estimate.answer import Answer
+from tacit.sql.columns import Shape
+
+__all__ = ["Asking", "Columns", "Portal", "Ready", "Result", "make_ready", "place_of"]
+
+Columns = tuple[tuple[str, str], ...]
+"""Names and types."""
+
+T = TypeVar("T")
+
+
+class Asking(Protocol):
+    """What answers questions, for one client."""
+
+    async def tables(self) -> Sequence[Shape]:
+        """Return the tables."""
+
+    async def compute(self, work: Callable[[], T]) -> T:
+        """Do work about the catalog."""
+
+    async def columns(self, question: Question) -> Columns:
+        """Return the columns of a question."""
+
+    async def ask(self, text: str, parameters: Sequence[Any], options: dict[str, Any]) -> Answer:
+        """Answer a question."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """Columns, if there are any, rows, the word that ends them, and notes."""
+
+    tag: str
+    columns: Columns | None = None
+    rows: Sequence[tuple[Any, ...]] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A statement."""
+
+    statement: Statement
+    parameters: tuple[str, ...] = ()
+    columns: Columns | None = None
+    run: Callable[[Sequence[Any]], Awaitable[Result]] = field(repr=False, default=None)  # type: ignore[assignment]
+
+
+@dataclass
+class Portal:
+    """A statement with its values, and what it returned."""
+
+    ready: Ready
+    values: Sequence[Any]
+    formats: Sequence[int]
+    result: Result | None = None
+    at: int = 0
+
+
+async def make_ready(
+    text: str, offset: int, types: Sequence[int], asking: Asking, session: Session, database: str
+) -> Ready:
+    """Return a statement that is ready to run; ``types`` are those of parameters that the client declares."""
+    shapes = await asking.tables()
+    statement = await asking.compute(lambda: classify(text, offset, {shape.name.lower() for shape in shapes}))
+    if session.state == "E" and not (
+        statement.kind == "command" and statement.word in ("ROLLBACK", "COMMIT", "END", "ABORT")
+    ):
+        message = "The transaction has failed; nothing is answered until ROLLBACK."
+        raise UnsupportedSqlError(message, code="failed-transaction")
+    if statement.kind == "empty":
+        return Ready(statement, run=lambda _: _wrap(Result("")))
+    if statement.kind == "command":
+        return _command(statement, session)
+    if statement.kind == "catalog":
+        if session.catalog is None or session.catalog.shapes != tuple(shapes):
+            session.catalog = Catalog(shapes, session.user, database, session.values)
+        return await _catalog(statement, types, asking, session.catalog)
+    question = read_question(text, shapes, types, database)
+    columns = await asking.columns(question)
+    return Ready(
+        statement, question.types, columns, lambda values: _run_question(question, columns, values, asking, session)
+    )
+
+
+async def _wrap(result: Result) -> Result:
+    return result
+
+
+def _command(statement: Statement, session: Session) -> Ready:
+    columns = (
+        session.show(statement.text.rstrip("; \n").split(None, 1)[1]).columns if statement.word == "SHOW" else None
+    )
+
+    async def run(_: Sequence[Any]) -> Result:
+        outcome = session.run(statement)
+        return Result(outcome.tag, outcome.columns, outcome.rows)
+
+    return Ready(statement, (), columns, run)
+
+
+async def _catalog(statement: Statement, types: Sequence[int], asking: Asking, catalog: Catalog) -> Ready:
+    node = statement.node
+    if node is None:
+        message = "A question about the catalog was not parsed."
+        raise InternalError(message)
+    numbers = [int(one.this.name) for one in node.find_all(exp.Parameter) if str(one.this.name).isdigit()]
+    count = max([len(types), *numbers])
+    if count > MOST_PARAMETERS:
+        message = f"A question has at most {MOST_PARAMETERS} parameters."
+        raise ParseError(message, code="wrong-parameters")
+    kinds = [(type_of_oid(types[place]) if place < len(types) else None) or "unknown" for place in range(count)]
+    described = await asking.compute(lambda: prepare(node, catalog, None, kinds))
+
+    async def run(values: Sequence[Any]) -> Result:
+        made = await asking.compute(lambda: prepare(node, catalog, values, parameters).run())
+        return Result(f"SELECT {len(made.rows)}", columns, made.rows)
+
+    columns, parameters = tuple(zip(described.names, described.types, strict=True)), described.parameters
+    return Ready(statement, parameters, columns, run)
+
+
+async def _run_question(
+    question: Question, columns: Columns, values: Sequence[Any], asking: Asking, session: Session
+) -> Result:
+    """Ask, and return an estimate ``x`` as x, x_error, x_low and x_high."""
+    answer = await asking.ask(question.text, question.values(values), options_of(session.values))
+    rows = [tuple(_cells(answer, row)) for row in answer.rows]
+    if sum(len(PARTS) if name in answer.estimates else 1 for name in answer.columns) != len(columns):
+        message = "A question returned other columns than it was described with."
+        raise InternalError(message)
+    kinds = [kind for _, kind in columns]
+    fitted = [tuple(_fit_type(cell, kind) for cell, kind in zip(row, kinds, strict=True)) for row in rows]
+    return Result(f"SELECT {len(rows)}", columns, fitted, answer.notes)
+
+
+def _cells(answer: Answer, row: Sequence[Any]) -> list[Any]:
+    cells: list[Any] = []
+    for name, cell in zip(answer.columns, row, strict=True):
+        if name in answer.estimates:
+            cells += [None] * len(PARTS) if math.isnan(cell.value) else [cell.value, cell.error, cell.low, cell.high]
+        else:
+            cells.append(cell)
+    return cells
+
+
+def _fit_type(cell: Any, kind: str) -> Any:
+    """Return a value as one of the type that was announced; never another value."""
+    if cell is None or type_of_value(cell) == kind:
+        return cell
+    if kind == "text":
+        return str(cell)
+    if kind == "float8" and isinstance(cell, int):
+        return float(cell)
+    message = f"A column that was announced as {kind} holds something else."
+    raise InternalError(message)
+
+
+def place_of(failure: TacitError, text: str, offset: int) -> int | None:
+    """Return where in what a client sent an error is, counted from 1."""
+    if isinstance(failure, QueryError) and failure.span is not None:
+        return offset + failure.span[0] + 1
+    if isinstance(failure, UnknownNameError) and failure.name:
+        at = text.lower().find(failure.name.lower())
+        return offset + at + 1 if at >= 0 else None
+    return offset + 1 if isinstance(failure, ParseError) and offset else None

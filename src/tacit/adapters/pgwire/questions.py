@@ -1,0 +1,227 @@
+"""Questions in PostgreSQL's spelling: parameters as $1, tables of the schema public; what they return before they run.
+
+The text is changed in place, letter for letter, so that errors point to where the client wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import Token, TokenType, exp
+from sqlglot.dialects import Dialect
+from sqlglot.errors import SqlglotError
+
+from tacit.adapters.pgwire.catalog.facts import COLUMN_TYPES, oid_of_type, type_of_oid
+from tacit.adapters.pgwire.statements import tokens_of
+from tacit.adapters.pgwire.values import type_of_value
+from tacit.contract.schema import Public
+from tacit.database import Database
+from tacit.errors import ParseError
+from tacit.sql.bind import Key, bind
+from tacit.sql.columns import Shape, plain_type
+from tacit.sql.parameters import numbered
+from tacit.sql.parse import parse, without_explain
+from tacit.sql.scope import LABELS
+from tacit.sql.tables import scope_of, tables_of
+from tacit.sql.vectors import shown_value
+
+__all__ = ["Question", "columns_of", "read_question", "stand_ins"]
+
+PARTS = ("", "_error", "_low", "_high")
+"""An estimate is four columns."""
+
+MOST_PARAMETERS = 1000
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with ``?`` for parameters.
+
+    Attributes
+    ----------
+    text : str
+        As long as what the client sent, so that places are the same.
+    order : tuple of int
+        Which parameter each ``?`` is, counted from 0.
+    types : tuple of str
+        Types of the parameters.
+    """
+
+    text: str
+    order: tuple[int, ...]
+    types: tuple[str, ...]
+
+    def values(self, given: Sequence[Any]) -> list[Any]:
+        """Return a value for each ``?``."""
+        return [given[place] for place in self.order]
+
+
+def read_question(text: str, shapes: Sequence[Shape], declared: Sequence[int], database: str) -> Question:
+    """Return a question; types of parameters are as declared, as a cast says, or of the column they stand beside."""
+    try:
+        tokens = tokens_of(text)
+    except (SqlglotError, RecursionError, ValueError):
+        return Question(text, (), ())
+    letters, order, casts = list(text), [], {}
+    place = 0
+    schemas = {"public"} - {shape.name.lower() for shape in shapes}
+    while place < len(tokens):
+        used = _schema(tokens, place, schemas, database)
+        if used:
+            _blank(letters, tokens[place].start, tokens[place + used - 1].end)
+            place += used
+            continue
+        number = _parameter(tokens, place)
+        if number is not None:
+            _blank(letters, tokens[place].start, tokens[place + 1].end)
+            letters[tokens[place].start] = "?"
+            order.append(number - 1)
+            place += 2
+            cast, length = _cast(tokens, place)
+            if length:
+                _blank(letters, tokens[place].start, tokens[place + length - 1].end)
+                casts[number - 1] = cast
+                place += length
+            continue
+        place += 1
+    made = "".join(letters)
+    count = max([len(declared), *(one + 1 for one in order)])
+    if count > MOST_PARAMETERS:
+        message = f"A question has at most {MOST_PARAMETERS} parameters."
+        raise ParseError(message, code="wrong-parameters")
+    result = _types(made, shapes) if order else []
+    beside = {number: kind for number, kind in zip(order, result, strict=False) if kind}
+    named = [type_of_oid(declared[one]) if one < len(declared) and declared[one] else None for one in range(count)]
+    types = [named[one] or casts.get(one) or beside.get(one) or "text" for one in range(count)]
+    return Question(made, tuple(order), tuple("text" if kind == "unknown" else kind for kind in types))
+
+
+def _blank(letters: list[str], start: int, end: int) -> None:
+    letters[start : end + 1] = " " * (end + 1 - start)
+
+
+def _schema(tokens: Sequence[Token], place: int, schemas: Iterable[str], database: str) -> int:
+    """Return how many tokens from here name the schema of a table, perhaps with its database: public."users"."""
+
+    def is_part(at: int, names: Iterable[str]) -> bool:
+        if at + 1 >= len(tokens) or tokens[at + 1].token_type != TokenType.DOT:
+            return False
+        text = tokens[at].text
+        return (text if tokens[at].token_type == TokenType.IDENTIFIER else text.lower()) in names
+
+    if place > 0 and tokens[place - 1].token_type == TokenType.DOT:
+        return 0
+    if is_part(place, schemas):
+        return 2
+    return 4 if is_part(place, (database,)) and is_part(place + 2, schemas) else 0
+
+
+def _parameter(tokens: Sequence[Token], place: int) -> int | None:
+    """Return the number of a parameter that stands here."""
+    if tokens[place].token_type != TokenType.PARAMETER or place + 1 >= len(tokens):
+        return None
+    text = tokens[place + 1].text
+    return int(text) if text.isdigit() and 1 <= int(text[:9]) <= MOST_PARAMETERS else None
+
+
+def _cast(tokens: Sequence[Token], place: int) -> tuple[str, int]:
+    """Return the type that a parameter is cast to, and how many tokens say so."""
+    if place + 1 >= len(tokens) or tokens[place].token_type != TokenType.DCOLON:
+        return "", 0
+    words, length = [tokens[place + 1].text.lower()], 2
+    while place + length < len(tokens) and tokens[place + length].text.lower() in (
+        "precision",
+        "varying",
+        "without",
+        "time",
+        "zone",
+    ):
+        words.append(tokens[place + length].text.lower())
+        length += 1
+    if place + length + 2 < len(tokens) and tokens[place + length].token_type == TokenType.L_PAREN:
+        length += 3
+    kind = type_of_oid(oid_of_type(" ".join(words)) or 0)
+    return (kind, length) if kind else ("", 0)
+
+
+def _types(text: str, shapes: Sequence[Shape]) -> list[str]:
+    """Return the type of each ``?`` by the column it is compared with; empty where nothing says it."""
+    statement = _tree(text)
+    if statement is None:
+        return []
+    columns = {column.name.lower(): COLUMN_TYPES[column.type] for shape in shapes for column in shape.columns}
+    result = {int(one.name): _beside(one, columns) for one in statement.find_all(exp.Placeholder)}
+    return [result.get(number, "") for number in range(1, max(result, default=0) + 1)]
+
+
+def _tree(text: str) -> exp.Expr | None:
+    """Return the tree of a question with numbered parameters; None if the planner should say what is wrong with it."""
+    try:
+        dialect = Dialect.get_or_raise("duckdb")
+        statements: list[exp.Expr | None] = list(dialect.parser().parse(numbered(dialect.tokenize(text)), text))
+    except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError, ParseError):
+        return None
+    return statements[0] if len(statements) == 1 else None
+
+
+def _beside(node: exp.Expr, columns: Mapping[str, str]) -> str:
+    """Return the type of the column that a parameter is compared with."""
+    parent = node.parent
+    if isinstance(parent, exp.Limit):
+        return "int8"
+    while isinstance(parent, exp.Paren | exp.Neg):
+        parent = parent.parent
+    if isinstance(parent, exp.Predicate | exp.Binary):
+        beside = parent.find(exp.Column)
+        return columns.get(beside.name.lower(), "") if beside is not None else ""
+    return ""
+
+
+def stand_ins(question: Question, database: Database) -> list[Any]:
+    """Return a possible value for each parameter, so that a question can be bound before its values are known."""
+    known = {
+        attribute.name.lower(): shown_value(attribute, 0)
+        for collection in database.collections
+        for service in collection.schema.services
+        for attribute in service.attributes
+        if not isinstance(attribute, Public)
+    }
+    statement = _tree(question.text)
+    values: dict[int, Any] = {}
+    for node in statement.find_all(exp.Placeholder) if statement is not None else ():
+        beside = node.find_ancestor(exp.Predicate, exp.Binary)
+        column = beside.find(exp.Column) if beside is not None else None
+        value = known.get(column.name.lower()) if column is not None else None
+        values[int(node.name)] = value if value is not None else ("" if column is not None else 1)
+    return [values.get(number, 1) for number in range(1, len(question.order) + 1)]
+
+
+def columns_of(database: Database, text: str, parameters: Sequence[Any]) -> list[tuple[str, str]]:
+    """Return names and types of what a question returns, without running it."""
+    plain, explains = without_explain(text)
+    if explains:
+        return [("explain", "text")]
+    collection, _ = database.asked_about(plain, parameters)[-1]
+    statement = parse(plain, parameters)
+    dimensions = {one.name.lower(): one for one in database.dimensions()}
+    bound = bind(statement, scope_of(tables_of(statement, plain), collection.schema, plain, dimensions))
+    result: list[tuple[str, str]] = []
+    for name, output in bound.outputs:
+        if isinstance(output, Key):
+            result.append((name, _key_type(database, output)))
+        else:
+            result += [(name + part, "float8") for part in PARTS]
+    return result
+
+
+def _key_type(database: Database, key: Key) -> str:
+    """Return the type of a column of GROUP BY."""
+    if key.public is None:
+        kinds = {type_of_value(label) for label, _ in key.classes if label is not None}
+        return "float8" if kinds == {"int8", "float8"} else kinds.pop() if len(kinds) == 1 else "text"
+    name = key.public.attribute.name
+    if name in LABELS:
+        return "text"
+    return COLUMN_TYPES[plain_type(database.stored_types(key.public.source.service.name)[name])]

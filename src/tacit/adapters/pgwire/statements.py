@@ -1,0 +1,132 @@
+"""What a client sends, statement by statement: commands of a session, questions to the catalog, and questions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+import sqlglot
+from sqlglot import Token, TokenType, exp
+from sqlglot.dialects import Dialect
+from sqlglot.errors import SqlglotError
+
+from tacit.adapters.pgwire.catalog.facts import relations
+from tacit.errors import ParseError, UnsupportedSqlError
+
+__all__ = ["Statement", "classify", "split", "tokens_of"]
+
+LONGEST, DEEPEST, DEEPEST_ARRAY = 1 << 15, 32, 4
+"""Characters of what is sent at once, nested parentheses, because the parser recurses, and nested brackets, for which
+its time doubles with each."""
+
+COMMANDS = frozenset(
+    {"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "SET", "RESET", "SHOW", "DISCARD"}
+    | {"DEALLOCATE", "CLOSE", "LISTEN", "UNLISTEN"}
+)
+QUESTIONS = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "EXPLAIN", "FROM", "("})
+SYSTEM = ("pg_catalog", "information_schema")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement: its text, where it stands in what was sent, its first word, and its tree if it is parsed here."""
+
+    text: str
+    offset: int
+    kind: Literal["empty", "command", "catalog", "question"]
+    word: str
+    node: exp.Expr | None = None
+
+
+def tokens_of(text: str) -> list[Token]:
+    """Return the tokens of a text."""
+    return list(Dialect.get_or_raise("postgres").tokenize(text))
+
+
+def split(text: str) -> list[tuple[str, int]]:
+    """Return the statements of a text, each with where it begins; refuse what is too long or too deep.
+
+    Examples
+    --------
+    >>> split("SELECT ';'; SELECT 2;")
+    [("SELECT ';'", 0), ('SELECT 2', 12)]
+    """
+    if len(text) > LONGEST:
+        message = f"A statement has at most {LONGEST:,} characters. Shorten it."
+        raise ParseError(message, code="too-long")
+    for opening, closing, most in (("(", ")", DEEPEST), ("[{", "]}", DEEPEST_ARRAY)):
+        depth = deepest = 0
+        for letter in text:
+            depth += (letter in opening) - (letter in closing)
+            deepest = max(deepest, depth)
+        if deepest > most:
+            message = f"Parentheses or brackets are nested {deepest} deep; at most {most}."
+            raise ParseError(message, code="too-deep")
+    try:
+        tokens = tokens_of(text)
+    except (SqlglotError, RecursionError, ValueError):
+        return [(text, 0)]  # whoever answers it says what is wrong
+    result: list[tuple[str, int]] = []
+    start: int | None = None
+    for token in tokens:
+        if token.token_type == TokenType.SEMICOLON:
+            if start is not None:
+                result.append((text[start : token.start], start))
+            start = None
+        elif start is None:
+            start = token.start
+    if start is not None:
+        result.append((text[start:].rstrip(), start))
+    return result
+
+
+def classify(text: str, offset: int, tables: Collection[str]) -> Statement:
+    """Return what a statement is; ``tables`` are the names of the collector's own."""
+    words = text.split(None, 1)
+    word = (words[0] if words else "").upper().rstrip(";(*") or ("(" if text.lstrip().startswith("(") else "")
+    if not word:
+        return Statement(text, offset, "empty", "")
+    if word in COMMANDS:
+        return Statement(text, offset, "command", word)
+    if word not in QUESTIONS:
+        shown = word if word.isalpha() and len(word) < 20 else "This"
+        message = f"{shown} is not possible: this database is read only, and answers SELECT."
+        raise UnsupportedSqlError(message, code="read-only", text=text, span=(0, len(word)))
+    if word == "EXPLAIN":
+        return Statement(text, offset, "question", word)
+    node = _parse(text)
+    if node is not None and _is_about_catalog(node, tables):
+        return Statement(text, offset, "catalog", word, node)
+    return Statement(text, offset, "question", word)
+
+
+def _parse(text: str) -> exp.Expr | None:
+    """Return the tree of a statement, or None if the parser of questions should say what is wrong with it."""
+    try:
+        result = [one for one in sqlglot.parse(text, dialect="postgres") if one is not None]
+    except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError):
+        if any(schema in text.lower() for schema in SYSTEM):
+            message = "This question about the catalog cannot be read."
+            raise ParseError(message, text=text) from None
+        return None
+    return result[0] if len(result) == 1 and isinstance(result[0], exp.Query) else None
+
+
+def _is_about_catalog(node: exp.Expr, tables: Collection[str]) -> bool:
+    """Tell whether a query is about the catalog alone: nothing else may be asked together with it."""
+    local = {cte.alias.lower() for cte in node.find_all(exp.CTE)}
+    named = [table for table in node.find_all(exp.Table) if not isinstance(table.this, exp.Func)]
+    others = [table for table in named if table.args.get("db") is not None or table.name.lower() not in local]
+    own = [table for table in others if not _is_system(table, tables)]
+    if own and len(own) < len(others):
+        message = "A question is about the catalog or about people, not about both."
+        raise UnsupportedSqlError(message)
+    return not own
+
+
+def _is_system(table: exp.Table, tables: Collection[str]) -> bool:
+    schema, name = table.db.lower(), table.name.lower()
+    if schema:
+        return schema in SYSTEM
+    return name not in tables and ("pg_catalog", name) in relations()

@@ -1,0 +1,1 @@
+"""A running collector, asked over HTTP."""

@@ -1,0 +1,45 @@
+"""`tacit.connect`: a database, or a running collector."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from tacit.database import Database
+from tacit.engines import open_engine
+from tacit.errors import UsageError
+from tacit.remote.address import is_address
+from tacit.remote.database import RemoteDatabase
+
+__all__ = ["connect"]
+
+
+@overload
+def connect(path: Any = None, *, engine: Any = "duckdb") -> Database: ...
+
+
+@overload
+def connect(path: str, *, key: str | None = None, key_file: Any = None) -> RemoteDatabase: ...
+
+
+def connect(
+    path: Any = None, *, engine: Any = "duckdb", key: str | None = None, key_file: Any = None
+) -> Database | RemoteDatabase:
+    """Open a database, or query a running collector.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+        A DuckDB file, a folder for Spark, the address of a PostgreSQL database (``postgresql://…``), or a SparkSession.
+        ``https://host`` is a running collector. Default: in memory.
+    engine : str or SparkSession
+        ``"duckdb"``, ``"postgresql://…"``, a SparkSession, or ``"spark"`` for one on this machine.
+    key, key_file : str, optional
+        A collector's key with the scope ``query``, or a file with it. Default: TACIT_KEY or TACIT_KEY_FILE in the
+        environment.
+    """
+    if is_address(path):
+        return RemoteDatabase(path, key=key, key_file=key_file)
+    if key is not None or key_file is not None:
+        message = "Keys are for collectors, whose addresses start with https://. A file needs none."
+        raise UsageError(message, code="bad-option")
+    return Database(open_engine(path, engine))

@@ -1,0 +1,299 @@
+"""What clients get: the collector's answers in four columns, errors with SQLSTATE and place, sessions, cancelling."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pandas as pd
+import psycopg
+import pytest
+import sqlalchemy as sa
+
+from support.wire import Place, Raw, fields, port_of
+from tacit.errors import OverloadedError
+
+GROUPS = "SELECT os, COUNT(*) AS n FROM users WHERE age > {} GROUP BY os ORDER BY os"
+
+
+def expected(place: Place, text: str, **options: Any) -> list[tuple[Any, ...]]:
+    """Return the rows of an answer; the engine's sums differ in the last bits from one time to the next."""
+    answer = place.collector.query(text, **options)
+    parts = [(label, (n.value, n.error, n.low, n.high)) for label, n in answer]
+    return [(label, *(pytest.approx(part, rel=1e-9) for part in numbers)) for label, numbers in parts]
+
+
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("prepare", [False, True])
+def test_answers_are_the_collectors_own(place: Place, binary: bool, prepare: bool) -> None:
+    with place.connect() as connection:
+        cursor = connection.execute(GROUPS.format("%s"), [2], binary=binary, prepare=prepare)
+        assert [column.name for column in cursor.description or ()] == ["os", "n", "n_error", "n_low", "n_high"]
+        assert cursor.fetchall() == expected(place, GROUPS.format(2))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'SELECT "users"."os" AS "os", COUNT(*) AS "n" FROM "public"."users" WHERE "users"."age" > 2 GROUP BY 1',
+        "SELECT public.users.os, count(*) AS n FROM tacit.public.users WHERE age > 2 GROUP BY 1",
+        "SELECT os, COUNT(*) AS n FROM users WHERE age > 2 GROUP BY os LIMIT 1000;",
+    ],
+)
+def test_spellings_of_tools(place: Place, text: str) -> None:
+    with place.connect() as connection:
+        assert sorted(connection.execute(text).fetchall()) == expected(place, GROUPS.format(2))
+
+
+def test_parameters_have_the_types_of_their_columns(place: Place) -> None:
+    with place.connect() as connection:
+        for value in ("2", 2):  # as text without a type, and as a number
+            found = connection.execute("SELECT COUNT(*) AS n FROM users WHERE age > %s AND os = %s", [value, "i"])
+            assert (
+                found.fetchone()[0]
+                == place.collector.query(  # type: ignore[index]
+                    "SELECT COUNT(*) AS n FROM users WHERE age > 2 AND os = 'i'"
+                )["n"].value
+            )
+        twice = "SELECT COUNT(*) AS n FROM users WHERE os = %(o)s OR (os = %(o)s AND age > %(a)s::INTEGER)"
+        assert connection.execute(twice, {"o": "i", "a": 3}).fetchone()[0] == 200  # type: ignore[index]
+        with pytest.raises(psycopg.errors.InvalidParameterValue):
+            connection.execute("SELECT COUNT(*) AS n FROM users WHERE age > %s", ["much"])
+
+
+def test_undefined_is_null_and_unbounded_is_infinite(place: Place) -> None:
+    text = "SELECT AVG(age) AS m FROM users WHERE age > 20"
+    with place.connect() as connection:
+        assert connection.execute(text).fetchone() == (None, None, None, None)
+        answer = place.collector.query(
+            "SELECT AVG(pay) AS m FROM users JOIN orders USING (uid) WHERE age = 3 AND pay = 4"
+        )
+        found = connection.execute(
+            "SELECT AVG(pay) AS m FROM users JOIN orders USING (uid) WHERE age = 3 AND pay = 4", binary=True
+        ).fetchone()
+        assert found is not None
+        assert found[2:] == pytest.approx((answer["m"].low, answer["m"].high), rel=1e-9)
+
+
+def test_notes_are_notices(place: Place) -> None:
+    text = "SELECT SUM(pay) AS s FROM orders"
+    with place.connect() as connection:
+        notes: list[str] = []
+        connection.add_notice_handler(lambda notice: notes.append(notice.message_primary or ""))
+        connection.execute(text)
+    assert notes == list(place.collector.query(text).notes)
+    assert notes
+
+
+@pytest.mark.parametrize(
+    ("text", "state", "word"),
+    [
+        ("SELECT COUNT(*) FROM users WHERE agee = 1", "42703", "agee"),
+        ("SELECT age FROM users", "42803", "age"),
+        ("SELECT COUNT(*) FROM nobody", "42P01", "nobody"),
+        ("SELECT COUNT(* FROM users", "42601", None),
+        ("SELECT MAX(age) FROM users", "0A000", None),
+        ("SELECT 1; SELECT COUNT(*) FROM public.nobody", "42P01", "nobody"),
+        ("DELETE FROM users", "25006", "DELETE"),
+        ("COPY users TO STDOUT", "25006", "COPY"),
+        ("CREATE TABLE x (a int)", "25006", "CREATE"),
+        ("SELECT * FROM pg_class, users", "0A000", None),
+        ("SELECT pg_read_file('/etc/passwd')", "42883", None),
+        ("SELECT nothing FROM pg_class", "42703", None),
+        ("SELECT 'x'::nothing", "42704", None),
+        ("SHOW nothing", "42704", None),
+        ("SET client_encoding = latin1", "22023", None),
+        ("SET TRANSACTION READ WRITE", "25006", None),
+    ],
+)
+def test_errors_have_a_state_and_a_place(place: Place, text: str, state: str, word: str | None) -> None:
+    with place.connect() as connection, pytest.raises(psycopg.Error) as refused:
+        connection.execute(text)
+    assert refused.value.sqlstate == state
+    position = refused.value.diag.statement_position
+    if word is not None:
+        assert position is not None
+        assert text[int(position) - 1 :].startswith(word)
+
+
+def test_transactions(place: Place) -> None:
+    with place.connect() as connection:
+        connection.autocommit = False
+        connection.execute("SELECT 1")
+        assert connection.info.transaction_status.name == "INTRANS"
+        with pytest.raises(psycopg.Error):
+            connection.execute("SELECT nothing FROM users")
+        with pytest.raises(psycopg.errors.InFailedSqlTransaction):
+            connection.execute("SELECT 1")
+        connection.rollback()
+        with connection.transaction(), connection.transaction():
+            assert connection.execute("SELECT 2").fetchone() == (2,)
+        connection.commit()
+        assert connection.info.transaction_status.name == "IDLE"
+
+
+def test_settings_choose_how_questions_are_answered(place: Place) -> None:
+    with place.connect(options="-c tacit.confidence=0.5") as connection:
+        half = connection.execute(GROUPS.format(2)).fetchall()
+        assert half == expected(place, GROUPS.format(2), confidence=0.5)
+        connection.execute("SET tacit.consistent = on")
+        connection.execute("SET tacit.confidence TO '0.8'")
+        text = "SELECT age, COUNT(*) AS n FROM users GROUP BY age"
+        options = {"confidence": 0.8, "consistent": True}
+        assert connection.execute(text).fetchall() == expected(place, text, **options)
+        assert connection.execute("SHOW tacit.confidence").fetchone() == ("0.8",)
+        with pytest.raises(psycopg.errors.InvalidParameterValue):
+            connection.execute("SET tacit.confidence = 7")
+
+
+def test_portals_stop_and_go_on(open_place: Place) -> None:
+    with Raw(open_place.port) as client:
+        client.start(user="me")
+        client.until("Z")
+        client.message(b"P", b"\0SELECT age, COUNT(*) AS n FROM users GROUP BY age\0\0\0")
+        client.message(b"B", b"\0\0\0\0\0\0\0\0")
+        client.message(b"E", b"\0\0\0\0\4")
+        client.message(b"E", b"\0\0\0\0\4")
+        client.message(b"E", b"\0\0\0\0\0")
+        client.message(b"S")
+        kinds = "".join(kind for kind, _ in client.until("Z"))
+    assert kinds == "12" + "D" * 4 + "s" + "D" * 4 + "s" + "D" * 2 + "CZ"
+
+
+def test_rows_of_few_portals_are_kept(open_place: Place) -> None:
+    with Raw(open_place.port) as client:
+        client.start(user="me")
+        client.until("Z")
+        client.message(b"P", b"\0SELECT x FROM generate_series(1, 3) x\0\0\0")
+        for number in range(9):
+            name = f"p{number}".encode()
+            client.message(b"B", name + b"\0\0\0\0\0\0\0\0")
+            client.message(b"E", name + b"\0\0\0\0\1")
+        client.message(b"S")
+        found = client.until("Z")
+    assert "".join(kind for kind, _ in found) == "1" + "2Ds" * 8 + "2EZ"
+    assert fields(found[-2][1])["C"] == "53400"
+
+
+def test_the_catalog_shows_settings_as_they_are_now(place: Place) -> None:
+    text = "SELECT setting FROM pg_settings WHERE name = 'tacit.confidence'"
+    with place.connect() as connection:
+        assert connection.execute(text).fetchone() == ("0.95",)
+        connection.execute("SET tacit.confidence = 0.7")
+        assert connection.execute(text).fetchone() == ("0.7",)
+        connection.execute("DISCARD ALL")
+        assert connection.execute(text).fetchone() == ("0.95",)
+
+
+def test_after_an_error_messages_are_skipped_until_sync(open_place: Place) -> None:
+    with Raw(open_place.port) as client:
+        client.start(user="me")
+        client.until("Z")
+        client.message(b"P", b"\0SELECT nothing FROM users\0\0\0")
+        client.message(b"B", b"\0\0\0\0\0\0\0\0")
+        client.message(b"E", b"\0\0\0\0\0")
+        client.message(b"S")
+        client.message(b"Q", b"SELECT 1\0")
+        kinds = [kind for kind, _ in (*client.until("Z"), *client.until("Z"))]
+    assert kinds == ["E", "Z", "T", "D", "C", "Z"]
+
+
+def test_questions_are_logged_and_limited(tmp_path: Any) -> None:
+    with port_of(tmp_path, questions_per_minute=3.0) as place:
+        before = sum('"question"' in line for line in place.collector.log.lines())
+        with place.connect() as connection:
+            connection.execute("SELECT COUNT(*) FROM users")
+            connection.execute("SELECT COUNT(*) FROM orders")
+            with pytest.raises(psycopg.Error) as refused:
+                connection.execute("SELECT COUNT(*) FROM users")
+        assert refused.value.sqlstate == "53400"
+        logged = [line for line in place.collector.log.lines() if '"question"' in line]
+        assert len(logged) == before + 2
+        assert "analyst" in logged[-1]
+
+
+def test_cancel(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question is interrupted by its client, and by nobody with other numbers."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def slow(*_: Any, **__: Any) -> Any:
+        begun.set()
+        ended.wait(10)
+        message = "It was not interrupted."
+        raise OverloadedError(message)
+
+    monkeypatch.setattr(place.collector, "query", slow)
+    with place.connect() as connection:
+        found: list[Any] = []
+
+        def ask() -> None:
+            try:
+                connection.execute("SELECT COUNT(*) FROM users")
+            except psycopg.Error as error:
+                found.append((error.sqlstate, time.monotonic()))
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        assert begun.wait(10)
+        with Raw(place.port) as stranger:
+            pid = connection.info.backend_pid.to_bytes(4, "big")
+            stranger.send((16).to_bytes(4, "big") + (80_877_102).to_bytes(4, "big") + pid + b"none")
+            assert stranger.read() == ("", b"")
+        time.sleep(0.3)
+        assert found == []
+        start = time.monotonic()
+        connection.cancel_safe(timeout=5)
+        asking.join(10)
+        ended.set()
+        assert [state for state, _ in found] == ["57014"]
+        assert found[0][1] - start < 3
+        monkeypatch.undo()
+        assert connection.execute("SELECT COUNT(*) AS n FROM users").fetchone()[0] == 400  # type: ignore[index]
+
+
+def test_sqlalchemys_own_dialect_and_pandas(place: Place) -> None:
+    where = {"host": "127.0.0.1", "port": place.port, "database": "tacit"}
+    url = sa.URL.create("postgresql+psycopg", username="analyst", password=place.made["analyst"], **where)
+    engine = sa.create_engine(url, connect_args={"sslmode": "disable"})
+    found = sa.inspect(engine)
+    assert (found.get_schema_names(), found.get_table_names()) == (
+        ["information_schema", "public"],
+        ["orders", "users"],
+    )
+    users = sa.Table("users", sa.MetaData(), autoload_with=engine)
+    assert [str(column.type) for column in users.columns] == ["TEXT", "BIGINT", "TEXT", "TEXT", "TEXT"]
+    assert users.c.age.comment == "sensitive: every answer about it is an estimate"
+    asked = sa.select(users.c.os, sa.func.count().label("n")).where(users.c.age > 2).group_by(users.c.os).order_by("os")
+    frame = pd.read_sql(asked, engine)
+    assert list(frame.itertuples(index=False, name=None)) == expected(place, GROUPS.format(2))
+    engine.dispose()
+
+
+def test_errors_of_ours_are_not_shown(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        message = "secret words"
+        raise KeyError(message)
+
+    monkeypatch.setattr(place.collector, "query", broken)
+    with place.connect() as connection:
+        with pytest.raises(psycopg.Error) as refused:
+            connection.execute("SELECT COUNT(*) FROM users")
+        assert refused.value.sqlstate == "XX000"
+        assert "secret" not in str(refused.value)
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_protocol_3_2_is_answered_with_3_0(open_place: Place) -> None:
+    with Raw(open_place.port) as client:
+        text = b"user\0me\0_pq_.x\0" + b"1\0\0"
+        client.send((len(text) + 8).to_bytes(4, "big") + (196_610).to_bytes(4, "big") + text)
+        kinds = [kind for kind, _ in client.until("Z")]
+    assert kinds[:2] == ["v", "R"]
+
+
+def test_the_first_message_of_another_protocol_ends_it(open_place: Place) -> None:
+    with Raw(open_place.port) as client:
+        client.send(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        kind, content = client.read()
+        assert (kind, fields(content)["C"]) == ("E", "08P01")
