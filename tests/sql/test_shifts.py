@@ -163,7 +163,7 @@ def test_what_is_not_bounded_is_infinite_and_what_reads_no_code_is_not_moved() -
     rows = json.loads(answer.to_json())["rows"]
     assert [row["n_max_shift_per_1pct"] for row in rows] == [cell.max_shift_per_1pct for cell in answer["n"]]
     shown = "\n".join(str(row[0]) for row in db.sql("EXPLAIN SELECT COUNT(*) AS n FROM s WHERE x < 2"))
-    assert "1 % fake people could shift n by at most" in shown
+    assert "1 % of fake people could shift n by at most" in shown
 
 
 def test_sums_and_ratios_of_estimates_know_their_shift() -> None:

@@ -196,7 +196,7 @@ class CodePlan:
 
     def _quota(self, counts: CodeCounts) -> int:
         """Return how many codes are looked at for second moments."""
-        most = counts.groups * (SAMPLED_WEIGHTED if self.plan.measures else SAMPLED)
+        most = counts.strata[1] * (SAMPLED_WEIGHTED if self.plan.measures else SAMPLED)
         return max(SAMPLED_LEAST, min(most, SAMPLED_VALUES // len(self._squared)))
 
     def _pair_column(self, i: int, j: int) -> int:

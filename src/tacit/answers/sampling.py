@@ -10,8 +10,9 @@ what is added.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,9 @@ from tacit.estimate.functional import Vector
 __all__ = ["CodeCounts", "Control", "Part", "sampled"]
 
 Codes = npt.NDArray[np.int64]
+
+MOST_NUMBERS = 2**40
+"""Numbers of strata before those that do not occur are left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +49,18 @@ class CodeCounts:
         rows = np.flatnonzero(self.group == group)
         return self.codes[rows], self.columns[column][rows]
 
+    @cached_property
+    def strata(self) -> tuple[Codes, int]:
+        """The stratum of each row, and how many there are: public groups, by which weights are zero."""
+        number, numbers = self.group, self.groups
+        for column in self.columns[1:]:
+            number, numbers = 2 * number + (column != 0), 2 * numbers
+            if numbers > MOST_NUMBERS:
+                number = np.unique(number, return_inverse=True)[1]
+                numbers = int(number.max(initial=0)) + 1
+        present, stratum = np.unique(number, return_inverse=True)
+        return stratum, len(present)
+
     def bounds(self, channel: Channel) -> Codes:
         """Return where each view's codes begin and end."""
         return np.searchsorted(self.codes, [*(view.offset for view in channel.views), channel.alphabet])
@@ -64,56 +80,60 @@ def sampled(channel: Channel, counts: CodeCounts, read: frozenset[int], quota: i
     """Yield parts of all views, with about as many codes in all as the quota.
 
     All codes of a view that is not read add the same, so one stands for them. Few codes of the others are taken all, of
-    many whole clusters; weights are as much larger as a sample may be too small.
+    many whole clusters: as many of each stratum, so that a small group, or a rare condition, is not left to chance.
+    Weights are as much larger as a sample may be too small.
     """
     bounds = counts.bounds(channel)
-    sizes = {number: int(bounds[number + 1] - bounds[number]) for number in range(len(channel.views))}
-    wanted = _divided(quota, {number: size for number, size in sizes.items() if number in read})
+    sizes = np.diff(bounds)
+    wanted = dict(zip(sorted(read), _divided(quota, sizes[sorted(read)]).tolist(), strict=True))
+    stratum, strata = counts.strata
     for number, view in enumerate(channel.views):
-        own = slice(bounds[number], bounds[number + 1])
-        if not sizes[number]:
+        rows = np.arange(bounds[number], bounds[number + 1])
+        if not len(rows):
             continue
         if number not in read:
-            together = [_by_group(counts, own, column) for column in counts.columns]
-            yield Part(number, np.zeros(1, dtype=np.int64), np.stack(together)[:, :, None], is_sample=False)
+            together = [
+                np.bincount(counts.group[rows], column[rows], minlength=counts.groups) for column in counts.columns
+            ]
+            weights = np.stack(together).astype(np.float64)[:, :, None]
+            yield Part(number, np.zeros(1, dtype=np.int64), weights, is_sample=False)
             continue
-        rows, scale = np.arange(own.start, own.stop), np.ones(counts.groups)
-        is_sample = wanted[number] < len(rows)
+        scale, is_sample = np.ones(len(rows)), wanted[number] < len(rows)
         if is_sample:
-            rows = rows[_in_clusters(view.oracle.cluster(counts.codes[own] - view.offset), wanted[number])]
-            everybody, taken = (_by_group(counts, some, counts.columns[0]) for some in (own, rows))
-            scale = np.divide(everybody, taken, out=np.ones(counts.groups), where=taken > 0)
-            scale *= 1 + 1 / math.sqrt(quota)
+            own = stratum[rows]
+            chosen = _in_clusters(view.oracle.cluster(counts.codes[rows] - view.offset), own, strata, wanted[number])
+            everybody = np.bincount(own, counts.columns[0][rows], minlength=strata)
+            rows, own = rows[chosen], own[chosen]
+            taken = np.bincount(own, counts.columns[0][rows], minlength=strata)
+            scale = (everybody / np.maximum(taken, 1))[own] * (1 + 1 / math.sqrt(quota))
         codes, place = np.unique(counts.codes[rows] - view.offset, return_inverse=True)
         weights = np.zeros((len(counts.columns), counts.groups, len(codes)))
         for column, values in enumerate(counts.columns):
-            weights[column, counts.group[rows], place] = values[rows]
-        yield Part(number, codes, weights * scale[:, None], is_sample=is_sample)
+            weights[column, counts.group[rows], place] = values[rows] * scale
+        yield Part(number, codes, weights, is_sample=is_sample)
 
 
-def _by_group(counts: CodeCounts, rows: slice | Codes, column: Vector) -> Vector:
-    """Return the sums of a column over some rows, for each group."""
-    return np.bincount(counts.group[rows], column[rows], minlength=counts.groups).astype(np.float64)
-
-
-def _divided(quota: int, sizes: Mapping[int, int]) -> dict[int, int]:
-    """Divide a number of codes evenly among views; what a view does not need goes to the larger ones."""
-    wanted: dict[int, int] = {}
-    views = sorted(sizes.items(), key=lambda one: one[1])
-    for place, (number, size) in enumerate(views):
-        wanted[number] = min(size, math.ceil(quota / (len(views) - place)))
-        quota = max(0, quota - wanted[number])
+def _divided(quota: int, sizes: Codes) -> Codes:
+    """Divide a number of codes evenly; what one does not need goes to those that have more."""
+    wanted = np.zeros(len(sizes), dtype=np.int64)
+    order = np.argsort(sizes, kind="stable")
+    for place, number in enumerate(order.tolist()):
+        wanted[number] = min(int(sizes[number]), math.ceil(quota / (len(order) - place)))
+        quota = max(0, quota - int(wanted[number]))
     return wanted
 
 
-def _in_clusters(cluster: Codes, wanted: int) -> npt.NDArray[np.bool_]:
-    """Mark the members of random clusters, about as many as wanted; those of one cluster are next to each other."""
-    starts = np.flatnonzero(np.diff(cluster, prepend=cluster[0] - 1))
-    sizes = np.diff(starts, append=len(cluster))
-    order = np.random.default_rng(len(cluster)).permutation(len(starts))
-    chosen = np.zeros(len(starts), dtype=np.bool_)
-    chosen[order[: 1 + int(np.searchsorted(np.cumsum(sizes[order]), wanted))]] = True
-    return np.repeat(chosen, sizes)
+def _in_clusters(cluster: Codes, stratum: Codes, strata: int, wanted: int) -> npt.NDArray[np.bool_]:
+    """Mark the members of random clusters, the same ones in all strata, until each stratum has its part of them."""
+    first = np.diff(cluster, prepend=cluster[0] - 1) != 0  # members of a cluster are next to each other
+    number = np.cumsum(first) - 1
+    rank = np.random.default_rng(len(cluster)).permutation(int(number[-1]) + 1)[number]
+    sizes = np.bincount(stratum, minlength=strata)
+    part = _divided(wanted, sizes)
+    ordered = rank[np.lexsort((rank, stratum))]
+    last = np.cumsum(sizes) - sizes + part - 1
+    limit = np.where(part > 0, ordered[np.maximum(last, 0)], -1)
+    return np.asarray(rank <= limit[stratum])
 
 
 class Control:
