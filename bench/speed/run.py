@@ -1,4 +1,4 @@
-"""Speed of answers: one question over 20 million reports next to a bare join, and all frequencies next to pure-ldp.
+"""Speed of answers: one question over 20 million reports next to a bare join, all frequencies next to pure-ldp, groups.
 
 The full run writes results.json; ``--part`` renews one part of it. ``--slice`` measures at smaller sizes, prints the
 numbers next to the committed ones, and exits with 1 if a claim of speed fails.
@@ -22,13 +22,14 @@ import numpy as np
 
 import tacit as tc
 from bench.common import provenance, say, timed
+from bench.speed.groups import groups
 from tacit.engines.duckdb import SHUT
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
 PACKAGES = ("tacit", "numpy", "pyarrow", "duckdb", "pure-ldp", "xxhash")
 SEED = 20_250_301
-JOIN, FREQUENCIES = "join", "frequencies"
+JOIN, FREQUENCIES, GROUPS = "join", "frequencies", "groups"
 
 CLAIMED_OVERHEAD = 3.0
 """Times the bare join that a question may take."""
@@ -47,12 +48,13 @@ class Sizes:
     peer_reports: int
     repetitions: int
     epsilons: tuple[float, ...]
+    people: int
     side: int = 625
     values: int = 1024
 
 
-FULL = Sizes(20_000_000, 7, 2_000_000, 50_000, 5, (0.5, 1.0))
-SLICE = Sizes(4_000_000, 3, 2_000_000, 20_000, 2, (1.0,))
+FULL = Sizes(20_000_000, 7, 2_000_000, 50_000, 5, (0.5, 1.0), 2_000_000)
+SLICE = Sizes(4_000_000, 3, 2_000_000, 20_000, 2, (1.0,), 500_000)
 
 
 def pair_reports(sizes: Sizes) -> tuple[tc.Collection, dict[str, Any]]:
@@ -163,11 +165,22 @@ def _frequencies(sizes: Sizes, epsilon: float) -> dict[str, Any]:
     }
 
 
-PARTS: dict[str, Callable[[Sizes], dict[str, Any]]] = {JOIN: join, FREQUENCIES: frequencies}
+PARTS: dict[str, Callable[[Sizes], dict[str, Any]]] = {
+    JOIN: join,
+    FREQUENCIES: frequencies,
+    GROUPS: lambda sizes: groups(sizes.people, SEED),
+}
 
 
 def show(name: str, found: dict[str, Any]) -> None:
     """Print one part."""
+    if name == GROUPS:
+        for question, row in found["questions"].items():
+            most = f", at most {found['claims'][question]:g}" if question in found["claims"] else ""
+            times = f"{row['over_one_count']} times one COUNT{most}, {row['over_plain_sql']} times plain SQL"
+            say(f"{question}: {row['anew']:.3f} s, {times}; {row['kept']:.3f} s from kept sums.")
+        say(f"{found['people']:,} people. Holds: {found['holds']}.")
+        return
     if name == JOIN:
         took, bare = (statistics.median(found[name]) for name in ("seconds", "bare_seconds"))
         say(f"{found['reports']:,} reports: a question {took:.3f} s, the bare join {bare:.3f} s.")

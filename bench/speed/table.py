@@ -56,10 +56,25 @@ def frequency_table(part: dict[str, Any]) -> list[str]:
     return [*lines, "", measured_at(part)]
 
 
+def group_table(part: dict[str, Any]) -> list[str]:
+    """Return groups and joins next to one COUNT and next to plain SQL."""
+    lines = [
+        "| question | anew, s | over one COUNT | claimed | from kept sums, s | from a rollup, s | plain SQL, s |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, row in part["questions"].items():
+        claimed = f"at most {part['claims'][name]:g}" if name in part["claims"] else ""
+        rollup = f"{row['rollup']:.3f}" if "rollup" in row else ""
+        fetched = f"{row['anew']:.3f} | {row['over_one_count']} | {claimed}"
+        lines.append(f"| {name} | {fetched} | {row['kept']:.3f} | {rollup} | {row['plain']:.3f} |")
+    return [*lines, "", f"{part['people']:,} people. {measured_at(part)}"]
+
+
 def main() -> None:
     """Write the tables."""
     results = json.loads((HERE / "results.json").read_text(encoding="utf-8"))
     lines = [*join_table(results["join"]), "", *frequency_table(results["frequencies"])]
+    lines += ["", *group_table(results["groups"])] if "groups" in results else []
     write_part(HERE / "README.md", START, "\n".join(lines))
 
 

@@ -88,3 +88,24 @@ def test_what_cannot_be_read_together_is_refused() -> None:
     assert batch_of(Decoder(hio, "cover"), [three]) is None
     sc = tc.Collection(schema, 2.0, mechanism="sc").contract["u"]
     assert batch_of(Decoder(sc), [three]) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("mechanism", "most", "epsilon"), [("hio", 3, 1.0), ("pairs", 2, 2.0), ("fc", 3, 4.0)])
+def test_ranges_are_those_of_all_codes(
+    mechanism: str, most: int, epsilon: float, kind: str, source: np.random.Generator
+) -> None:
+    """Subset selection is not visited code by code; its extremes are those of the w largest and smallest cells."""
+    attributes = [tc.Ordinal("age", 0, 9), tc.Categorical("state", list("abcd"))]
+    schema = tc.Schema([tc.Service("u", key="uid", attributes=attributes, **KINDS[kind])])  # type: ignore[arg-type]
+    service = tc.Collection(schema, epsilon, mechanism=mechanism, users=100_000).contract["u"]
+    decoder, channel = Decoder(service), service.channels[0]
+    functionals = random_functionals(service, min(most, 2), source)
+    batch = batch_of(decoder, functionals)
+    assert batch is not None
+    ends = batch.ranges(channel)
+    assert ends is not None
+    every = np.arange(channel.alphabet)
+    right = np.stack([one_by_one(decoder, functional, every) for functional in functionals], axis=1)
+    assert np.allclose(ends[0], right.min(axis=0), rtol=1e-9, atol=1e-9 * np.abs(right).max())
+    assert np.allclose(ends[1], right.max(axis=0), rtol=1e-9, atol=1e-9 * np.abs(right).max())

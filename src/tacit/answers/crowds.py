@@ -61,7 +61,7 @@ class Crowds:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._known: dict[str, tuple[list[int], ClassSizes]] = {}
+        self._known: dict[str, tuple[list[int | None], ClassSizes]] = {}
         self._answered: set[str] = set()
         self._grown: set[str] = set()
         self._is_closed = False
@@ -91,8 +91,9 @@ class Crowds:
         """Count a collection's people, and those of the smallest class."""
         tables = [(table, service) for table, service in _tables(collection) if self._engine.has_table(table)]
         rows = [self._engine.fetch(f'SELECT COUNT(*) FROM "{one}"', (), {})[0][0].as_py() for one, _ in tables]  # noqa: S608
-        if self._known.get(collection.id, ([], None))[0] != rows:
-            self._known[collection.id] = rows, class_sizes(self._engine, tables)
+        version = [self._engine.changes(), *rows]
+        if self._known.get(collection.id, ([], None))[0] != version:
+            self._known[collection.id] = version, class_sizes(self._engine, tables)
         return self._known[collection.id][1]
 
 

@@ -12,22 +12,30 @@ same three, read from the tables of all reports instead of one code, give the to
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.contract.contract import ServiceContract
+from tacit.contract.contract import Channel, ServiceContract
+from tacit.contract.oracles import Oracle, Subset
 from tacit.estimate.decoder import Decoder, Grid, Source
 from tacit.estimate.functional import Functional, Term, Vector
+from tacit.estimate.reading import WHOLE_ALPHABET
 from tacit.estimate.rounding import rewritten
 from tacit.estimate.tallies import Tallies
 
 __all__ = ["FunctionalBatch", "batch_of"]
 
 Codes = npt.NDArray[np.int64]
+
+Products = Callable[[Sequence[Vector], Codes, Codes], Vector]
+"""From axes, picks and codes to sums of products over the cells that codes support."""
+
+VALUES_AT_ONCE = 2**20
+"""Codes times functionals whose contributions are in memory together."""
 
 MOST_COMBINATIONS = 2**20
 """Combinations of vectors that one batch of terms reads: beyond it terms are read in two halves."""
@@ -60,11 +68,37 @@ class FunctionalBatch:
         """The views that are read: codes of any other all add the same."""
         return frozenset(source.view for batch, _ in self._terms for source in batch.grid.read_sources())
 
-    def contributions(self, view: int, codes: Codes) -> Vector:
-        """Return a column for each functional with what each of a view's codes adds; codes are counted within it."""
+    def ranges(self, channel: Channel) -> tuple[Vector, Vector] | None:
+        """Return the least and the most that any code adds to each functional; None where codes are too many."""
+        if any(channel.views[view].oracle.alphabet > WHOLE_ALPHABET for view in self.views):
+            return None
+        low, high = np.full(self.count, math.inf), np.full(self.count, -math.inf)
+        for number, view in enumerate(channel.views):
+            for values in self._extremes(number, view.oracle):
+                low, high = np.minimum(low, values.min(axis=0)), np.maximum(high, values.max(axis=0))
+        return low, high
+
+    def _extremes(self, view: int, oracle: Oracle) -> Iterator[Vector]:
+        """Yield what a view's codes add, those with the extremes among them."""
+        if view not in self.views:
+            yield self.contributions(view, np.zeros(1, dtype=np.int64))
+        elif isinstance(oracle, Subset):  # any w cells, or all of them
+            alone = self.contributions(view, np.arange(-1, oracle.domain), cells=True)
+            each = np.sort(alone[1:] - alone[0], axis=0)
+            yield alone[0] + np.stack([each[: oracle.w].sum(axis=0), each[-oracle.w :].sum(axis=0), each.sum(axis=0)])
+        else:
+            step = max(1, VALUES_AT_ONCE // max(1, self.count))
+            for start in range(0, oracle.alphabet, step):
+                yield self.contributions(view, np.arange(start, min(start + step, oracle.alphabet)))
+
+    def contributions(self, view: int, codes: Codes, *, cells: bool = False) -> Vector:
+        """Return a column for each functional with what each of a view's codes adds; codes are counted within it.
+
+        Of ``cells``, what a code would add that supports this cell alone; -1 is a code that supports none.
+        """
         found = np.tile(self._constants, (len(codes), 1))
         for batch, owner in self._terms:
-            added = batch.contributions(view, codes)
+            added = batch.contributions(view, codes, _products_at if cells else None)
             if len(owner) == self.count and (owner == np.arange(self.count)).all():
                 found += added
             else:
@@ -205,22 +239,23 @@ class TermBatch:
                 people += cells * (self.grid.extra_share(source) / tallies.probability(source.view))
         return people
 
-    def contributions(self, view: int, codes: Codes) -> Vector:
-        """Return what each of a view's codes adds to each term."""
+    def contributions(self, view: int, codes: Codes, at: Products | None = None) -> Vector:
+        """Return what each of a view's codes adds to each term; ``at`` sums products in place of the oracle."""
         channel = self.service.channels[0]
         read = {source.view: (source, share) for source, share in self.grid.read_shares()}
         product = np.zeros((len(codes), len(self.coefficients)))
         ones, extras = np.zeros(len(codes)), np.zeros((len(codes), self.grid.extras))
         oracle, probability = channel.views[view].oracle, channel.probability(view)
+        products = at or oracle.products
         keep, lie = oracle.support_rates
         scale = 1 / ((keep - lie) * probability)
         if view in read:
             source, share = read[view]
             axes, picks, factor = self._axes(source, self._splits, self.picks)
-            sums = oracle.products(axes, picks, codes)
+            sums = products(axes, picks, codes)
             product = (sums - lie * _product_sums(axes, picks)) * (factor * share * scale)
             axes, picks, factor = self._axes(source, self._ones, np.zeros((1, len(self.vectors)), dtype=np.int64))
-            sums = oracle.products(axes, picks, codes)
+            sums = products(axes, picks, codes)
             ones = ((sums - lie * _product_sums(axes, picks)) * (factor * share * scale))[:, 0]
         if self.grid.extras:
             source = next(source for source in self.grid.sources if source.view == view)
@@ -228,7 +263,7 @@ class TermBatch:
             cells = [behind, *(np.eye(1, size) for size in oracle.sizes[1:])]
             picks = np.zeros((self.grid.extras, len(cells)), dtype=np.int64)
             picks[:, 0] = np.arange(self.grid.extras)
-            extras = (oracle.products(cells, picks, codes) - lie) * (self.grid.extra_share(source) * scale)
+            extras = (products(cells, picks, codes) - lie) * (self.grid.extra_share(source) * scale)
         return self._gather(1.0, product, ones, extras)
 
     def _axes(
@@ -266,6 +301,16 @@ def _contracted(table: Vector, rows: Sequence[Vector]) -> Vector:
     for own in rows:
         table = np.tensordot(table, own, axes=(0, 1))  # the axis in front goes, its rows come last
     return table
+
+
+def _products_at(axes: Sequence[Vector], picks: Codes, cells: Codes) -> Vector:
+    """Return the value of each product at each cell; 0 at cell -1."""
+    places = np.unravel_index(np.maximum(cells, 0), [own.shape[1] for own in axes])
+    values = np.ones((len(cells), len(picks)))
+    for k, own in enumerate(axes):
+        values *= own[picks[:, k]][:, places[k]].T
+    values[cells < 0] = 0.0
+    return values
 
 
 def _product_sums(axes: Sequence[Vector], picks: Codes) -> Vector:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.contract.contract import Channel
+from tacit.estimate.batch import batch_of
 from tacit.estimate.functional import Functional, Vector
 from tacit.estimate.reading import WHOLE_ALPHABET, Reading, contributions, view_bounds
 from tacit.sql.plan import Plan
@@ -53,11 +54,24 @@ NOTHING, ONE, EVERYTHING = Range(0.0, 0.0), Range(1.0, 1.0), Range(-math.inf, ma
 
 
 def contribution_range(plan: Plan, total: Total, place: int) -> Range:
-    """Return the range of a person's contribution to a total, the plan's measure at a place, whatever she sends."""
+    """Return the range of a person's contribution to a total, the plan's measure at a place, whatever they send."""
+    if not plan.ranges:
+        plan.ranges |= _of_plain_totals(plan)
     if place not in plan.ranges:
         found = _sum(_of_piece(plan, piece) for piece in total.pieces)
         plan.ranges[place] = found.low, found.high
     return Range(*plan.ranges[place])
+
+
+def _of_plain_totals(plan: Plan) -> dict[int, tuple[float, float]]:
+    """Return the ranges of all totals that questions of one service and one report show, read together."""
+    [stored, *others] = plan.round.stored
+    places = sorted({i for i, _ in plan.pairs if plan.totals[i].functional is not None})
+    if others or not stored.is_one_report or not places:
+        return {}
+    batch = batch_of(stored.decoder, [plan.totals[i].pieces[0].functional for i in places])
+    ends = None if batch is None else batch.ranges(stored.service.channels[0])
+    return {} if ends is None else dict(zip(places, zip(*(end.tolist() for end in ends), strict=True), strict=True))
 
 
 def _of_piece(plan: Plan, piece: Piece) -> Range:

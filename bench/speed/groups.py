@@ -1,0 +1,131 @@
+"""GROUP BY and joins next to one COUNT, and next to plain SQL on the raw rows, on one population in one run.
+
+Two services of the same people, epsilon 4 in all: ages, incomes, states and a public column; orders, at most three a
+person. Every question is asked with the sums by code fetched anew, with the sums that were kept, and from a rollup.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+import tacit as tc
+from bench.common import say, timed
+from tacit.answers import code_cache
+
+__all__ = ["CLAIMS", "groups"]
+
+STATES = [f"s{i}" for i in range(50)]
+ONE, JOINED = "COUNT with a range", "join, one COUNT"
+
+QUESTIONS = {
+    ONE: "SELECT COUNT(*) AS n FROM u WHERE age BETWEEN 20 AND 39",
+    "GROUP BY state (50)": "SELECT state, COUNT(*) AS n FROM u GROUP BY state",
+    "GROUP BY age (100)": "SELECT age, COUNT(*) AS n FROM u GROUP BY age",
+    "GROUP BY state, age < 10 (500)": "SELECT state, age, COUNT(*) AS n FROM u WHERE age < 10 GROUP BY state, age",
+    "AVG GROUP BY state, public column (150)": "SELECT state, os, AVG(income) AS m FROM u GROUP BY state, os",
+    JOINED: "SELECT COUNT(*) AS n FROM o JOIN u USING (uid) WHERE category = 'a' AND age < 40",
+    "join, COUNT GROUP BY state": "SELECT state, COUNT(*) AS n FROM o JOIN u USING (uid) GROUP BY state",
+}
+
+CLAIMS = {
+    "GROUP BY state (50)": 2.0,
+    "GROUP BY age (100)": 2.0,
+    "GROUP BY state, age < 10 (500)": 4.0,
+    "AVG GROUP BY state, public column (150)": 4.0,
+    "join, COUNT GROUP BY state": 2.0,
+}
+"""Times one COUNT, or one joined COUNT, that a question may take when sums are fetched anew."""
+
+REPETITIONS = 5
+
+
+def people_of(count: int, seed: int) -> dict[str, pa.Table]:
+    """Return uniform people and their orders."""
+    source = np.random.default_rng(seed)
+    users = {
+        "uid": np.arange(count),
+        "age": source.integers(0, 100, count),
+        "income": source.integers(0, 200, count),
+        "state": np.array(STATES)[source.integers(0, 50, count)],
+        "os": np.array(["ios", "android", "web"])[source.integers(0, 3, count)],
+    }
+    buyers = np.repeat(np.arange(count), source.integers(0, 3, count))
+    orders = {
+        "uid": buyers,
+        "amount": source.integers(0, 100, len(buyers)),
+        "category": np.array(list("abcdefgh"))[source.integers(0, 8, len(buyers))],
+    }
+    return {"u": pa.table(users), "o": pa.table(orders)}
+
+
+def schema() -> tc.Schema:
+    """Return both services."""
+    person = [tc.Ordinal("age", 0, 99), tc.Ordinal("income", 0, 199), tc.Categorical("state", STATES), tc.Public("os")]
+    order = [tc.Ordinal("amount", 0, 99), tc.Categorical("category", list("abcdefgh"))]
+    return tc.Schema(
+        [
+            tc.Service("u", key="uid", attributes=person),
+            tc.Service("o", key="uid", at_most=3, sends=1, attributes=order),
+        ]
+    )
+
+
+def median(act: Callable[[], object]) -> float:
+    """Return the median of some repetitions, after one that is not counted."""
+    act()
+    return round(statistics.median(timed(act) for _ in range(REPETITIONS)), 4)
+
+
+def anew(db: tc.Database, question: str) -> None:
+    """Ask without anything that was kept."""
+    kept, code_cache.MOST_BYTES = code_cache.MOST_BYTES, 0
+    db.sql(question)
+    code_cache.MOST_BYTES = kept
+
+
+def groups(people: int, seed: int) -> dict[str, Any]:
+    """Time all questions; return seconds, and ratios to one COUNT and to plain SQL."""
+    raw, collection = people_of(people, seed), tc.Collection(schema(), 4.0, users=people)
+    with tempfile.TemporaryDirectory() as folder:
+        db = tc.connect(Path(folder) / "reports.tacit")
+        db.create(collection)
+        db.load(collection.encode(**raw, rng=tc.insecure_rng(seed)))
+        plain = duckdb.connect()
+        for name, table in raw.items():
+            plain.register(f"arrow_{name}", table)
+            plain.execute(f"CREATE TABLE {name} AS SELECT * FROM arrow_{name}")
+        rows = {name: _times(db, plain, name, question) for name, question in QUESTIONS.items()}
+        db.rollup("u", by=["os"])
+        for name, question in QUESTIONS.items():
+            if " JOIN " not in question:
+                rows[name]["rollup"] = median(partial(db.sql, question))
+        db.close()
+    for name, row in rows.items():
+        one = rows[JOINED if name.startswith("join") else ONE]
+        row["over_one_count"] = round(row["anew"] / one["anew"], 2)
+        row["over_plain_sql"] = round(row["anew"] / row["plain"], 1)
+    return {
+        "people": people,
+        "questions": rows,
+        "claims": CLAIMS,
+        "holds": all(rows[name]["over_one_count"] <= most for name, most in CLAIMS.items()),
+    }
+
+
+def _times(db: tc.Database, plain: duckdb.DuckDBPyConnection, name: str, question: str) -> dict[str, float]:
+    took = {
+        "anew": median(partial(anew, db, question)),
+        "kept": median(partial(db.sql, question)),
+        "plain": median(lambda: plain.execute(question).fetchall()),
+    }
+    say(f"  {name}: {took['anew']:.3f} s, {took['kept']:.3f} s from kept sums, plain SQL {took['plain']:.3f} s")
+    return took
