@@ -129,6 +129,7 @@ def test_wishes_are_answered_within_reason(page: Page, demo: str) -> None:
         "epsilon": [[1, 20], [4, 5]],
         "people": [[1000, 9], [10000, 3]],
         "now": [4, 2000, 5],
+        "central": [],
     }
     crafted(page, demo, [cell(1000, 5)], ONE, curves)
     for wish, says in {

@@ -187,7 +187,7 @@ ANALYST = (
         "query",
         takes=SQL,
         required=("sql",),
-        returns={"type": "object", "required": ["epsilon", "people", "now"]},
+        returns={"type": "object", "required": ["epsilon", "people", "now", "central"]},
     ),
     Endpoint(
         "POST",
