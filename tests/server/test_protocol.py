@@ -385,10 +385,11 @@ def test_a_move_that_was_cut_short_is_repeated_without_counting_twice(
         reports = reports_of(0, 30)
         made.accept(COLLECTION.id, reports).result()
         with monkeypatch.context() as patch:
-            patch.setattr(made.inbox, "mark_moved", lambda _: 1 / 0)  # the database has them, the inbox has not let go
+            patch.setattr(made.inbox, "mark_moved", lambda *_: 1 / 0)  # the database has them, the inbox has not let go
             assert made.move() == 0
-        assert made.inbox.counts()["pending"] == 90
-        assert made.move() == 90
+            assert made.inbox.counts()["pending"] == 90
+        made.move()  # unless the collector's own thread has repeated it by now
+        assert made.inbox.counts()["pending"] == 0
         made.accept(COLLECTION.id, reports_of(30, 5)).result()
         assert made.forget("u-3") == 3
         assert made.query("SELECT COUNT(*) AS n FROM users")["n"].value == 34.0
