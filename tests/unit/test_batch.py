@@ -13,7 +13,7 @@ from tacit.estimate.functional import Functional, Vector
 from tacit.estimate.reading import contributions
 from tacit.estimate.tallies import Tallies
 
-ATTRIBUTES = [tc.Ordinal("age", 0, 29), tc.Ordinal("income", 0, 19), tc.Categorical("state", list("abcdefg"))]
+ATTRIBUTES = [tc.Ordinal("age", 0, 11), tc.Ordinal("income", 0, 8), tc.Categorical("state", list("abcde"))]
 
 KINDS = {
     "one row": {},
@@ -50,7 +50,7 @@ def one_by_one(decoder: Decoder, functional: Functional, codes: np.ndarray) -> V
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
 @pytest.mark.parametrize(("mechanism", "most"), [("hio", 3), ("pairs", 2), ("am(1)", 1), ("am(2)", 2), ("fc", 3)])
 def test_batches_read_what_the_decoder_reads(
     mechanism: str, most: int, epsilon: float, kind: str, source: np.random.Generator
@@ -61,7 +61,7 @@ def test_batches_read_what_the_decoder_reads(
     functionals = random_functionals(service, most, source)
     batch = batch_of(decoder, functionals)
     assert batch is not None
-    codes = np.unique(source.integers(0, channel.alphabet, 3_000))
+    codes = np.unique(source.integers(0, channel.alphabet, 1_000))
     weights = source.normal(size=len(codes))
     right = np.stack([one_by_one(decoder, functional, codes) for functional in functionals], axis=1)
     totals = batch.totals(Tallies(channel, codes, weights), range(len(channel.views)))
@@ -77,7 +77,7 @@ def test_batches_read_what_the_decoder_reads(
 
 def test_what_cannot_be_read_together_is_refused() -> None:
     schema = tc.Schema([tc.Service("u", key="uid", attributes=ATTRIBUTES)])
-    sizes = (30, 20, 7)
+    sizes = (12, 9, 5)
     three = Functional.constant(sizes)
     for i, size in enumerate(sizes):
         three = three * Functional.of(sizes, i, np.arange(size))
