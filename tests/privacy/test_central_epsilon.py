@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
+from support.tiers import how_many
 from tacit.contract.amplification import DELTA, MAX_CROWD, Crowd, central_epsilon, rounded_crowd
 from tacit.contract.budget import exp_below
 from tacit.contract.oracles import Grr, Oracle, Subset, Unary
@@ -126,14 +127,14 @@ def test_why_growing_sets_and_small_classes_are_no_crowd() -> None:
 
 
 def test_monotone_in_people_epsilon_and_delta() -> None:
-    """1,000 random channels: more people or a larger delta never raise it, a larger local budget never lowers it."""
+    """Random channels: more people or a larger delta never raise it, a larger local budget never lowers it."""
     source = np.random.default_rng(1)
 
     def shown(p: Fraction, share: Fraction, people: int, delta: Fraction) -> float:
         found = central_epsilon(p, share, people, delta)
         return math.log(p) if found is None else found
 
-    for number in range(1_000):
+    for number in range(how_many(200, 1_000, "random channels whose central epsilon is monotone")):
         people = int(10 ** source.uniform(1, 4))
         local = Fraction(float(source.uniform(0.1, 6))).limit_denominator(1_000)
         delta = Fraction(1, int(10 ** source.uniform(4, 10)))
