@@ -25,7 +25,7 @@ MOST_BYTES = 2**27
 """Bytes of sums that are kept for one engine."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fetched:
     """Sums by code, the values of each public group, and tables by group and column, made when they are first read."""
 
@@ -65,7 +65,7 @@ class CodeCache:
         return fetched
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class _Slot:
     """What is known of a key, and the lock of who fetches it."""
 

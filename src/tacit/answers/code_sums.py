@@ -22,7 +22,7 @@ from tacit.answers.code_cache import Fetched, cache_of
 from tacit.answers.sampling import CodeCounts, Control, sampled
 from tacit.contract.contract import Channel
 from tacit.engines.base import Engine
-from tacit.estimate.batch import FunctionalBatch, batch_of
+from tacit.estimate.batch import VALUES_AT_ONCE, FunctionalBatch, batch_of
 from tacit.estimate.functional import Functional, Term, Vector
 from tacit.sql.mixed import Reading
 from tacit.sql.plan import Plan, Round
@@ -49,9 +49,6 @@ SAMPLED, SAMPLED_WEIGHTED, SAMPLED_LEAST = 2**13, 2**15, 2**13
 
 SAMPLED_VALUES = 2**22
 """Codes times totals that are looked at: with more totals, fewer codes."""
-
-AT_ONCE = 2**20
-"""Codes times totals whose contributions are in memory together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +173,7 @@ class CodePlan:
         pair_columns = np.array([self._pair_column(i, j) for i, j in self._pairs])
         fourth_columns = np.array([self._fourth_column(i) for i in self._squared])
         plain = pair_columns == 0
-        step = max(1, AT_ONCE // len(self._squared))
+        step = max(1, VALUES_AT_ONCE // len(self._squared))
         for part in sampled(self.channel, counts, self._second.views, self._quota(counts)):
             control = Control(left[plain], right[plain], counts.groups, len(self._squared)) if part.is_sample else None
             for start in range(0, len(part.codes), step):

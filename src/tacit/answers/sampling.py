@@ -28,7 +28,7 @@ MOST_NUMBERS = 2**40
 """Numbers of strata before those that do not occur are left out."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CodeCounts:
     """What the engine added up, in the order of codes: a row for each code and public group; people come first."""
 
@@ -66,7 +66,7 @@ class CodeCounts:
         return np.searchsorted(self.codes, [*(view.offset for view in channel.views), channel.alphabet])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Part:
     """Some codes of a view, counted within it, and columns x groups x codes that stand for all of its codes."""
 

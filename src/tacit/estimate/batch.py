@@ -27,7 +27,7 @@ from tacit.estimate.reading import WHOLE_ALPHABET
 from tacit.estimate.rounding import rewritten
 from tacit.estimate.tallies import Tallies
 
-__all__ = ["FunctionalBatch", "batch_of"]
+__all__ = ["VALUES_AT_ONCE", "FunctionalBatch", "batch_of"]
 
 Codes = npt.NDArray[np.int64]
 

@@ -16,7 +16,7 @@ from tacit.errors import ParseError, UnsupportedSqlError
 from tacit.sql.limits import check_size
 from tacit.sql.parameters import fill, numbered
 
-__all__ = ["parse", "span_of", "sql_of", "without_explain"]
+__all__ = ["parse", "refuse_deep", "span_of", "sql_of", "without_explain"]
 
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())  # what it prints without one quotes questions
 
@@ -72,14 +72,8 @@ def without_explain(text: str) -> tuple[str, bool]:
     return (text[found.end() :], True) if found else (text, False)
 
 
-def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
-    """Return the statement with its parameters; refuse what is too long, too deep, not alone, or not a SELECT."""
-    if not isinstance(text, str) or len(text) > MAX_LENGTH:
-        message = f"A question must be text of at most {MAX_LENGTH} characters. Shorten it."
-        raise ParseError(message, code="too-long")
-    if any("\ud800" <= letter <= "\udfff" for letter in text):
-        message = "The question is not valid Unicode: it has an unpaired surrogate. Type it again."
-        raise ParseError(message)
+def refuse_deep(text: str) -> None:
+    """Refuse a text whose nesting the parser would take too long, or too much stack, to read."""
     for opening, closing, most in (("(", ")", MAX_DEPTH), ("[{", "]}", MAX_BRACKETS)):
         depth = deepest = 0
         for letter in text:
@@ -90,6 +84,17 @@ def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
                 f"Parentheses or brackets are nested {deepest} deep; at most {most} are allowed. Flatten the question."
             )
             raise ParseError(message, code="too-deep")
+
+
+def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
+    """Return the statement with its parameters; refuse what is too long, too deep, not alone, or not a SELECT."""
+    if not isinstance(text, str) or len(text) > MAX_LENGTH:
+        message = f"A question must be text of at most {MAX_LENGTH} characters. Shorten it."
+        raise ParseError(message, code="too-long")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        message = "The question is not valid Unicode: it has an unpaired surrogate. Type it again."
+        raise ParseError(message)
+    refuse_deep(text)
     statements: list[exp.Expr | None] = []
     failed, span = False, None
     try:

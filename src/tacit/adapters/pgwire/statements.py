@@ -13,10 +13,11 @@ from sqlglot.errors import SqlglotError
 
 from tacit.adapters.pgwire.catalog.facts import relations
 from tacit.errors import ParseError, UnsupportedSqlError
+from tacit.sql.parse import refuse_deep
 
 __all__ = ["Statement", "classify", "split", "tokens_of"]
 
-LONGEST, DEEPEST, DEEPEST_ARRAY = 1 << 15, 32, 4
+LONGEST = 1 << 15
 """Characters of what is sent at once, nested parentheses, because the parser recurses, and nested brackets, for which
 its time doubles with each."""
 
@@ -55,14 +56,7 @@ def split(text: str) -> list[tuple[str, int]]:
     if len(text) > LONGEST:
         message = f"A statement has at most {LONGEST:,} characters. Shorten it."
         raise ParseError(message, code="too-long")
-    for opening, closing, most in (("(", ")", DEEPEST), ("[{", "]}", DEEPEST_ARRAY)):
-        depth = deepest = 0
-        for letter in text:
-            depth += (letter in opening) - (letter in closing)
-            deepest = max(deepest, depth)
-        if deepest > most:
-            message = f"Parentheses or brackets are nested {deepest} deep; at most {most}."
-            raise ParseError(message, code="too-deep")
+    refuse_deep(text)
     try:
         tokens = tokens_of(text)
     except (SqlglotError, RecursionError, ValueError):
