@@ -34,6 +34,8 @@ export interface Attribute {
 export interface Levels {
   readonly count: number;
   readonly widths: readonly number[];
+  /** Of partitions that are not the attribute's nested levels: how many values their first cells lack. */
+  readonly offsets?: readonly number[] | undefined;
   readonly ticks?: number | undefined;
 }
 
@@ -54,6 +56,8 @@ export interface ChannelData {
   readonly epsilon: string;
   readonly draws: number;
   readonly codes: number;
+  /** How many of all draws pick each view; without them all views are equally likely. */
+  readonly weights?: readonly number[];
   readonly views: {
     readonly product?: readonly (readonly number[])[];
     readonly list?: readonly (readonly number[])[];
@@ -115,7 +119,9 @@ export function readContract(text: string, bits = BITS): Contract {
   checkMembers(data, "contract", version);
   const { draw_bits, round, tier = "-", panel, rounds, reports, mechanism, oracle, epsilon, services } = data!;
   const typed = services.some(({ attributes }) => attributes.some(isTyped));
-  needContract((typed || panel !== undefined) === version > 1, "version");
+  const designed = services.some(({ levels, channels }) =>
+    levels.some(({ offsets }) => offsets) || channels.some(({ weights }) => weights));
+  needContract((typed || designed || panel !== undefined) === version > 1, "version");
   needContract(draw_bits === bits, "draw-bits");
   [round, mechanism, oracle].forEach((label) => needLabel(label));
   needLabel(tier, 1);
@@ -213,13 +219,21 @@ function needBound(value: unknown): Fraction {
   return found;
 }
 
-/** Return the levels that follow from an attribute. */
-export function levelsOf(attribute: Attribute): Levels {
+/** Return the levels that follow from an attribute, or the partitions with offsets that a contract has for it. */
+export function levelsOf(attribute: Attribute, given?: Levels): Levels {
   const { kind, values, fanout, cells, null: missing } = attribute;
   if (kind === "categorical") return { count: values!.length, widths: widthsOf(values!.length, Infinity, missing) };
   const ticks = countTicks(attribute);
   const count = cells ?? ticks;
-  return { ticks, count, widths: widthsOf(count, fanout!, missing) };
+  const nested = widthsOf(count, fanout!, missing);
+  if (!given?.offsets) return { ticks, count, widths: nested };
+  const { widths, offsets } = given;
+  const possible = widths.length === offsets.length && widths.length <= 256 && widths.at(-1) === 1 &&
+    widths.every((width, i) => isWhole(width, 1, count) && isWhole(offsets[i], 0, width - 1) &&
+      (missing || count + offsets[i] > width) &&
+      (!i || width < widths[i - 1]! || (width === widths[i - 1] && offsets[i] > offsets[i - 1]!)));
+  needContract(possible && (offsets.some(Boolean) || `${widths}` !== `${nested}`), "bad-levels");
+  return { ticks, count, widths, offsets };
 }
 
 /** Return the widths of the levels below the root, coarsest first. */

@@ -12,7 +12,7 @@ import { BITS } from "./randomness.js";
 import { Column, isDithered, type Known, type Read } from "./record.js";
 import { type Step, stepOf } from "./steps.js";
 import { type Limits, limits, readViews } from "./views.js";
-import { power, product, quotient } from "./whole.js";
+import { isWhole, power, product, quotient } from "./whole.js";
 
 /** Values by column name: numbers, text, dates as text like 2026-11-15, null where the contract declares it. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -86,7 +86,7 @@ export class Service {
     const sensitive = data.attributes.filter((attribute) => attribute.kind !== "public");
     needLabel(data.layout);
     needLabel(data.why ?? "-", 1);
-    const levels = sensitive.map(levelsOf);
+    const levels = sensitive.map((attribute, i) => levelsOf(attribute, data.levels[i]));
     needContract(JSON.stringify(levels) === JSON.stringify(data.levels), "bad-levels");
     this.#sensitive = sensitive.map((attribute, i) => ({ ...attribute, ...levels[i]! }));
     this.#columns = this.#sensitive.map((attribute) => new Column(data.name, attribute));
@@ -210,6 +210,8 @@ export class Channel {
   readonly parities: boolean;
   readonly #attributes: readonly Known[];
   readonly #extras: number;
+  /** Weights of the views, added up. */
+  readonly #weights: readonly number[] | undefined;
 
   constructor(data: ChannelData, attributes: readonly Known[], extras: number, span: number, left: Limits) {
     [this.#attributes, this.#extras] = [attributes, extras];
@@ -222,7 +224,12 @@ export class Channel {
     const sizesOf = attributes.map((attribute, i) => cellCount(attribute, tops[i]!));
     const { by_domain: domains, otherwise } = data;
     const steps = new Map<string, Step>(); // views of equal sizes share one
-    this.views = readViews(data.views, tops, sizesOf, extras, left).map((levels) => {
+    const views = readViews(data.views, tops, sizesOf, extras, left);
+    let total = 0;
+    this.#weights = data.weights?.map((weight) => total += isWhole(weight, 1, 2 ** 20) ? weight : NaN);
+    const possible = data.weights?.length === views.length && total <= 2 ** 20 && !(total & total - 1);
+    needContract(!data.weights || possible, "bad-weights");
+    this.views = views.map((levels) => {
       const below = levels.flatMap((level, i) => level ? [i] : []);
       const active = below.length ? below : [0];
       const sizes = this.parities ? [2] : active.map((i) => cellCount(attributes[i]!, levels[i]!));
@@ -257,7 +264,9 @@ export class Channel {
 
   /** Return the code of a row's values or, if it is none, of an extra cell: the same work in both cases. */
   encode(values: readonly number[], isRow: boolean, extra: number, [pick, ...draws]: readonly number[]): number {
-    const { levels, active, step, offset } = this.views[pick! % this.views.length]!;
+    const weights = this.#weights;
+    const number = weights ? weights.findIndex((upTo) => pick! % weights.at(-1)! < upTo) : pick! % this.views.length;
+    const { levels, active, step, offset } = this.views[number]!;
     const cells = this.parities
       ? [parity(active.reduce((bits, i) => bits ^ values[i]! & levels[i]!, 0))]
       : active.map((i) => cellOf(this.#attributes[i]!, levels[i]!, values[i]!));
@@ -274,11 +283,14 @@ function parity(bits: number): number {
 
 /** Return the number of cells of a level; NULL is one of its own below the root. */
 export function cellCount(attribute: Known, level: number): number {
-  return level === 0 ? 1 : Math.ceil(attribute.count / attribute.widths[level - 1]!) + (attribute.null ? 1 : 0);
+  if (level === 0) return 1;
+  return Math.ceil((attribute.count + offsetOf(attribute, level)) / attribute.widths[level - 1]!) + (attribute.null ? 1 : 0);
 }
+
+const offsetOf = ({ offsets }: Known, level: number): number => offsets?.[level - 1] ?? 0;
 
 function cellOf(attribute: Known, level: number, value: number): number {
   if (level === 0) return 0;
-  const [cell, last] = [quotient(value, attribute.widths[level - 1]!), cellCount(attribute, level) - 1];
+  const [cell, last] = [quotient(value + offsetOf(attribute, level), attribute.widths[level - 1]!), cellCount(attribute, level) - 1];
   return attribute.null && value === attribute.count ? last : cell;
 }

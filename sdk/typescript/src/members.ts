@@ -39,7 +39,6 @@ const TABLE: Readonly<Record<string, string>> = {
   date: `name kind low:date high:date step:number ${OPTIONS}`,
   categorical: "name kind values:scalar+ other?:scalar null?:true",
   public: "name kind",
-  public2: "name kind values?:scalar+ type? null?:true",
   level: "ticks?:number count:number widths:number*",
   channel: "name epsilon draws:number codes:number views:views by_domain:{oracle} otherwise:lh?",
   views: "product?:number++ list?:number*+ parities?:number",
@@ -50,11 +49,19 @@ const TABLE: Readonly<Record<string, string>> = {
   lh: "oracle g:number flip:number multipliers:{number}",
 };
 
+/** What objects have in version 2 in addition, before which member. */
+const SECOND: readonly (readonly [string, string, string])[] = [
+  ["contract", " epsilon", " panel? rounds?:number reports?:number epsilon"],
+  ["public", "kind", "kind values?:scalar+ type? null?:true"],
+  ["level", "*", "* offsets?:number+"],
+  ["channel", " by_", " weights?:number+ by_"],
+];
+
 const KINDS: Readonly<Record<string, readonly string[]>> = {
   kind: ["ordinal", "date", "categorical", "public"], oracle: ["grr", "ss", "olh", "oue"], "lh?": ["lh"],
 };
 
-const RESERVED = "panel rounds reports questions ratios partitions dictionary probabilities steps assigned".split(" ");
+const RESERVED = "panel rounds reports questions ratios dictionary steps assigned".split(" ");
 
 const isScalar = (value: unknown): boolean => /^(number|string)$/.test(typeof value);
 
@@ -86,7 +93,7 @@ export function checkMembers(value: unknown, type: string, version: number): voi
     const kind = value[type === "kind" ? type : "oracle"] as string;
     needContract(version < 2 || (kind !== "boolean" && kind !== "timestamp"), "reserved");
     needContract(KINDS[type].includes(kind), "unknown-kind");
-    checkObject(value, kind === "public" && version > 1 ? "public2" : kind, version);
+    checkObject(value, kind, version);
   } else {
     checkObject(value, type, version);
   }
@@ -94,7 +101,7 @@ export function checkMembers(value: unknown, type: string, version: number): voi
 
 function checkObject(value: unknown, type: string, version: number): void {
   needContract(isObject(value), "wrong-type");
-  const table = version > 1 ? TABLE[type]!.replace("tier?", "tier? panel? rounds?:number reports?:number") : TABLE[type]!;
+  const table = SECOND.reduce((own, [name, from, to]) => version > 1 && name === type ? own.replace(from, to) : own, TABLE[type]!);
   const fields = table.split(" ").map((field) => field.split(":") as [string, string?]);
   const names = fields.map(([name]) => name.replace("?", ""));
   const has = (name: string): boolean => Object.hasOwn(value, name);

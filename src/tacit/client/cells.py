@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tacit.client.record import BIAS
 from tacit.client.steps import LIFT
+from tacit.client.views import run_of
 
 __all__ = ["LevelCells", "ParityCells", "cell_reader"]
 
-Data = Mapping[str, Any]
+Data = dict[str, Any]
 
 
 class LevelCells:
@@ -20,8 +21,8 @@ class LevelCells:
         self._steps: list[tuple[int, int, int, int, int]] = []
         for (place, attribute, level), size in zip(levels, sizes, strict=True):
             own = size - (0 if self._steps else extras)
-            width = attribute["widths"][level - 1] if level else BIAS  # the root is one cell
-            self._steps.append((place, LIFT * width - BIAS, width, BIAS + attribute["count"], LIFT + own - 1))
+            width, offset = run_of(attribute, level) if level else (BIAS, 0)  # the root is one cell
+            self._steps.append((place, LIFT * width - BIAS + offset, width, BIAS + attribute["count"], LIFT + own - 1))
         zeros = [LIFT] * (len(sizes) - 1)
         self._extras = [[LIFT + sizes[0] - extras + extra, *zeros] for extra in range(2)]
 

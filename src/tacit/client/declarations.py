@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from datetime import date
 from fractions import Fraction
+from itertools import pairwise
 from math import gcd
 from typing import Any
 
 from tacit.client.refusal import need
 
-__all__ = ["budget", "check_declarations", "check_label", "check_labels", "level_of", "widths_of"]
+__all__ = ["budget", "check_declarations", "check_label", "check_labels", "check_level", "widths_of"]
 
 MAX_EPSILON = 30
 MAX_ATTRIBUTES, MAX_ROWS, MAX_TICKS, MAX_VALUES, MAX_BOUND = 500, 1_000, 2**31, 1_000_000, 2**53
+MAX_PARTITIONS = 256
 
 NAMES_IN_USE = {"slot", "channel", "code", "people", "rng", "progress", "round", "self", "tier"}
 
@@ -143,6 +145,22 @@ def level_of(data: Data) -> Data:
     ticks = int((_bound(data, "high") - _bound(data, "low")) / _bound(data, "step")) + 1
     count = data.get("cells", ticks)
     return {"ticks": ticks, "count": count, "widths": widths_of(count, data["fanout"], null="null" in data)}
+
+
+def check_level(attribute: Data, level: Data) -> None:
+    """Check the levels of an attribute: those that follow from it, or partitions with offsets."""
+    follows = level_of(attribute)
+    if "offsets" in level and "ticks" in follows:
+        widths, offsets, count = level["widths"], level["offsets"], follows["count"]
+        need(len(widths) == len(offsets) <= MAX_PARTITIONS, "bad-levels")
+        runs = list(zip(widths, offsets, strict=True))
+        for width, offset in runs:
+            need(0 <= offset < width <= count and ("null" in attribute or count + offset > width), "bad-levels")
+        ordered = all((-first[0], first[1]) < (-second[0], second[1]) for first, second in pairwise(runs))
+        need(ordered and runs[-1] == (1, 0), "bad-levels")
+        need(any(offsets) or widths != follows["widths"], "bad-levels")
+        follows = {**follows, "widths": widths, "offsets": offsets}
+    need(level == follows, "bad-levels")
 
 
 def widths_of(count: int, fanout: int, *, null: bool = False) -> list[int]:

@@ -7,8 +7,10 @@ codes equal those of the bulk encoder for the same draws, which the test vectors
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 from tacit.client.cells import LevelCells, ParityCells, cell_reader
@@ -151,6 +153,7 @@ class _Channel:
         self._attributes, self._extras = attributes, extras
         self._parities = "parities" in data["views"]
         self._views: list[tuple[View, list[int], Step, int]] = []
+        self._weights = list(accumulate(data.get("weights", ())))
         steps, offset = ChannelSteps(data), 0
         for view in expand(data["views"], attributes):
             step = steps.step(view_sizes(attributes, view, extras, parities=self._parities))
@@ -165,7 +168,7 @@ class _Channel:
 
     def encode(self, values: Sequence[int], is_row: bool, extra: int, draws: Sequence[int]) -> int:  # noqa: FBT001
         """Return the code of a row's values plus BIAS or, if it is none, of an extra cell."""
-        number = draws[0] % len(self._views)
+        number = self._pick(draws[0])
         known = self._readers.get(number)
         if known is None:
             view, active, step, offset = self._views[number]
@@ -173,6 +176,12 @@ class _Channel:
             known = self._readers[number] = cells, step.drawing(), offset
         reader, draw, offset = known
         return offset + draw(reader.read(values, is_row=is_row, extra=extra), draws[1:])
+
+    def _pick(self, draw: int) -> int:
+        """Return the view that a draw picks: all alike, or by their weights."""
+        if not self._weights:
+            return draw % len(self._views)
+        return bisect_right(self._weights, draw % self._weights[-1])
 
     @cached_property
     def _readers(self) -> dict[int, tuple[LevelCells | ParityCells, Draw, int]]:

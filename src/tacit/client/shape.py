@@ -31,7 +31,9 @@ def read_contract(text: str) -> Data:
     _shape(data["tacit"])(data)
     columns = [column for service in data["services"] for column in service["attributes"]]
     typed = any(column["kind"] == "public" and ("values" in column or "type" in column) for column in columns)
-    need((typed or "panel" in data) == (data["tacit"] == 2), "version")
+    shifted = any("offsets" in level for service in data["services"] for level in service["levels"])
+    weighted = any("weights" in channel for service in data["services"] for channel in service["channels"])
+    need((typed or shifted or weighted or "panel" in data) == (data["tacit"] == 2), "version")
     need(data["draw_bits"] == 53, "draw-bits")
     check_labels(data)
     check_declarations(data["services"])
@@ -138,18 +140,7 @@ def _entries(check: Check) -> Check:
     return check_entries
 
 
-RESERVED = {
-    "panel",
-    "rounds",
-    "reports",
-    "questions",
-    "ratios",
-    "partitions",
-    "dictionary",
-    "probabilities",
-    "steps",
-    "assigned",
-}
+RESERVED = {"panel", "rounds", "reports", "questions", "ratios", "dictionary", "steps", "assigned"}
 RESERVED_KINDS = ("boolean", "timestamp")
 
 
@@ -223,9 +214,13 @@ def _shape(version: int) -> Check:
         "draws": WHOLE,
         "codes": WHOLE,
         "views": _object(version, views),
+        **({"weights?": _list(WHOLE)} if version == 2 else {}),
         "by_domain": _entries(by_domain),
         "otherwise": lambda value: None if value is None else otherwise(value),
     }
+    level = {"ticks?": WHOLE, "count": WHOLE, "widths": _list(WHOLE, least=0)}
+    if version == 2:
+        level |= {"offsets?": _list(WHOLE)}
     service = {
         "name": TEXT,
         "key": TEXT,
@@ -235,7 +230,7 @@ def _shape(version: int) -> Check:
         "attributes": _list(attribute),
         "layout": TEXT,
         "why?": TEXT,
-        "levels": _list(_object(version, {"ticks?": WHOLE, "count": WHOLE, "widths": _list(WHOLE, least=0)})),
+        "levels": _list(_object(version, level)),
         "derived?": _list(DERIVED),
         "channels": _list(_object(version, channel)),
     }

@@ -7,7 +7,7 @@ from itertools import combinations, pairwise, product
 from math import prod
 from typing import Any
 
-from tacit.client.declarations import budget, check_label, level_of, widths_of
+from tacit.client.declarations import budget, check_label, check_level, widths_of
 from tacit.client.refusal import fail, need
 from tacit.client.steps import SPAN, LinearHash, Step, step_of
 
@@ -21,10 +21,11 @@ __all__ = [
     "count_extras",
     "expand",
     "known_attributes",
+    "run_of",
     "view_sizes",
 ]
 
-MAX_VIEWS, MAX_ENTRIES, MAX_CHANNELS, MAX_DRAWS = 100_000, 2**24, 1_000, 1_000_000
+MAX_VIEWS, MAX_ENTRIES, MAX_CHANNELS, MAX_DRAWS, MAX_WEIGHTS = 100_000, 2**24, 1_000, 1_000_000, 2**20
 
 Data = dict[str, Any]
 View = dict[int, int]
@@ -49,7 +50,9 @@ def check_compiled(data: Data, limits: Limits) -> None:
     check_label(data["layout"])
     check_label(data.get("why", "-"), empty=False)
     sensitive = [attribute for attribute in data["attributes"] if attribute["kind"] != "public"]
-    need(data["levels"] == [level_of(attribute) for attribute in sensitive], "bad-levels")
+    need(len(data["levels"]) == len(sensitive), "bad-levels")
+    for attribute, level in zip(sensitive, data["levels"], strict=True):
+        check_level(attribute, level)
     _check_derived(data, sensitive)
     need(len(data["channels"]) <= MAX_CHANNELS, "too-many-channels")
     known = known_attributes(data)
@@ -103,7 +106,13 @@ def count_cells(attribute: Data, level: int) -> int:
     """Return the number of cells of a level; NULL is one of its own below the root."""
     if level == 0:
         return 1
-    return int(-(-attribute["count"] // attribute["widths"][level - 1]) + bool(attribute.get("null")))
+    width, offset = run_of(attribute, level)
+    return int(-(-(attribute["count"] + offset) // width) + bool(attribute.get("null")))
+
+
+def run_of(attribute: Data, level: int) -> tuple[int, int]:
+    """Return the width and the offset of a level below the root."""
+    return attribute["widths"][level - 1], attribute["offsets"][level - 1] if "offsets" in attribute else 0
 
 
 def view_sizes(attributes: Sequence[Data], view: View, extras: int, *, parities: bool) -> list[int]:
@@ -175,9 +184,14 @@ class ChannelSteps:
 def _check_channel(data: Data, attributes: list[Data], extras: int, limits: Limits) -> None:
     check_label(data["name"])
     budget(data["epsilon"])
-    limits.take(_count_views(data["views"], attributes, extras), len(attributes))
+    count = _count_views(data["views"], attributes, extras)
+    limits.take(count, len(attributes))
     if "list" in data["views"]:
         need(not _is_product(data["views"]["list"]), "bad-views")
+    if "weights" in data:
+        weights, total = data["weights"], sum(data["weights"])
+        need(len(weights) == count and all(weight >= 1 for weight in weights), "bad-weights")
+        need(total <= MAX_WEIGHTS and total.bit_count() == 1, "bad-weights")
     steps, checked = ChannelSteps(data), set[int]()
     codes, answers = 0, 1
     for view in expand(data["views"], attributes):

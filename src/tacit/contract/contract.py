@@ -9,9 +9,12 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
 
 from tacit.contract.budget import exp_below
 from tacit.contract.layouts import (
@@ -20,14 +23,16 @@ from tacit.contract.layouts import (
     Derived,
     Expected,
     Levels,
+    Planning,
     View,
     derive,
     explain_levels,
     plan_channels,
 )
 from tacit.contract.oracles import Grr, Oracle, choose, oracle_named
+from tacit.contract.oracles.base import remainder
 from tacit.contract.panel import Panel
-from tacit.contract.randomness import DRAW_BITS
+from tacit.contract.randomness import DRAW_BITS, Draws
 from tacit.contract.schema import Ordinal, Schema, Service
 from tacit.errors import LayoutError, UnknownNameError
 
@@ -81,11 +86,13 @@ def active_attributes(view: View) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Channel:
-    """One code: draw a view with equal probability, then a code from its oracle."""
+    """One code: draw a view, then a code from its oracle."""
 
     name: str
     epsilon: Fraction
     views: tuple[CompiledView, ...]
+    weights: tuple[int, ...] = ()
+    """How many of all draws, a power of two, pick each view; empty if draws are taken modulo the number of views."""
 
     @property
     def parities(self) -> bool:
@@ -111,7 +118,21 @@ class Channel:
     def view_weight(self, index: int) -> int:
         """Return how many of the 2**bits draws pick a view: draws modulo the number of views are slightly uneven."""
         span = self.views[0].oracle.span
+        if self.weights:
+            return self.weights[index] * (span // self.weight_total)
         return span // len(self.views) + (index < span % len(self.views))
+
+    @cached_property
+    def weight_total(self) -> int:
+        """What the weights add up to; 0 without any."""
+        return sum(self.weights)
+
+    def pick_views(self, draws: Draws) -> npt.NDArray[np.int64]:
+        """Return the view that each draw picks."""
+        if not self.weights:
+            return remainder(draws, len(self.views)).astype(np.int64)
+        numbers = draws & draws.dtype.type(self.weight_total - 1)
+        return np.searchsorted(np.cumsum(self.weights), numbers.astype(np.int64), side="right")
 
     def probability(self, index: int) -> float:
         """Return the probability of a view."""
@@ -231,7 +252,7 @@ def _codes_too_large(views: int, codes: int) -> LayoutError:
     return LayoutError(message, code="codes-too-large")
 
 
-def _oracle_builder(name: str, epsilon: Fraction, bits: int) -> BuildOracle:
+def _oracle_builder(name: str, epsilon: Fraction, bits: int, *, frugal: bool) -> BuildOracle:
     """Return a function from cell counts to the oracle of a view; equal views share one object."""
     bound = exp_below(epsilon)
     fixed = None if name == "auto" else oracle_named(name)
@@ -240,8 +261,8 @@ def _oracle_builder(name: str, epsilon: Fraction, bits: int) -> BuildOracle:
     def build(sizes: Sequence[int]) -> Oracle:
         key = tuple(sizes)
         if key not in made:
-            domain = math.prod(key)
-            own = Grr.build if domain == 1 else fixed or choose(domain, bound, bits)  # one cell: nothing to perturb
+            domain = math.prod(key)  # with one cell there is nothing to perturb
+            own = Grr.build if domain == 1 else fixed or choose(domain, bound, bits, frugal=frugal)
             made[key] = own(key, bound, bits)
         return made[key]
 
@@ -297,18 +318,25 @@ def compile_service(
     service: Service, epsilon: Fraction, layout: str, oracle: str, bits: int = DRAW_BITS, users: int | None = None
 ) -> ServiceContract:
     """Compile one service in one layout, with the budget per report and, if known, the expected number of people."""
-    expected = Expected(epsilon, users)
     plain = tuple(Levels.of(attribute) for attribute in service.sensitive)
+    ordered = tuple(isinstance(attribute, Ordinal) for attribute in service.sensitive)
+    planning = Planning(plain, Expected(epsilon, users), extras=service.extras, ordered=ordered, bits=bits)
     try:
         derived = derive(layout, service)
-        levels = with_derived(service, derived)
-        extras = 0 if derived else service.extras
-        channels = _compile_channels(levels, derived, expected, layout, oracle, bits, extras)
+        levels, channels = _compile_channels(_with_sources(planning, service, derived), layout, oracle)
     except LayoutError as refusal:
-        hint = _what_fits(plain, expected, layout, oracle, bits, service.extras)
+        hint = _what_fits(planning, layout, oracle)
         raise LayoutError(f"{service.name}: {refusal.message}{hint}", code=refusal.code) from None
-    why = explain_levels(levels, expected) if layout == "pairs" else ""
+    why = explain_levels(levels, planning.expected) if layout == "pairs" else ""
     return ServiceContract(service, layout, levels, channels, why, derived)
+
+
+def _with_sources(planning: Planning, service: Service, derived: Sequence[Derived]) -> Planning:
+    """Return the planning of a service with derived attributes, if it has any."""
+    if not derived:
+        return planning
+    made = with_derived(service, derived)[len(planning.levels) :]
+    return replace(planning, derived={one.source: own for one, own in zip(derived, made, strict=True)}, extras=0)
 
 
 def with_derived(service: Service, derived: Sequence[Derived]) -> tuple[Levels, ...]:
@@ -319,17 +347,12 @@ def with_derived(service: Service, derived: Sequence[Derived]) -> tuple[Levels, 
 
 
 def _compile_channels(
-    levels: tuple[Levels, ...],
-    derived: tuple[Derived, ...],
-    expected: Expected,
-    layout: str,
-    oracle: str,
-    bits: int,
-    extras: int,
-) -> tuple[Channel, ...]:
-    plain, epsilon = len(levels) - len(derived), expected.epsilon
-    sources = {one.source: own for one, own in zip(derived, levels[plain:], strict=True)}
-    plans = plan_channels(layout, levels[:plain], expected, sources)
+    planning: Planning, layout: str, oracle: str
+) -> tuple[tuple[Levels, ...], tuple[Channel, ...]]:
+    """Return the levels that views name, those of derived attributes last, and the channels."""
+    levels = (*planning.levels, *planning.derived.values())
+    epsilon, bits, extras = planning.expected.epsilon, planning.bits, planning.extras
+    plans = plan_channels(layout, planning)
     if len(plans) > MAX_CHANNELS:
         message = f"{layout} makes {len(plans)} channels; at most {MAX_CHANNELS}."
         raise LayoutError(message, code="too-many-channels")
@@ -338,10 +361,13 @@ def _compile_channels(
         raise LayoutError(message, code="layout-out-of-range")
     made = []
     for plan in plans:
-        build = _oracle_builder("grr" if plan.parities else oracle, epsilon * plan.share, bits)
-        views = lay_out(levels, _with_root(plan.views, extras), build, extras, parities=plan.parities)
-        made.append(Channel(plan.name, epsilon * plan.share, views))
-    return tuple(made)
+        name = "grr" if plan.parities else oracle
+        build = _oracle_builder(name, epsilon * plan.share, bits, frugal=bool(plan.weights))
+        shown = plan.views if plan.weights else _with_root(plan.views, extras)
+        levels = plan.levels or levels
+        views = lay_out(levels, shown, build, extras, parities=plan.parities)
+        made.append(Channel(plan.name, epsilon * plan.share, views, plan.weights))
+    return levels, tuple(made)
 
 
 def _with_root(views: tuple[View, ...], extras: int) -> tuple[View, ...]:
@@ -354,12 +380,12 @@ def _with_root(views: tuple[View, ...], extras: int) -> tuple[View, ...]:
     return (*views, root) if needed else views
 
 
-def _what_fits(levels: tuple[Levels, ...], expected: Expected, layout: str, oracle: str, bits: int, extras: int) -> str:
+def _what_fits(planning: Planning, layout: str, oracle: str) -> str:
     """Return a sentence that names layouts and oracles that would fit, found by trying them."""
 
     def fits(mechanism: str) -> bool:
         try:
-            _compile_channels(levels, (), expected, mechanism, "auto", bits, extras)
+            _compile_channels(planning, mechanism, "auto")
         except LayoutError:
             return False
         return True

@@ -32,7 +32,7 @@ PRETTY_DEPTH = 4
 RULES = {
     "too-large": "the text has at most 262,144 bytes",
     "not-json": "the text is JSON, at most 16 levels deep",
-    "version": "the version is 1, or 2 if and only if a public column is typed or there is a panel",
+    "version": "the version is 1, or 2 if and only if there is a typed public column, a panel, offsets or weights",
     "not-canonical": "the text is the canonical writing of its JSON, members in the order of the table",
     "reserved": "reserved members and kinds of version 2 are absent",
     "unknown-member": "every member is in the table",
@@ -53,12 +53,13 @@ RULES = {
     "uneven-step": "high is a whole number of steps above low",
     "domain-too-large": "attributes, ticks and values are within their limits",
     "public-not-possible": "public columns are in services with one row per person",
-    "bad-levels": "levels follow from the attributes",
+    "bad-levels": "levels follow from the attributes, or have offsets and end with single values",
     "bad-derived": "derived attributes are possible",
     "not-for-clients": "clients do not offer double rounding",
     "too-many-channels": "a service has at most 1,000 channels",
     "bad-views": "views name levels that exist, in the one form for them",
     "too-many-views": "there are at most 100,000 views, and views times attributes are at most 2**24",
+    "bad-weights": "weights are one for each view, at least 1, and add up to a power of two of at most 2**20",
     "no-oracle": "every view has an oracle",
     "bad-g": "g is a number of hash values in range; a prime for lh",
     "bad-flip": "flips are weights",
@@ -101,7 +102,7 @@ def parse(text: str) -> dict[str, Any]:
     if written != text:
         refuse("not-canonical")
     Members(version).check_object(data, "contract")
-    if version == 2 and "panel" not in data and not any(map(_is_typed, data["services"])):
+    if version == 2 and "panel" not in data and not any(map(_is_second, data["services"])):
         refuse("version")
     return dict(data)
 
@@ -123,9 +124,12 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _is_typed(service: Mapping[str, Any]) -> bool:
+def _is_second(service: Mapping[str, Any]) -> bool:
+    """Return whether a service has anything that version 1 lacks."""
     public = [attribute for attribute in service["attributes"] if attribute["kind"] == "public"]
-    return any("values" in attribute or "type" in attribute for attribute in public)
+    typed = any("values" in attribute or "type" in attribute for attribute in public)
+    designed = any("offsets" in level for level in service["levels"])
+    return typed or designed or any("weights" in channel for channel in service["channels"])
 
 
 def _whole(digits: str) -> int | float:
@@ -214,18 +218,19 @@ TABLE = {
 }
 """The members of every object, in order: ``?`` optional, ``*`` a list, ``+`` a non-empty list."""
 
-TYPED = "name:text kind:text values?:scalar+ type?:text null?:true"
-"""A public column in version 2."""
-
-FIRST = "tacit:int round:text tier?:text epsilon:text"
-PANEL = "tacit:int round:text tier?:text panel?:text rounds?:int reports?:int epsilon:text"
-"""The beginning of a contract, in versions 1 and 2."""
+SECOND = {
+    "contract": TABLE["contract"].replace(" epsilon", " panel?:text rounds?:int reports?:int epsilon"),
+    "public": TABLE["public"] + " values?:scalar+ type?:text null?:true",
+    "level": TABLE["level"] + " offsets?:int+",
+    "channel": TABLE["channel"].replace(" by_domain", " weights?:int+ by_domain"),
+}
+"""The members of objects that have more of them in version 2."""
 
 TOGETHER = (("at_most", "sends"), ("cells", "dither"), ("panel", "rounds"), ("rounds", "reports"))
 """Members that are either both present or both absent."""
 
 RESERVED_OF_CONTRACTS = ("panel", "rounds", "reports", "questions", "ratios")
-RESERVED_OF_SERVICES = ("partitions", "dictionary", "probabilities", "steps", "assigned")
+RESERVED_OF_SERVICES = ("dictionary", "steps", "assigned")
 RESERVED = (*RESERVED_OF_CONTRACTS, *RESERVED_OF_SERVICES)
 RESERVED_KINDS = ("boolean", "timestamp")
 
@@ -266,8 +271,7 @@ class Members:
 
     def __init__(self, version: int) -> None:
         self._version = version
-        second = {"public": TYPED, "contract": TABLE["contract"].replace(FIRST, PANEL)}
-        self._table = TABLE | second if version == 2 else TABLE
+        self._table = TABLE | SECOND if version == 2 else TABLE
 
     def check_object(self, value: Any, name: str) -> None:
         if not isinstance(value, dict):

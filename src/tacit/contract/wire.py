@@ -28,7 +28,7 @@ from tacit.contract.contract import (
     with_derived,
 )
 from tacit.contract.files import attribute_data, read_attribute, service_data
-from tacit.contract.layouts import MAX_VIEWS, Derived, Kind, Levels, View, parity_count, parity_views
+from tacit.contract.layouts import MAX_VIEWS, MAX_WEIGHTS, Derived, Kind, Levels, View, parity_count, parity_views
 from tacit.contract.oracles import STEPS, Oracle
 from tacit.contract.panel import Panel
 from tacit.contract.randomness import DRAW_BITS
@@ -38,6 +38,9 @@ from tacit.errors import LayoutError, SchemaError
 
 __all__ = ["MAX_BYTES", "contract_id", "contract_text", "read_contract"]
 
+MAX_PARTITIONS = 256
+"""Maximum partitions of an attribute with offsets."""
+
 BUDGET = re.compile(r"[0-9]{1,100}(\.[0-9]{1,100})?\Z|[0-9]{1,100}/[1-9][0-9]{0,99}\Z")
 """Maximum digits of a budget; longer fractions come from weights with many digits."""
 
@@ -45,7 +48,7 @@ BUDGET = re.compile(r"[0-9]{1,100}(\.[0-9]{1,100})?\Z|[0-9]{1,100}/[1-9][0-9]{0,
 def contract_text(contract: Contract) -> str:
     """Return the canonical JSON of a contract."""
     data: dict[str, Any] = {
-        "tacit": 2 if contract.panel or any(service.typed for service in contract.schema.services) else 1,
+        "tacit": 2 if contract.panel or any(map(_is_second, contract.services)) else 1,
         "round": contract.round,
         **({"tier": contract.tier} if contract.tier else {}),
         **_panel(contract.panel),
@@ -68,6 +71,12 @@ def contract_text(contract: Contract) -> str:
         )
         raise LayoutError(message, code="contract-too-large")
     return text
+
+
+def _is_second(compiled: ServiceContract) -> bool:
+    """Return whether a service needs version 2: typed public columns, partitions with offsets, or weights of views."""
+    nested = all(own == Levels.of(one) for one, own in zip(compiled.service.sensitive, compiled.levels, strict=False))
+    return compiled.service.typed or not nested or any(channel.weights for channel in compiled.channels)
 
 
 def _panel(panel: Panel | None) -> dict[str, Any]:
@@ -98,7 +107,8 @@ def _levels(attribute: Ordinal | Categorical, levels: Levels) -> dict[str, Any]:
     """Return what a client needs to turn a value into a cell, as integers."""
     if isinstance(attribute, Categorical):
         return {"count": len(attribute.values), "widths": levels.widths}
-    return {"ticks": attribute.ticks, "count": attribute.values, "widths": levels.widths}
+    offsets = {} if levels == Levels.of(attribute) else {"offsets": levels.offsets}
+    return {"ticks": attribute.ticks, "count": attribute.values, "widths": levels.widths, **offsets}
 
 
 def _channel(channel: Channel, levels: Sequence[Levels]) -> dict[str, Any]:
@@ -119,6 +129,7 @@ def _channel(channel: Channel, levels: Sequence[Levels]) -> dict[str, Any]:
         "draws": channel.draws,
         "codes": channel.alphabet,
         "views": _views([view.levels for view in channel.views], len(levels), parities=channel.parities),
+        **({"weights": list(channel.weights)} if channel.weights else {}),
         "by_domain": _ascending(by_domain),
         "otherwise": otherwise and {word: _ascending(own) for word, own in otherwise.items()},
     }
@@ -217,17 +228,33 @@ def _read_declaration(data: Mapping[str, Any]) -> Service:
 
 def _read_service(data: Mapping[str, Any], service: Service, limits: _Limits) -> ServiceContract:
     layout, why = _label(data["layout"]), _label(data.get("why", "-"), empty=False)
-    plain = [Levels.of(attribute) for attribute in service.sensitive]
-    _require(data["levels"] == [_levels(*pair) for pair in zip(service.sensitive, plain, strict=True)], "bad-levels")
+    _require(len(data["levels"]) == len(service.sensitive), "bad-levels")
+    plain = tuple(map(_read_levels, data["levels"], service.sensitive))
     derived = tuple(_read_derived(item, service) for item in data.get("derived", ()))
     _require(len({one.kind for one in derived}) <= 1, "bad-derived")
     _require(len({one.source for one in derived}) == len(derived), "bad-derived")
     _require(len(data["channels"]) <= MAX_CHANNELS, "too-many-channels")
-    levels, extras = with_derived(service, derived), 0 if derived else service.extras
+    levels = (*plain, *with_derived(service, derived)[len(plain) :])
+    extras = 0 if derived else service.extras
     channels = tuple(_read_channel(item, levels, extras, limits) for item in data["channels"])
     compiled = ServiceContract(service, layout, levels, channels, why if "why" in data else "", derived)
     _require(compiled.draws_per_person <= MAX_DRAWS, "too-many-draws")
     return compiled
+
+
+def _read_levels(data: Mapping[str, Any], attribute: Ordinal | Categorical) -> Levels:
+    """Return an attribute's nested levels, or partitions that stand in their one order."""
+    levels = Levels.of(attribute)
+    if "offsets" in data and isinstance(attribute, Ordinal):
+        widths, offsets = data["widths"], data["offsets"]
+        _require(len(widths) == len(offsets) <= MAX_PARTITIONS, "bad-levels")
+        runs = list(zip(widths, offsets, strict=True))
+        _require(all(0 <= offset < width <= attribute.values for width, offset in runs), "bad-levels")
+        _require(runs == sorted(set(runs), key=lambda run: (-run[0], run[1])), "bad-levels")
+        levels = Levels.partitioned(attribute.values, runs, null=attribute.null)
+        _require(runs[-1] == (1, 0) and len(levels) == len(runs) + 1, "bad-levels")
+    _require(_levels(attribute, levels) == data, "bad-levels")
+    return levels
 
 
 def _read_derived(item: tuple[int, Any], service: Service) -> Derived:
@@ -245,8 +272,13 @@ def _read_channel(data: Mapping[str, Any], levels: Sequence[Levels], extras: int
     _require(not (parities and extras), "bad-views")
     views = _read_views(data["views"], levels, limits)
     _require(_views(views, len(levels), parities=parities) == data["views"], "bad-views")
+    weights = tuple(data.get("weights", ()))
+    if weights:
+        total = sum(weights)
+        _require(len(weights) == len(views) and min(weights) >= 1, "bad-weights")
+        _require(total <= MAX_WEIGHTS and total & (total - 1) == 0, "bad-weights")
     oracles = _Oracles(data["by_domain"], data["otherwise"])
-    channel = Channel(name, epsilon, lay_out(levels, views, oracles.build, extras, parities=parities))
+    channel = Channel(name, epsilon, lay_out(levels, views, oracles.build, extras, parities=parities), weights)
     _require(data["draws"] == channel.draws, "bad-draws")
     _require(data["codes"] == channel.alphabet, "bad-codes")
     written = _channel(channel, levels)

@@ -110,7 +110,7 @@ class _Encoder:
         if count == 1:
             out[:] = self._view(channel, 0, values, draws[1], draws[2:])
             return
-        view = remainder(draws[0], count).astype(np.uint16 if count <= 1 << 16 else np.uint32)
+        view = channel.pick_views(draws[0]).astype(np.uint16 if count <= 1 << 16 else np.uint32)
         order = np.argsort(view, kind="stable")  # group records by view
         bounds = np.concatenate(([0], np.cumsum(np.bincount(view, minlength=count))))
         used = sorted({i for compiled in channel.views for i in compiled.active})

@@ -112,20 +112,19 @@ def batch_of(decoder: Decoder, functionals: Sequence[Functional]) -> FunctionalB
     if decoder.name != "blue" or len(service.channels) > 1 or service.channels[0].parities:
         return None
     constants = np.zeros(len(functionals))
-    by_attributes: dict[tuple[int, ...], list[tuple[int, Term]]] = {}
+    by_grid: dict[Grid, list[tuple[int, Term]]] = {}
     for place, functional in enumerate(functionals):
         for term in rewritten(service, functional).terms:
             if not term.factors:
                 constants[place] += term.coefficient
                 continue
             attributes = tuple(i for i in sorted(term.factors) if i < len(service.levels))
-            by_attributes.setdefault(attributes, []).append((place, term))
-    batches: list[tuple[TermBatch, Codes]] = []
-    for attributes, terms in by_attributes.items():
-        grid = decoder.grid(attributes)
-        if not grid.is_grid:
-            return None
-        batches += _batches(grid, terms)
+            parts = decoder.parts(term, attributes)
+            if parts is None:
+                return None
+            for grid, part in parts:
+                by_grid.setdefault(grid, []).append((place, part))
+    batches = [batch for grid, terms in by_grid.items() for batch in _batches(grid, terms)]
     return FunctionalBatch(len(functionals), constants, batches)
 
 
@@ -257,13 +256,13 @@ class TermBatch:
             axes, picks, factor = self._axes(source, self._ones, np.zeros((1, len(self.vectors)), dtype=np.int64))
             sums = products(axes, picks, codes)
             ones = ((sums - lie * _product_sums(axes, picks)) * (factor * share * scale))[:, 0]
-        if self.grid.extras:
-            source = next(source for source in self.grid.sources if source.view == view)
+        source_of_view = next((source for source in self.grid.sources if source.view == view), None)
+        if self.grid.extras and source_of_view is not None:
             behind = np.eye(self.grid.extras, oracle.sizes[0], oracle.sizes[0] - self.grid.extras)
             cells = [behind, *(np.eye(1, size) for size in oracle.sizes[1:])]
             picks = np.zeros((self.grid.extras, len(cells)), dtype=np.int64)
             picks[:, 0] = np.arange(self.grid.extras)
-            extras = (products(cells, picks, codes) - lie) * (self.grid.extra_share(source) * scale)
+            extras = (products(cells, picks, codes) - lie) * (self.grid.extra_share(source_of_view) * scale)
         return self._gather(1.0, product, ones, extras)
 
     def _axes(

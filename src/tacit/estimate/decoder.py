@@ -7,8 +7,8 @@ attribute, single values among them), the term's vectors are split level by leve
     gamma_view = (share of the view in its trace) * kron_i g_i[trace_i],
 
 which adds up to the term exactly, whatever the weights. Blue weighs a view by ``probability / (noise * cells of the
-other attributes)``, fitted by a product over the attributes; papers' decoders read views of S alone where they exist.
-If the traces fill no grid, but each attribute has reports of its own (SC), estimates are multiplied.
+other attributes)``, fitted by a product over the attributes; the noise is that of reports about even records, of which
+the cell that a person is in is part. Papers' decoders read views of S alone where they exist. If the traces fill no grid, but each attribute has reports of its own (SC), estimates are multiplied.
 
 A service whose people may have no row has extra cells (none, skip), and functionals over one more attribute, the last:
 its **presence**, with index 0 for a record and 1, 2 for the extra cells. Attributes have no value on extra cells, so a
@@ -30,8 +30,10 @@ from tacit.contract.contract import ServiceContract
 from tacit.errors import UnanswerableError
 from tacit.estimate.fourier import Parities
 from tacit.estimate.functional import Functional, Term, Vector
+from tacit.estimate.partitions import Partitions, solver
 from tacit.estimate.reading import Factor, Product, Reading
 from tacit.estimate.rounding import rewritten
+from tacit.estimate.sets import Sets
 from tacit.estimate.split import BlueTree, Split, cover_split, rdc_split
 
 __all__ = ["COVERS", "Decoded", "Decoder", "DecoderName", "Grid", "Source"]
@@ -65,11 +67,19 @@ class Grid:
     """All views as sources about some attributes, and whether their traces fill a grid."""
 
     def __init__(
-        self, service: ServiceContract, attributes: tuple[int, ...], *, own: bool = False, whole: bool = False
+        self,
+        service: ServiceContract,
+        attributes: tuple[int, ...],
+        *,
+        own: bool = False,
+        whole: bool = False,
+        exact: bool = False,
     ) -> None:
         self.service, self.attributes = service, attributes
         self.extras, self._own = service.extras, own
-        self.sources = [source for source in self._sources() if all(source.trace) or not whole]
+        self.sources = [source for source in self._sources() if all(source.trace) or not (whole or exact)]
+        if exact:
+            self.sources = [source for source in self.sources if source.pure]
         self.depths = [sorted({source.trace[k] for source in self.sources}) for k in range(len(attributes))]
 
     def _sources(self) -> Iterator[Source]:
@@ -84,7 +94,7 @@ class Grid:
                     if i not in self.attributes
                 ]
                 share = channel.probability(v)
-                noise = float(view.oracle.noise) or 1.0  # one cell: nothing is read from it
+                noise = float(view.oracle.noise) + 1 / view.oracle.domain  # mean square of a unit contrast, even records
                 pure = all(n == 1 for n in others)
                 yield Source(c, v, trace, share / noise / float(np.prod(others)), share / noise, pure=pure)
 
@@ -121,11 +131,11 @@ class Grid:
         return weights
 
     @cached_property
-    def trees(self) -> list[BlueTree]:
+    def trees(self) -> list[BlueTree | Partitions]:
         """A solver for each attribute."""
         if not self.attributes:
             return []
-        return [BlueTree(self.service.levels[i], w) for i, w in zip(self.attributes, self.level_weights, strict=True)]
+        return [solver(self.service.levels[i], w) for i, w in zip(self.attributes, self.level_weights, strict=True)]
 
     @cached_property
     def cell_weight(self) -> float:
@@ -184,6 +194,9 @@ class Decoder:
         self.service, self.name = service, name
         self._grids: dict[tuple[tuple[int, ...], bool, bool], Grid] = {}
         self._parities = Parities(service) if service.channels[0].parities else None
+        if service.channels[0].weights and name != "blue":
+            message = f"decoder={name!r} reads nested levels, and these views are partitions with weights. Use 'blue'."
+            raise UnanswerableError(message, code="decoder-not-possible")
 
     def decode(self, functional: Functional) -> Decoded:
         """Return contributions whose mean, for every record, is the functional."""
@@ -195,18 +208,35 @@ class Decoder:
                 constant += term.coefficient
             elif self._parities:
                 constant += self._parities.read(term, linear.products.setdefault(0, {}))
-            elif (grid := self.grid(attributes)).is_grid:
-                constant += self._read(term, grid, linear)
+            elif (parts := self.parts(term, attributes)) is not None:
+                constant += sum(self._read(part, grid, linear) for grid, part in parts)
             else:
                 products.append((term.coefficient, self._multiply(term, attributes)))
         if constant or linear.products:
             products.insert(0, (1.0, (linear.factor(constant),)))
         return Decoded(tuple(products))
 
-    def grid(self, attributes: tuple[int, ...]) -> Grid:
-        """Return all views as a grid; where too few show parts of the attributes, those that show all of them."""
+    def parts(self, term: Term, attributes: tuple[int, ...]) -> list[tuple[Grid, Term]] | None:
+        """Return a term in parts, each with the grid that reads it; None if no views show its attributes together.
+
+        The grid is that of all views or, where too few show parts of the attributes, of those that show all of them.
+        """
+        if self._sets and attributes:
+            home = self._sets.home(attributes)
+            return list(self._sets.parts(term, attributes, home)) if home else None
         grid = self._grid(attributes)
-        return grid if grid.is_grid else self._grid(attributes, whole=True)
+        grid = grid if grid.is_grid else self._grid(attributes, whole=True)
+        return [(grid, term)] if grid.is_grid else None
+
+    @cached_property
+    def _sets(self) -> Sets | None:
+        """The grids of views that were designed, by the attributes they show; None if views are equally likely."""
+        [channel, *others] = self.service.channels
+        if others or not channel.weights:
+            return None
+        shown = sorted({view.active for view in channel.views if any(view.levels)})
+        grids = {own: Grid(self.service, own, exact=True) for own in shown}
+        return Sets(self.service, grids) if all(grid.is_grid for grid in grids.values()) else None
 
     def _grid(self, attributes: tuple[int, ...], *, own: bool = False, whole: bool = False) -> Grid:
         key = attributes, own, whole
@@ -279,7 +309,10 @@ class Decoder:
 
     def _splits(self, grid: Grid, vectors: list[Vector]) -> list[Split]:
         if self.name == "blue":
-            return [tree.split(vector) for tree, vector in zip(grid.trees, vectors, strict=True)]
+            return [
+                tree.split(vector) if np.ptp(vector) or vector[0] != 1 else tree.ones_split
+                for tree, vector in zip(grid.trees, vectors, strict=True)
+            ]
         covers = COVERS.get(self.name)
         split = cover_split if covers is None else partial(rdc_split, count=covers)
         found = []
@@ -314,7 +347,12 @@ class _Collected:
         for vector in given.values():  # attributes at their root: a number
             scale *= float(vector[0]) if vector is not None else 1.0
         product[0] = scale * product[0]
-        self.products.setdefault(source.channel, {}).setdefault(source.view, []).append(product)
+        products = self.products.setdefault(source.channel, {}).setdefault(source.view, [])
+        for known in products:
+            if all(mine is other for mine, other in zip(product[1:], known[1:], strict=True)):
+                known[0] = known[0] + product[0]
+                return
+        products.append(product)
 
     def add_extras(self, source: Source, values: Vector) -> None:
         """Read the extra cells of a view: behind the cells of its first attribute, at cell 0 of the others."""

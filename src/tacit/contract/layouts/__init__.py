@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
-from tacit.contract.layouts.base import MAX_VIEWS, ChannelPlan, Expected, Layout, Planning, View
+from tacit.contract.layouts.base import MAX_VIEWS, MAX_WEIGHTS, ChannelPlan, Expected, Layout, Planning, View
 from tacit.contract.layouts.calm import calm
 from tacit.contract.layouts.fourier import bits_of, ft, parity_count, parity_views
 from tacit.contract.layouts.levels import Level, Levels
 from tacit.contract.layouts.marginals import am, fc, mg, mg_of
 from tacit.contract.layouts.pairs import pairs
+from tacit.contract.layouts.partitions import partitions
 from tacit.contract.layouts.product import hi, hio
 from tacit.contract.layouts.resolution import explain_levels
 from tacit.contract.layouts.rounded import ROUNDED, Derived, Kind, derive, plan_rounded
@@ -23,6 +24,7 @@ __all__ = [
     "CANDIDATES",
     "LAYOUTS",
     "MAX_VIEWS",
+    "MAX_WEIGHTS",
     "ROUNDED",
     "ChannelPlan",
     "Derived",
@@ -31,6 +33,7 @@ __all__ = [
     "Layout",
     "Level",
     "Levels",
+    "Planning",
     "View",
     "bits_of",
     "derive",
@@ -48,6 +51,7 @@ LAYOUTS: dict[str, Layout] = {
     "fc": fc,
     "mg": mg,
     "pairs": pairs,
+    "partitions": partitions,
     **{name: partial(plan_rounded, name) for name in ROUNDED},
     "am(k)": am,
     "ft(k)": ft,
@@ -63,18 +67,13 @@ CANDIDATES = ("hio", "pairs", "fc")
 _MECHANISM = re.compile(r"([a-z]+)(?:\((\d{1,3})\))?\Z")
 
 
-def plan_channels(
-    mechanism: str, levels: Sequence[Levels], expected: Expected, derived: Mapping[int, Levels] | None = None
-) -> list[ChannelPlan]:
-    """Return the channels of a mechanism such as ``"hio"`` or ``"am(2)"`` for one service.
-
-    ``derived`` are the levels of derived attributes by their sources, for mechanisms that have any.
-    """
+def plan_channels(mechanism: str, planning: Planning) -> list[ChannelPlan]:
+    """Return the channels of a mechanism such as ``"hio"`` or ``"am(2)"`` for one service."""
     parsed = _MECHANISM.match(mechanism)
     name, number = (parsed[1], parsed[2]) if parsed else (mechanism, None)
     layout = LAYOUTS.get(name if number is None else f"{name}(k)")
     if layout is not None:
-        return layout(Planning(levels, expected, int(number or 0), derived or {}))
+        return layout(replace(planning, number=int(number or 0)))
     if name in LAYOUTS or f"{name}(k)" in LAYOUTS:
         example = name if name in LAYOUTS else f"{name}(2)"
         message = f"{mechanism!r} has a number it does not take, or lacks one. Write mechanism={example!r}."

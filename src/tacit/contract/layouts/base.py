@@ -1,7 +1,7 @@
 """A layout decides which views of a record are reported, with what budget: each mechanism is one small function.
 
-A **view** is one level per sensitive attribute. A **channel** is a list of views, of which a person draws one with
-equal probability, and a share of the report's budget. The shares of a layout's channels add up to 1.
+A **view** is one level per sensitive attribute. A **channel** is a list of views, of which a person draws one, with
+equal probability or by weights, and a share of the report's budget. The shares of a layout's channels add up to 1.
 """
 
 from __future__ import annotations
@@ -11,12 +11,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tacit.contract.layouts.levels import Levels
+from tacit.contract.randomness import DRAW_BITS
 from tacit.errors import LayoutError
 
-__all__ = ["MAX_VIEWS", "ChannelPlan", "Expected", "Layout", "Planning", "View", "check_number"]
+__all__ = ["MAX_VIEWS", "MAX_WEIGHTS", "ChannelPlan", "Expected", "Layout", "Planning", "View", "check_number"]
 
 MAX_VIEWS = 100_000
 """Maximum views of a collection: with more, no view has enough people to be useful."""
+
+MAX_WEIGHTS = 2**20
+"""Most that the weights of a channel's views, a power of two, add up to."""
 
 View = tuple[int, ...]
 """A level index for each sensitive attribute of the service, in order."""
@@ -31,6 +35,12 @@ class ChannelPlan:
     views: tuple[View, ...]
     parities: bool = False
     """Whether a view has a bit mask for each attribute instead of a level, and its parity is reported."""
+
+    weights: tuple[int, ...] = ()
+    """How many of all draws, a power of two, pick each view; empty if all views are equally likely."""
+
+    levels: tuple[Levels, ...] = ()
+    """Partitions of each attribute that the views name, where they are not the attribute's nested levels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +78,15 @@ class Planning:
 
     derived: Mapping[int, Levels] = field(default_factory=dict)
     """Levels of derived attributes, by the attribute they are derived from."""
+
+    extras: int = 0
+    """Cells of people without a row, which every view shows beside its own."""
+
+    ordered: Sequence[bool] = ()
+    """Whether each attribute's values are ordered; categories are not."""
+
+    bits: int = DRAW_BITS
+    """Bits of a draw; fewer than usual only in tests that exhaust all draws."""
 
 
 Layout = Callable[[Planning], list[ChannelPlan]]

@@ -1,12 +1,14 @@
-"""The levels of an attribute: from "anything" (level 0) to single values (the last one), each refining the one before.
+"""The levels of an attribute: from "anything" (level 0) to single values (the last one).
 
-A level is described by one integer, the **width**: the cell of value index v is ``v // width``. Level 0 has a single
-cell; NULL, where declared, is a cell of its own on every other level. Uneven domains have levels over the real values
-only, so the last cell of a level may be narrower; nothing is padded.
+A level is a partition into runs of neighbouring values, described by two integers, **width** and **offset**: the cell
+of value index v is ``(v + offset) // width``. Level 0 has a single cell; NULL, where declared, is a cell of its own on
+every other level. Nested levels have offset 0, and each refines the one before; partitions with offsets overlap. Cells
+hold real values only, so the first and the last one may be narrower; nothing is padded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,20 +22,21 @@ __all__ = ["Level", "Levels"]
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One level: cells of ``width`` consecutive values, plus one for NULL."""
+    """One level: cells of ``width`` consecutive values, plus one for NULL; the first cell lacks ``offset`` values."""
 
     width: int
     values: int
     null: bool
+    offset: int = 0
 
     @property
     def cells(self) -> int:
         """Number of cells."""
-        return -(-self.values // self.width) + self.null
+        return -(-(self.values + self.offset) // self.width) + self.null
 
     def cell_of(self, value: int) -> int:
         """Return the cell of one value index."""
-        return self.cells - 1 if self.null and value == self.values else value // self.width
+        return self.cells - 1 if self.null and value == self.values else (value + self.offset) // self.width
 
     def table(self) -> npt.NDArray[np.int64]:
         """Return the cell of every value index."""
@@ -47,7 +50,7 @@ class Level:
 
 @lru_cache(maxsize=256)
 def _level_table(level: Level) -> npt.NDArray[np.int64]:
-    table = np.arange(level.values + level.null, dtype=np.int64) // level.width
+    table = (np.arange(level.values + level.null, dtype=np.int64) + level.offset) // level.width
     if level.null:
         table[-1] = level.cells - 1
     table.setflags(write=False)
@@ -56,7 +59,7 @@ def _level_table(level: Level) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Levels:
-    """All levels of an attribute, coarsest first. Level 0 is the root; it holds NULL too."""
+    """All levels of an attribute, widest first. Level 0 is the root; it holds NULL too."""
 
     size: int
     levels: tuple[Level, ...]
@@ -74,14 +77,24 @@ class Levels:
         widths = [1]
         while widths[-1] * fanout < values:
             widths.append(widths[-1] * fanout)
+        return cls.partitioned(values, ((width, 0) for width in reversed(widths)), null=null)
+
+    @classmethod
+    def partitioned(cls, values: int, runs: Iterable[tuple[int, int]], *, null: bool) -> Levels:
+        """Return the root and a level for each (width, offset); one that tells nothing is left out."""
         root = Level(width=values + null, values=values + null, null=False)
-        below = [Level(width, values, null) for width in reversed(widths)]
+        below = [Level(width, values, null, offset) for width, offset in runs]
         return cls(values + null, (root, *(level for level in below if level.cells > 1)))
 
     @property
     def widths(self) -> list[int]:
         """Widths below the root, coarsest first."""
         return [level.width for level in self.levels[1:]]
+
+    @property
+    def offsets(self) -> list[int]:
+        """Offsets below the root, in the same order."""
+        return [level.offset for level in self.levels[1:]]
 
     @property
     def finest(self) -> int:

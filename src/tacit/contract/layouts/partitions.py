@@ -1,0 +1,122 @@
+"""Partitions (ours): overlapping runs of values, every attribute alone and every two together, by designed shares.
+
+One channel with the whole budget; a person draws one view, by weights. Where `hio` and `pairs` take nested levels with
+equal probabilities, here widths overlap at several offsets (`tacit.contract.layouts.shifted`), and views are as likely
+as the questions need them (`tacit.contract.layouts.design`). Totals over one or two attributes are unbiased; totals
+over more are refused unless they were named when the collection was declared.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from tacit.contract.layouts.base import MAX_WEIGHTS, ChannelPlan, Planning, View
+from tacit.contract.layouts.design import COARSE, SetDesign, design_sets, standard_questions
+from tacit.contract.layouts.levels import Levels
+from tacit.contract.layouts.shifted import RATIO, Family, Shape, family_of
+from tacit.errors import LayoutError
+
+__all__ = ["partitions"]
+
+MOST_VIEWS = 4_096
+"""Views above which attributes get fewer offsets: each is listed in the contract."""
+
+PER_VIEW = 64
+"""Weights are out of the power of two next to so many times the views, so that rounding changes shares by a percent."""
+
+ROOT = 1 / 32
+"""Share of people who report only whether they have a row, where some have none."""
+
+
+def partitions(planning: Planning) -> list[ChannelPlan]:
+    """Return one channel over views of one and two attributes, with weights."""
+    shapes = [_shape(levels, ordered) for levels, ordered in zip(planning.levels, planning.ordered, strict=True)]
+    telling = [i for i, (values, null, _) in enumerate(shapes) if values + null > 1]
+    if not telling:
+        return [ChannelPlan("partitions", Fraction(1), ((0,) * len(shapes),))]
+    sets = tuple(own for count in (1, 2) for own in itertools.combinations(telling, count))
+    for offsets in (RATIO, 2, 1):
+        designs = _standard_designs(tuple(shapes), sets, float(planning.expected.epsilon), offsets)
+        levels = [_levels(shape, i, designs, own) for i, (shape, own) in enumerate(zip(shapes, planning.levels, strict=True))]
+        views = _views(levels, designs, planning.extras)
+        if len(views) <= MOST_VIEWS:
+            names, shares = zip(*views, strict=True)
+            weights = _weights(np.array(shares), planning.bits)
+            return [ChannelPlan("partitions", Fraction(1), names, weights=weights, levels=tuple(levels))]
+    message = f"{len(views)} views of one or two attributes; at most {MOST_VIEWS}. Use 'pairs', 'am(2)' or fewer attributes."
+    raise LayoutError(message, code="too-many-views")
+
+
+def _shape(levels: Levels, ordered: bool) -> Shape:  # noqa: FBT001
+    return levels.size - levels.has_null, levels.has_null, ordered
+
+
+@lru_cache(maxsize=64)
+def _standard_designs(
+    shapes: tuple[Shape, ...], sets: tuple[tuple[int, ...], ...], epsilon: float, offsets: int
+) -> list[SetDesign]:
+    families = {own: [family_of(shapes[i], means=len(own) == 1, offsets=offsets) for i in own] for own in sets}
+    coarse = [(min(values, COARSE), null, ordered) for values, null, ordered in shapes]
+    return design_sets(families, standard_questions(coarse, sets), epsilon)
+
+
+def _levels(shape: Shape, attribute: int, designs: Sequence[SetDesign], nested: Levels) -> Levels:
+    """Return the partitions of an attribute that some set uses."""
+    used = {
+        run
+        for one in designs
+        for i, family in zip(one.attributes, one.families, strict=True)
+        if i == attribute
+        for group in family.groups
+        for run in group
+    }
+    if not used:
+        return nested
+    return Levels.partitioned(shape[0], sorted(used, key=lambda run: (-run[0], run[1])), null=shape[1])
+
+
+def _views(levels: Sequence[Levels], designs: Sequence[SetDesign], extras: int) -> list[tuple[View, float]]:
+    """Return all views with their shares of people."""
+    runs = [{(level.width, level.offset): j for j, level in enumerate(own.levels) if j} for own in levels]
+    views: list[tuple[View, float]] = []
+    if extras and len(designs) > 1:
+        views.append(((0,) * len(levels), ROOT))
+    rest = 1 - sum(share for _, share in views)
+    for one in designs:
+        axes = [_places(family, groups, runs[i]) for i, family, groups in zip(one.attributes, one.families, one.groups, strict=True)]
+        for chosen in itertools.product(*axes):
+            view = dict(zip(one.attributes, (place for place, _ in chosen), strict=True))
+            share = rest * one.share * math.prod(share for _, share in chosen)
+            views.append((tuple(view.get(i, 0) for i in range(len(levels))), share))
+    return views
+
+
+def _places(family: Family, shares: Sequence[float], runs: dict[tuple[int, int], int]) -> list[tuple[int, float]]:
+    """Return the levels of a family's partitions with their shares; those that tell nothing are left out."""
+    made = []
+    for group, share in zip(family.groups, shares, strict=True):
+        own = [runs[run] for run in group if run in runs]
+        made += [(place, share / len(own)) for place in own]
+    return made
+
+
+def _weights(shares: np.ndarray, bits: int) -> tuple[int, ...]:
+    """Return whole numbers near the shares, at least 1, that add up to a power of two."""
+    total = min(MAX_WEIGHTS, 2**bits, 1 << math.ceil(math.log2(PER_VIEW * len(shares))))
+    if total < len(shares):
+        message = f"{len(shares)} views need finer draws than {bits} bits."
+        raise LayoutError(message, code="draws-too-coarse")
+    wanted = shares / shares.sum() * total
+    weights = np.maximum(1, np.floor(wanted)).astype(np.int64)
+    order = np.argsort(-(wanted - weights), kind="stable")
+    missing = total - int(weights.sum())
+    weights[order[:missing]] += 1 if missing > 0 else 0
+    while weights.sum() > total:
+        weights[int(np.argmax(weights))] -= 1
+    return tuple(weights.tolist())

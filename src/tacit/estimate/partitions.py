@@ -1,0 +1,70 @@
+"""Least squares over partitions that overlap: the same split as that of a tree, from a dense matrix."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.contract.layouts import Levels
+from tacit.errors import InternalError
+from tacit.estimate.functional import Vector
+from tacit.estimate.split import BlueTree, Split
+
+__all__ = ["Partitions", "solver"]
+
+
+def solver(levels: Levels, weights: npt.ArrayLike) -> BlueTree | Partitions:
+    """Return what solves for the split of one attribute's vectors: a tree where levels are nested."""
+    below = levels.levels[1:]
+    nested = all(wide.width % fine.width == 0 for wide, fine in pairwise(below))
+    return BlueTree(levels, weights) if nested and not any(levels.offsets) else Partitions(levels, weights)
+
+
+class Partitions:
+    """Solves ``(sum_j omega_j W_j'W_j) x = f`` for one attribute and any number of vectors f.
+
+    What rounding leaves of f is read from the single values, so that splits add up to f.
+    """
+
+    def __init__(self, levels: Levels, weights: npt.ArrayLike) -> None:
+        self.levels, self.weights = levels, np.asarray(weights, dtype=np.float64)
+        if self.weights[-1] <= 0:
+            message = "The finest level has no weight, so the vector is not determined."
+            raise InternalError(message)
+        self._tables = [level.table() for level in levels.levels]
+        self.matrix = np.zeros((levels.size, levels.size))
+        for weight, table in zip(self.weights, self._tables, strict=True):
+            if weight:
+                self.matrix += weight * (table[:, None] == table)
+        self.inverse: Vector = np.linalg.inv(self.matrix)
+
+    def cell_sums(self, vectors: npt.ArrayLike) -> list[Vector]:
+        """Return W_j x for every level j; rows of ``vectors`` are solved side by side."""
+        f = np.atleast_2d(np.asarray(vectors, dtype=np.float64))
+        x = f @ self.inverse
+        x += (f - x @ self.matrix) @ self.inverse
+        sums = []
+        for level, table in zip(self.levels.levels, self._tables, strict=True):
+            own = np.zeros((len(x), level.cells))
+            np.add.at(own.T, table, x.T)
+            sums.append(own)
+        sums[-1] = sums[-1] + (f - x @ self.matrix) / self.weights[-1]
+        return sums
+
+    @cached_property
+    def ones_split(self) -> Split:
+        """The split of 1."""
+        return self.split(np.ones(self.levels.size))
+
+    @cached_property
+    def ones_solved(self) -> Vector:
+        """``G^-1 1``."""
+        return self.inverse.sum(axis=1)
+
+    def split(self, vector: Vector) -> Split:
+        """Return the split of one vector."""
+        sums = self.cell_sums(vector)
+        return [weight * level[0] if weight else None for weight, level in zip(self.weights, sums, strict=True)]
