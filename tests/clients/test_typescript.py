@@ -29,7 +29,7 @@ CONTRACTS = how_many(20, 80, "random contracts, encoded in both languages")
 PEOPLE = 25
 
 SHAPES: list[dict[str, Any]] = [{}, {}, {"optional": True}, {"at_most": 1}, {"at_most": 3}, {"at_most": 6, "sends": 4}]
-MECHANISMS = ["auto", "hio", "hi", "sc", "fc", "am(1)", "am(2)", "pairs", "srhio", "ahio", "ehio", "amg"]
+MECHANISMS = ["auto", "hio", "hi", "sc", "fc", "am(1)", "am(2)", "pairs", "partitions", "srhio", "ahio", "ehio", "amg"]
 EPSILONS = ["0.05", "0.5", "1", "1.7", "3", "8", "20"]
 DAY = datetime.date(2026, 2, 27)
 

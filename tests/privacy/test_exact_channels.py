@@ -121,7 +121,7 @@ SCHEMAS = {
 
 
 @pytest.mark.parametrize("attributes", SCHEMAS)
-@pytest.mark.parametrize("mechanism", ["hio", "hi", "sc", "fc", "am(1)", "pairs"])
+@pytest.mark.parametrize("mechanism", ["hio", "hi", "sc", "fc", "am(1)", "pairs", "partitions"])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_layouts_keep_a_persons_total(mechanism: str, attributes: int, epsilon: str) -> None:
     schema = tc.Schema([tc.Service("s", key="uid", attributes=SCHEMAS[attributes])])

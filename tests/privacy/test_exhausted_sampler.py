@@ -82,7 +82,7 @@ SCHEMA = tc.Schema(
 )
 
 
-@pytest.mark.parametrize("mechanism", ["hio", "fc", "am(1)", "am(2)"])
+@pytest.mark.parametrize("mechanism", ["hio", "fc", "am(1)", "am(2)", "partitions"])
 def test_the_whole_encoder_is_the_whole_channel_at_six_bits(mechanism: str) -> None:
     contract = compile_contract(SCHEMA, Fraction(1), mechanism=mechanism, oracle="auto", round_name="", bits=6)
     service = contract.services[0]

@@ -40,7 +40,7 @@ SCHEMA = tc.Schema(
 )
 
 
-@pytest.mark.parametrize("mechanism", ["hio", "hi", "sc", "fc", "am(1)", "am(2)", "pairs"])
+@pytest.mark.parametrize("mechanism", ["hio", "hi", "sc", "fc", "am(1)", "am(2)", "pairs", "partitions"])
 @pytest.mark.parametrize("oracle", ["auto", "lh"])
 def test_every_view_of_every_layout_is_read_without_bias(mechanism: str, oracle: str) -> None:
     collection = tc.Collection(SCHEMA, 2.0, mechanism=mechanism, oracle=oracle)

@@ -46,7 +46,7 @@ records = st.fixed_dictionaries(
 @settings(max_examples=how_many(25, 60, "tables for both encoders"), deadline=None, derandomize=True)
 @given(
     rows=st.lists(records, min_size=1, max_size=20),
-    mechanism=st.sampled_from(["hio", "hi", "sc", "fc", "am(2)", "am(3)", "pairs"]),
+    mechanism=st.sampled_from(["hio", "hi", "sc", "fc", "am(2)", "am(3)", "pairs", "partitions"]),
     oracle=st.sampled_from(["auto", "lh", "olh"]),
     epsilon=st.sampled_from(["0.3", "1", "2.5", "6"]),
     words=st.randoms(use_true_random=False),

@@ -27,14 +27,14 @@ def orders(**shape: int) -> tc.Service:
 
 
 @pytest.mark.parametrize(
-    "layout", keeping(["hi", "sc", "pairs"], ["hio", "hi", "sc", "fc", "pairs"], "layouts of rows")
+    "layout", keeping(["hi", "sc", "partitions"], ["hio", "hi", "sc", "fc", "pairs", "partitions"], "layouts of rows")
 )
 @pytest.mark.parametrize("decoder", keeping(["blue", "rdc"], ["blue", "cover", "rdc"], "decoders of rows"))
 @pytest.mark.parametrize("shape", [{"at_most": 3}, {"at_most": 3, "sends": 2}, {"at_most": 1}])
 def test_means_over_all_draws_are_totals_of_rows(layout: str, decoder: str, shape: dict[str, int]) -> None:
     """E[sum over slots of c] = sum over rows of f, for everybody; of more than at_most rows, that many count."""
     service = tc.Collection(tc.Schema([orders(**shape)]), 1.5, mechanism=layout).contract["orders"]
-    reader = Decoder(service, decoder)  # type: ignore[arg-type]
+    reader = Decoder(service, "blue" if service.channels[0].weights else decoder)  # type: ignore[arg-type]
     sizes, extras = (5, 1 + service.service.extras), service.service.extras
     scale = service.service.rows_at_most / service.service.sends
     rows_only = Functional.of(sizes, 1, [scale] + [0.0] * extras)

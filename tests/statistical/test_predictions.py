@@ -69,8 +69,8 @@ ONLY_OURS = [
 @pytest.mark.parametrize(
     ("mechanism", "sends"),
     keeping(
-        [("pairs", 2), ("ahio", 1)],
-        [("hio", 1), ("hio", 2), ("pairs", 2), ("ahio", 1), ("ahio", 2)],
+        [("partitions", 2), ("ahio", 1)],
+        [("hio", 1), ("hio", 2), ("partitions", 1), ("pairs", 2), ("partitions", 2), ("ahio", 1), ("ahio", 2)],
         "predicted errors of 60,000 people, by layout",
     ),
 )

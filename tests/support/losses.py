@@ -76,25 +76,33 @@ def _values(attribute: Data) -> int:
     return int(steps) + 1
 
 
-def _columns(service: Data) -> list[tuple[int, int, bool]]:
-    """Return values, fanout and NULL of the sensitive and derived attributes."""
+Column = tuple[int, int, bool, Any]
+"""Values, fanout, NULL, and widths with offsets if there are any."""
+
+
+def _columns(service: Data) -> list[Column]:
+    """Return the sensitive and derived attributes."""
     sensitive = [column for column in service["attributes"] if column["kind"] != "public"]
-    columns = []
-    for column in sensitive:
+    columns: list[Column] = []
+    for column, level in zip(sensitive, service["levels"], strict=True):
         fanout = column.get("fanout", 10**9)
-        columns.append((_values(column), fanout, "null" in column))
+        runs = list(zip(level["widths"], level["offsets"], strict=True)) if "offsets" in level else None
+        columns.append((_values(column), fanout, "null" in column, runs))
     for source, kind in service.get("derived", []):
-        count, fanout, _ = columns[source]
+        count, fanout, *_ = columns[source]
         sizes = {"round": (2, 2), "embed": (2 * count, fanout), "pair": (4, 4)}
-        columns.append((*sizes[kind], False))
+        columns.append((*sizes[kind], False, None))
     return columns
 
 
-def _cells(column: tuple[int, int, bool], level: int) -> int:
+def _cells(column: Column, level: int) -> int:
     """Return the cells of a level, counted up from single values."""
-    values, fanout, null = column
+    values, fanout, null, runs = column
     if level == 0:
         return 1
+    if runs:
+        width, offset = runs[level - 1]
+        return len({(value + offset) // width for value in range(values)}) + null
     depth = 1
     while fanout**depth < values:
         depth += 1
@@ -102,7 +110,7 @@ def _cells(column: tuple[int, int, bool], level: int) -> int:
     return math.ceil(Fraction(values, width)) + null
 
 
-def _views(channel: Data, columns: list[tuple[int, int, bool]]) -> Iterator[list[int]]:
+def _views(channel: Data, columns: list[Column]) -> Iterator[list[int]]:
     """Yield the sizes of what each view tells about, before extra cells."""
     views = channel["views"]
     if "parities" in views:

@@ -181,6 +181,8 @@ def vectors_2() -> Iterator[tuple[str, dict[str, Any]]]:
     taken = {column.name: [value for value in SHOWN if column.accepts(value)] for column in columns}
     refused = {column.name: [value for value in SHOWN if not column.accepts(value)] for column in columns}
     yield "public.json", head | {"takes": taken, "refuses": refused}
+    for name, (attributes, records, options) in PARTITIONS.items():
+        yield f"{name}.json", _partitions(name, attributes, records, options)
     for name, rounds, reports in (("panel", 52, 1), ("panel_of_three", 12, 3)):
         panel = collection_of(SMALL[1:], 3, mechanism="fc", panel=f"{name} é", rounds=rounds, reports=reports)
         assert panel.panel is not None
@@ -188,6 +190,36 @@ def vectors_2() -> Iterator[tuple[str, dict[str, Any]]]:
         asked = [[person, panel.panel.rounds_of(person)] for person in people]
         ids = {str(one.contract.member): [one.id, one.contract.round] for one in panel.parts[:3]}
         yield f"{name}.json", _head(panel) | {"version": 2, "people": asked, "rounds": ids}
+
+
+PARTITIONS: dict[str, tuple[list[Any], list[Any], dict[str, Any]]] = {
+    "partitions": (WIDE, WIDE_RECORDS, {"epsilon": 1}),
+    "partitions_values": (RICH, RICH_RECORDS, {"epsilon": 2}),
+    "partitions_many": (ORDERS, ORDER_ROWS, {"epsilon": 2, "shape": {"at_most": 4, "sends": 2}}),
+}
+
+
+def _partitions(name: str, attributes: list[Any], records: list[Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Return a vector of partitions with weights; the contract stays the one that is stored.
+
+    Weights are found with floating-point numbers, and another machine may round a few of them differently.
+    """
+    stored = HERE.parent / "v2" / f"{name}.json"
+    if stored.exists():
+        collection = tc.Collection.from_json(json.loads(stored.read_text())["contract"])
+    else:
+        collection = collection_of(attributes, mechanism="partitions", **options)
+    interpreter = Interpreter(collection.to_json())
+    count = interpreter.draws("s")
+    stream = words(name, len(records), 2 * count)
+    draws = [draw_of_words(*pair) for pair in zip(stream[::2], stream[1::2], strict=True)]
+    if isinstance(records[0], list):
+        said = {"people": records, "words": stream, "codes": many(interpreter, records, draws)}
+    else:
+        own = [{attribute.name: record[attribute.name] for attribute in attributes} for record in records]
+        codes = [interpreter.encode("s", with_dates(row), draws[i * count : (i + 1) * count]) for i, row in enumerate(own)]
+        said = {"records": own, "words": stream, "codes": codes}
+    return _head(collection) | {"version": 2} | said
 
 
 def many(interpreter: Interpreter, people: list[list[dict[str, Any]]], draws: list[int]) -> list[list[list[int]]]:

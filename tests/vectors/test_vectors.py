@@ -22,8 +22,9 @@ from vectors.make import BAD, CASES, HERE, MANY, TYPED, many, text, vectors, vec
 
 FILES = sorted(HERE.glob("*.json"))
 VERSION_2 = HERE.parent / "v2"
-MANY_FILES = [path for path in FILES if path.name.startswith(("many_", "optional"))]
-GOOD_FILES = [path for path in FILES if not path.name.startswith("bad_") and path not in MANY_FILES]
+RUNS = sorted(VERSION_2.glob("partitions*.json"))
+MANY_FILES = [path for path in [*FILES, *RUNS] if path.stem.startswith(("many_", "optional", "partitions_many"))]
+GOOD_FILES = [path for path in [*FILES, *RUNS] if not path.name.startswith("bad_") and path not in MANY_FILES]
 BAD_FILES = [path for path in FILES if path.name.startswith("bad_")]
 
 

@@ -61,7 +61,7 @@ const KINDS: Readonly<Record<string, readonly string[]>> = {
   kind: ["ordinal", "date", "categorical", "public"], oracle: ["grr", "ss", "olh", "oue"], "lh?": ["lh"],
 };
 
-const RESERVED = "panel rounds reports questions ratios dictionary steps assigned".split(" ");
+const RESERVED = "panel rounds reports questions ratios partitions dictionary probabilities steps assigned".split(" ");
 
 const isScalar = (value: unknown): boolean => /^(number|string)$/.test(typeof value);
 

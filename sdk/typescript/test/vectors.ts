@@ -17,10 +17,13 @@ export interface Vector {
   readonly error?: string;
 }
 
-const FOLDER = join(process.cwd(), "../../tests/vectors/v1");
+const read = (folder: string, pattern: RegExp): Vector[] => {
+  const path = join(process.cwd(), "../../tests/vectors", folder);
+  return readdirSync(path).filter((name) => pattern.test(name)).sort()
+    .map((file) => ({ name: file.slice(0, -5), ...JSON.parse(readFileSync(join(path, file), "utf8")) }));
+};
 
-export const vectors: readonly Vector[] = readdirSync(FOLDER).filter((name) => name.endsWith(".json")).sort()
-  .map((file) => ({ name: file.slice(0, -5), ...JSON.parse(readFileSync(join(FOLDER, file), "utf8")) }));
+export const vectors: readonly Vector[] = [...read("v1", /json$/), ...read("v2", /^partitions.*json$/)];
 
 /** Return 32-bit words, big-endian, of SHA-256("name/0"), SHA-256("name/1"), …: a stream any language can make. */
 export function words(name: string, count: number): number[] {

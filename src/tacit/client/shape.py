@@ -140,7 +140,10 @@ def _entries(check: Check) -> Check:
     return check_entries
 
 
-RESERVED = {"panel", "rounds", "reports", "questions", "ratios", "dictionary", "steps", "assigned"}
+RESERVED = {
+    *("panel", "rounds", "reports", "questions", "ratios"),
+    *("partitions", "dictionary", "probabilities", "steps", "assigned"),
+}
 RESERVED_KINDS = ("boolean", "timestamp")
 
 

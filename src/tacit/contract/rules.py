@@ -230,7 +230,7 @@ TOGETHER = (("at_most", "sends"), ("cells", "dither"), ("panel", "rounds"), ("ro
 """Members that are either both present or both absent."""
 
 RESERVED_OF_CONTRACTS = ("panel", "rounds", "reports", "questions", "ratios")
-RESERVED_OF_SERVICES = ("dictionary", "steps", "assigned")
+RESERVED_OF_SERVICES = ("partitions", "dictionary", "probabilities", "steps", "assigned")
 RESERVED = (*RESERVED_OF_CONTRACTS, *RESERVED_OF_SERVICES)
 RESERVED_KINDS = ("boolean", "timestamp")
 

@@ -280,7 +280,8 @@ class _Sets:
     def variances(self, questions: Sequence[Question], shares: Mapping[tuple[int, ...], float]) -> list[float]:
         """Return the variance of each question per report, over uniform records."""
         parts = self.parts(questions, shares)
-        return [sum(own.values()) - one.spread for one, own in zip(questions, parts, strict=True)]
+        squares = [sum(own.values()) for own in parts]  # at large epsilon about as large as what estimates do not add
+        return [max(square - one.spread, square / 10) for square, one in zip(squares, questions, strict=True)]
 
     def parts(
         self, questions: Sequence[Question], shares: Mapping[tuple[int, ...], float]

@@ -47,7 +47,7 @@ def partitions(planning: Planning) -> list[ChannelPlan]:
         views = _views(levels, designs, planning.extras)
         if len(views) <= MOST_VIEWS:
             names, shares = zip(*views, strict=True)
-            weights = _weights(np.array(shares), planning.bits)
+            weights = _weights(np.array(shares), planning.bits) if len(views) > 1 else ()
             return [ChannelPlan("partitions", Fraction(1), names, weights=weights, levels=tuple(levels))]
     message = f"{len(views)} views of one or two attributes; at most {MOST_VIEWS}. Use 'pairs', 'am(2)' or fewer attributes."
     raise LayoutError(message, code="too-many-views")
@@ -112,7 +112,7 @@ def _weights(shares: np.ndarray, bits: int) -> tuple[int, ...]:
     if total < len(shares):
         message = f"{len(shares)} views need finer draws than {bits} bits."
         raise LayoutError(message, code="draws-too-coarse")
-    wanted = shares / shares.sum() * total
+    wanted = np.round(shares / shares.sum() * total, 6)  # ties must not depend on the last bits of a machine
     weights = np.maximum(1, np.floor(wanted)).astype(np.int64)
     order = np.argsort(-(wanted - weights), kind="stable")
     missing = total - int(weights.sum())
