@@ -11,6 +11,7 @@ import tacit as tc
 from tacit.answers import auto as choice
 from tacit.answers.auto import choose_layout, mean_variance, shows_all
 from tacit.contract.contract import compile_service
+from tacit.contract.layouts import Expected
 
 
 def service(sizes: list[int], **options: object) -> tc.Service:
@@ -27,9 +28,9 @@ def service(sizes: list[int], **options: object) -> tc.Service:
 )
 def test_pairs_are_not_taken_where_a_complete_layout_is_about_as_cheap(sizes: list[int], epsilon: str) -> None:
     budget = Fraction(epsilon)
-    chosen = choose_layout(service(sizes), budget, "auto", users=10_000)
+    chosen = choose_layout(service(sizes), Expected(budget, 10_000), "auto")
     variance = {
-        name: mean_variance(compile_service(service(sizes), budget, name, "auto", users=10_000))
+        name: mean_variance(compile_service(service(sizes), Expected(budget, 10_000), name, "auto"))
         for name in ("pairs", "fc", "hio")
     }
     complete = min(variance["fc"], variance["hio"])
@@ -40,9 +41,9 @@ def test_pairs_are_not_taken_where_a_complete_layout_is_about_as_cheap(sizes: li
 def test_the_rule_is_what_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant, least variance alone, takes pairs, and for optional services too."""
     for options in ({}, {"optional": True}, {"at_most": 2}):
-        assert choose_layout(service([2, 2, 2], **options), Fraction(1), "auto").layout == "fc"
+        assert choose_layout(service([2, 2, 2], **options), Expected(Fraction(1)), "auto").layout == "fc"
     monkeypatch.setattr(choice, "COMPLETE", 1.0)
-    assert choose_layout(service([2, 2, 2]), Fraction(1), "auto").layout == "pairs"
+    assert choose_layout(service([2, 2, 2]), Expected(Fraction(1)), "auto").layout == "pairs"
 
 
 @pytest.mark.parametrize("consistent", [False, True])

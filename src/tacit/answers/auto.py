@@ -12,15 +12,16 @@ import itertools
 import json
 import math
 from collections.abc import Sequence
-from fractions import Fraction
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.contract.contract import MAX_ENTRIES, ServiceContract, compile_service
+from tacit.contract.contract import MAX_ENTRIES, ServiceContract, compile_service, plan_service
 from tacit.contract.files import service_data
-from tacit.contract.layouts import CANDIDATES
+from tacit.contract.layouts import CANDIDATES, Asked, Expected
+from tacit.contract.layouts.partitions import mean_variance as designed_variance
 from tacit.contract.rules import MAX_BYTES
 from tacit.contract.schema import Service
 from tacit.errors import LayoutError
@@ -37,7 +38,7 @@ MOST_VIEWS = 400
 MOST_QUESTIONS = 36
 """Questions a comparison asks: all single attributes and pairs of eight attributes."""
 
-COMPLETE = 1.2
+COMPLETE = 1.33
 """Variance, over the least one, that a layout may cost which shows all attributes together."""
 
 LISTED = 18
@@ -52,32 +53,33 @@ FIRST = 0.18
 """Where the ranges that are asked for start, as a share of the values."""
 
 
-def choose_layout(service: Service, epsilon: Fraction, oracle: str, users: int | None = None) -> ServiceContract:
+def choose_layout(service: Service, expected: Expected, oracle: str) -> ServiceContract:
     """Return the service compiled in the best of the candidate layouts, with the reason."""
-    fitting: dict[str, tuple[ServiceContract, ServiceContract]] = {}
+    if expected.asked:
+        compiled = compile_service(service, expected, "partitions", oracle)
+        return replace(compiled, why=f"views designed for {len(expected.asked)} questions that will be asked")
+    compared: dict[str, tuple[float, ServiceContract, ServiceContract]] = {}
     refusals: list[LayoutError] = []
     present = Service(service.name, service.key, service.attributes)  # compared as if everybody had a row
     for name in CANDIDATES:
+        if name == "pairs" and "partitions" in compared:
+            continue
         try:
-            compiled = compile_service(service, epsilon, name, oracle, users=users)
-            judged = compiled if service.one_to_one else compile_service(present, epsilon, name, oracle, users=users)
+            compiled = compile_service(service, expected, name, oracle)
+            judged = compiled if service.one_to_one else compile_service(present, expected, name, oracle)
         except LayoutError as refusal:
             refusals.append(refusal)
             continue
         if _is_short(compiled) and (name != "hio" or len(compiled.channels[0].views) <= MOST_VIEWS):
-            fitting[name] = compiled, judged
-    if not fitting:
-        return _one_at_a_time(service, epsilon, oracle, users, refusals)
-    if len(fitting) == 1:
-        compared = {name: (math.inf, *found) for name, found in fitting.items()}
-    else:
-        compared = {name: (mean_variance(found[1]), *found) for name, found in fitting.items()}
+            compared[name] = _variance(present, expected, judged), compiled, judged
+    if not compared:
+        return _one_at_a_time(service, expected, oracle, refusals)
     ranked = sorted(compared.items(), key=lambda item: item[1][0])
     least = ranked[0][1][0]
     complete = [item for item in ranked if shows_all(item[1][1]) and item[1][0] <= COMPLETE * least]
-    chosen = (
-        min(complete, key=lambda item: together_variance(item[1][2])) if len(complete) > 1 else (complete or ranked)[0]
-    )
+    if len(complete) > 1 and len(service.sensitive) > 2:
+        complete.sort(key=lambda item: together_variance(item[1][2]))
+    chosen = (complete or ranked)[0]
     layout, (variance, compiled, _) = chosen
     others = ", ".join(
         f"{name} {other / variance:.2g}" for name, (other, *_) in ranked if name != layout and variance > 0
@@ -87,27 +89,40 @@ def choose_layout(service: Service, epsilon: Fraction, oracle: str, users: int |
     )
     why = f"{reason} on ranges of one and two attributes; others, relative to it: {others or 'none'}"
     why = f"{compiled.why}; variance of others: {others or 'none'}" if compiled.why else why
-    return ServiceContract(compiled.service, layout, compiled.levels, compiled.channels, why)
+    return replace(compiled, why=why)
+
+
+def _variance(service: Service, expected: Expected, compiled: ServiceContract) -> float:
+    """Return the mean variance of half-ranges of one and two attributes; of designed views, as they were designed."""
+    if compiled.layout != "partitions":
+        return mean_variance(compiled)
+    sizes = [levels.size for levels in compiled.levels]
+    alone = [{i: _half(size).astype(np.float64)} for i, size in enumerate(sizes) if size > 1]
+    asked = [*alone, *(left | right for left, right in itertools.combinations(alone, 2))]
+    if not asked:
+        return 0.0
+    questions = [Asked(1.0, vectors) for vectors in asked[:MOST_QUESTIONS]]
+    return designed_variance(plan_service(service, expected), questions)
 
 
 def _is_short(compiled: ServiceContract) -> bool:
     """Tell whether a contract has room for a service's views: those of two attributes are listed one by one."""
     views = sum(len(channel.views) for channel in compiled.channels)
-    if compiled.layout != "pairs":
+    if compiled.layout not in ("pairs", "partitions"):
         return views * len(compiled.levels) <= MAX_ENTRIES
     declared = 2 * len(json.dumps(service_data(compiled.service)))  # attributes, and their levels
     return views * len(compiled.levels) <= MAX_ENTRIES and declared + LISTED * views <= MAX_BYTES
 
 
 def _one_at_a_time(
-    service: Service, epsilon: Fraction, oracle: str, users: int | None, refusals: Sequence[LayoutError]
+    service: Service, expected: Expected, oracle: str, refusals: Sequence[LayoutError]
 ) -> ServiceContract:
     """Return the service with a view for each attribute, where no contract has room for views of several."""
     try:
-        compiled = compile_service(service, epsilon, "am(1)", oracle, users=users)
+        compiled = compile_service(service, expected, "am(1)", oracle)
     except LayoutError:
         raise (refusals or [LayoutError(f"{service.name}: no mechanism fits. Use fewer attributes.")])[0] from None
-    return ServiceContract(compiled.service, compiled.layout, compiled.levels, compiled.channels, ALONE)
+    return replace(compiled, why=ALONE)
 
 
 def shows_all(compiled: ServiceContract) -> bool:

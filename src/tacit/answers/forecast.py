@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from tacit.sql.parse import parse, without_explain
 from tacit.sql.tables import scope_of, tables_of
 from tacit.sql.totals import Total
 
-__all__ = ["people_for", "predict", "widest"]
+__all__ = ["Expectation", "people_for", "predict", "widest"]
 
 MOST_PEOPLE = 10**12
 
@@ -43,7 +43,7 @@ def predict(contract: Contract, text: str, *, users: int, like: Any, options: Op
     if isinstance(users, bool) or not isinstance(users, int) or not 1 <= users <= MOST_PEOPLE:
         message = "users must be a whole number of people, from 1 to 10**12."
         raise UsageError(message, code="bad-option")
-    expected = _Expectation(contract, text, like, options)
+    expected = Expectation(contract, text, like, options)
     rows = expected.rows(users)
     selection = expected.bound.selection
     shown = [row[: len(expected.bound.names)] for row in (selection.apply(rows) if selection.selects else rows)]
@@ -67,7 +67,7 @@ def widest(contract: Contract, text: str, *, users: int, options: Options, most_
 
     It is not a number where none can be predicted, and infinite where no finite interval is likely for some group.
     """
-    expected = _Expectation(contract, text, None, options, most_groups)
+    expected = Expectation(contract, text, None, options, most_groups)
     place = next((i for i in range(len(expected.bound.names)) if not expected.bound.is_key(i)), None)
     if place is None:
         return "", math.nan
@@ -84,7 +84,7 @@ def people_for(
     if isinstance(target, bool) or not isinstance(target, int | float) or not 0 < target < math.inf:
         message = "Pass users= (a number of people), or error= or relative= (a positive number)."
         raise UsageError(message, code="bad-option")
-    expected = _Expectation(contract, text, like, options)
+    expected = Expectation(contract, text, like, options)
 
     def log_error(people: float) -> float:
         cells = [cell for row in expected.rows(round(people), delta=True) for cell in row if isinstance(cell, Estimate)]
@@ -103,6 +103,13 @@ def people_for(
     return math.ceil(found) if log_error(1e6) > log_error(1e8) else math.floor(found)
 
 
+def _combined(functionals: list[Functional], weights: Vector) -> Functional:
+    combined = Functional(functionals[0].sizes, ())
+    for weight, functional in zip(weights, functionals, strict=True):
+        combined = combined + functional.scaled(float(weight))
+    return combined
+
+
 def _crossing(log_error: Callable[[float], float]) -> float:
     """Return where an error that is nearly a power of the people crosses its target."""
     people = 1e6
@@ -115,7 +122,7 @@ def _crossing(log_error: Callable[[float], float]) -> float:
     return people
 
 
-class _Expectation:
+class Expectation:
     """A question bound to a contract, and what is assumed about people."""
 
     def __init__(
@@ -147,6 +154,15 @@ class _Expectation:
             for group, formulas in self._formulas
         ]
 
+    def linearised(self, users: int = 10**6) -> Iterator[Functional]:
+        """Yield for each group and column the one functional that it is near the answer of uniform records."""
+        for _, formulas in self._formulas:
+            for made in filter(None, formulas):
+                functionals = [self._functional(total) for total in made.totals]
+                result = made.evaluate(made.at([users * self._mean(functional) for functional in functionals]))
+                if functionals and np.isfinite(result.gradient).all():
+                    yield _combined(functionals, result.gradient)
+
     def _estimate(self, made: Formula, users: int, *, delta: bool) -> Estimate:
         functionals = [self._functional(total) for total in made.totals]
         means = [users * self._mean(functional) for functional in functionals]
@@ -170,9 +186,7 @@ class _Expectation:
         """Return the expected covariance of combinations of totals, a row each: variances of sums and differences."""
 
         def variance(weights: Vector) -> float:
-            combined = Functional(functionals[0].sizes, ())
-            for weight, functional in zip(weights, functionals, strict=True):
-                combined = combined + functional.scaled(float(weight))
+            combined = _combined(functionals, weights)
             return max(0.0, users * self._variance(combined)) if combined.terms else 0.0
 
         def covariance(rows: Vector) -> Vector:

@@ -20,6 +20,7 @@ from tacit.contract.budget import exp_below
 from tacit.contract.layouts import (
     MAX_VIEWS,
     ROUNDED,
+    Asked,
     Derived,
     Expected,
     Levels,
@@ -47,6 +48,7 @@ __all__ = [
     "compile_contract",
     "compile_service",
     "lay_out",
+    "plan_service",
     "with_derived",
 ]
 
@@ -277,10 +279,11 @@ def compile_contract(
     oracle: str,
     round_name: str,
     bits: int = DRAW_BITS,
-    choose_layout: Callable[[Service, Fraction], ServiceContract] | None = None,
+    choose_layout: Callable[[Service, Expected], ServiceContract] | None = None,
     weights: Mapping[str, Fraction] | None = None,
     tier: str = "",
     users: int | None = None,
+    asked: Mapping[str, tuple[Asked, ...]] | None = None,
     panel: Panel | None = None,
 ) -> Contract:
     """Turn a budget into integers: split it over reports and channels, choose oracles, lay out codes.
@@ -294,10 +297,14 @@ def compile_contract(
     if not isinstance(mechanism, str):
         message = f"mechanism is a {type(mechanism).__name__}; pass its name, such as 'hio'."
         raise LayoutError(message, code="unknown-mechanism")
+    expected = {
+        service.name: Expected(budget[service.name], users, (asked or {}).get(service.name, ()))
+        for service in schema.services
+    }
     compiled = tuple(
-        choose_layout(service, budget[service.name])
+        choose_layout(service, expected[service.name])
         if choose_layout
-        else compile_service(service, budget[service.name], mechanism, oracle, bits, users)
+        else compile_service(service, expected[service.name], mechanism, oracle, bits)
         for service in schema.services
     )
     views = sum(len(channel.views) for service in compiled for channel in service.channels)
@@ -315,12 +322,10 @@ def compile_contract(
 
 
 def compile_service(
-    service: Service, epsilon: Fraction, layout: str, oracle: str, bits: int = DRAW_BITS, users: int | None = None
+    service: Service, expected: Expected, layout: str, oracle: str, bits: int = DRAW_BITS
 ) -> ServiceContract:
-    """Compile one service in one layout, with the budget per report and, if known, the expected number of people."""
-    plain = tuple(Levels.of(attribute) for attribute in service.sensitive)
-    ordered = tuple(isinstance(attribute, Ordinal) for attribute in service.sensitive)
-    planning = Planning(plain, Expected(epsilon, users), extras=service.extras, ordered=ordered, bits=bits)
+    """Compile one service in one layout, for the budget per report and what else is expected."""
+    planning = plan_service(service, expected, bits)
     try:
         derived = derive(layout, service)
         levels, channels = _compile_channels(_with_sources(planning, service, derived), layout, oracle)
@@ -329,6 +334,13 @@ def compile_service(
         raise LayoutError(f"{service.name}: {refusal.message}{hint}", code=refusal.code) from None
     why = explain_levels(levels, planning.expected) if layout == "pairs" else ""
     return ServiceContract(service, layout, levels, channels, why, derived)
+
+
+def plan_service(service: Service, expected: Expected, bits: int = DRAW_BITS) -> Planning:
+    """Return what a layout knows about a service."""
+    plain = tuple(Levels.of(attribute) for attribute in service.sensitive)
+    ordered = tuple(isinstance(attribute, Ordinal) for attribute in service.sensitive)
+    return Planning(plain, expected, extras=service.extras, ordered=ordered, bits=bits)
 
 
 def _with_sources(planning: Planning, service: Service, derived: Sequence[Derived]) -> Planning:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from functools import partial
 
-from tacit.contract.layouts.base import MAX_VIEWS, MAX_WEIGHTS, ChannelPlan, Expected, Layout, Planning, View
+from tacit.contract.layouts.base import MAX_VIEWS, MAX_WEIGHTS, Asked, ChannelPlan, Expected, Layout, Planning, View
 from tacit.contract.layouts.calm import calm
 from tacit.contract.layouts.fourier import bits_of, ft, parity_count, parity_views
 from tacit.contract.layouts.levels import Level, Levels
@@ -26,6 +26,7 @@ __all__ = [
     "MAX_VIEWS",
     "MAX_WEIGHTS",
     "ROUNDED",
+    "Asked",
     "ChannelPlan",
     "Derived",
     "Expected",
@@ -61,8 +62,8 @@ LAYOUTS: dict[str, Layout] = {
 }
 """All layouts by name, with ``(k)`` for a number."""
 
-CANDIDATES = ("hio", "pairs", "fc")
-"""What ``mechanism="auto"`` chooses from, by predicted error."""
+CANDIDATES = ("partitions", "hio", "fc", "pairs")
+"""What ``mechanism="auto"`` chooses from, by predicted error; the last one only if the first does not fit."""
 
 _MECHANISM = re.compile(r"([a-z]+)(?:\((\d{1,3})\))?\Z")
 

@@ -10,11 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+import numpy as np
+import numpy.typing as npt
+
 from tacit.contract.layouts.levels import Levels
 from tacit.contract.randomness import DRAW_BITS
 from tacit.errors import LayoutError
 
-__all__ = ["MAX_VIEWS", "MAX_WEIGHTS", "ChannelPlan", "Expected", "Layout", "Planning", "View", "check_number"]
+__all__ = ["MAX_VIEWS", "MAX_WEIGHTS", "Asked", "ChannelPlan", "Expected", "Layout", "Planning", "View", "check_number"]
 
 MAX_VIEWS = 100_000
 """Maximum views of a collection: with more, no view has enough people to be useful."""
@@ -43,12 +46,21 @@ class ChannelPlan:
     """Partitions of each attribute that the views name, where they are not the attribute's nested levels."""
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Asked:
+    """A question that will be asked: its weight, and a vector for each attribute it is about."""
+
+    weight: float
+    vectors: Mapping[int, npt.NDArray[np.float64]]
+
+
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a layout is planned for: the budget of a report, and the expected number of people, if known."""
+    """What a layout is planned for: the budget of a report, and the expected people and questions, if known."""
 
     epsilon: Fraction
     users: int | None = None
+    asked: tuple[Asked, ...] = ()
 
     def people(self, mechanism: str) -> int:
         """Return the expected number of people, for a mechanism that needs it."""

@@ -17,19 +17,31 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.contract.layouts.shifted import Family, Shape, coarse_copy
 
-__all__ = ["Question", "SetDesign", "design_sets", "standard_questions"]
+__all__ = [
+    "COARSE",
+    "Question",
+    "SetDesign",
+    "coarse_vector",
+    "design_sets",
+    "design_variances",
+    "standard_questions",
+]
 
 STEPS = 40
 """Steps of the multiplicative rule: the variance is within a percent of the least one."""
 
 ROUNDS = 5
 """Designs that are tried until no question has a larger variance than with nested levels."""
+
+MANY_SETS = 30
+"""Sets of attributes above which one design must do."""
 
 COARSE = 64
 """Values of an attribute on which designs are computed; larger attributes take those of as many widths."""
@@ -106,6 +118,13 @@ def value_gram(values: int, null: bool) -> Matrix:  # noqa: FBT001
     return _padded(np.outer(place, place), null=null)
 
 
+@lru_cache(maxsize=256)
+def centred_gram(values: int, null: bool) -> Matrix:  # noqa: FBT001
+    """Return f f' of the values around their middle, as means under a condition need them."""
+    place = (np.arange(values) + 0.5) / values - 0.5
+    return _padded(np.outer(place, place), null=null)
+
+
 def _padded(gram: Matrix, *, null: bool) -> Matrix:
     return np.pad(gram, (0, 1)) if null else gram
 
@@ -127,15 +146,24 @@ def standard_questions(shapes: Sequence[Shape], sets: Sequence[tuple[int, ...]])
             asked.append(Question(1.0, some))
             if any(shapes[i][2] for i in own):
                 asked.append(Question(1.0, {i: point_gram(*shapes[i][:2]) for i in own}))
-            asked += [Question(1.0, some | {i: value_gram(*shapes[i][:2])}) for i in own if shapes[i][2]]
+            for i in own:
+                if shapes[i][2]:
+                    asked.append(Question(0.5, some | {i: value_gram(*shapes[i][:2])}))
+                    asked.append(Question(0.5, some | {i: centred_gram(*shapes[i][:2])}))
     return asked
+
+
+@lru_cache(maxsize=256)
+def _grams(family: Family) -> Matrix:
+    return np.stack(family.grams())
 
 
 class _Axis:
     """One attribute's partitions within a set, on a coarse copy of its values."""
 
     def __init__(self, family: Family, says: npt.NDArray[np.float64]) -> None:
-        self._grams = np.stack(family.grams()) * says[:, None, None]
+        self.key = family, tuple(says.round(3))
+        self._grams = _grams(family) * says[:, None, None]
         self.shares = np.full(len(self._grams), 1 / len(self._grams))
         self.refresh()
 
@@ -183,7 +211,7 @@ def design_sets(families: SetFamilies, questions: Sequence[Question], epsilon: f
     levels = {own: math.prod(len(axis.shares) for axis in axes) for own, axes in nested.axes.items()}
     before = nested.variances(questions, {own: count / sum(levels.values()) for own, count in levels.items()})
     weights = [one.weight for one in questions]
-    for _ in range(ROUNDS):
+    for _ in range(ROUNDS if len(families) <= MANY_SETS else 1):
         wanted = [Question(w / old, one.grams) for w, old, one in zip(weights, before, questions, strict=True)]
         sets = _Sets(families, epsilon)
         sets.design_axes(wanted)
@@ -193,6 +221,26 @@ def design_sets(families: SetFamilies, questions: Sequence[Question], epsilon: f
             break
         weights = [weight * max(1.0, ratio) ** 3 for weight, ratio in zip(weights, ratios, strict=True)]
     return [_kept(own, shares[own], families[own], sets.axes[own]) for own in families]
+
+
+def design_variances(designs: Sequence[SetDesign], questions: Sequence[Question], epsilon: float) -> list[float]:
+    """Return the variance of questions per report, over uniform records, with views as designed."""
+    sets = _Sets({one.attributes: one.families for one in designs}, epsilon)
+    for one in designs:
+        for axis, shares in zip(sets.axes[one.attributes], one.groups, strict=True):
+            axis.shares = shares
+            axis.refresh()
+    return sets.variances(questions, {one.attributes: one.share for one in designs})
+
+
+def coarse_vector(vector: Matrix, shape: Shape) -> Matrix:
+    """Return a vector on the coarse copy of an attribute's values: the mean over the values of each cell."""
+    values, null, _ = shape
+    if values <= COARSE:
+        return vector
+    cells = np.arange(values) * COARSE // values
+    means = np.bincount(cells, vector[:values], COARSE) / np.bincount(cells, minlength=COARSE)
+    return np.append(means, vector[values:]) if null else means
 
 
 def _offsets(family: Family) -> int:
@@ -238,6 +286,7 @@ class _Sets:
 
     def design_axes(self, questions: Sequence[Question]) -> None:
         """Find the shares of widths, attribute by attribute, given those of the others in a set."""
+        alike: dict[tuple[Any, ...], npt.NDArray[np.float64]] = {}
         for own, axes in self.axes.items():
             about = [one for one in questions if one.attributes == own]
             for axis, i in zip(axes, own, strict=True):
@@ -245,9 +294,16 @@ class _Sets:
                 factors = [
                     one.weight * math.prod(other.variance(one.grams[k]) for k, other in others) for one in about
                 ]
-                if about:
-                    wanted = sum(factor * one.grams[i] for factor, one in zip(factors, about, strict=True))
+                if not about:
+                    continue
+                relative = np.array(factors) / sum(factors)
+                key = (axis.key, not others, *relative.round(2), *(id(one.grams[i]) for one in about))
+                if key not in alike:  # attributes alike have the same shares
+                    wanted = sum(factor * one.grams[i] for factor, one in zip(relative, about, strict=True))
                     axis.design(np.asarray(wanted), alone=not others)
+                    alike[key] = axis.shares
+                axis.shares = alike[key]
+                axis.refresh()
 
     @cached_property
     def _alone(self) -> dict[tuple[tuple[int, ...], int], Matrix]:

@@ -16,13 +16,21 @@ from functools import lru_cache
 
 import numpy as np
 
-from tacit.contract.layouts.base import MAX_WEIGHTS, ChannelPlan, Planning, View
-from tacit.contract.layouts.design import COARSE, SetDesign, design_sets, standard_questions
+from tacit.contract.layouts.base import MAX_WEIGHTS, Asked, ChannelPlan, Expected, Planning, View
+from tacit.contract.layouts.design import (
+    COARSE,
+    Question,
+    SetDesign,
+    coarse_vector,
+    design_sets,
+    design_variances,
+    standard_questions,
+)
 from tacit.contract.layouts.levels import Levels
 from tacit.contract.layouts.shifted import RATIO, Family, Shape, family_of
 from tacit.errors import LayoutError
 
-__all__ = ["partitions"]
+__all__ = ["mean_variance", "partitions"]
 
 MOST_VIEWS = 4_096
 """Views above which attributes get fewer offsets: each is listed in the contract."""
@@ -42,7 +50,9 @@ def partitions(planning: Planning) -> list[ChannelPlan]:
         return [ChannelPlan("partitions", Fraction(1), ((0,) * len(shapes),))]
     sets = tuple(own for count in (1, 2) for own in itertools.combinations(telling, count))
     for offsets in (RATIO, 2, 1):
-        designs = _standard_designs(tuple(shapes), sets, float(planning.expected.epsilon), offsets)
+        if offsets > 1 and len(sets) * _most_views(shapes, offsets) > 2 * MOST_VIEWS:
+            continue
+        designs = _designs(shapes, sets, planning.expected, offsets)
         levels = [_levels(shape, i, designs, own) for i, (shape, own) in enumerate(zip(shapes, planning.levels, strict=True))]
         views = _views(levels, designs, planning.extras)
         if len(views) <= MOST_VIEWS:
@@ -55,6 +65,43 @@ def partitions(planning: Planning) -> list[ChannelPlan]:
 
 def _shape(levels: Levels, ordered: bool) -> Shape:  # noqa: FBT001
     return levels.size - levels.has_null, levels.has_null, ordered
+
+
+def _most_views(shapes: Sequence[Shape], offsets: int) -> float:
+    """Return the mean number of views of two attributes, before those that nobody needs are left out."""
+    counts = [sum(map(len, family_of(shape, offsets=offsets).groups)) for shape in shapes]
+    return float(np.mean(counts)) ** 2
+
+
+def _designs(
+    shapes: Sequence[Shape], sets: tuple[tuple[int, ...], ...], expected: Expected, offsets: int
+) -> list[SetDesign]:
+    """Return the design for the questions that are expected, or else for all classes of questions."""
+    if not expected.asked:
+        return _standard_designs(tuple(shapes), sets, float(expected.epsilon), offsets)
+    questions = [question_of(one, shapes) for one in expected.asked]
+    asked = {one.attributes for one in questions}
+    families = {
+        own: [family_of(shapes[i], means=own in asked or len(own) == 1, offsets=offsets) for i in own]
+        for own in sorted({*sets, *asked}, key=lambda own: (len(own), own))
+    }
+    return design_sets(families, questions, float(expected.epsilon))
+
+
+def question_of(asked: Asked, shapes: Sequence[Shape]) -> Question:
+    """Return a question on the coarse copies of its attributes."""
+    vectors = {i: coarse_vector(vector, shapes[i]) for i, vector in asked.vectors.items()}
+    return Question(asked.weight, {i: np.outer(vector, vector) for i, vector in vectors.items()})
+
+
+def mean_variance(planning: Planning, asked: Sequence[Asked]) -> float:
+    """Return the mean variance of questions per report, over uniform records, without compiling any view."""
+    shapes = [_shape(levels, ordered) for levels, ordered in zip(planning.levels, planning.ordered, strict=True)]
+    telling = [i for i, (values, null, _) in enumerate(shapes) if values + null > 1]
+    sets = tuple(own for count in (1, 2) for own in itertools.combinations(telling, count))
+    designs = _designs(shapes, sets, planning.expected, RATIO)
+    questions = [question_of(one, shapes) for one in asked]
+    return float(np.mean(design_variances(designs, questions, float(planning.expected.epsilon))))
 
 
 @lru_cache(maxsize=64)

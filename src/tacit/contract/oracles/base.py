@@ -195,17 +195,17 @@ class Oracle(ABC):
         """Number of values of a draw."""
         return 1 << self.bits
 
-    @property
+    @cached_property
     def false_variance(self) -> Fraction:
         """Variance per report of the estimate of a cell that is not the true one."""
         return self.lie * (1 - self.lie) / (self.keep - self.lie) ** 2
 
-    @property
+    @cached_property
     def true_variance(self) -> Fraction:
         """Variance per report of the estimate of the true cell."""
         return self.keep * (1 - self.keep) / (self.keep - self.lie) ** 2
 
-    @property
+    @cached_property
     def noise(self) -> Fraction:
         """Variance per report of a contrast of unit length, averaged over pairs of cells and true cells.
 

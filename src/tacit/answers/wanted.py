@@ -1,0 +1,87 @@
+"""From the questions that will be asked to what a design of views needs: vectors over the attributes of each service.
+
+A column of a question is arithmetic of totals, so near the answer that uniform records would give it is one functional,
+by its gradient: an average under a condition becomes the values around their mean, where the condition holds. Groups of
+a question share its weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from tacit.answers.forecast import Expectation
+from tacit.contract.contract import compile_contract
+from tacit.contract.layouts import Asked
+from tacit.contract.schema import Schema
+from tacit.errors import UsageError
+from tacit.estimate.answer import Options
+from tacit.estimate.functional import Functional, Vector
+
+__all__ = ["QuestionLike", "wanted"]
+
+QuestionLike = str | tuple[str, float]
+"""A question as SQL, or with a weight."""
+
+MOST_GROUPS = 32
+"""Groups of a question that stand for all of them."""
+
+
+def wanted(schema: Schema, questions: Iterable[QuestionLike]) -> dict[str, tuple[Asked, ...]]:
+    """Return for each service what the questions ask of it."""
+    provisional = compile_contract(schema, Fraction(1), mechanism="am(1)", oracle="auto", round_name="")
+    found: dict[str, list[Asked]] = {}
+    for text, weight in map(_weighed, questions):
+        expected = Expectation(provisional, text, None, Options(), MOST_GROUPS)
+        functionals = list(expected.linearised())
+        for functional in functionals:
+            for parts in expected.bound.scope.separated(functional):
+                for number, local in parts.items():
+                    name = expected.bound.scope.sources[number].service.name
+                    found.setdefault(name, []).extend(_asked(local, weight / len(functionals)))
+    return {name: tuple(asked) for name, asked in found.items() if asked}
+
+
+def _weighed(question: QuestionLike) -> tuple[str, float]:
+    text, weight = (question, 1.0) if isinstance(question, str) else question
+    if not isinstance(text, str) or isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
+        message = "questions are SQL texts, or pairs of a text and a weight above 0, such as ('SELECT AVG(age) …', 2)."
+        raise UsageError(message, code="bad-option")
+    return text, float(weight)
+
+
+def _asked(functional: Functional, weight: float) -> Iterator[Asked]:
+    """Yield what a functional asks, term by term."""
+    places = range(len(functional.sizes))
+    terms = [
+        (term.coefficient, {i: vector for i, vector in term.factors.items() if i in places})
+        for term in functional.terms
+    ]
+    for coefficient, vectors in _merged(terms):
+        told = {i: vector for i, vector in vectors.items() if np.ptp(vector)}
+        if told and coefficient:
+            yield Asked(weight, told)
+
+
+def _merged(terms: Sequence[tuple[float, dict[int, Vector]]]) -> list[tuple[float, dict[int, Vector]]]:
+    """Add terms up that differ in one attribute only."""
+    made: list[tuple[float, dict[int, Vector]]] = []
+    for coefficient, vectors in terms:
+        for place, (weight, known) in enumerate(made):
+            differing = [i for i in known.keys() | vectors.keys() if not _same(known.get(i), vectors.get(i))]
+            if len(differing) == 1:
+                [i] = differing
+                size = len(known[i] if i in known else vectors[i])
+                ones = np.ones(size)
+                summed = weight * known.get(i, ones) + coefficient * vectors.get(i, ones)
+                made[place] = 1.0, {**known, **vectors, i: summed}
+                break
+        else:
+            made.append((coefficient, vectors))
+    return made
+
+
+def _same(left: Vector | None, right: Vector | None) -> bool:
+    return left is not None and right is not None and bool(np.array_equal(left, right))
