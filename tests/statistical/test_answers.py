@@ -61,7 +61,15 @@ def repeated(people: int = PEOPLE) -> pa.Table:
 
 
 BASELINES = [("hio", "cover"), ("hio", "rdc"), ("hi", "cover"), ("sc", "cover"), ("mg", "cover")]
-OURS = [("hio", "blue"), ("hi", "blue"), ("sc", "blue"), ("fc", "blue"), ("pairs", "blue"), ("am(2)", "blue"), ("partitions", "blue")]
+OURS = [
+    ("hio", "blue"),
+    ("hi", "blue"),
+    ("sc", "blue"),
+    ("fc", "blue"),
+    ("pairs", "blue"),
+    ("am(2)", "blue"),
+    ("partitions", "blue"),
+]
 
 CASES = [(*case, aggregate) for case in BASELINES + OURS for aggregate in ("COUNT(*)", "SUM(spend)")]
 CASES += [(*case, "SUM(age)") for case in OURS] + [("am(2)", "blue", "SUM(age * spend)")]

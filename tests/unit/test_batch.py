@@ -51,7 +51,9 @@ def one_by_one(decoder: Decoder, functional: Functional, codes: np.ndarray) -> V
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
-@pytest.mark.parametrize(("mechanism", "most"), [("hio", 3), ("pairs", 2), ("am(1)", 1), ("am(2)", 2), ("fc", 3), ("partitions", 2)])
+@pytest.mark.parametrize(
+    ("mechanism", "most"), [("hio", 3), ("pairs", 2), ("am(1)", 1), ("am(2)", 2), ("fc", 3), ("partitions", 2)]
+)
 def test_batches_read_what_the_decoder_reads(
     mechanism: str, most: int, epsilon: float, kind: str, source: np.random.Generator
 ) -> None:
@@ -91,7 +93,9 @@ def test_what_cannot_be_read_together_is_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("mechanism", "most", "epsilon"), [("hio", 3, 1.0), ("pairs", 2, 2.0), ("fc", 3, 4.0), ("partitions", 2, 1.0)])
+@pytest.mark.parametrize(
+    ("mechanism", "most", "epsilon"), [("hio", 3, 1.0), ("pairs", 2, 2.0), ("fc", 3, 4.0), ("partitions", 2, 1.0)]
+)
 def test_ranges_are_those_of_all_codes(
     mechanism: str, most: int, epsilon: float, kind: str, source: np.random.Generator
 ) -> None:

@@ -217,7 +217,9 @@ def _partitions(name: str, attributes: list[Any], records: list[Any], options: d
         said = {"people": records, "words": stream, "codes": many(interpreter, records, draws)}
     else:
         own = [{attribute.name: record[attribute.name] for attribute in attributes} for record in records]
-        codes = [interpreter.encode("s", with_dates(row), draws[i * count : (i + 1) * count]) for i, row in enumerate(own)]
+        codes = [
+            interpreter.encode("s", with_dates(row), draws[i * count : (i + 1) * count]) for i, row in enumerate(own)
+        ]
         said = {"records": own, "words": stream, "codes": codes}
     return _head(collection) | {"version": 2} | said
 

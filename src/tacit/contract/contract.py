@@ -358,9 +358,7 @@ def with_derived(service: Service, derived: Sequence[Derived]) -> tuple[Levels, 
     return (*plain, *(one.levels(plain[one.source], fanouts[one.source]) for one in derived))
 
 
-def _compile_channels(
-    planning: Planning, layout: str, oracle: str
-) -> tuple[tuple[Levels, ...], tuple[Channel, ...]]:
+def _compile_channels(planning: Planning, layout: str, oracle: str) -> tuple[tuple[Levels, ...], tuple[Channel, ...]]:
     """Return the levels that views name, those of derived attributes last, and the channels."""
     levels = (*planning.levels, *planning.derived.values())
     epsilon, bits, extras = planning.expected.epsilon, planning.bits, planning.extras

@@ -94,7 +94,9 @@ class Grid:
                     if i not in self.attributes
                 ]
                 share = channel.probability(v)
-                noise = float(view.oracle.noise) + 1 / view.oracle.domain  # mean square of a unit contrast, even records
+                noise = (
+                    float(view.oracle.noise) + 1 / view.oracle.domain
+                )  # mean square of a unit contrast, even records
                 pure = all(n == 1 for n in others)
                 yield Source(c, v, trace, share / noise / float(np.prod(others)), share / noise, pure=pure)
 

@@ -131,15 +131,13 @@ def mean_square(terms: Terms, frequencies: Sequence[Vector]) -> float:
     attributes = sorted({i for _, vectors in terms for i in vectors})
     if len(attributes) == 2 and len(terms) > 2:
         return _mean_square_of_table(terms, attributes, frequencies)
-    total = 0.0
-    for left_weight, left in terms:
-        for right_weight, right in terms:
-            product = left_weight * right_weight
-            for i in left.keys() | right.keys():
-                ones = np.ones(len(frequencies[i]))
-                product *= float((left.get(i, ones) * right.get(i, ones)) @ frequencies[i])
-            total += product
-    return total
+    weights = np.array([weight for weight, _ in terms])
+    products = np.ones((len(terms), len(terms)))
+    for i in attributes:
+        ones = np.ones(len(frequencies[i]))
+        rows = np.array([vectors.get(i, ones) for _, vectors in terms])
+        products *= (rows * frequencies[i]) @ rows.T
+    return float(weights @ products @ weights)
 
 
 def _mean_square_of_table(terms: Terms, attributes: list[int], frequencies: Sequence[Vector]) -> float:

@@ -92,9 +92,7 @@ class Sets:
     def _information(self, own: tuple[int, ...], attribute: int) -> Vector:
         """Return what a set says about one of its attributes."""
         trees = self._grids[own].trees
-        others = math.prod(
-            float(tree.ones_solved.sum()) for i, tree in zip(own, trees, strict=True) if i != attribute
-        )
+        others = math.prod(float(tree.ones_solved.sum()) for i, tree in zip(own, trees, strict=True) if i != attribute)
         tree = trees[own.index(attribute)]
         dense = tree if isinstance(tree, Partitions) else Partitions(tree.levels, tree.weights)
         return dense.matrix / others

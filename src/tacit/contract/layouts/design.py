@@ -49,13 +49,14 @@ COARSE = 64
 LEAST_GROUP = 0.01
 """Share of a set's people below which a width is left out."""
 
-FLOOR = 0.04
+FLOOR = 0.02
 """Share of single values at least, so that every question over a set keeps an unbiased answer."""
 
 UNASKED = 0.05
 """Share of all people who report sets of attributes that no question is about, so that these can be asked later."""
 
 Matrix = npt.NDArray[np.float64]
+
 
 @dataclass(frozen=True, eq=False)
 class Question:
@@ -243,10 +244,6 @@ def coarse_vector(vector: Matrix, shape: Shape) -> Matrix:
     return np.append(means, vector[values:]) if null else means
 
 
-def _offsets(family: Family) -> int:
-    return max((len(group) for group in family.groups if group[0][0] < family.values), default=1)
-
-
 def _information(families: Sequence[Family], grown: float) -> tuple[float, list[npt.NDArray[np.float64]]]:
     """Return what a report of a set says, and for each attribute how much its widths say relative to each other.
 
@@ -281,7 +278,7 @@ class _Sets:
         self._says: dict[tuple[int, ...], float] = {}
         for own, some in families.items():
             self._says[own], relative = _information(some, grown)
-            copies = [coarse_copy(family, COARSE, _offsets(family)) for family in some]
+            copies = [coarse_copy(family, COARSE) for family in some]
             self.axes[own] = [_Axis(copy, said) for copy, said in zip(copies, relative, strict=True)]
 
     def design_axes(self, questions: Sequence[Question]) -> None:
@@ -291,9 +288,7 @@ class _Sets:
             about = [one for one in questions if one.attributes == own]
             for axis, i in zip(axes, own, strict=True):
                 others = [(k, other) for k, other in zip(own, axes, strict=True) if k != i]
-                factors = [
-                    one.weight * math.prod(other.variance(one.grams[k]) for k, other in others) for one in about
-                ]
+                factors = [one.weight * math.prod(other.variance(one.grams[k]) for k, other in others) for one in about]
                 if not about:
                     continue
                 relative = np.array(factors) / sum(factors)
@@ -354,9 +349,7 @@ class _Sets:
                 inverses[i] = np.linalg.inv(whole) - 1 / size
             if (i, id(gram)) not in alone:
                 spread = inverses[i] @ gram @ inverses[i]
-                alone[i, id(gram)] = {
-                    own: shares[own] * float((self._alone[own, i] * spread).sum()) for own in showing
-                }
+                alone[i, id(gram)] = {own: shares[own] * float((self._alone[own, i] * spread).sum()) for own in showing}
             return alone[i, id(gram)]
 
         return [self._question_parts(one, shares, of_one) for one in questions]

@@ -27,7 +27,7 @@ from tacit.contract.layouts.design import (
     standard_questions,
 )
 from tacit.contract.layouts.levels import Levels
-from tacit.contract.layouts.shifted import RATIO, Family, Shape, family_of
+from tacit.contract.layouts.shifted import FEW_MEANS, MANY_MEANS, RATIO, Family, Shape, family_of
 from tacit.errors import LayoutError
 
 __all__ = ["mean_variance", "partitions"]
@@ -53,13 +53,17 @@ def partitions(planning: Planning) -> list[ChannelPlan]:
         if offsets > 1 and len(sets) * _most_views(shapes, offsets) > 2 * MOST_VIEWS:
             continue
         designs = _designs(shapes, sets, planning.expected, offsets)
-        levels = [_levels(shape, i, designs, own) for i, (shape, own) in enumerate(zip(shapes, planning.levels, strict=True))]
+        levels = [
+            _levels(shape, i, designs, own) for i, (shape, own) in enumerate(zip(shapes, planning.levels, strict=True))
+        ]
         views = _views(levels, designs, planning.extras)
         if len(views) <= MOST_VIEWS:
             names, shares = zip(*views, strict=True)
             weights = _weights(np.array(shares), planning.bits) if len(views) > 1 else ()
             return [ChannelPlan("partitions", Fraction(1), names, weights=weights, levels=tuple(levels))]
-    message = f"{len(views)} views of one or two attributes; at most {MOST_VIEWS}. Use 'pairs', 'am(2)' or fewer attributes."
+    message = (
+        f"{len(views)} views of one or two attributes; at most {MOST_VIEWS}. Use 'pairs', 'am(2)' or fewer attributes."
+    )
     raise LayoutError(message, code="too-many-views")
 
 
@@ -82,10 +86,16 @@ def _designs(
     questions = [question_of(one, shapes) for one in expected.asked]
     asked = {one.attributes for one in questions}
     families = {
-        own: [family_of(shapes[i], means=own in asked or len(own) == 1, offsets=offsets) for i in own]
+        own: [family_of(shapes[i], means=_offsets_of_means(own, asked), offsets=offsets) for i in own]
         for own in sorted({*sets, *asked}, key=lambda own: (len(own), own))
     }
     return design_sets(families, questions, float(expected.epsilon))
+
+
+def _offsets_of_means(own: tuple[int, ...], asked: set[tuple[int, ...]]) -> int:
+    if own in asked:
+        return MANY_MEANS if len(own) == 1 else FEW_MEANS
+    return 0
 
 
 def question_of(asked: Asked, shapes: Sequence[Shape]) -> Question:
@@ -108,7 +118,10 @@ def mean_variance(planning: Planning, asked: Sequence[Asked]) -> float:
 def _standard_designs(
     shapes: tuple[Shape, ...], sets: tuple[tuple[int, ...], ...], epsilon: float, offsets: int
 ) -> list[SetDesign]:
-    families = {own: [family_of(shapes[i], means=len(own) == 1, offsets=offsets) for i in own] for own in sets}
+    families = {
+        own: [family_of(shapes[i], means=FEW_MEANS if len(own) == 1 else 0, offsets=offsets) for i in own]
+        for own in sets
+    }
     coarse = [(min(values, COARSE), null, ordered) for values, null, ordered in shapes]
     return design_sets(families, standard_questions(coarse, sets), epsilon)
 
@@ -136,7 +149,10 @@ def _views(levels: Sequence[Levels], designs: Sequence[SetDesign], extras: int) 
         views.append(((0,) * len(levels), ROOT))
     rest = 1 - sum(share for _, share in views)
     for one in designs:
-        axes = [_places(family, groups, runs[i]) for i, family, groups in zip(one.attributes, one.families, one.groups, strict=True)]
+        axes = [
+            _places(family, groups, runs[i])
+            for i, family, groups in zip(one.attributes, one.families, one.groups, strict=True)
+        ]
         for chosen in itertools.product(*axes):
             view = dict(zip(one.attributes, (place for place, _ in chosen), strict=True))
             share = rest * one.share * math.prod(share for _, share in chosen)

@@ -15,16 +15,19 @@ import numpy.typing as npt
 
 from tacit.contract.layouts.levels import Levels
 
-__all__ = ["Family", "Shape", "coarse_copy", "family_of"]
+__all__ = ["FEW_MEANS", "MANY_MEANS", "RATIO", "Family", "Shape", "coarse_copy", "family_of"]
 
 RATIO = 4
 """Width of a run over that of the next finer one."""
 
+SMALLEST = 8
+"""Values from which on means have runs of their own."""
+
 LARGEST = 2_048
 """Values above which runs have no offsets: least squares over runs that overlap take a dense matrix."""
 
-THRESHOLDS = 15
-"""Offsets of the widest runs, two cells each, where means are asked for."""
+FEW_MEANS, MANY_MEANS = 16, 128
+"""Offsets of the widest runs: where anything may be asked, and where the mean of one attribute will be."""
 
 Matrix = npt.NDArray[np.float64]
 Shape = tuple[int, bool, bool]
@@ -38,6 +41,8 @@ class Family:
     values: int
     null: bool
     groups: tuple[tuple[tuple[int, int], ...], ...]
+    means: int = 0
+    """Offsets of the widest runs if the first three groups are wide runs for means; else 0."""
 
     @property
     def levels(self) -> Levels:
@@ -62,12 +67,15 @@ class Family:
     @property
     def nested(self) -> Family:
         """The family without offsets: nested levels."""
-        widths = [group[0][0] for group in self.groups if group[0][0] < max(2, self.values)]
-        return Family(self.values, self.null, tuple(((width, 0),) for width in widths))
+        widths = [group[0][0] for group in self.groups[3 if self.means else 0 :]]
+        wider = [widths[0] * RATIO] if self.means and widths[0] * RATIO < self.values else []
+        return Family(self.values, self.null, tuple(((width, 0),) for width in [*wider, *widths]))
 
     def keep(self, chosen: list[int]) -> Family:
         """Return the family with some of its groups."""
-        return Family(self.values, self.null, tuple(self.groups[g] for g in chosen))
+        return Family(
+            self.values, self.null, tuple(self.groups[g] for g in chosen), self.means if chosen[:3] == [0, 1, 2] else 0
+        )
 
 
 def _gram(table: npt.NDArray[np.int64]) -> Matrix:
@@ -75,37 +83,39 @@ def _gram(table: npt.NDArray[np.int64]) -> Matrix:
     return same
 
 
-def family_of(shape: Shape, *, means: bool = False, offsets: int = RATIO) -> Family:
+def family_of(shape: Shape, *, means: int = 0, offsets: int = RATIO) -> Family:
     """Return the partitions of an attribute; categories have single values only.
 
-    With ``means``, two runs that meet at one of several thresholds are among them: a mean is the mean of such bits.
+    With ``means``, a number of offsets, runs of all, half and a quarter of the values are among them: a mean is the mean
+    of which of their cells people are in.
     """
     values, null, ordered = shape
+    means = means if ordered and SMALLEST <= values <= LARGEST else 0
     widths = [1]
-    while ordered and widths[-1] * RATIO < values:
+    while ordered and widths[-1] * RATIO < (values // 4 if means else values):
         widths.append(widths[-1] * RATIO)
-    means = means and ordered and RATIO < values <= LARGEST
-    return Family(values, null, _runs(values, widths, 1 if values > LARGEST else offsets, means=means))
+    return _family(values, null, widths, 1 if values > LARGEST else offsets, means=means)
 
 
-def _runs(values: int, widths: Sequence[int], offsets: int, *, means: bool) -> tuple[tuple[tuple[int, int], ...], ...]:
-    groups = []
-    for width in widths:
-        shifts = {width * k // offsets for k in range(offsets)} if width > 1 else {0}
-        groups.append(tuple((width, shift) for shift in sorted(shifts)))
-    if means:
-        cuts = np.unique(np.linspace(0, values, THRESHOLDS + 2)[1:-1].round().astype(int)).tolist()
-        groups.append(tuple((values, values - cut) for cut in sorted(cuts, reverse=True) if 0 < cut < values))
-    return tuple(reversed(groups))
-
-
-def coarse_copy(family: Family, most: int, offsets: int) -> Family:
+def coarse_copy(family: Family, most: int) -> Family:
     """Return a family over fewer values with as many groups: widths keep their rank, and the widest its share."""
     if family.values <= most:
         return family
-    widths = [group[0][0] for group in reversed(family.groups)]
-    means = widths[-1] == family.values
-    widths = widths[:-1] if means else widths
-    top = max(1.0, widths[-1] * most / family.values)
-    made = [max(1, round(top ** (k / max(1, len(widths) - 1)))) for k in range(len(widths))]
-    return Family(most, family.null, _runs(most, made, offsets, means=means))
+    narrow = [group[0][0] for group in reversed(family.groups[3 if family.means else 0 :])]
+    offsets = max(len(group) for group in family.groups[3 if family.means else 0 :])
+    top = max(1.0, narrow[-1] * most / family.values)
+    widths = [max(1, round(top ** (k / max(1, len(narrow) - 1)))) for k in range(len(narrow))]
+    return _family(most, family.null, widths, offsets, means=family.means)
+
+
+def _family(values: int, null: bool, widths: Sequence[int], offsets: int, *, means: int) -> Family:  # noqa: FBT001
+    groups = [_at_offsets(width, offsets, values) for width in widths]
+    if means:
+        groups += [_at_offsets(values // part, means // part, values) for part in (4, 2, 1)]
+    return Family(values, null, tuple(reversed(groups)), means)
+
+
+def _at_offsets(width: int, count: int, values: int) -> tuple[tuple[int, int], ...]:
+    """Return runs of one width at evenly spread offsets; those of all values need one, or they cut nowhere."""
+    offsets = sorted({width * k // count for k in range(count)})
+    return tuple((width, offset) for offset in offsets if offset or width < values or values == 1)

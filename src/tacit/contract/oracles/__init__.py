@@ -90,7 +90,7 @@ def choose(domain_size: int, bound: Fraction, bits: int = DRAW_BITS, *, frugal: 
     if not frugal:
         return min(made, key=lambda candidate: made[candidate].noise)
     few = {candidate: oracle for candidate, oracle in made.items() if oracle.alphabet <= MANY_CODES} or made
-    return min(few, key=lambda candidate: float(few[candidate].noise) * few[candidate].alphabet**CODE_COST)
+    return min(few, key=lambda candidate: float(few[candidate].noise) * few[candidate].alphabet ** CODE_COST)
 
 
 def best(domain_size: int, epsilon: BudgetLike) -> Oracle:
