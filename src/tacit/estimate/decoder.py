@@ -8,7 +8,9 @@ attribute, single values among them), the term's vectors are split level by leve
 
 which adds up to the term exactly, whatever the weights. Blue weighs a view by ``probability / (noise * cells of the
 other attributes)``, fitted by a product over the attributes; the noise is that of reports about even records, of which
-the cell that a person is in is part. Papers' decoders read views of S alone where they exist. If the traces fill no grid, but each attribute has reports of its own (SC), estimates are multiplied.
+the cell that a person is in is part. Papers' decoders read views of S alone where they exist. If the traces fill no
+grid, but each attribute has reports of its own (SC), estimates are multiplied. Views with weights were designed, and
+are read set by set (`tacit.estimate.sets`).
 
 A service whose people may have no row has extra cells (none, skip), and functionals over one more attribute, the last:
 its **presence**, with index 0 for a record and 1, 2 for the extra cells. Attributes have no value on extra cells, so a

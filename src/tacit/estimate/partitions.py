@@ -39,7 +39,7 @@ class Partitions:
         for weight, table in zip(self.weights, self._tables, strict=True):
             if weight:
                 self.matrix += weight * (table[:, None] == table)
-        self.inverse: Vector = np.linalg.inv(self.matrix)
+        self.inverse = np.linalg.inv(self.matrix)
 
     def cell_sums(self, vectors: npt.ArrayLike) -> list[Vector]:
         """Return W_j x for every level j; rows of ``vectors`` are solved side by side."""
@@ -62,7 +62,8 @@ class Partitions:
     @cached_property
     def ones_solved(self) -> Vector:
         """``G^-1 1``."""
-        return self.inverse.sum(axis=1)
+        solved: Vector = self.inverse.sum(axis=1)
+        return solved
 
     def split(self, vector: Vector) -> Split:
         """Return the split of one vector."""

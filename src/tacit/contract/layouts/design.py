@@ -170,14 +170,15 @@ class _Axis:
 
     def refresh(self) -> None:
         """Compute what follows from the shares."""
-        self.matrix: Matrix = np.tensordot(self.shares, self._grams, axes=1)
-        self.inverse: Matrix = np.linalg.inv(self.matrix)
-        self.ones: Matrix = self.inverse.sum(axis=1)
+        self.matrix = np.tensordot(self.shares, self._grams, axes=1)
+        self.inverse = np.linalg.inv(self.matrix)
+        self.ones = self.inverse.sum(axis=1)
 
     @property
     def known_inverse(self) -> Matrix:
         """The inverse for contrasts: the total of a vector that is the same everywhere is known."""
-        return self.inverse - np.outer(self.ones, self.ones) / self.ones.sum()
+        known: Matrix = self.inverse - np.outer(self.ones, self.ones) / self.ones.sum()
+        return known
 
     def variance(self, gram: Matrix) -> float:
         """Return the mean of ``f' G^-1 f``."""
@@ -259,14 +260,12 @@ def _information(families: Sequence[Family], grown: float) -> tuple[float, list[
 
 def _kept(own: tuple[int, ...], share: float, families: Sequence[Family], axes: Sequence[_Axis]) -> SetDesign:
     """Return the design of a set without widths that next to nobody would report."""
-    kept = [np.flatnonzero((axis.shares >= LEAST_GROUP) | _last(len(axis.shares))).tolist() for axis in axes]
+    kept = [
+        [g for g, share in enumerate(axis.shares) if share >= LEAST_GROUP or g == len(axis.shares) - 1] for axis in axes
+    ]
     groups = [axis.shares[some] for axis, some in zip(axes, kept, strict=True)]
     left = tuple(family.keep(some) for family, some in zip(families, kept, strict=True))
     return SetDesign(own, share, left, tuple(shares / shares.sum() for shares in groups))
-
-
-def _last(count: int) -> npt.NDArray[np.bool_]:
-    return np.arange(count) == count - 1
 
 
 class _Sets:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -160,7 +160,7 @@ def _views(levels: Sequence[Levels], designs: Sequence[SetDesign], extras: int) 
     return views
 
 
-def _places(family: Family, shares: Sequence[float], runs: dict[tuple[int, int], int]) -> list[tuple[int, float]]:
+def _places(family: Family, shares: Iterable[float], runs: dict[tuple[int, int], int]) -> list[tuple[int, float]]:
     """Return the levels of a family's partitions with their shares; those that tell nothing are left out."""
     made = []
     for group, share in zip(family.groups, shares, strict=True):

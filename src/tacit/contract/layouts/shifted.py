@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +53,7 @@ class Family:
     def places(self) -> list[range]:
         """Return for each group the indices of its partitions among the levels."""
         ends = np.cumsum([1, *(len(group) for group in self.groups)]).tolist()
-        return [range(start, stop) for start, stop in zip(ends[:-1], ends[1:], strict=True)]
+        return [range(start, stop) for start, stop in pairwise(ends)]
 
     def cells(self) -> list[float]:
         """Return for each group the mean number of cells of its partitions."""
@@ -73,9 +74,8 @@ class Family:
 
     def keep(self, chosen: list[int]) -> Family:
         """Return the family with some of its groups."""
-        return Family(
-            self.values, self.null, tuple(self.groups[g] for g in chosen), self.means if chosen[:3] == [0, 1, 2] else 0
-        )
+        means = self.means if chosen[:3] == [0, 1, 2] else 0
+        return Family(self.values, self.null, tuple(self.groups[g] for g in chosen), means)
 
 
 def _gram(table: npt.NDArray[np.int64]) -> Matrix:
@@ -86,8 +86,8 @@ def _gram(table: npt.NDArray[np.int64]) -> Matrix:
 def family_of(shape: Shape, *, means: int = 0, offsets: int = RATIO) -> Family:
     """Return the partitions of an attribute; categories have single values only.
 
-    With ``means``, a number of offsets, runs of all, half and a quarter of the values are among them: a mean is the mean
-    of which of their cells people are in.
+    With ``means``, a number of offsets, runs of all, half and a quarter of the values are among them: a mean is that of
+    which of their cells people are in.
     """
     values, null, ordered = shape
     means = means if ordered and SMALLEST <= values <= LARGEST else 0
