@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.answers.code_cache import Fetched, cache_of
+from tacit.answers.columns import integers_of, numbered, numbers_of, rows_of
 from tacit.answers.sampling import CodeCounts, Control, sampled
 from tacit.contract.contract import Channel
 from tacit.engines.base import Engine
@@ -137,9 +138,9 @@ class CodePlan:
         table = engine.fetch(text, parameters, uploads)
         keys = len(self.plan.keys)
         group, first = numbered(table, keys)
-        values = rows_of(table.take(first), keys) if keys else [()]
-        columns = [np.asarray(table.column(keys + 1 + i).cast(pa.float64()).fill_null(0)) for i in range(self.columns)]
-        codes = np.asarray(table.column(keys)).astype(np.int64)
+        values = rows_of(table, keys, first) if keys else [()]
+        columns = [numbers_of(table.column(keys + 1 + i)) for i in range(self.columns)]
+        codes = integers_of(table.column(keys))
         order = np.argsort(codes, kind="stable")
         order = order[columns[0][order] > 0]  # a rollup keeps rows of people who were deleted
         return Fetched(values, CodeCounts(codes[order], group[order], [own[order] for own in columns], len(values)))
@@ -277,25 +278,3 @@ def _split(scope: Scope, side: int, totals: Sequence[Total]) -> list[tuple[Funct
 
 def _ordered(left: int | None, right: int | None) -> tuple[int | None, int | None]:
     return (left, right) if left is None or (right is not None and left <= right) else (right, left)
-
-
-def numbered(table: pa.Table, count: int) -> tuple[Codes, Codes]:
-    """Return a number for each row by the combination of its first columns, and a row for each number."""
-    number, numbers = np.zeros(table.num_rows, dtype=np.int64), 1
-    for i in range(count):
-        encoded = table.column(i).combine_chunks().dictionary_encode(null_encoding="encode")
-        numbers *= len(encoded.dictionary)
-        number = number * len(encoded.dictionary) + np.asarray(encoded.indices)
-        if numbers > len(number):
-            number = np.unique(number, return_inverse=True)[1]
-            numbers = int(number.max(initial=-1)) + 1
-    rows = np.full(numbers, -1)
-    rows[number[::-1]] = np.arange(len(number) - 1, -1, -1)
-    present = rows >= 0
-    return (np.cumsum(present) - 1)[number], rows[present]
-
-
-def rows_of(table: pa.Table, count: int) -> list[Values]:
-    """Return the first columns as one tuple for each row."""
-    columns = [table.column(i).to_pylist() for i in range(count)]
-    return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
