@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
+from support.engines import postgres_address
 from tacit.encode.reports import report_table
 from tacit.engines.dialect import question_in_postgres
 from tacit.engines.postgres import Postgres
 from tacit.engines.postgres_columns import NumberArray, use_number_arrays
 from tacit.errors import EngineError
-from tests.support.engines import postgres_address
 
 psycopg = pytest.importorskip("psycopg")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import tacit as tc
-from tests.support.engines import engine_named, spark_session
+from support.engines import engine_named, spark_session
 
 COLLECTION = tc.Collection(
     tc.Schema([tc.Service("t", key="uid", attributes=[tc.Categorical("a", list("xyz"))])]), 4.0, mechanism="fc"

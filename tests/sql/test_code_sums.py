@@ -13,11 +13,16 @@ from engines.test_conformance import fill
 from sql.test_rows_and_joins import join_questions
 from support.questions import Questions
 from support.tiers import how_many
-from tacit.answers import code_sums, run, sampling, sums
+from tacit.answers import answer_cache, code_sums, run, sampling, sums
 from tacit.errors import QueryError, TacitError
 from tacit.estimate.estimate import Estimate
 
 PEOPLE = 50_000
+
+
+@pytest.fixture(autouse=True)
+def _answers_are_computed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_cache, "MOST_CELLS", 0)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from tacit.answers.code_cache import Fetched, cache_of
 from tacit.answers.columns import integers_of, numbered, numbers_of, rows_of
-from tacit.answers.sampling import CodeCounts, Control, sampled
+from tacit.answers.sampling import CodeCounts, Control
 from tacit.contract.contract import Channel
 from tacit.engines.base import Engine
 from tacit.estimate.batch import VALUES_AT_ONCE, FunctionalBatch, batch_of
@@ -118,8 +118,8 @@ class CodePlan:
         if changes is None:
             fetched = self._fetch(engine, text, parameters, uploads)
         else:
-            key = (changes, text, *((type(value), value) for value in parameters))
-            fetched = cache_of(engine).get(key, lambda: self._fetch(engine, text, parameters, uploads))
+            key = (text, *((type(value), value) for value in parameters))
+            fetched = cache_of(engine).get(changes, key, lambda: self._fetch(engine, text, parameters, uploads))
         counts = fetched.counts
         if self._work(counts) > MOST_WORK:
             return None
@@ -175,7 +175,7 @@ class CodePlan:
         fourth_columns = np.array([self._fourth_column(i) for i in self._squared])
         plain = pair_columns == 0
         step = max(1, VALUES_AT_ONCE // len(self._squared))
-        for part in sampled(self.channel, counts, self._second.views, self._quota(counts)):
+        for part in fetched.sample(self.channel, self._second.views, self._quota(counts)):
             control = Control(left[plain], right[plain], counts.groups, len(self._squared)) if part.is_sample else None
             for start in range(0, len(part.codes), step):
                 values = self._second.contributions(part.view, part.codes[start : start + step])

@@ -1,0 +1,62 @@
+"""What was computed from the reports as they are now: everybody who asks for the same thing shares it.
+
+Whoever asks for something that somebody else is computing waits for it. When the reports have changed, everything is
+dropped; before that, what was used longest ago, where there is too much.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+__all__ = ["SharedCache"]
+
+T = TypeVar("T")
+
+
+class SharedCache(Generic[T]):
+    """Values by key, for one version of the reports.
+
+    Parameters
+    ----------
+    most : function
+        Returns how much is kept in all.
+    size : function
+        Returns how much a value counts.
+    """
+
+    def __init__(self, most: Callable[[], int], size: Callable[[T], int]) -> None:
+        self._most, self._size = most, size
+        self._lock = threading.Lock()
+        self._version: Hashable = None
+        self._slots: OrderedDict[Hashable, _Slot[T]] = OrderedDict()
+
+    def get(self, version: Hashable, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the value of a key; make it if it is not known of this version."""
+        with self._lock:
+            if version != self._version:
+                self._version, self._slots = version, OrderedDict()
+            slots = self._slots
+            slot = slots.setdefault(key, _Slot())
+            slots.move_to_end(key)
+        with slot.lock:
+            if not slot.made:
+                slot.made.append(make())
+            [value] = slot.made
+        with self._lock:
+            kept = sum(self._size(made) for one in slots.values() for made in one.made)
+            while kept > self._most() and slots:
+                _, oldest = slots.popitem(last=False)
+                kept -= sum(map(self._size, oldest.made))
+        return value
+
+
+@dataclass(eq=False, repr=False)
+class _Slot(Generic[T]):
+    """The value of a key, once there is one, and the lock of who makes it."""
+
+    made: list[T] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
