@@ -47,7 +47,7 @@ class Database:
         self._catalog: Catalog[Collection] = Catalog(engine)
         self._people: dict[tuple[object, ...], People] = {}
         self._crowds = Crowds(engine)
-        self._kept: AnswerCache[list[Collection], set[str]] = AnswerCache(engine)
+        self._kept: AnswerCache[list[Collection], _Question] = AnswerCache(engine)
         self._models, self._tables = Models(engine), Tables(engine, self._catalog)
         self._dimensions = {name.lower(): Dimension(name, key, table) for name, key, table in engine.dimensions()}
         for text in engine.contracts():
@@ -319,14 +319,14 @@ class Database:
 
     def asked_about(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Collection, ServiceContract]]:
         """Return the collections, with their services, whose reports a question is about."""
-        tables = self._kept.about(self._tables_of, without_explain(text)[0], parameters)
+        tables = self._question(without_explain(text)[0], parameters, Options()).people.reports
         pairs = [(collection, one) for collection in self.collections for one in collection.contract.services]
         return [pair for pair in pairs if report_table(pair[0].id, pair[1].service.name) in tables]
 
-    def _tables_of(self, text: str, parameters: Sequence[Any]) -> set[str]:
-        return self._question(text, parameters, Options()).people.reports
-
     def _question(self, question: str, parameters: Sequence[Any], options: Options) -> _Question:
+        return self._kept.question(self._bind, question, parameters, options)
+
+    def _bind(self, question: str, parameters: Sequence[Any], options: Options) -> _Question:
         """Bind a question to the newest collection that can answer it, and to the rounds that it is about."""
         statement = parse(question, parameters)
         tables = tables_of(statement, question)

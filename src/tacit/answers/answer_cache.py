@@ -16,21 +16,21 @@ __all__ = ["AnswerCache"]
 MOST_CELLS = 20_000
 """Cells of the answers that are kept; an estimate takes about a kilobyte."""
 
-MOST_QUESTIONS = 256
-"""Questions of which it is known what they are about."""
+MOST_QUESTIONS = 64
+"""Questions that are kept bound, so that asking what one is about and answering it binds it once."""
 
 R = TypeVar("R")
-A = TypeVar("A")
+Q = TypeVar("Q")
 V = TypeVar("V")
 
 
-class AnswerCache(Generic[R, A]):
-    """Answers of one database, with the rounds (R) they count, and what questions are about (A)."""
+class AnswerCache(Generic[R, Q]):
+    """Answers of one database, with the rounds (R) they count, and bound questions (Q)."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._definitions = engine, 0
         self._answers: SharedCache[tuple[Answer, R]] = SharedCache(lambda: MOST_CELLS, _cells)
-        self._about: SharedCache[A] = SharedCache(lambda: MOST_QUESTIONS, lambda _: 1)
+        self._questions: SharedCache[Q] = SharedCache(lambda: MOST_QUESTIONS, lambda _: 1)
 
     def redefine(self) -> None:
         """Forget everything: there is a new collection, public table or rollup."""
@@ -49,16 +49,18 @@ class AnswerCache(Generic[R, A]):
         own.rows = list(answer.rows)
         return own, rounds
 
-    def about(self, make: Callable[[str, Sequence[Any]], A], text: str, parameters: Sequence[Any]) -> A:
-        """Return what a question is about, found out if it is not known."""
-        return self._get(self._about, text, parameters, None, partial(make, text, parameters))
+    def question(
+        self, make: Callable[[str, Sequence[Any], Options], Q], text: str, parameters: Sequence[Any], options: Options
+    ) -> Q:
+        """Return a bound question, made if it is not known."""
+        return self._get(self._questions, text, parameters, options, partial(make, text, parameters, options))
 
     def _get(
         self,
         cache: SharedCache[V],
         text: str,
         parameters: Sequence[Any],
-        options: Options | None,
+        options: Options,
         make: Callable[[], V],
     ) -> V:
         changes = self._engine.changes()

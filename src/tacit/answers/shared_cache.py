@@ -32,26 +32,31 @@ class SharedCache(Generic[T]):
         self._most, self._size = most, size
         self._lock = threading.Lock()
         self._version: Hashable = None
-        self._slots: OrderedDict[Hashable, _Slot[T]] = OrderedDict()
+        self._kept: _Kept[T] = _Kept()
 
     def get(self, version: Hashable, key: Hashable, make: Callable[[], T]) -> T:
         """Return the value of a key; make it if it is not known of this version."""
         with self._lock:
             if version != self._version:
-                self._version, self._slots = version, OrderedDict()
-            slots = self._slots
-            slot = slots.setdefault(key, _Slot())
-            slots.move_to_end(key)
+                self._version, self._kept = version, _Kept()
+            kept = self._kept
+            slot = kept.slots.setdefault(key, _Slot())
+            kept.slots.move_to_end(key)
         with slot.lock:
             if not slot.made:
                 slot.made.append(make())
+                self._add(kept, slot)
             [value] = slot.made
-        with self._lock:
-            kept = sum(self._size(made) for one in slots.values() for made in one.made)
-            while kept > self._most() and slots:
-                _, oldest = slots.popitem(last=False)
-                kept -= sum(map(self._size, oldest.made))
         return value
+
+    def _add(self, kept: _Kept[T], slot: _Slot[T]) -> None:
+        """Count a new value, and drop what was used longest ago where there is too much."""
+        with self._lock:
+            slot.size = sum(map(self._size, slot.made))
+            kept.size += slot.size
+            while kept.size > self._most() and kept.slots:
+                _, oldest = kept.slots.popitem(last=False)
+                kept.size -= oldest.size
 
 
 @dataclass(eq=False, repr=False)
@@ -59,4 +64,13 @@ class _Slot(Generic[T]):
     """The value of a key, once there is one, and the lock of who makes it."""
 
     made: list[T] = field(default_factory=list)
+    size: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(eq=False, repr=False)
+class _Kept(Generic[T]):
+    """The values of one version, and their size in all."""
+
+    slots: OrderedDict[Hashable, _Slot[T]] = field(default_factory=OrderedDict)
+    size: int = 0

@@ -27,6 +27,7 @@ from tacit.server.store.batches import batch_of
 from tacit.server.store.disk import has_room
 from tacit.server.store.inbox import Inbox
 from tacit.server.store.snapshots import Snapshots
+from tacit.server.store.turns import Turns
 from tacit.server.store.validate import stored_key
 
 __all__ = ["Mover"]
@@ -60,21 +61,20 @@ class Mover:
         self._inbox, self._analytical, self._snapshots = inbox, analytical, snapshots
         self._folder, self._is_elsewhere = folder, is_elsewhere
         self._lock = threading.Lock()  # no moves, deletions or copies at the same time
+        self.turns = Turns()
         self._stopped = threading.Event()
         self._suspect = False  # whether the database failed and must be reopened
         self.fault: TacitError | None = None
         """Why the last move failed."""
-
         self.changes = 0
         """Number of changes to the database; the same number before and after means no change."""
-
         self._compared = False  # whether the database is known to belong to this inbox
         if isinstance(fault := self._put_in_order(), EngineError) and fault.code == "inbox-missing":
             raise fault
         self.fault = fault
         self._threads = [
             threading.Thread(target=self._repeat, args=(work,), name=name, daemon=True)
-            for name, work in (("mover", self.move), ("tidier", self._tidy))
+            for name, work in (("mover", self._move_idle), ("tidier", self._tidy))
         ]
 
     def start(self) -> None:
@@ -109,15 +109,24 @@ class Mover:
             with self._change():
                 yield
 
-    def move(self, seconds: float = float("inf")) -> int:
-        """Move reports to the database, for some seconds at most; return how many. Failures become a fault."""
+    def move(self, seconds: float = float("inf"), *, since: float = float("inf")) -> int:
+        """Move reports for some seconds at most, unless all pending ``since`` a moment were; return how many.
+
+        Failures become a fault.
+        """
         with self._lock:
             self._refuse_at_the_end()
-            end = time.monotonic() + seconds
+            if self.turns.is_moved(since) and self.fault is None and not self._suspect:
+                return 0
+            began = time.monotonic()
+            end = began + seconds
+            self.turns.begin_move()
             moved, self.fault = self._try(end)
             if self.fault is not None and self.fault.code in PASSING:  # a new connection may be enough
                 more, self.fault = self._try(end)
                 moved += more
+            if self.fault is None and time.monotonic() < end:
+                self.turns.end_move(began)
             self._refuse_at_the_end()  # reports may have arrived meanwhile
             return moved
 
@@ -128,8 +137,7 @@ class Mover:
     def delete(self, record: Callable[[], int]) -> int:
         """Record a deletion, apply it to the database, and return the result of recording; raise if that fails.
 
-        Nothing runs in between: no report of the person may be in transit, and no answer or copy may contain half of
-        it.
+        Nothing runs in between: no report of the person may be in transit, no answer or copy may have half of it.
         """
         with self._lock:
             recorded = record()
@@ -137,9 +145,7 @@ class Mover:
             if self.fault is not None and self.fault.code in PASSING:
                 self.fault = self._put_in_order()
             if self._inbox.deletions():
-                message = (
-                    "The deletion is recorded, and will be applied to the analytical database as soon as possible."
-                )
+                message = "The deletion is recorded; the analytical database applies it as soon as possible."
                 raise OverloadedError(message, code="deletion-pending", retry_after=5)
             return recorded
 
@@ -255,6 +261,7 @@ class Mover:
     @contextmanager
     def _change(self) -> Iterator[None]:
         """Count a change of the database before making it, so that readers notice it."""
+        self.turns.wait()
         self.changes += 1
         yield
         self._mark(int(self._inbox.recall("generation") or 0) + 1)
@@ -370,6 +377,9 @@ class Mover:
         self._inbox.remember(rebuilding="")
         LOG.error("the analytical database is rebuilt: rebuilt")
         return None
+
+    def _move_idle(self) -> None:
+        self.move(since=time.monotonic() - IDLE_SECONDS)
 
     def _tidy(self) -> None:
         self._inbox.tidy(self._stopped)
