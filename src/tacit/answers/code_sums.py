@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.answers.code_cache import Fetched, cache_of
-from tacit.answers.columns import integers_of, numbered, numbers_of, rows_of
+from tacit.answers.columns import integers_of, numbered, numbers_of, rows_in_order, rows_of
 from tacit.answers.sampling import CodeCounts, Control
 from tacit.contract.contract import Channel
 from tacit.engines.base import Engine
@@ -141,7 +141,7 @@ class CodePlan:
         values = rows_of(table, keys, first) if keys else [()]
         columns = [numbers_of(table.column(keys + 1 + i)) for i in range(self.columns)]
         codes = integers_of(table.column(keys))
-        order = np.argsort(codes, kind="stable")
+        order = rows_in_order(codes * len(values) + group, self.channel.alphabet * len(values))
         order = order[columns[0][order] > 0]  # a rollup keeps rows of people who were deleted
         return Fetched(values, CodeCounts(codes[order], group[order], [own[order] for own in columns], len(values)))
 

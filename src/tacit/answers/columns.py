@@ -14,7 +14,10 @@ import pyarrow as pa
 
 from tacit.estimate.functional import Vector
 
-__all__ = ["integers_of", "numbered", "numbers_of", "rows_of"]
+__all__ = ["integers_of", "numbered", "numbers_of", "rows_in_order", "rows_of"]
+
+DENSE = 8
+"""Places per row up to which rows are ordered without sorting."""
 
 Codes = npt.NDArray[np.int64]
 Values = tuple[Any, ...]
@@ -47,6 +50,20 @@ def numbered(table: pa.Table, count: int) -> tuple[Codes, Codes]:
     rows[number[::-1]] = np.arange(len(number) - 1, -1, -1)
     present = rows >= 0
     return (np.cumsum(present) - 1)[number], rows[present]
+
+
+def rows_in_order(numbers: Codes, most: int) -> Codes:
+    """Return the rows in the order of their numbers, which are below ``most``.
+
+    Where there are many, each goes to its place at once: that takes a fifth of the time of sorting.
+    """
+    if most <= DENSE * len(numbers):
+        places = np.full(most, -1, dtype=np.int64)
+        places[numbers] = np.arange(len(numbers))
+        order = places[places >= 0]
+        if len(order) == len(numbers):  # no two are equal
+            return order
+    return np.argsort(numbers, kind="stable")
 
 
 def rows_of(table: pa.Table, count: int, rows: Codes | None = None) -> list[Values]:

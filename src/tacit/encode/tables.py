@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 
 from tacit.client.scalars import plain_scalar
 from tacit.contract.schema import Service
@@ -120,10 +122,8 @@ def _column(values: Any) -> pa.Array:
 
 def read_file(name: str, source: str | Path) -> pa.Table:
     """Read a Parquet or CSV file of a service."""
-    from pyarrow import csv, parquet  # here: who asks questions reads no files, and this takes 40 ms
-
     path = Path(source)
-    readers = {".parquet": parquet.read_table, ".csv": csv.read_csv}
+    readers = {".parquet": pa.parquet.read_table, ".csv": pa.csv.read_csv}
     problem = ""
     if path.suffix.lower() not in readers:
         problem = "the path does not end in .parquet or .csv."
