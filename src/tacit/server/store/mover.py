@@ -74,7 +74,10 @@ class Mover:
         self.fault = fault
         self._threads = [
             threading.Thread(target=self._repeat, args=(work,), name=name, daemon=True)
-            for name, work in (("mover", self._move_idle), ("tidier", self._tidy))
+            for name, work in (
+                ("mover", lambda: self.move(since=time.monotonic() - IDLE_SECONDS)),
+                ("tidier", lambda: self._inbox.tidy(self._stopped)),
+            )
         ]
 
     def start(self) -> None:
@@ -110,10 +113,7 @@ class Mover:
                 yield
 
     def move(self, seconds: float = float("inf"), *, since: float = float("inf")) -> int:
-        """Move reports for some seconds at most, unless all pending ``since`` a moment were; return how many.
-
-        Failures become a fault.
-        """
+        """Move reports, for some seconds at most, unless all pending ``since`` a moment were; failures become a fault."""
         with self._lock:
             self._refuse_at_the_end()
             if self.turns.is_moved(since) and self.fault is None and not self._suspect:
@@ -248,6 +248,7 @@ class Mover:
         if fits:
             self._bring_contracts()
         if fits and not self._lacking():
+            self._inbox.remember(rollups=self._analytical.rollups(self._inbox.recall("rollups")))
             self._mark(stamp.generation if stamp else 0)
         else:
             self._rebuild(keep=stamp is not None and not mine)
@@ -280,11 +281,13 @@ class Mover:
         """Recreate the database, and make all reports of the inbox pending again."""
         LOG.error("the analytical database is rebuilt from the inbox: rebuilding")
         resumed = self.is_rebuilding and self._analytical.stamp is not None and not keep
-        self._inbox.remember(rebuilding="yes")
+        rollups = self._inbox.recall("rollups")
+        self._inbox.remember(rebuilding="yes", rollups=(rollups or "") if keep else self._analytical.rollups(rollups))
         with self._change():
             if not resumed:
                 kept_nowhere_else = any(size.bulk or size.lost for size in self._inbox.sizes().values())
-                self._analytical.begin_anew(keep=keep or kept_nowhere_else or self._inbox.lacks_contents())
+                aside = keep or kept_nowhere_else or self._inbox.lacks_contents()
+                self._analytical.begin_anew(keep=aside, is_own=not keep)
             self._bring_contracts()
             self._inbox.refill()
 
@@ -374,20 +377,15 @@ class Mover:
         if lacking:
             message = f"The rebuilt analytical database lacks reports of {', '.join(lacking)}. Restore an archive."
             return OverloadedError(message, code="rebuild-short", retry_after=60)
+        self._analytical.roll_up(self._inbox.recall("rollups"))
         self._inbox.remember(rebuilding="")
         LOG.error("the analytical database is rebuilt: rebuilt")
         return None
 
-    def _move_idle(self) -> None:
-        self.move(since=time.monotonic() - IDLE_SECONDS)
-
-    def _tidy(self) -> None:
-        self._inbox.tidy(self._stopped)
-
-    def _repeat(self, work: object) -> None:
+    def _repeat(self, work: Callable[[], object]) -> None:
         while not self._stopped.wait(IDLE_SECONDS if self.fault is None else FAULT_SECONDS):
             try:
-                work()  # type: ignore[operator]
+                work()
             except Exception as cause:  # reports are safe, and the next move retries
                 if not self._stopped.is_set():
                     LOG.error("work on the inbox failed: %s", type(cause).__name__)
