@@ -1,12 +1,17 @@
 """GROUP BY and joins next to one COUNT, and next to plain SQL on the raw rows, on one population in one run.
 
 Two services of the same people, epsilon 4 in all: ages, incomes, states and a public column; orders, at most three a
-person. Every question is asked with the sums by code fetched anew, with the sums that were kept, and from a rollup.
+person. Every question is asked with the sums by code fetched anew, with the sums that were kept, and from a rollup;
+answers are never kept. The first question of a new process is timed with its imports.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import statistics
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -19,7 +24,7 @@ import pyarrow as pa
 
 import tacit as tc
 from bench.common import say, timed
-from tacit.answers import code_cache
+from tacit.answers import answer_cache, code_cache
 
 __all__ = ["CLAIMS", "groups"]
 
@@ -47,18 +52,21 @@ CLAIMS = {
 
 REPETITIONS = 5
 
+CHUNK = 2_000_000
+"""People who are encoded at a time."""
 
-def people_of(count: int, seed: int) -> dict[str, pa.Table]:
-    """Return uniform people and their orders."""
+
+def people_of(count: int, seed: int, first: int = 0) -> dict[str, pa.Table]:
+    """Return uniform people, numbered from some number on, and their orders."""
     source = np.random.default_rng(seed)
     users = {
-        "uid": np.arange(count),
+        "uid": np.arange(first, first + count),
         "age": source.integers(0, 100, count),
         "income": source.integers(0, 200, count),
         "state": np.array(STATES)[source.integers(0, 50, count)],
         "os": np.array(["ios", "android", "web"])[source.integers(0, 3, count)],
     }
-    buyers = np.repeat(np.arange(count), source.integers(0, 3, count))
+    buyers = np.repeat(np.arange(first, first + count), source.integers(0, 3, count))
     orders = {
         "uid": buyers,
         "amount": source.integers(0, 100, len(buyers)),
@@ -92,22 +100,76 @@ def anew(db: tc.Database, question: str) -> None:
     code_cache.MOST_BYTES = kept
 
 
+FIRST = """
+import resource, sys, time
+start = time.perf_counter()
+import tacit as tc
+db = tc.connect(sys.argv[1])
+db.sql(sys.argv[2])
+answered = time.perf_counter()
+used = resource.getrusage(resource.RUSAGE_SELF)
+db.sql(sys.argv[2]).to_json()
+print(answered - start, used.ru_utime + used.ru_stime, time.perf_counter() - start)
+"""
+
+
+def first(path: Path) -> dict[str, float]:
+    """Return the best of some new processes: seconds to the first answer, of the processor, and until it is JSON."""
+    words = [sys.executable, "-c", FIRST, str(path), QUESTIONS[ONE]]
+    runs = [
+        subprocess.run(words, check=True, capture_output=True, text=True).stdout.split() for _ in range(REPETITIONS)
+    ]
+    seconds, processor, as_json = (min(map(float, column)) for column in zip(*runs, strict=True))
+    return {"seconds": round(seconds, 3), "processor": round(processor, 3), "as_json": round(as_json, 3)}
+
+
+ASKED = """
+import json, resource, sys
+import tacit as tc
+db = tc.connect(sys.argv[1])
+for question in json.loads(sys.argv[2]):
+    db.sql(question)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+"""
+
+
+def memory(path: Path) -> int:
+    """Return the most memory of a new process that asks all questions, in MiB."""
+    words = [sys.executable, "-c", ASKED, str(path), json.dumps(list(QUESTIONS.values()))]
+    return int(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+
+
+def load(path: Path, people: int, seed: int) -> duckdb.DuckDBPyConnection:
+    """Load reports of people, and their raw rows into a database in memory; some at a time."""
+    collection, plain = tc.Collection(schema(), 4.0, users=people), duckdb.connect()
+    db = tc.connect(path)
+    db.create(collection)
+    for start in range(0, people, CHUNK):
+        raw = people_of(min(CHUNK, people - start), seed + start, first=start)
+        db.load(collection.encode(**raw, rng=tc.insecure_rng(seed + start)))
+        for name, table in raw.items():
+            plain.register("incoming", table)
+            known = "INSERT INTO" if start else "CREATE TABLE"
+            plain.execute(f"{known} {name} {'' if start else 'AS'} SELECT * FROM incoming")
+            plain.unregister("incoming")
+    db.close()
+    return plain
+
+
 def groups(people: int, seed: int) -> dict[str, Any]:
     """Time all questions; return seconds, and ratios to one COUNT and to plain SQL."""
-    raw, collection = people_of(people, seed), tc.Collection(schema(), 4.0, users=people)
+    answer_cache.MOST_CELLS = 0
     with tempfile.TemporaryDirectory() as folder:
-        db = tc.connect(Path(folder) / "reports.tacit")
-        db.create(collection)
-        db.load(collection.encode(**raw, rng=tc.insecure_rng(seed)))
-        plain = duckdb.connect()
-        for name, table in raw.items():
-            plain.register(f"arrow_{name}", table)
-            plain.execute(f"CREATE TABLE {name} AS SELECT * FROM arrow_{name}")
+        path = Path(folder) / "reports.tacit"
+        plain = load(path, people, seed)
+        started, used = first(path), memory(path)
+        db = tc.connect(path)
         rows = {name: _times(db, plain, name, question) for name, question in QUESTIONS.items()}
         db.rollup("u", by=["os"])
         for name, question in QUESTIONS.items():
             if " JOIN " not in question:
                 rows[name]["rollup"] = median(partial(db.sql, question))
+        plain.close()
         db.close()
     for name, row in rows.items():
         one = rows[JOINED if name.startswith("join") else ONE]
@@ -115,6 +177,9 @@ def groups(people: int, seed: int) -> dict[str, Any]:
         row["over_plain_sql"] = round(row["anew"] / row["plain"], 1)
     return {
         "people": people,
+        "first": started,
+        "memory_mib": used,
+        "load_average": round(os.getloadavg()[0], 1),
         "questions": rows,
         "claims": CLAIMS,
         "holds": all(rows[name]["over_one_count"] <= most for name, most in CLAIMS.items()),

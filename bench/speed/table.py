@@ -67,14 +67,24 @@ def group_table(part: dict[str, Any]) -> list[str]:
         rollup = f"{row['rollup']:.3f}" if "rollup" in row else ""
         fetched = f"{row['anew']:.3f} | {row['over_one_count']} | {claimed}"
         lines.append(f"| {name} | {fetched} | {row['kept']:.3f} | {rollup} | {row['plain']:.3f} |")
-    return [*lines, "", f"{part['people']:,} people. {measured_at(part)}"]
+    first, took = part["first"], "{seconds:.2f} s, {processor:.2f} s of the processor"
+    begun = (
+        f"The first answer of a new process: {took.format(**first)}; as JSON, with the crowd: {first['as_json']:.2f} s."
+    )
+    where = f"{part['people']:,} people; load average {part['load_average']}. {measured_at(part)}"
+    return [
+        *lines,
+        "",
+        f"{begun} Most memory of a process that asks all questions: {part['memory_mib']:,} MiB. {where}",
+    ]
 
 
 def main() -> None:
     """Write the tables."""
     results = json.loads((HERE / "results.json").read_text(encoding="utf-8"))
     lines = [*join_table(results["join"]), "", *frequency_table(results["frequencies"])]
-    lines += ["", *group_table(results["groups"])] if "groups" in results else []
+    for name in ("groups", "groups at 20 million"):
+        lines += ["", *group_table(results[name])] if name in results else []
     write_part(HERE / "README.md", START, "\n".join(lines))
 
 
