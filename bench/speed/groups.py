@@ -51,7 +51,8 @@ CLAIMS = {
 }
 """Times the processor time of one COUNT, or one joined COUNT, that a question may take with sums fetched anew."""
 
-REPETITIONS = 5
+REPETITIONS, FEW, MANY_PEOPLE = 5, 2, 10_000_000
+"""How often each question is timed, and how often with many people."""
 
 CHUNK = 2_000_000
 """People who are encoded at a time."""
@@ -88,11 +89,11 @@ def schema() -> tc.Schema:
     )
 
 
-def median(act: Callable[[], object]) -> tuple[float, float]:
+def median(act: Callable[[], object], repetitions: int) -> tuple[float, float]:
     """Return median seconds of some repetitions, after one that is not counted, and of the processor the least."""
     act()
     seconds, used = [], []
-    for _ in range(REPETITIONS):
+    for _ in range(repetitions):
         start = time.process_time()
         seconds.append(timed(act))
         used.append(time.process_time() - start)
@@ -164,17 +165,17 @@ def load(path: Path, people: int, seed: int) -> duckdb.DuckDBPyConnection:
 
 def groups(people: int, seed: int) -> dict[str, Any]:
     """Time all questions; return seconds, and ratios to one COUNT and to plain SQL."""
-    answer_cache.MOST_CELLS = 0
+    answer_cache.MOST_CELLS, times = 0, FEW if people >= MANY_PEOPLE else REPETITIONS
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "reports.tacit"
         plain = load(path, people, seed)
         started, used = first(path), memory(path)
         db = tc.connect(path)
-        rows = {name: _times(db, plain, name, question) for name, question in QUESTIONS.items()}
+        rows = {name: _times(db, plain, name, times) for name in QUESTIONS}
         db.rollup("u", by=["os"])
         for name, question in QUESTIONS.items():
             if " JOIN " not in question:
-                rows[name]["rollup"], rows[name]["rollup_processor"] = median(partial(db.sql, question))
+                rows[name]["rollup"], rows[name]["rollup_processor"] = median(partial(db.sql, question), times)
         plain.close()
         db.close()
     for name, row in rows.items():
@@ -192,7 +193,8 @@ def groups(people: int, seed: int) -> dict[str, Any]:
     }
 
 
-def _times(db: tc.Database, plain: duckdb.DuckDBPyConnection, name: str, question: str) -> dict[str, float]:
+def _times(db: tc.Database, plain: duckdb.DuckDBPyConnection, name: str, repetitions: int) -> dict[str, float]:
+    question = QUESTIONS[name]
     acts = {
         "anew": partial(anew, db, question),
         "kept": partial(db.sql, question),
@@ -200,6 +202,6 @@ def _times(db: tc.Database, plain: duckdb.DuckDBPyConnection, name: str, questio
     }
     took = {}
     for word, act in acts.items():
-        took[word], took[f"{word}_processor"] = median(act)
+        took[word], took[f"{word}_processor"] = median(act, repetitions)
     say(f"  {name}: {took['anew']:.3f} s, {took['kept']:.3f} s from kept sums, plain SQL {took['plain']:.3f} s")
     return took
