@@ -22,6 +22,7 @@ import pyarrow as pa
 
 import tacit as tc
 from bench.common import seed_of, timed
+from tacit.answers import code_cache
 from tacit.engines.duckdb import SHUT
 
 SIDE = 125
@@ -30,6 +31,9 @@ BATCH, BATCH_OF_SPARK = 2_000_000, 10_000_000
 
 ASKED = 7
 """Questions timed; the first is not counted."""
+
+FEW = 10_000
+"""Reports of a small batch, loaded at last."""
 
 
 def collection_of() -> tc.Collection:
@@ -109,8 +113,9 @@ def opened(engine: str, folder: Path) -> Iterator[tuple[tc.Database, Callable[[]
 
             def size() -> int:
                 with psycopg.connect(address, autocommit=True) as connection:
-                    query = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relname LIKE 'reports_%'"
-                    [(found,)] = connection.execute(query).fetchall()
+                    sizes = "SELECT sum(pg_total_relation_size(oid)) FROM pg_class"  # with their indexes
+                    tables = "relname LIKE 'reports_%' AND relkind = 'r'"
+                    [(found,)] = connection.execute(f"{sizes} WHERE {tables}").fetchall()
                 return int(found)
 
             yield database, size
@@ -146,6 +151,34 @@ def bare(folder: Path) -> Callable[[], float]:
     return lambda: timed(lambda: beside.execute(text).fetchall())
 
 
+def processor_seconds() -> float:
+    """Return the processor time of this process, those it started, and servers of PostgreSQL that it did not."""
+    own = psutil.Process()
+    servers = [one for one in psutil.process_iter(["name"]) if one.info["name"] == "postgres"]
+    total = 0.0
+    for process in {own, *own.children(recursive=True), *servers}:
+        try:
+            times = process.cpu_times()
+        except psutil.Error:  # it has ended; its parent counts it
+            continue
+        total += times.user + times.system + times.children_user + times.children_system
+    return total
+
+
+def asked(database: tc.Database, text: Iterator[str]) -> dict[str, float]:
+    """Return median seconds of questions, and their processor time on average: sums fetched anew, and kept."""
+    found = {}
+    for name, kept in (("query", 0), ("kept_query", code_cache.MOST_BYTES)):
+        before, code_cache.MOST_BYTES = code_cache.MOST_BYTES, kept
+        seconds = [timed(lambda: database.sql(next(text)))]
+        start = processor_seconds()
+        seconds += [timed(lambda: database.sql(next(text))) for _ in range(ASKED - 1)]
+        found[f"{name}_seconds"] = round(statistics.median(seconds[1:]), 4)
+        found[f"{name}_processor_seconds"] = round((processor_seconds() - start) / (ASKED - 1), 4)
+        code_cache.MOST_BYTES = before
+    return found
+
+
 def measure(engine: str, reports: int) -> dict[str, Any]:
     """Load and ask."""
     collection, memory = collection_of(), Memory()
@@ -154,28 +187,25 @@ def measure(engine: str, reports: int) -> dict[str, Any]:
         database.create(collection)
         most = BATCH_OF_SPARK if engine.startswith("spark") else BATCH
         loads = [timed(partial(database.load, {"users": table})) for table in batches(collection, reports, most)]
-        text = questions(seed_of("scale", engine))
-        ours, theirs = [], []
-        other = bare(folder) if engine == "duckdb" else None
-        for _ in range(ASKED):
-            ours.append(timed(lambda: database.sql(next(text))))
-            if other:
-                theirs.append(other())
-        found = {
+        *_, last = batches(collection, reports + FEW, reports)
+        found: dict[str, Any] = {
             "engine": engine,
             "reports": reports,
             "codes": collection.contract["users"].channels[0].alphabet,
             "load_seconds": round(sum(loads), 2),
             "last_batch_seconds": round(loads[-1], 2),
-            "query_seconds": round(statistics.median(ours[1:]), 4),
-            "bare_seconds": round(statistics.median(theirs[1:]), 4) if theirs else None,
+            "small_batch_seconds": round(timed(partial(database.load, {"users": last})), 3),
         }
+        text = questions(seed_of("scale", engine))
+        found |= asked(database, text)
+        if engine == "duckdb":
+            other = bare(folder)
+            found["bare_seconds"] = round(statistics.median([other() for _ in range(ASKED)][1:]), 4)
         if not engine.startswith("spark"):
             start = time.perf_counter()
             database.rollup("users")
             found["rollup_made_seconds"] = round(time.perf_counter() - start, 2)
-            rolled = [timed(lambda: database.sql(next(text))) for _ in range(ASKED)]
-            found["rollup_query_seconds"] = round(statistics.median(rolled[1:]), 4)
+            found["rollup_query_seconds"] = asked(database, text)["query_seconds"]
         found["bytes_per_report"] = round(_size_without_rollup(database, size, engine, folder) / reports, 2)
     return found | {"peak_memory_mib": memory.stop() >> 20}
 

@@ -41,7 +41,29 @@ def main() -> None:
     other = "".join(f"; {what}: {commit[:12]}" for what, commit in results.get("commits", {}).items())
     lines.append(f"\nCommit {results['commit'][:12]}{other}; {results['cores']} cores, shared with others.")
     write_part(HERE / "README.md", "<!-- results -->", "\n".join(lines))
+    compared = json.loads((HERE / "compared.json").read_text(encoding="utf-8"))
+    write_part(HERE / "README.md", "<!-- compared -->", comparison(compared))
     write_part(HERE / "README.md", "<!-- cluster -->", extrapolated(results["points"]))
+
+
+def comparison(results: dict[str, Any]) -> str:
+    """Return two commits next to each other."""
+    columns = {
+        "load_seconds": "load, s",
+        "small_batch_seconds": "10,000 more, s",
+        "query_seconds": "range COUNT, s",
+        "query_processor_seconds": "its processor time",
+        "kept_query_seconds": "from kept sums, s",
+        "kept_query_processor_seconds": "its processor time",
+        "rollup_query_seconds": "with rollup, s",
+        "bytes_per_report": "bytes each",
+        "load_average": "load average",
+    }
+    lines = [f"| engine | reports | | {' | '.join(columns.values())} |", "|---|--:|---|" + "--:|" * len(columns)]
+    for point in results["points"]:
+        cells = " | ".join(cell(point.get(word)) for word in columns)
+        lines.append(f"| {point['engine']} | {point['reports']:,} | {point['when']} | {cells} |")
+    return "\n".join([*lines, "", f"Before: {results['earlier'][:12]}, after: {results['commit'][:12]}."])
 
 
 def extrapolated(points: list[dict[str, Any]]) -> str:

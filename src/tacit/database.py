@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tacit.answers.answer_cache import AnswerCache
 from tacit.answers.catalog import Catalog
 from tacit.answers.contributions import Contributions, Page, contributions_to
 from tacit.answers.crowds import ClassSizes, Crowds
@@ -46,6 +47,7 @@ class Database:
         self._catalog: Catalog[Collection] = Catalog(engine)
         self._people: dict[tuple[object, ...], People] = {}
         self._crowds = Crowds(engine)
+        self._kept: AnswerCache[list[Collection], _Question] = AnswerCache(engine)
         self._models, self._tables = Models(engine), Tables(engine, self._catalog)
         self._dimensions = {name.lower(): Dimension(name, key, table) for name, key, table in engine.dimensions()}
         for text in engine.contracts():
@@ -65,6 +67,7 @@ class Database:
             self._engine.add_contract(collection.id, collection.to_json())
             for part in collection.parts:
                 self._catalog.add(part)
+            self._kept.redefine()
 
     def check_new(self, collection: Collection) -> None:
         """Refuse a collection that `create` would refuse."""
@@ -108,6 +111,7 @@ class Database:
         made = Dimension.of(name, as_arrow(name, table), key)
         self._engine.store_dimension(name, key, made.table)
         self._dimensions[name.lower()] = made
+        self._kept.redefine()
 
     def rollup(self, service: str, *, by: Sequence[str] = ()) -> None:
         """Maintain counts of codes for a service, so that queries do not slow down as more people report.
@@ -134,6 +138,7 @@ class Database:
         for collection in self._catalog.rounds(newest, [service]):
             self._engine.add_rollup(report_table(collection.id, rolled.service.name), tuple(by))
         self._people.clear()
+        self._kept.redefine()
 
     def copy_to(self, path: Any) -> None:
         """Write a copy of everything except deleted data to a new file; others may keep reading."""
@@ -161,8 +166,8 @@ class Database:
         if progress is not None:
             rows = sum(batch.rows for batch in batches)
             progress(rows, rows)
-        counts = zip(reports, batches, refused, strict=True)
-        return {name: Loaded(batch.rows - count, count) for name, batch, count in counts}
+        loaded = [Loaded(batch.rows - count, count) for batch, count in zip(batches, refused, strict=True)]
+        return dict(zip(reports, loaded, strict=True))
 
     def _batch(self, name: str, table: pa.Table | ReportTable) -> Batch:
         """Return reports that may be stored; refuse those of no collection here, and those that break its rules."""
@@ -215,16 +220,21 @@ class Database:
         """
         options = Options(confidence, decoder, simultaneous=simultaneous, superpopulation=superpopulation)
         question, explain = without_explain(text)
+        if not explain and not consistent:
+            kept, rounds = self._kept.answer(self._answer, question, parameters, options)
+            return kept.with_privacy(self._crowds.seen(rounds))
         asked = self._question(question, parameters, options)
         if consistent:
             self._refuse_panel(asked.rounds)
             answer = run_consistent(asked.bound, asked.people, self._models, options, explain=explain)
             return answer.with_privacy(self._crowds.seen(asked.rounds))
         answer = run(asked.bound, asked.people, options).with_privacy(self._crowds.seen(asked.rounds))
-        if not explain:
-            return answer
         wanted = {"confidence": options.confidence, "decoder": options.decoder}
         return explain_answer(answer, asked.people, lambda n: asked.newest.predict(asked.question, users=n, **wanted))
+
+    def _answer(self, text: str, parameters: Sequence[Any], options: Options) -> tuple[Answer, list[Collection]]:
+        asked = self._question(text, parameters, options)
+        return run(asked.bound, asked.people, options), asked.rounds
 
     def marginal(
         self,
@@ -311,11 +321,12 @@ class Database:
         """Return the collections, with their services, whose reports a question is about."""
         tables = self._question(without_explain(text)[0], parameters, Options()).people.reports
         pairs = [(collection, one) for collection in self.collections for one in collection.contract.services]
-        return [
-            (collection, one) for collection, one in pairs if report_table(collection.id, one.service.name) in tables
-        ]
+        return [pair for pair in pairs if report_table(pair[0].id, pair[1].service.name) in tables]
 
     def _question(self, question: str, parameters: Sequence[Any], options: Options) -> _Question:
+        return self._kept.question(self._bind, question, parameters, options)
+
+    def _bind(self, question: str, parameters: Sequence[Any], options: Options) -> _Question:
         """Bind a question to the newest collection that can answer it, and to the rounds that it is about."""
         statement = parse(question, parameters)
         tables = tables_of(statement, question)
@@ -375,7 +386,7 @@ class Database:
     def tables(self) -> list[Shape]:
         """Return services with reports, and public dimensions, as tables with typed columns."""
         services = [service_shape(service, self.stored_types(service.name)) for service in self.services()]
-        return [*services, *map(dimension_shape, self.dimensions())]
+        return services + [dimension_shape(dimension) for dimension in self.dimensions()]
 
 
 @dataclass(frozen=True, eq=False)

@@ -120,7 +120,7 @@ def test_no_answer_comes_between_the_two_halves_of_a_deletion(
         found.extend(counted(collector))
 
     monkeypatch.setattr(collector.inbox, "forget", recorded)
-    monkeypatch.setattr(collector._watermarks, "_settle", lambda: None)  # the question has been here before
+    monkeypatch.setattr(collector._watermarks, "_settle", lambda _: None)  # the question has been here before
     monkeypatch.setattr(collector.mover, "_lock", Slow())
     asking = started(ask)
     collector.forget("u-3")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.answers import code_cache
+from tacit.answers import answer_cache, code_cache
 from tacit.engines.duckdb import DuckDB
 
 SCHEMA = tc.Schema([tc.Service("t", key="uid", attributes=[tc.Categorical("a", list("xyz")), tc.Public("os")])])
@@ -20,6 +20,11 @@ GROUPS = "SELECT a, COUNT(*) AS n FROM t GROUP BY a"
 def load(db: tc.Database, first: int, count: int) -> None:
     rows = {"uid": np.arange(first, first + count), "a": ["x"] * count, "os": ["i"] * count}
     db.load(COLLECTION.encode(t=rows, rng=tc.insecure_rng(first)))
+
+
+@pytest.fixture(autouse=True)
+def _answers_are_computed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_cache, "MOST_CELLS", 0)
 
 
 @pytest.fixture

@@ -96,6 +96,13 @@ def test_long_lists_of_values_say_how_many_and_offer_the_rest(page: Page, addres
     expect(page.locator(".values").nth(1)).to_contain_text("s39")
 
 
+def test_the_page_lists_the_views_with_the_most_codes(page: Page, address: str) -> None:
+    page.goto(address)
+    told = page.request.get(address.split("/collections/")[0] + f"{PATH}/audit").json()["codes"]
+    expect(page.locator("#codes tbody tr")).to_have_count(len(told["largest"]))
+    expect(page.locator("#codes p").first).to_contain_text(f"one of {told['codes']:,} codes")
+
+
 def test_the_page_says_what_everybody_else_learns(page: Page, address: str) -> None:
     """Without snapshots nothing better is claimed, and the page says why; with a crowd it names both limits."""
     page.goto(address)

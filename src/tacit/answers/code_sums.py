@@ -19,7 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.answers.code_cache import Fetched, cache_of
-from tacit.answers.sampling import CodeCounts, Control, sampled
+from tacit.answers.columns import integers_of, numbered, numbers_of, rows_in_order, rows_of
+from tacit.answers.sampling import CodeCounts, Control
 from tacit.contract.contract import Channel
 from tacit.engines.base import Engine
 from tacit.estimate.batch import VALUES_AT_ONCE, FunctionalBatch, batch_of
@@ -117,8 +118,8 @@ class CodePlan:
         if changes is None:
             fetched = self._fetch(engine, text, parameters, uploads)
         else:
-            key = (changes, text, *((type(value), value) for value in parameters))
-            fetched = cache_of(engine).get(key, lambda: self._fetch(engine, text, parameters, uploads))
+            key = (text, *((type(value), value) for value in parameters))
+            fetched = cache_of(engine).get(changes, key, lambda: self._fetch(engine, text, parameters, uploads))
         counts = fetched.counts
         if self._work(counts) > MOST_WORK:
             return None
@@ -137,10 +138,10 @@ class CodePlan:
         table = engine.fetch(text, parameters, uploads)
         keys = len(self.plan.keys)
         group, first = numbered(table, keys)
-        values = rows_of(table.take(first), keys) if keys else [()]
-        columns = [np.asarray(table.column(keys + 1 + i).cast(pa.float64()).fill_null(0)) for i in range(self.columns)]
-        codes = np.asarray(table.column(keys)).astype(np.int64)
-        order = np.argsort(codes, kind="stable")
+        values = rows_of(table, keys, first) if keys else [()]
+        columns = [numbers_of(table.column(keys + 1 + i)) for i in range(self.columns)]
+        codes = integers_of(table.column(keys))
+        order = rows_in_order(codes * len(values) + group, self.channel.alphabet * len(values))
         order = order[columns[0][order] > 0]  # a rollup keeps rows of people who were deleted
         return Fetched(values, CodeCounts(codes[order], group[order], [own[order] for own in columns], len(values)))
 
@@ -174,7 +175,7 @@ class CodePlan:
         fourth_columns = np.array([self._fourth_column(i) for i in self._squared])
         plain = pair_columns == 0
         step = max(1, VALUES_AT_ONCE // len(self._squared))
-        for part in sampled(self.channel, counts, self._second.views, self._quota(counts)):
+        for part in fetched.sample(self.channel, self._second.views, self._quota(counts)):
             control = Control(left[plain], right[plain], counts.groups, len(self._squared)) if part.is_sample else None
             for start in range(0, len(part.codes), step):
                 values = self._second.contributions(part.view, part.codes[start : start + step])
@@ -277,25 +278,3 @@ def _split(scope: Scope, side: int, totals: Sequence[Total]) -> list[tuple[Funct
 
 def _ordered(left: int | None, right: int | None) -> tuple[int | None, int | None]:
     return (left, right) if left is None or (right is not None and left <= right) else (right, left)
-
-
-def numbered(table: pa.Table, count: int) -> tuple[Codes, Codes]:
-    """Return a number for each row by the combination of its first columns, and a row for each number."""
-    number, numbers = np.zeros(table.num_rows, dtype=np.int64), 1
-    for i in range(count):
-        encoded = table.column(i).combine_chunks().dictionary_encode(null_encoding="encode")
-        numbers *= len(encoded.dictionary)
-        number = number * len(encoded.dictionary) + np.asarray(encoded.indices)
-        if numbers > len(number):
-            number = np.unique(number, return_inverse=True)[1]
-            numbers = int(number.max(initial=-1)) + 1
-    rows = np.full(numbers, -1)
-    rows[number[::-1]] = np.arange(len(number) - 1, -1, -1)
-    present = rows >= 0
-    return (np.cumsum(present) - 1)[number], rows[present]
-
-
-def rows_of(table: pa.Table, count: int) -> list[Values]:
-    """Return the first columns as one tuple for each row."""
-    columns = [table.column(i).to_pylist() for i in range(count)]
-    return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
+from tacit.answers.columns import numbers_of
 from tacit.answers.people import People
 from tacit.answers.run import equal_to, value_of
 from tacit.answers.sums import SumsRequest, occurring_codes, readings
@@ -191,9 +191,7 @@ class _Reader:
         """Return how many tuples there are and what they add up to: all, or the first of the page's order."""
         text, parameters = summed_tuples(self._plan, page.measure, page.order, descending=page.descending, first=first)
         table = self._engine.fetch(text, parameters, self._uploads)
-        [count, *totals] = [
-            table.column(i).cast(pa.float64()).fill_null(0)[0].as_py() for i in range(table.num_columns)
-        ]
+        [count, *totals] = [float(numbers_of(column)[0]) for column in table.columns]
         return int(count), np.array(totals)
 
     def rows(self, page: Page) -> list[tuple[int | str, list[float], list[Report]]]:

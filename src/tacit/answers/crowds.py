@@ -8,14 +8,13 @@ difference of the answers is about the newcomers alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
 from tacit.contract.audit import Audit
-from tacit.contract.contract import Contract
+from tacit.contract.contract import Contract, ServiceContract
 from tacit.contract.readers import Privacy, central_loss, no_claim, over_rounds
-from tacit.contract.schema import Service
 from tacit.encode.reports import report_table
 from tacit.engines.base import Engine
 
@@ -61,7 +60,7 @@ class Crowds:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._known: dict[str, tuple[list[int | None], ClassSizes]] = {}
+        self._known: dict[str, tuple[list[Hashable], ClassSizes]] = {}
         self._answered: set[str] = set()
         self._grown: set[str] = set()
         self._is_closed = False
@@ -90,16 +89,21 @@ class Crowds:
     def sizes(self, collection: Audited) -> ClassSizes:
         """Count a collection's people, and those of the smallest class."""
         tables = [(table, service) for table, service in _tables(collection) if self._engine.has_table(table)]
-        rows = [self._engine.fetch(f'SELECT COUNT(*) FROM "{one}"', (), {})[0][0].as_py() for one, _ in tables]  # noqa: S608
-        version = [self._engine.changes(), *rows]
+        changes = self._engine.changes()
+        version: list[Hashable] = [table for table, _ in tables]
+        version += [changes] if changes is not None else [self._rows(table) for table, _ in tables]
         if self._known.get(collection.id, ([], None))[0] != version:
             self._known[collection.id] = version, class_sizes(self._engine, tables)
         return self._known[collection.id][1]
 
+    def _rows(self, table: str) -> int:
+        [count] = self._engine.fetch(f'SELECT COUNT(*) AS n FROM "{table}"', (), {})["n"].to_pylist()  # noqa: S608
+        return int(count)
 
-def _tables(collection: Audited) -> list[tuple[str, Service]]:
+
+def _tables(collection: Audited) -> list[tuple[str, ServiceContract]]:
     """Return the report tables of a collection, with their services."""
-    return [(report_table(collection.id, one.service.name), one.service) for one in collection.contract.services]
+    return [(report_table(collection.id, one.service.name), one) for one in collection.contract.services]
 
 
 def privacy_of(rounds: Iterable[Audited], crowd: Callable[[Audited], ClassSizes | str]) -> Privacy:
@@ -119,22 +123,35 @@ def privacy_of(rounds: Iterable[Audited], crowd: Callable[[Audited], ClassSizes 
     return over_rounds(losses, panels)
 
 
-def class_sizes(engine: Engine, tables: Sequence[tuple[str, Service]]) -> ClassSizes:
+def class_sizes(engine: Engine, tables: Sequence[tuple[str, ServiceContract]]) -> ClassSizes:
     """Count the people of a collection's report tables, and of their smallest class."""
-    found = engine.fetch(_statement(tables), (), {}).to_pylist()[0] if tables else {}
-    return ClassSizes(found.get("people") or 0, found.get("smallest") or 0)
+    if not tables:
+        return ClassSizes(0, 0)
+    texts = {service.service.key in engine.text_columns(table) for table, service in tables}
+    [found] = engine.fetch(_statement(tables, same_keys=len(texts) == 1), (), {}).to_pylist()
+    return ClassSizes(found["people"] or 0, found["smallest"] or 0)
 
 
-def _statement(tables: Sequence[tuple[str, Service]]) -> str:
-    """Return the SELECT that counts people by everything that questions can see, and then the classes."""
+def _statement(tables: Sequence[tuple[str, ServiceContract]], *, same_keys: bool) -> str:
+    """Return the SELECT that counts people by everything that questions can see, and then the classes.
+
+    Keys that are text in one table and numbers in another are compared as text.
+    """
     parts, columns = [], []
-    for number, (table, service) in enumerate(tables):
+    for number, (table, compiled) in enumerate(tables):
+        service = compiled.service
         names = [f"p{number}_{i}" for i in range(len(service.public))]
-        shown = [
-            f'MAX(CAST("{one.name}" AS VARCHAR)) AS {name}' for one, name in zip(service.public, names, strict=True)
-        ]
-        chosen = ", ".join([f'CAST("{service.key}" AS VARCHAR) AS person', f"COUNT(*) AS rows_{number}", *shown])
-        parts.append(f'(SELECT {chosen} FROM "{table}" GROUP BY "{service.key}") AS t{number}')  # noqa: S608
+        person = f'"{service.key}" AS person' if same_keys else f'CAST("{service.key}" AS VARCHAR) AS person'
+        if len(compiled.channels) == service.sends == 1:  # a row is a person
+            shown = [f'"{one.name}" AS {name}' for one, name in zip(service.public, names, strict=True)]
+            rows = ", ".join([person, f"1 AS rows_{number}", *shown])
+            parts.append(f'(SELECT {rows} FROM "{table}") AS t{number}')  # noqa: S608
+        else:
+            shown = [
+                f'MAX(CAST("{one.name}" AS VARCHAR)) AS {name}' for one, name in zip(service.public, names, strict=True)
+            ]
+            rows = ", ".join([person, f"COUNT(*) AS rows_{number}", *shown])
+            parts.append(f'(SELECT {rows} FROM "{table}" GROUP BY "{service.key}") AS t{number}')  # noqa: S608
         columns += [f"rows_{number}", *names]
     joined = parts[0] + "".join(f" FULL OUTER JOIN {part} USING (person)" for part in parts[1:])
     classes = f"SELECT COUNT(*) AS n FROM {joined} GROUP BY {', '.join(columns)}"  # noqa: S608

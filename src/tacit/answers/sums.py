@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from tacit.answers.code_sums import numbered, plan_by_code, rows_of
+from tacit.answers.code_sums import plan_by_code
+from tacit.answers.columns import integers_of, numbered, numbers_of, rows_of
 from tacit.contract.panel import Panel
 from tacit.engines.base import Engine
 from tacit.errors import UnanswerableError
@@ -305,9 +305,7 @@ def _joined(engine: Engine, plan: Plan, asked: SumsRequest) -> dict[Values, Sums
     uploads = {"contributions0": plan.summands(occurring.get((0, 0)))} if plan.is_added_up else plan.uploads(occurring)
     table = engine.fetch(*statement(plan), uploads)
     keys = rows_of(table, len(plan.keys))
-    numbers = np.array(
-        [np.asarray(table.column(i).cast(pa.float64()).fill_null(0)) for i in range(len(plan.keys), table.num_columns)]
-    )
+    numbers = np.array([numbers_of(table.column(i)) for i in range(len(plan.keys), table.num_columns)])
     first = 1 + len(plan.measures)
     second = first + len(plan.pairs)
     return {
@@ -328,8 +326,8 @@ def _counted(engine: Engine, plan: Plan, asked: SumsRequest) -> dict[Values, Sum
     """Fetch how often each code occurs, and add up here: as many rows as there are codes, not people."""
     table = engine.fetch(*histogram(plan), {})
     group, first = numbered(table, len(plan.keys))
-    known = rows_of(table.take(first), len(plan.keys)) if plan.keys else [()]
-    code, people = (np.asarray(table.column(name)).astype(np.int64) for name in ("code", "people"))
+    known = rows_of(table, len(plan.keys), first) if plan.keys else [()]
+    code, people = (integers_of(table.column(name)) for name in ("code", "people"))
     alphabet, codes = plan.round.stored[0].service.channels[0].alphabet, None
     if len(known) * alphabet > DENSE * len(code):
         codes, code = np.unique(code, return_inverse=True)

@@ -13,6 +13,7 @@ from tacit.adapters.functions.sharing import SharingDialect
 from tacit.answers.curves import EPSILONS, half_width
 from tacit.cli.query import print_answer
 from tacit.collection import Collection
+from tacit.contract.view_codes import codes_text
 from tacit.errors import LayoutError, UnanswerableError
 from tacit.sql.parse import parse
 from tacit.sql.tables import tables_of
@@ -37,6 +38,8 @@ def run(options: argparse.Namespace) -> int:
         return 0
     answer = collection.predict(options.question, users=options.users, like=options.like, confidence=options.confidence)
     print_answer(answer, as_json=options.json)
+    if not options.json:
+        print(f"codes: {codes_text(collection.contract)}")
     return 0
 
 

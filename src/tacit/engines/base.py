@@ -1,13 +1,13 @@
 """What an engine does: keep contracts, public tables and reports, and run one statement of plain SQL.
 
-Reports live in tables without key or index. That a person reports once is decided at the door, when a batch is
-appended: all its tables together or none. Statements come in DuckDB's dialect, with ``?`` for parameters and uploaded
+Reports live in tables without a key. That a person reports once is decided at the door, when a batch is appended: all
+its tables together or none. Statements come in DuckDB's dialect, with ``?`` for parameters and uploaded
 tables under the names they are given; user text is never in them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -106,8 +106,8 @@ class Engine(Protocol):
     def codes(self, table: str, channel: int) -> npt.NDArray[np.int64]:
         """Return the distinct codes of a channel, in order."""
 
-    def changes(self) -> int | None:
-        """Return a number that every change of stored reports raises; None where others may change them unnoticed."""
+    def changes(self) -> Hashable | None:
+        """Return what every change of stored reports changes; None where others may change them unnoticed."""
 
     def fetch(self, statement: str, parameters: Sequence[Any], uploads: Upload) -> pa.Table:
         """Run one statement over the reports and the uploaded tables."""

@@ -10,14 +10,15 @@ from contextvars import ContextVar
 
 from tacit.errors import OverloadedError
 
-__all__ = ["Deadline", "interruptible"]
+__all__ = ["Deadline", "asked_at", "interruptible"]
 
 
 class Deadline:
     """A moment at which everything that engines are asked inside of it ends."""
 
     def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
+        self.began = time.monotonic()
+        self._end = self.began + seconds
         self._interrupt: Callable[[], object] = lambda: None
 
     @contextmanager
@@ -61,6 +62,12 @@ class Deadline:
 
 
 _CURRENT: ContextVar[Deadline | None] = ContextVar("current", default=None)
+
+
+def asked_at() -> float:
+    """Return when the question of this thread came in, by the monotonic clock; now if it has no deadline."""
+    current = _CURRENT.get()
+    return time.monotonic() if current is None else current.began
 
 
 @contextmanager

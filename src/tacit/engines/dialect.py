@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import sqlglot
@@ -11,7 +13,7 @@ from sqlglot import exp
 from tacit.errors import InternalError
 from tacit.sql.parameters import numbered
 
-__all__ = ["in_postgres", "in_spark", "short_name"]
+__all__ = ["Translated", "in_postgres", "in_spark", "question_in_postgres", "short_name"]
 
 LONGEST_NAME = 63
 """Bytes of a name in PostgreSQL; it cuts longer ones off without a word."""
@@ -33,9 +35,38 @@ def short_name(name: str) -> str:
     return name.encode()[: LONGEST_NAME - 17].decode(errors="ignore") + "~" + digest
 
 
-@lru_cache(maxsize=64)
+@dataclass(frozen=True)
+class Translated:
+    """A statement of another dialect; one with ``as_arrays`` returns one row, with an array for each column."""
+
+    text: str
+    as_arrays: bool = False
+
+
 def in_postgres(statement: str) -> str:
     """Return a statement with numbered parameters and names that are not too long."""
+    return _tree_in_postgres(statement).sql(dialect="postgres")
+
+
+@lru_cache(maxsize=64)
+def question_in_postgres(
+    statement: str, uploads: tuple[tuple[str, tuple[str, ...]], ...] = (), given: int = 0
+) -> Translated:
+    """Return a SELECT over uploaded tables, named with their columns.
+
+    These are arrays: a parameter for each column, after those that are given. Groups can be as many as codes, so
+    they come back as arrays, too.
+    """
+    tree = _tree_in_postgres(statement)
+    _read_arrays(tree, uploads, given)
+    if not isinstance(tree, exp.Select) or not tree.args.get("group") or tree.args.get("order"):
+        return Translated(tree.sql(dialect="postgres"))
+    names = [exp.column(exp.to_identifier(name, quoted=True)) for name in tree.named_selects]
+    arrays = [exp.alias_(exp.ArrayAgg(this=name), name.this) for name in names]
+    return Translated(exp.select(*arrays).from_(tree.subquery("grouped")).sql(dialect="postgres"), as_arrays=True)
+
+
+def _tree_in_postgres(statement: str) -> exp.Expr:
     dialect = sqlglot.Dialect.get_or_raise("duckdb")
     [tree] = dialect.parser().parse(numbered(dialect.tokenize(statement)), statement)
     if tree is None:
@@ -45,7 +76,23 @@ def in_postgres(statement: str) -> str:
         placeholder.replace(exp.Parameter(this=exp.Literal.number(placeholder.name)))
     for identifier in tree.find_all(exp.Identifier):
         identifier.set("this", short_name(identifier.this))
-    return tree.sql(dialect="postgres")
+    return tree
+
+
+def _read_arrays(tree: exp.Expr, uploads: Sequence[tuple[str, Sequence[str]]], given: int) -> None:
+    """Replace the names of uploaded tables by arrays that are parameters."""
+    columns = {}
+    for name, named in uploads:
+        columns[name] = {column: given + place for place, column in enumerate(named, 1)}
+        given += len(named)
+    for table in list(tree.find_all(exp.Table)):
+        if table.name in columns:
+            numbers = [exp.Parameter(this=exp.Literal.number(place)) for place in columns[table.name].values()]
+            names = [exp.to_identifier(column, quoted=True) for column in columns[table.name]]
+            alias = exp.TableAlias(this=exp.to_identifier(table.alias_or_name), columns=names)
+            arrays = exp.Table(this=exp.Anonymous(this="unnest", expressions=numbers), alias=alias)
+            arrays.set("joins", table.args.get("joins"))
+            table.replace(arrays)
 
 
 @lru_cache(maxsize=64)

@@ -6,9 +6,6 @@ would reach it all the same finds no file, no extension and no setting to change
 
 from __future__ import annotations
 
-import os
-import re
-import tempfile
 import threading
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
@@ -23,14 +20,11 @@ import pyarrow as pa
 
 from tacit.engines.base import Batch, Stamp, Upload, broken, counted, is_long, rollup_of, uncounted, unfit, unrunnable
 from tacit.engines.deadline import interruptible
+from tacit.engines.duckdb_files import SHUT, UNUSABLE, open_file
 from tacit.engines.failures import REMEDIES, failure_code
 from tacit.errors import EngineError
 
 __all__ = ["SHUT", "DuckDB", "open_duckdb"]
-
-SHUT: dict[str, Any] = {"enable_external_access": "false", "lock_configuration": "true"}
-"""How every database is opened: it reads and writes its own file, and nothing else."""
-
 
 COPIED_ROWS = 1 << 17
 """Rows that a copy takes at a time."""
@@ -41,12 +35,6 @@ AS_TEXT = {
     "BOOLEAN": "CAST({0} AS VARCHAR)",
 }
 """Types that collectors once gave public columns, by their first value, and how such a column becomes text."""
-
-MAGIC, MAGIC_AT = b"DUCK", 8
-"""What every DuckDB file contains, and where."""
-
-UNUSABLE = ("?",) if os.name == "nt" else ("?", "\\")
-"""In paths: DuckDB 2.0 puts its log elsewhere after the first, and takes the second for a slash."""
 
 
 BROKEN = (duckdb.FatalException, duckdb.IOException, duckdb.InternalException, duckdb.SerializationException)
@@ -66,11 +54,12 @@ class DuckDB:
         self._door, self._idle = threading.Lock(), threading.Condition()
         self._place: Hashable = object() if path is None else str(Path(path).resolve())
         self._busy: list[duckdb.DuckDBPyConnection] = []
+        self._known: tuple[int, dict[str, frozenset[str] | None]] = (0, {})
         if path is not None and any(mark in str(path) for mark in UNUSABLE):
             message = f"The path {str(path)!r} contains one of {' '.join(UNUSABLE)}, which DuckDB interprets."
             raise EngineError(f"{message} Choose another one.", code="bad-path")
         try:
-            self._connection = _open(str(path) if path is not None else ":memory:", read_only=read_only)
+            self._connection = open_file(str(path) if path is not None else ":memory:", read_only=read_only)
             if not read_only:
                 self._connection.execute("CREATE TABLE IF NOT EXISTS tacit_collections (id TEXT, contract TEXT)")
         except duckdb.ConnectionException:
@@ -151,14 +140,31 @@ class DuckDB:
 
     def has_table(self, table: str) -> bool:
         """Tell whether a report table exists."""
-        query = "SELECT count(*) FROM information_schema.tables WHERE table_name = ?"
+        if table in self._remembered():
+            return True
+        query = "SELECT count(*) FROM duckdb_tables() WHERE table_name = ?"
         [(count,)] = self._rows(query, [table])
+        if count:
+            self._remembered().setdefault(table, None)
         return bool(count)
+
+    def _remembered(self) -> dict[str, frozenset[str] | None]:
+        """Return the tables that are known to exist, and their columns of text, since reports were last changed."""
+        changes = self.changes()
+        if self._known[0] != changes:
+            self._known = changes, {}
+        return self._known[1]
 
     def text_columns(self, table: str) -> frozenset[str]:
         """Return the columns of a report table that hold text."""
-        query = "SELECT column_name FROM duckdb_columns() WHERE table_name = ? AND data_type = 'VARCHAR'"
-        return frozenset(name for (name,) in self._rows(query, [table]))
+        known = self._remembered()
+        found = known.get(table)
+        if found is None:
+            query = "SELECT column_name FROM duckdb_columns() WHERE table_name = ? AND data_type = 'VARCHAR'"
+            found = frozenset(name for (name,) in self._rows(query, [table]))
+            if table in known:
+                known[table] = found
+        return found
 
     def append(self, batches: Sequence[Batch]) -> list[int]:
         """Add the reports of people who have not reported, all batches or none; return how many each refused.
@@ -359,38 +365,3 @@ def open_duckdb(path: str | Path | None, engine: object, *, read_only: bool) -> 
     """Open a file, or a database in memory."""
     del engine
     return DuckDB(path, read_only=read_only)
-
-
-def _open(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
-    """Open a file; one that this process writes to already can only be opened in the same way."""
-    _check_format(path)
-    if read_only:
-        try:
-            return duckdb.connect(path, read_only=True, config=SHUT)
-        except duckdb.ConnectionException:
-            pass
-    elif path != ":memory:" and not Path(path).exists():
-        _create(Path(path))
-    return duckdb.connect(path, config=SHUT)
-
-
-def _check_format(path: str) -> None:
-    """Refuse files of another format: DuckDB would read a CSV file into memory, and lose what is loaded there."""
-    if path == ":memory:":
-        return
-    problem = "" if re.match(r"(\w{2,}:)(?!\\)", path) is None else "It is an address, not a file."
-    if not problem and Path(path).is_file():
-        with Path(path).open("rb") as file:
-            if file.read(MAGIC_AT + len(MAGIC))[MAGIC_AT:] != MAGIC:
-                problem = "It is not a DuckDB file."
-    if problem:
-        message = f"{Path(path).name!r} cannot be opened as a database. {problem} Name a tacit database or a new file."
-        raise EngineError(message, code="unreadable-database")
-
-
-def _create(path: Path) -> None:
-    """Make a new file whole: one whose making was interrupted could never be opened again."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix="unfinished-") as folder:
-        made = Path(folder) / path.name
-        duckdb.connect(str(made)).close()
-        made.replace(path)

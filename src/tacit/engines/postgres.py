@@ -1,4 +1,4 @@
-"""PostgreSQL: reports in tables without key or index, contributions copied into temporary tables.
+"""PostgreSQL: reports in tables with an index on people, contributions sent as arrays.
 
 A table of several channels is partitioned by channel, since most questions read a few of them; those of one channel
 are plain tables. Statements are translated from DuckDB's dialect. Every thread that asks has a connection of its own.
@@ -6,7 +6,7 @@ are plain tables. Statements are translated from DuckDB's dialect. Every thread 
 
 from __future__ import annotations
 
-import io
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,25 +15,44 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.csv
 
 from tacit.engines.base import Batch, Stamp, Upload, counted, is_long, rollup_of, uncounted, unfit, unrunnable
 from tacit.engines.deadline import interruptible
-from tacit.engines.dialect import in_postgres, short_name
+from tacit.engines.dialect import in_postgres, question_in_postgres, short_name
 from tacit.errors import EngineError
 
 try:
     import psycopg
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+    from tacit.engines.postgres_changes import prepare_versions, version_of, watch
+    from tacit.engines.postgres_columns import (
+        Connection,
+        NumberArray,
+        columns_of,
+        copy_rows,
+        quoted,
+        read_rows,
+        type_of,
+        use_number_arrays,
+    )
 except ImportError:
     message = "PostgreSQL needs psycopg. Install tacit with its extra: pip install '.[postgres]'."
     raise EngineError(message, code="missing-extra") from None
 
 __all__ = ["Postgres", "open_postgres"]
 
-COPY_ROWS = 1 << 16
-"""Rows that are copied at a time."""
+CONNECT_SECONDS = 3
+"""Seconds after which an unresponsive server counts as unreachable, unless the address says otherwise."""
 
-Connection = psycopg.Connection[tuple[Any, ...]]
+MOST_ARRAY_BYTES = 2**28
+"""Contributions up to which they are sent as arrays; PostgreSQL takes 1 GB at most."""
+
+ROW_BYTES = 52
+"""Size of a report on disk, at least."""
+
+LOOKED_UP = 10
+"""How many times as large as a batch a table must be for looking up each person to be faster than reading them all."""
 
 
 class Postgres:
@@ -54,6 +73,7 @@ class Postgres:
                 "CREATE TABLE IF NOT EXISTS tacit_rollups (name TEXT PRIMARY KEY, by TEXT[], rows BIGINT)"
             )
             connection.execute("CREATE TABLE IF NOT EXISTS tacit_stamp (identity TEXT, generation BIGINT)")
+            prepare_versions(connection)
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
@@ -61,7 +81,7 @@ class Postgres:
         with self._lock:
             connection = self._idle.pop() if self._idle else None
         try:
-            connection = connection or psycopg.connect(self._address, cursor_factory=psycopg.RawCursor)
+            connection = connection or self._connect()
         except psycopg.Error as cause:  # its words name host and user
             problem = f"The PostgreSQL database cannot be reached ({type(cause).__name__}). Check its address."
             raise EngineError(problem, code="unreadable-database") from None
@@ -75,6 +95,12 @@ class Postgres:
             raise
         with self._lock:
             self._idle.append(connection)
+
+    def _connect(self) -> Connection:
+        settings = {"connect_timeout": CONNECT_SECONDS} | conninfo_to_dict(self._address)
+        connection = psycopg.connect(make_conninfo("", **settings), cursor_factory=psycopg.RawCursor)
+        use_number_arrays(connection)
+        return connection
 
     def contracts(self) -> list[str]:
         """Return the texts of all contracts, in the order of their creation."""
@@ -90,11 +116,11 @@ class Postgres:
 
     def store_dimension(self, name: str, key: str, table: pa.Table) -> None:
         """Keep a public table; one of the same name is replaced."""
-        stored = _quoted(f"dimension_{name}")
+        stored = quoted(f"dimension_{name}")
         with self._connection() as connection:
             connection.execute(f"DROP TABLE IF EXISTS {stored}")
-            connection.execute(f"CREATE TABLE {stored} ({_columns(table)})")
-            _copy(connection, stored, table)
+            connection.execute(f"CREATE TABLE {stored} ({columns_of(table)})")
+            copy_rows(connection, stored, table)
             insert = "INSERT INTO tacit_dimensions VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET key = $2"
             connection.execute(insert, [name, key])
 
@@ -103,7 +129,7 @@ class Postgres:
         with self._connection() as connection:
             rows = connection.execute("SELECT name, key FROM tacit_dimensions ORDER BY name").fetchall()
             return [
-                (name, key, _table(connection.execute(f"SELECT * FROM {_quoted(f'dimension_{name}')}")))  # noqa: S608
+                (name, key, read_rows(connection.execute(f"SELECT * FROM {quoted(f'dimension_{name}')}")))  # noqa: S608
                 for name, key in rows
             ]
 
@@ -128,25 +154,31 @@ class Postgres:
         raise unfit(failure)
 
     def _append(self, connection: Connection, batch: Batch, rolled: Mapping[str, Sequence[str]]) -> int:
-        key, table = _quoted(batch.service.key), _quoted(batch.table)
+        key, table = quoted(batch.service.key), quoted(batch.table)
         if not _exists(connection, batch.table):
             _create(connection, batch)
         connection.execute(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")  # one batch at a time
-        connection.execute(f"CREATE TEMP TABLE incoming ({_columns(batch.reports)}) ON COMMIT DROP")
-        _copy(connection, "incoming", batch.reports)
+        watch(connection, batch.table)
+        connection.execute(f"CREATE TEMP TABLE incoming ({columns_of(batch.reports)}) ON COMMIT DROP")
+        copy_rows(connection, "incoming", batch.reports)
+        connection.execute("ANALYZE incoming")
+        elsewhere = [(name, own) for name, own in batch.elsewhere if _exists(connection, name)]
         known = [(table, f"o.{key} = n.{key} AND o.slot = n.slot AND o.channel = n.channel")]
-        known += [
-            (_quoted(name), f"o.{_quoted(own)} = n.{key}") for name, own in batch.elsewhere if _exists(connection, name)
-        ]
+        known += [(quoted(name), f"o.{quoted(own)} = n.{key}") for name, own in elsewhere]
         unknown = " AND ".join(f"NOT EXISTS (SELECT 1 FROM {name} o WHERE {same})" for name, same in known)  # noqa: S608
-        names = ", ".join(_quoted(name) for name in batch.reports.column_names)
+        names = ", ".join(quoted(name) for name in batch.reports.column_names)
+        searched = [(batch.table, batch.service.key), *elsewhere]
+        looked_up = all(_is_looked_up(connection, batch, name, own) for name, own in searched)
+        _set_joins(connection, "off" if looked_up else "DEFAULT")
         connection.execute(
             f"CREATE TEMP TABLE accepted ON COMMIT DROP AS SELECT DISTINCT ON ({key}, slot, channel) {names} "  # noqa: S608
             f"FROM incoming n WHERE {unknown}"
         )
+        _set_joins(connection, "DEFAULT")
         for stored_in in (batch.table, rollup_of(batch.table)):
             _take_types(connection, stored_in, batch)
         stored = connection.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM accepted").rowcount  # noqa: S608
+        _index(connection, batch.table, batch.service.key)
         if batch.table in rolled:
             self._roll_up(connection, batch.table, rolled[batch.table])
         connection.execute("DROP TABLE incoming, accepted")
@@ -156,13 +188,13 @@ class Postgres:
         """Add the accepted reports to a rollup, and roll it up again if it has become long."""
         name = rollup_of(table)
         connection.execute(in_postgres(f'INSERT INTO "{name}" {counted("accepted", by)}'))
-        [(rows,)] = connection.execute(f"SELECT count(*) FROM {_quoted(name)}").fetchall()  # noqa: S608
+        [(rows,)] = connection.execute(f"SELECT count(*) FROM {quoted(name)}").fetchall()  # noqa: S608
         [(least,)] = connection.execute("SELECT rows FROM tacit_rollups WHERE name = $1", [table]).fetchall()
         if is_long(rows, least):
             self._replace_rollup(connection, table, by, counted(name, by, again=True))
 
     def _replace_rollup(self, connection: Connection, table: str, by: Sequence[str], rows: str) -> None:
-        name = _quoted(rollup_of(table))
+        name = quoted(rollup_of(table))
         connection.execute(f"CREATE TEMP TABLE rolled ON COMMIT DROP AS {in_postgres(rows)}")
         connection.execute(f"DROP TABLE IF EXISTS {name}")
         size = connection.execute(f"CREATE TABLE {name} AS SELECT * FROM rolled").rowcount  # noqa: S608
@@ -179,14 +211,15 @@ class Postgres:
                 if table in rolled:
                     fewer = f'INSERT INTO "{rollup_of(table)}" {uncounted(table, key, rolled[table])}'
                     connection.execute(in_postgres(fewer), [str(person)])
-                query = f"DELETE FROM {_quoted(table)} WHERE {_quoted(key)}::text = $1"  # noqa: S608
+                same = _is_person(key, dict(_kinds(connection, table))[short_name(key)], str(person))
+                query = f"DELETE FROM {quoted(table)} WHERE {same}"  # noqa: S608
                 deleted += connection.execute(query, [str(person)]).rowcount
         return deleted
 
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
         """Keep counts of codes by public columns beside a report table from now on, exact after every batch."""
         with self._connection() as connection:
-            connection.execute(f"LOCK TABLE {_quoted(table)} IN SHARE ROW EXCLUSIVE MODE")
+            connection.execute(f"LOCK TABLE {quoted(table)} IN SHARE ROW EXCLUSIVE MODE")
             self._replace_rollup(connection, table, by, counted(table, by))
 
     def rollups(self) -> dict[str, tuple[str, ...]]:
@@ -196,23 +229,31 @@ class Postgres:
 
     def codes(self, table: str, channel: int) -> npt.NDArray[np.int64]:
         """Return the distinct codes of a channel, in order."""
-        query = f"SELECT DISTINCT code FROM {_quoted(table)} WHERE channel = $1 ORDER BY code"  # noqa: S608
+        query = f"SELECT code FROM {quoted(table)} WHERE channel = $1 GROUP BY code"  # noqa: S608
         with self._connection() as connection:
-            return np.array([code for (code,) in connection.execute(query, [channel])], dtype=np.int64)
+            [(codes,)] = connection.execute(f"SELECT array_agg(code) FROM ({query}) AS c", [channel], binary=True)  # noqa: S608
+        return np.sort(np.asarray(() if codes is None else codes, dtype=np.int64))
 
-    def changes(self) -> None:
-        """Other processes may change reports at any time."""
+    def changes(self) -> str | None:
+        """Return the versions of all report tables; None if one has none, since nothing was loaded since an update."""
+        with self._connection() as connection:
+            return version_of(connection)
 
     def fetch(self, statement: str, parameters: Sequence[Any], uploads: Upload) -> pa.Table:
         """Run one statement over the reports and the uploaded tables."""
+        arrays = {name: table for name, table in uploads.items() if table.nbytes <= MOST_ARRAY_BYTES}
+        sent = tuple((name, tuple(table.column_names)) for name, table in arrays.items())
+        made = question_in_postgres(statement, sent, len(parameters))
+        given = [*parameters, *(NumberArray(column) for table in arrays.values() for column in table.columns)]
         try:
             with self._connection() as connection:
-                for name, table in uploads.items():
-                    connection.execute(f"CREATE TEMP TABLE {name} ({_columns(table)}) ON COMMIT DROP")
-                    _copy(connection, name, table)
+                for name in uploads.keys() - arrays.keys():  # too many: no workers then
+                    connection.execute(f"CREATE TEMP TABLE {name} ({columns_of(uploads[name])}) ON COMMIT DROP")
+                    copy_rows(connection, name, uploads[name])
                     connection.execute(f"ANALYZE {name}")
                 with interruptible(connection.cancel_safe):
-                    return _table(connection.execute(in_postgres(statement), list(parameters)))
+                    cursor = connection.execute(made.text, given, prepare=False, binary=made.as_arrays)
+                    return read_rows(cursor, as_arrays=made.as_arrays)
         except psycopg.Error as cause:
             failure = cause
         raise unrunnable(failure)
@@ -247,7 +288,7 @@ class Postgres:
         with self._connection() as connection:
             connection.execute("DELETE FROM tacit_rollups WHERE name = $1", [table])
             for name in (rollup_of(table), table):
-                connection.execute(f"DROP TABLE IF EXISTS {_quoted(name)}")
+                connection.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
 
     def copy_to(self, path: Any) -> None:
         """Refuse: there are better tools."""
@@ -269,10 +310,6 @@ def open_postgres(path: Any, engine: Any, *, read_only: bool) -> Postgres:
     return Postgres(next(one for one in (path, engine) if str(one).startswith(("postgresql:", "postgres:"))))
 
 
-def _quoted(name: str) -> str:
-    return '"' + short_name(name).replace('"', '""') + '"'
-
-
 def _exists(connection: Connection, table: str) -> bool:
     query = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = $1"
     [(count,)] = connection.execute(query, [short_name(table)]).fetchall()
@@ -286,13 +323,53 @@ def _rollups(connection: Connection) -> dict[str, tuple[str, ...]]:
 
 def _create(connection: Connection, batch: Batch) -> None:
     """Make a table for reports, in parts by channel where there are several."""
-    table, channels = _quoted(batch.table), sorted(set(batch.reports["channel"].to_pylist()))
+    table, channels = quoted(batch.table), sorted(set(batch.reports["channel"].to_pylist()))
     parts = " PARTITION BY LIST (channel)" if len(channels) > 1 else ""
-    connection.execute(f"CREATE TABLE {table} ({_columns(batch.reports)}){parts}")
+    connection.execute(f"CREATE TABLE {table} ({columns_of(batch.reports)}){parts}")
     if parts:
         for channel in channels:  # reports of a person are complete, so every batch has all of them
-            part = _quoted(f"{batch.table}_{channel}")
+            part = quoted(f"{batch.table}_{channel}")
             connection.execute(f"CREATE TABLE {part} PARTITION OF {table} FOR VALUES IN ({int(channel)})")
+
+
+def _index(connection: Connection, table: str, key: str) -> None:
+    """Make an index on people, if there is none: after the first batch, which makes it faster."""
+    indexed = "SELECT count(*) FROM pg_index WHERE indrelid = to_regclass($1)"
+    [(count,)] = connection.execute(indexed, [quoted(table)]).fetchall()
+    if not count:
+        connection.execute(f"CREATE INDEX ON {quoted(table)} ({quoted(key)})")
+        connection.execute(f"ANALYZE {quoted(table)}")
+
+
+def _is_looked_up(connection: Connection, batch: Batch, table: str, key: str) -> bool:
+    """Tell whether to look people up one by one: the table is far larger, and its index knows this type of key."""
+    sizes = (
+        "SELECT coalesce(sum(pg_relation_size(relid)), 0) "
+        "FROM (SELECT relid FROM pg_partition_tree(to_regclass($1)) UNION SELECT to_regclass($1)) AS parts"
+    )
+    [(size,)] = connection.execute(sizes, [quoted(table)]).fetchall()
+    same = "SELECT format_type(to_regtype($1), NULL)"
+    [(kind,)] = connection.execute(same, [type_of(batch.reports[batch.service.key].type)]).fetchall()
+    if size < LOOKED_UP * ROW_BYTES * batch.rows or dict(_kinds(connection, table)).get(short_name(key)) != kind:
+        return False
+    _index(connection, table, key)
+    return True
+
+
+def _is_person(key: str, kind: str, person: str) -> str:
+    """Return the condition that a row is the parameter's, as one that an index on the key knows where it can be."""
+    column = quoted(key)
+    if kind == "text":
+        return f"{column} = $1"
+    if kind == "bigint" and re.fullmatch(r"-?\d{1,18}", person):
+        return f"{column} = $1::text::bigint AND {column}::text = $1::text"
+    return f"{column}::text = $1"
+
+
+def _set_joins(connection: Connection, setting: str) -> None:
+    """Allow or forbid joins that read whole tables, until the transaction ends."""
+    for name in ("enable_hashjoin", "enable_mergejoin"):
+        connection.execute(f"SET LOCAL {name} TO {setting}")
 
 
 def _kinds(connection: Connection, table: str) -> list[tuple[str, str]]:
@@ -301,7 +378,7 @@ def _kinds(connection: Connection, table: str) -> list[tuple[str, str]]:
         "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute "
         "WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped"
     )
-    return [(str(name), str(kind)) for name, kind in connection.execute(query, [_quoted(table)])]
+    return [(str(name), str(kind)) for name, kind in connection.execute(query, [quoted(table)])]
 
 
 def _take_types(connection: Connection, table: str, batch: Batch) -> None:
@@ -309,62 +386,12 @@ def _take_types(connection: Connection, table: str, batch: Batch) -> None:
 
     A column that a collector stored by the kind of its first value becomes text when text comes.
     """
-    incoming = {short_name(field.name): _type(field.type) for field in batch.reports.schema}
+    incoming = {short_name(field.name): type_of(field.type) for field in batch.reports.schema}
     for name, kind in _kinds(connection, table):
-        column, wanted = _quoted(name), incoming.get(name, "TEXT")
+        column, wanted = quoted(name), incoming.get(name, "TEXT")
         if batch.is_collected and wanted == "TEXT" and kind in ("double precision", "boolean"):
-            connection.execute(f"ALTER TABLE {_quoted(table)} ALTER COLUMN {column} TYPE TEXT USING {column}::text")
+            connection.execute(f"ALTER TABLE {quoted(table)} ALTER COLUMN {column} TYPE TEXT USING {column}::text")
         if kind == "text" and wanted != "TEXT":
-            some = connection.execute(f"SELECT 1 FROM {_quoted(table)} WHERE {column} IS NOT NULL LIMIT 1").fetchall()  # noqa: S608
+            some = connection.execute(f"SELECT 1 FROM {quoted(table)} WHERE {column} IS NOT NULL LIMIT 1").fetchall()  # noqa: S608
             if not some:
-                connection.execute(f"ALTER TABLE {_quoted(table)} ALTER COLUMN {column} TYPE {wanted} USING NULL")
-
-
-def _type(kind: pa.DataType) -> str:
-    """Return the SQL type of an Arrow type."""
-    known = [
-        (pa.types.is_boolean, "BOOLEAN"),
-        (pa.types.is_int8, "SMALLINT"),
-        (pa.types.is_int16, "SMALLINT"),
-        (pa.types.is_uint8, "SMALLINT"),
-        (pa.types.is_int32, "INTEGER"),
-        (pa.types.is_uint16, "INTEGER"),
-        (pa.types.is_uint64, "NUMERIC"),
-        (pa.types.is_integer, "BIGINT"),
-        (pa.types.is_float32, "REAL"),
-        (pa.types.is_floating, "DOUBLE PRECISION"),
-        (pa.types.is_decimal, "NUMERIC"),
-        (pa.types.is_date, "DATE"),
-        (lambda one: pa.types.is_timestamp(one) and one.tz is not None, "TIMESTAMPTZ"),
-        (pa.types.is_timestamp, "TIMESTAMP"),
-    ]
-    return next((text for is_kind, text in known if is_kind(kind)), "TEXT")
-
-
-def _columns(table: pa.Table) -> str:
-    return ", ".join(f"{_quoted(field.name)} {_type(field.type)}" for field in table.schema)
-
-
-def _copy(connection: Connection, name: str, table: pa.Table) -> None:
-    """Copy rows as CSV, in which quoted text is never NULL."""
-    plain = pa.csv.WriteOptions(include_header=False, quoting_style="all_valid")
-    with connection.cursor().copy(f"COPY {name} FROM STDIN (FORMAT csv)") as copy:
-        for batch in table.to_batches(max_chunksize=COPY_ROWS):
-            written = io.BytesIO()
-            pa.csv.write_csv(_decoded(batch), written, plain)
-            copy.write(written.getbuffer())
-
-
-def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return plain columns of dictionary-encoded ones, which CSV does not know."""
-    columns = [
-        column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in batch.columns
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-
-
-def _table(cursor: psycopg.Cursor[tuple[Any, ...]]) -> pa.Table:
-    names = [column.name for column in cursor.description or ()]
-    rows = cursor.fetchall()
-    columns = list(zip(*rows, strict=True)) if rows else [() for _ in names]
-    return pa.table([pa.array(column) for column in columns], names=names)
+                connection.execute(f"ALTER TABLE {quoted(table)} ALTER COLUMN {column} TYPE {wanted} USING NULL")

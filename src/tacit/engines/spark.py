@@ -12,7 +12,8 @@ import shutil
 import tempfile
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ try:
     from py4j.protocol import Py4JError
     from pyspark.errors import AnalysisException, PySparkException
     from pyspark.sql import SparkSession
-    from pyspark.sql.functions import broadcast, col
+    from pyspark.sql.functions import array_contains, broadcast, col, split
 except ImportError:
     message = "Spark needs pyspark. Install tacit with its extra: pip install '.[spark]'."
     raise EngineError(message, code="missing-extra") from None
@@ -60,6 +61,7 @@ def local_session(cores: int | None = None) -> SparkSession:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(cores or os.cpu_count()),
+        "spark.sql.adaptive.enabled": "false",  # each stage would be a job of its own
         "spark.log.level": "ERROR",
     }
     for name, value in settings.items():
@@ -84,21 +86,34 @@ class Spark:
         self._session, self._door = session, threading.Lock()
         self._temporary = folder is None
         self._schemas: dict[str, Any] = {}
+        self._logged: dict[Path, list[dict[str, Any]]] = {}
+        self._frames: dict[str, tuple[Hashable, Any]] = {}
         if folder is None and not self._is_here:
             problem = "Name a folder that all executors can reach: tc.connect('hdfs://…', engine=spark)."
             raise EngineError(problem, code="no-folder")
         self._root = str(folder) if folder is not None else tempfile.mkdtemp(prefix="tacit-spark-")
+        self._local = Path(self._root) if self._is_here and ":/" not in self._root else None
+        """The folder, where this process reads it itself: no job of Spark is needed for a small file."""
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
 
     def _rows(self, log: str) -> list[Any]:
         """Return what was noted, oldest first."""
+        if self._local is not None:
+            rows = [row for file in (self._local / log).glob("*.parquet") for row in self._rows_of(file)]
+            return sorted(rows, key=lambda row: row["number"])
         try:
             rows = self._session.read.schema(LOGS[log]).parquet(self._path(log)).collect()
         except AnalysisException:  # nothing yet
             return []
         return sorted(rows, key=lambda row: row["number"])
+
+    def _rows_of(self, file: Path) -> list[dict[str, Any]]:
+        """Return the rows of a log's file, which is never written again."""
+        if file not in self._logged:
+            self._logged[file] = pq.read_table(file, partitioning=None).to_pylist()
+        return self._logged[file]
 
     def _note(self, log: str, **values: str) -> None:
         """Append one row, as one file."""
@@ -131,19 +146,30 @@ class Spark:
 
     def _reports(self, table: str) -> Any | None:
         """Return the reports of a table, or None if there is none."""
-        batches = self._batches(table)
-        if not batches:
+        changes = self.changes()
+        if changes is None:
+            return self._read_reports(table)
+        if self._frames.get(table, (None, None))[0] != changes:
+            self._frames[table] = changes, self._read_reports(table)
+        return self._frames[table][1]
+
+    def _read_reports(self, table: str) -> Any | None:
+        if not self.has_table(table):
             return None
         reader = self._session.read
         if table in self._schemas:
             reader = reader.schema(self._schemas[table])
         stored = reader.parquet(self._path(table))
         self._schemas.setdefault(table, stored.schema)
-        return stored.where(col("batch").isin(batches)).drop("batch")
+        if self._local is not None:
+            return stored.where(col("batch").isin(self._batches(table))).drop("batch")
+        commits = self._session.read.schema(LOGS["commits"]).parquet(self._path("commits"))  # read in the same job
+        counting = commits.where(array_contains(split(col("tables"), "\n"), table)).select("batch")
+        return stored.join(broadcast(counting), ["batch"], "left_semi").drop("batch")
 
     def has_table(self, table: str) -> bool:
-        """Tell whether a report table exists."""
-        return bool(self._batches(table))
+        """Tell whether a report table exists; one that does is never removed."""
+        return table in self._schemas or bool(self._batches(table))
 
     def text_columns(self, table: str) -> frozenset[str]:
         """Return the columns of a report table that hold text."""
@@ -217,8 +243,11 @@ class Spark:
         found = reports.where(col("channel") == channel).select("code").distinct().toArrow()
         return np.sort(np.asarray(found["code"], dtype=np.int64))
 
-    def changes(self) -> None:
-        """Other processes may change reports at any time."""
+    def changes(self) -> Hashable | None:
+        """Return names, sizes and times of all files, where this process sees them: other processes may add some."""
+        if self._local is None:
+            return None
+        return tuple(sorted(_files(self._local)))
 
     def fetch(self, statement: str, parameters: Sequence[Any], uploads: Upload) -> pa.Table:
         """Run one statement over the reports and the uploaded tables."""
@@ -273,3 +302,20 @@ class Spark:
         """Remove a temporary folder; the session is the caller's."""
         if self._temporary:
             shutil.rmtree(self._root, ignore_errors=True)
+
+
+def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
+    """Yield path, size and time of each file, but of none that is being written."""
+    try:
+        entries = list(os.scandir(folder))
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        if entry.name.startswith(("_", ".")):
+            continue
+        if entry.is_dir():
+            yield from _files(Path(entry.path))
+        else:
+            with suppress(FileNotFoundError):
+                found = entry.stat()
+                yield entry.path, found.st_size, found.st_mtime_ns

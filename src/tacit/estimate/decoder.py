@@ -165,11 +165,15 @@ class Grid:
             asked, whole = asked + beside / self.cell_weight, whole + self.extras / self.cell_weight
         return asked / whole
 
-    def read_shares(self) -> Iterator[tuple[Source, float]]:
-        """Yield every source that blue reads, with its share in its trace."""
-        for source, share in self.shares(pure=False):
-            if any(source.trace) or self.extras:  # after the known total, the weights of the all-root view are zero
-                yield source, share
+    def read_shares(self) -> list[tuple[Source, float]]:
+        """Return every source that blue reads, with its share in its trace."""
+        return self._read_shares
+
+    @cached_property
+    def _read_shares(self) -> list[tuple[Source, float]]:
+        found = self.shares(pure=False)
+        # after the known total, the weights of the all-root view are zero
+        return [(source, share) for source, share in found if any(source.trace) or self.extras]
 
     def read_sources(self) -> list[Source]:
         """Return every source that blue reads anything of."""

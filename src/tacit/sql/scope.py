@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +47,7 @@ class Source:
         """Name of its table in the statement."""
         return f"s{self.number}"
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Sizes of its attributes; where people may have no row, the last one is presence (see the decoder)."""
         extras = self.service.extras
@@ -123,7 +124,7 @@ class Scope:
             first += len(sources[-1].sizes)
         return cls(tuple(sources), text)
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Sizes of all sensitive attributes, service by service."""
         return tuple(size for source in self.sources for size in source.sizes)

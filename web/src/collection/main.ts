@@ -16,9 +16,19 @@ interface Audit {
   readonly worst_loss: number | null;
   readonly epsilon: string;
   readonly central?: Central;
+  readonly codes?: Codes;
   readonly channels: readonly {
     readonly service: string; readonly channel: string; readonly reports: number; readonly epsilon: string;
     readonly realised: number | null; readonly oracle: string; readonly problem: string;
+  }[];
+}
+
+/** How many codes the views have, and those with the most. */
+interface Codes {
+  readonly views: number;
+  readonly codes: number;
+  readonly largest: readonly {
+    readonly service: string; readonly shows: string; readonly cells: number; readonly oracle: string; readonly codes: number;
   }[];
 }
 
@@ -45,6 +55,7 @@ void open(async () => {
     ...contract.services.map(serviceView),
     !(published instanceof Problem) && tiersView(published, id),
     h("section", { class: "card", id: "audit" }, h("h2", {}, "The audit"), ...auditView(checked, own)),
+    !(checked instanceof Problem) && checked.codes && codesView(checked.codes),
     h("section", { class: "card" }, h("h2", {}, "The contract itself"),
       h("p", {}, "Clients, collector and analysts use the same bytes; their SHA-256 is the collection's id."),
       h("dl", { class: "facts" },
@@ -129,6 +140,18 @@ function auditView(checked: Audit | Problem, own: string): Child[] {
         h("td", {}, one.service), h("td", {}, one.channel), h("td", {}, one.reports), h("td", {}, number(budget(one.epsilon))),
         h("td", { class: "mono" }, loss(one.realised), one.problem && ` ${one.problem}`), h("td", {}, one.oracle)))))),
   ];
+}
+
+/** What a report can be: answers count codes, so views with many make them slower. */
+function codesView({ views, codes, largest }: Codes): HTMLElement {
+  const rest = views - largest.length;
+  return h("section", { class: "card", id: "codes" }, h("h2", {}, "Codes"),
+    h("p", {}, `Each report is one of ${number(codes, 9)} codes, in ${number(views, 9)} ${views === 1 ? "view" : "views"}. More codes make answers and rollups larger, not less private.`),
+    scroller("Codes of views", h("table", {},
+      h("thead", {}, h("tr", {}, ...["Service", "View", "Cells", "Oracle", "Codes"].map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, ...largest.map((view) => h("tr", {},
+        h("td", {}, isolated(view.service)), h("td", {}, isolated(view.shows)), h("td", {}, number(view.cells, 9)), h("td", {}, view.oracle), h("td", {}, number(view.codes, 9))))))),
+    rest > 0 && h("p", {}, `${number(rest, 9)} more ${rest === 1 ? "view has" : "views have"} fewer codes each.`));
 }
 
 /** Return the SHA-256 of bytes, where the browser computes it. */

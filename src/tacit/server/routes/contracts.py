@@ -6,10 +6,14 @@ import asyncio
 
 from starlette.responses import JSONResponse, Response
 
+from tacit.contract.view_codes import view_codes
 from tacit.server.http.endpoints import Call, Endpoint, Server
 from tacit.server.store.ledger import declared_total
 
 __all__ = ["CONTRACTS"]
+
+LARGEST = 12
+"""Views that are listed with their codes."""
 
 
 async def collections(server: Server, call: Call) -> Response:
@@ -43,7 +47,11 @@ async def audit(server: Server, call: Call) -> Response:
     collection = server.collector.collection(call.request.path_params["id"])
     result = await asyncio.to_thread(collection.audit)
     privacy = await asyncio.to_thread(server.collector.privacy, collection)
-    return JSONResponse({"collection": collection.id} | result.to_data() | {"central": privacy.central.to_data()})
+    views = view_codes(collection.contract)
+    largest = [view.to_data() for view in views[:LARGEST]]
+    codes = {"views": len(views), "codes": sum(view.codes for view in views), "largest": largest}
+    told = {"central": privacy.central.to_data(), "codes": codes}
+    return JSONResponse({"collection": collection.id} | result.to_data() | told)
 
 
 COLLECTION = {

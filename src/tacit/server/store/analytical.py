@@ -7,9 +7,12 @@ file that was deleted, replaced or restored from an older copy is detected.
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 from pathlib import Path
 from typing import NamedTuple
+
+import pyarrow as pa
 
 from tacit.collection import Collection
 from tacit.contract.contract import ServiceContract
@@ -104,20 +107,47 @@ class Analytical:
         self.close()
         self.open(check=True)
 
-    def begin_anew(self, *, keep: bool) -> None:
-        """Drop all reports; ``keep`` sets the file aside if it has reports that exist nowhere else."""
+    def begin_anew(self, *, keep: bool, is_own: bool = True) -> None:
+        """Drop all reports; ``keep`` sets the file aside if it has reports that exist nowhere else.
+
+        Public tables are copied to the new file, if they can still be read and are this store's own.
+        """
         if self._store:
             for collection in self.database.collections:
                 for service in collection.schema.services:
                     self._engine.clear(report_table(collection.id, service.name))
             self.database = Database(self._engine)
             return
+        tables: list[tuple[str, str, pa.Table]] = []
+        with contextlib.suppress(Exception):  # an engine that failed may refuse everything
+            tables = self._engine.dimensions() if is_own else []
         self.close()
         if keep:
             self.set_aside()
         for end in ("", ".wal"):
             self._path.with_name(self._path.name + end).unlink(missing_ok=True)
         self.open()
+        for name, key, table in tables:
+            self._engine.store_dimension(name, key, table)
+        self.database = Database(self._engine)
+
+    def rollups(self, remembered: str | None) -> str:
+        """Return which tables have rollups, by which columns, as JSON; as remembered if the database has none."""
+        found: dict[str, tuple[str, ...]] = {}
+        with contextlib.suppress(Exception):
+            found = self._engine.rollups()
+        return json.dumps(found) if found else remembered or "{}"
+
+    def roll_up(self, remembered: str | None) -> None:
+        """Define rollups again that a rebuilt database lacks; without them answers are the same, but slower."""
+        try:
+            known = self._engine.rollups()
+            for table, by in json.loads(remembered or "{}").items():
+                if table not in known and self._engine.has_table(table):
+                    self._engine.add_rollup(table, by)
+        except Exception as cause:  # a full disk, say; questions read the reports themselves
+            LOG.error("rollups cannot be defined again: %s", type(cause).__name__)
+        self.database = Database(self._engine)
 
     def set_aside(self) -> None:
         """Rename the file so that nothing reads it again."""

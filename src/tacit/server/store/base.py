@@ -14,7 +14,18 @@ from typing import NamedTuple, Protocol
 
 from tacit.server.store.validate import Person, stored_key
 
-__all__ = ["DIGEST_BYTES", "Identity", "Pending", "Place", "ReportStore", "Row", "Sizes", "content_digest", "digest_of"]
+__all__ = [
+    "DIGEST_BYTES",
+    "Identity",
+    "Pending",
+    "Place",
+    "ReportStore",
+    "Row",
+    "Sizes",
+    "content_digest",
+    "digest_of",
+    "digests_of",
+]
 
 DIGEST_BYTES = 12
 
@@ -61,6 +72,11 @@ class Pending(NamedTuple):
     settled: int = 0
     """Reports of the same place that were already in the analytical database when these were read."""
 
+    @property
+    def keys(self) -> list[str]:
+        """Their people's keys as the analytical database stores them."""
+        return [person if type(person) is str else stored_key(person) for person in self.people]
+
     def __repr__(self) -> str:
         """Show how many there are, but nothing of their content."""
         return f"Pending({len(self.numbers)} reports)"
@@ -97,8 +113,15 @@ class Sizes(NamedTuple):
 
 def digest_of(identity: Identity, content: bytes) -> bytes:
     """Return the digest of a stored report, over its identity and content, so that any change to a row shows."""
-    head = f"{identity.place} {identity.slot} {stored_key(identity.person)}\0"
-    return hashlib.blake2b(head.encode() + content, digest_size=DIGEST_BYTES).digest()
+    [digest] = digests_of(identity.place, [stored_key(identity.person)], [identity.slot], [content])
+    return digest
+
+
+def digests_of(place: int, keys: Sequence[str], slots: Sequence[int], contents: Sequence[bytes]) -> Iterator[bytes]:
+    """Yield the digests of reports of one place, given with their people's stored keys."""
+    blake = hashlib.blake2b
+    for key, slot, content in zip(keys, slots, contents, strict=True):
+        yield blake(f"{place} {slot} {key}\0".encode() + content, digest_size=DIGEST_BYTES).digest()
 
 
 def content_digest(content: bytes) -> bytes:

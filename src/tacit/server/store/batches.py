@@ -23,8 +23,8 @@ def batch_of(
     The batch states how many rows the engine must already have: those that have left the inbox. If it has no others,
     every report that is new to the inbox is new there too, and need not be looked up.
     """
-    keys, rows_before = [stored_key(person) for person in reports.people], len(compiled.channels) * reports.settled
-    return ReportTable.from_json(collection.id, compiled, keys, reports.slots, contents, rows_before=rows_before)
+    before = len(compiled.channels) * reports.settled
+    return ReportTable.from_json(collection.id, compiled, reports.keys, reports.slots, contents, rows_before=before)
 
 
 def with_stored_keys(reports: pa.Table, key: str) -> pa.Table:

@@ -27,6 +27,7 @@ from tacit.server.store.batches import batch_of
 from tacit.server.store.disk import has_room
 from tacit.server.store.inbox import Inbox
 from tacit.server.store.snapshots import Snapshots
+from tacit.server.store.turns import Turns
 from tacit.server.store.validate import stored_key
 
 __all__ = ["Mover"]
@@ -60,21 +61,23 @@ class Mover:
         self._inbox, self._analytical, self._snapshots = inbox, analytical, snapshots
         self._folder, self._is_elsewhere = folder, is_elsewhere
         self._lock = threading.Lock()  # no moves, deletions or copies at the same time
+        self.turns = Turns()
         self._stopped = threading.Event()
         self._suspect = False  # whether the database failed and must be reopened
         self.fault: TacitError | None = None
         """Why the last move failed."""
-
         self.changes = 0
         """Number of changes to the database; the same number before and after means no change."""
-
         self._compared = False  # whether the database is known to belong to this inbox
         if isinstance(fault := self._put_in_order(), EngineError) and fault.code == "inbox-missing":
             raise fault
         self.fault = fault
         self._threads = [
             threading.Thread(target=self._repeat, args=(work,), name=name, daemon=True)
-            for name, work in (("mover", self.move), ("tidier", self._tidy))
+            for name, work in (
+                ("mover", lambda: self.move(since=time.monotonic() - IDLE_SECONDS)),
+                ("tidier", lambda: self._inbox.tidy(self._stopped)),
+            )
         ]
 
     def start(self) -> None:
@@ -109,15 +112,21 @@ class Mover:
             with self._change():
                 yield
 
-    def move(self, seconds: float = float("inf")) -> int:
-        """Move reports to the database, for some seconds at most; return how many. Failures become a fault."""
+    def move(self, seconds: float = float("inf"), *, since: float = float("inf")) -> int:
+        """Move reports, for some seconds at most, unless all pending ``since`` a moment were. Failures are a fault."""
         with self._lock:
             self._refuse_at_the_end()
-            end = time.monotonic() + seconds
+            if self.turns.is_moved(since) and self.fault is None and not self._suspect:
+                return 0
+            began = time.monotonic()
+            end = began + seconds
+            self.turns.begin_move()
             moved, self.fault = self._try(end)
             if self.fault is not None and self.fault.code in PASSING:  # a new connection may be enough
                 more, self.fault = self._try(end)
                 moved += more
+            if self.fault is None and time.monotonic() < end:
+                self.turns.end_move(began)
             self._refuse_at_the_end()  # reports may have arrived meanwhile
             return moved
 
@@ -128,8 +137,7 @@ class Mover:
     def delete(self, record: Callable[[], int]) -> int:
         """Record a deletion, apply it to the database, and return the result of recording; raise if that fails.
 
-        Nothing runs in between: no report of the person may be in transit, and no answer or copy may contain half of
-        it.
+        Nothing runs in between: no report of the person may be in transit, no answer or copy may have half of it.
         """
         with self._lock:
             recorded = record()
@@ -137,9 +145,7 @@ class Mover:
             if self.fault is not None and self.fault.code in PASSING:
                 self.fault = self._put_in_order()
             if self._inbox.deletions():
-                message = (
-                    "The deletion is recorded, and will be applied to the analytical database as soon as possible."
-                )
+                message = "The deletion is recorded; the analytical database applies it as soon as possible."
                 raise OverloadedError(message, code="deletion-pending", retry_after=5)
             return recorded
 
@@ -242,6 +248,7 @@ class Mover:
         if fits:
             self._bring_contracts()
         if fits and not self._lacking():
+            self._inbox.remember(rollups=self._analytical.rollups(self._inbox.recall("rollups")))
             self._mark(stamp.generation if stamp else 0)
         else:
             self._rebuild(keep=stamp is not None and not mine)
@@ -255,6 +262,7 @@ class Mover:
     @contextmanager
     def _change(self) -> Iterator[None]:
         """Count a change of the database before making it, so that readers notice it."""
+        self.turns.wait()
         self.changes += 1
         yield
         self._mark(int(self._inbox.recall("generation") or 0) + 1)
@@ -273,11 +281,13 @@ class Mover:
         """Recreate the database, and make all reports of the inbox pending again."""
         LOG.error("the analytical database is rebuilt from the inbox: rebuilding")
         resumed = self.is_rebuilding and self._analytical.stamp is not None and not keep
-        self._inbox.remember(rebuilding="yes")
+        rollups = self._inbox.recall("rollups")
+        self._inbox.remember(rebuilding="yes", rollups=(rollups or "") if keep else self._analytical.rollups(rollups))
         with self._change():
             if not resumed:
                 kept_nowhere_else = any(size.bulk or size.lost for size in self._inbox.sizes().values())
-                self._analytical.begin_anew(keep=keep or kept_nowhere_else or self._inbox.lacks_contents())
+                aside = keep or kept_nowhere_else or self._inbox.lacks_contents()
+                self._analytical.begin_anew(keep=aside, is_own=not keep)
             self._bring_contracts()
             self._inbox.refill()
 
@@ -367,17 +377,15 @@ class Mover:
         if lacking:
             message = f"The rebuilt analytical database lacks reports of {', '.join(lacking)}. Restore an archive."
             return OverloadedError(message, code="rebuild-short", retry_after=60)
+        self._analytical.roll_up(self._inbox.recall("rollups"))
         self._inbox.remember(rebuilding="")
         LOG.error("the analytical database is rebuilt: rebuilt")
         return None
 
-    def _tidy(self) -> None:
-        self._inbox.tidy(self._stopped)
-
-    def _repeat(self, work: object) -> None:
+    def _repeat(self, work: Callable[[], object]) -> None:
         while not self._stopped.wait(IDLE_SECONDS if self.fault is None else FAULT_SECONDS):
             try:
-                work()  # type: ignore[operator]
+                work()
             except Exception as cause:  # reports are safe, and the next move retries
                 if not self._stopped.is_set():
                     LOG.error("work on the inbox failed: %s", type(cause).__name__)

@@ -15,7 +15,7 @@ from pathlib import Path
 from tacit.encode.reports import Content
 from tacit.engines.failures import REMEDIES
 from tacit.errors import OverloadedError
-from tacit.server.store.base import Identity, Pending, ReportStore, Sizes, digest_of
+from tacit.server.store.base import Identity, Pending, ReportStore, Sizes, digests_of
 from tacit.server.store.sqlite import SqliteStore
 from tacit.server.store.tombstones import Tombstones
 from tacit.server.store.validate import Person
@@ -328,9 +328,6 @@ def _open_store(path: Path, store: str) -> ReportStore:
 
 def _find_altered(place: int, pending: Pending) -> list[int]:
     """Return the numbers of reports that do not match their digests."""
-    rows = zip(pending.numbers, pending.people, pending.slots, pending.digests, pending.contents, strict=True)
-    return [
-        number
-        for number, person, slot, digest, content in rows
-        if digest_of(Identity(place, person, slot), content) != digest
-    ]
+    digests = digests_of(place, pending.keys, pending.slots, pending.contents)
+    rows = zip(pending.numbers, pending.digests, digests, strict=True)
+    return [number for number, stored, digest in rows if stored != digest]

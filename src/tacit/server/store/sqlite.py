@@ -15,7 +15,7 @@ import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -238,7 +238,7 @@ class SqliteStore:
         if not rows:
             return Pending()
         numbers, keys, whole_numbers, slots, digests, contents = zip(*rows, strict=True)
-        people_found = [_person(key, is_number) for key, is_number in zip(keys, whole_numbers, strict=True)]
+        people_found = _people(keys, whole_numbers)
         hashes, texts = map(bytes.fromhex, digests), map(bytes.fromhex, contents)
         return Pending(numbers, people_found, slots, [*hashes], [*texts], settled)
 
@@ -391,10 +391,10 @@ def _some(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Any]]]:
         yield f"VALUES {', '.join([marks] * len(some))}", [member for row in some for member in row]
 
 
-def _person(key: str, is_number: int) -> Person:
-    """Return the person encoded in the store's hexadecimal text."""
-    text = bytes.fromhex(key).decode(errors="replace")
-    try:
-        return int(text) if is_number else text
-    except ValueError:  # altered by the disk, which the digest shows
-        return text
+def _people(keys: Sequence[str], whole_numbers: Sequence[int]) -> list[Person]:
+    """Return the people encoded in the store's hexadecimal texts; text where the disk altered a number."""
+    texts: list[Person] = [bytes.fromhex(key).decode(errors="replace") for key in keys]
+    for place in [place for place, is_number in enumerate(whole_numbers) if is_number]:
+        with suppress(ValueError):
+            texts[place] = int(texts[place])
+    return texts

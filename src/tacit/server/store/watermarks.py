@@ -7,13 +7,14 @@ and says so. With any other fault there is no answer, but a 503 with a code and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tacit.collection import Collection
 from tacit.contract.contract import ServiceContract
 from tacit.database import Database
+from tacit.engines.deadline import asked_at
 from tacit.engines.failures import REMEDIES
 from tacit.errors import EngineError, OverloadedError, ReportError, TacitError
 from tacit.estimate.answer import Watermark
@@ -57,11 +58,13 @@ class Watermarks:
 
     def measure(self, text: str, parameters: Sequence[Any], ask: Callable[[Database], T]) -> tuple[T, Mark]:
         """Return an answer and the watermark of exactly the reports it counts."""
+        asked = asked_at()
         for _ in range(TRIES - 1):
-            self._settle()
-            with suppress(_ReopenedError):
+            self._settle(asked)
+            with suppress(_ReopenedError), ExitStack() as answering:
                 with self._mover.still():
                     before, mark = self._mover.changes, self._mark(text, parameters)
+                    answering.enter_context(self._mover.turns.question())
                 try:
                     answer = self.read(ask)
                 except OverloadedError:
@@ -72,15 +75,15 @@ class Watermarks:
                     continue  # the database may be changing
                 if self._mover.changes == before:
                     return answer, mark
-        self._settle()
+        self._settle(asked)
         with self._mover.still():
             mark = self._mark(text, parameters)
             return self.read(ask), mark
 
-    def _settle(self) -> None:
-        """Move pending reports; raise if the stores cannot be trusted."""
+    def _settle(self, asked: float) -> None:
+        """Move what was pending when a question was asked; raise if the stores cannot be trusted."""
         self._inbox.check()
-        self._mover.move(MOVING_SECONDS)
+        self._mover.move(MOVING_SECONDS, since=asked)
         fault = self._mover.fault
         if fault is not None and fault.code not in SAID:
             raise fault

@@ -1,0 +1,82 @@
+"""Answers that were given before, as long as neither reports nor definitions change: dashboards ask the same again."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from tacit.answers.shared_cache import SharedCache
+from tacit.engines.base import Engine
+from tacit.estimate.answer import Answer, Options
+
+__all__ = ["AnswerCache"]
+
+MOST_CELLS = 20_000
+"""Cells of the answers that are kept; an estimate takes about a kilobyte."""
+
+MOST_QUESTIONS = 64
+"""Questions that are kept bound, so that asking what one is about and answering it binds it once."""
+
+R = TypeVar("R")
+Q = TypeVar("Q")
+V = TypeVar("V")
+
+
+class AnswerCache(Generic[R, Q]):
+    """Answers of one database, with the rounds (R) they count, and bound questions (Q)."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._definitions = engine, 0
+        self._answers: SharedCache[tuple[Answer, R]] = SharedCache(lambda: MOST_CELLS, _cells)
+        self._questions: SharedCache[Q] = SharedCache(lambda: MOST_QUESTIONS, lambda _: 1)
+
+    def redefine(self) -> None:
+        """Forget everything: there is a new collection, public table or rollup."""
+        self._definitions += 1
+
+    def answer(
+        self,
+        make: Callable[[str, Sequence[Any], Options], tuple[Answer, R]],
+        text: str,
+        parameters: Sequence[Any],
+        options: Options,
+    ) -> tuple[Answer, R]:
+        """Return the answer to a question, made if it is not known; its rows are the caller's own."""
+        answer, rounds = self._get(self._answers, text, parameters, options, partial(make, text, parameters, options))
+        own = copy.copy(answer)
+        own.rows = list(answer.rows)
+        return own, rounds
+
+    def question(
+        self, make: Callable[[str, Sequence[Any], Options], Q], text: str, parameters: Sequence[Any], options: Options
+    ) -> Q:
+        """Return a bound question, made if it is not known."""
+        return self._get(self._questions, text, parameters, options, partial(make, text, parameters, options))
+
+    def _get(
+        self,
+        cache: SharedCache[V],
+        text: str,
+        parameters: Sequence[Any],
+        options: Options,
+        make: Callable[[], V],
+    ) -> V:
+        changes = self._engine.changes()
+        key = (text, options, *((type(value), value) for value in parameters))
+        if changes is None or not _is_hashable(key):
+            return make()
+        return cache.get((changes, self._definitions), key, make)
+
+
+def _cells(kept: tuple[Answer, Any]) -> int:
+    return 1 + len(kept[0].rows) * len(kept[0].columns)
+
+
+def _is_hashable(key: Hashable) -> bool:
+    try:
+        hash(key)
+    except TypeError:  # a parameter of a kind that is refused later
+        return False
+    return True

@@ -1,0 +1,60 @@
+"""Which version of the reports a PostgreSQL database holds, whoever changes them.
+
+Every report table has a trigger that gives it a new random version in the transaction of the change, so a version is
+visible exactly when the change is. A database that is restored from a copy has the versions of the copy.
+"""
+
+from __future__ import annotations
+
+from tacit.engines.postgres_columns import Connection, quoted
+
+__all__ = ["prepare_versions", "version_of", "watch"]
+
+TRIGGER = "tacit_changed"
+
+FUNCTION = """
+CREATE FUNCTION tacit_note_change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $body$
+BEGIN
+  INSERT INTO {schema}.tacit_versions VALUES (TG_TABLE_NAME, gen_random_uuid())
+  ON CONFLICT (name) DO UPDATE SET version = excluded.version;
+  RETURN NULL;
+END $body$
+"""
+"""Written with the name of its schema: it runs with the rights of who made it, whatever the caller's search path."""
+
+VERSIONS = """
+SELECT string_agg(v.version::text, ' ' ORDER BY c.relname), count(*) = count(t.tgrelid)
+FROM pg_class c
+LEFT JOIN pg_trigger t ON t.tgrelid = c.oid AND t.tgname = $1 AND t.tgenabled = 'A'
+LEFT JOIN tacit_versions v ON v.name = c.relname
+WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p') AND starts_with(c.relname, 'reports_')
+"""
+
+
+def prepare_versions(connection: Connection) -> None:
+    """Make what keeps versions, if there is none."""
+    connection.execute("CREATE TABLE IF NOT EXISTS tacit_versions (name TEXT PRIMARY KEY, version UUID)")
+    [(schema, known)] = connection.execute("SELECT current_schema(), to_regproc('tacit_note_change')").fetchall()
+    if known is None:
+        connection.execute(FUNCTION.format(schema=quoted(schema)))
+
+
+def watch(connection: Connection, table: str) -> None:
+    """Give a report table a version that every change changes, and each of its partitions."""
+    unwatched = (
+        "SELECT relid::regclass::text FROM pg_partition_tree(to_regclass($1)) UNION SELECT to_regclass($1)::text "
+        "EXCEPT SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = $2"
+    )
+    for (name,) in connection.execute(unwatched, [quoted(table), TRIGGER]).fetchall():
+        connection.execute(
+            f"CREATE TRIGGER {TRIGGER} AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON {name} "
+            "FOR EACH STATEMENT EXECUTE FUNCTION tacit_note_change()"
+        )
+        connection.execute(f"ALTER TABLE {name} ENABLE ALWAYS TRIGGER {TRIGGER}")
+
+
+def version_of(connection: Connection) -> str | None:
+    """Return the versions of all report tables; None if one of them may have been changed without notice."""
+    [(versions, all_watched)] = connection.execute(VERSIONS, [TRIGGER]).fetchall()
+    return (versions or "") if all_watched else None

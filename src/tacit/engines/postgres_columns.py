@@ -1,0 +1,180 @@
+"""Columns on their way to and from PostgreSQL: the SQL types of Arrow tables, rows as CSV, numbers as binary arrays.
+
+Arrays are parameters and results of one statement, so contributions need no table: workers that run beside each other
+cannot read a temporary one. Numbers become NumPy arrays without a Python object for each.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+import pyarrow as pa
+import pyarrow.csv
+from psycopg.adapt import Buffer, Dumper, Loader
+from psycopg.pq import Format
+
+from tacit.engines.dialect import short_name
+
+__all__ = [
+    "Connection",
+    "NumberArray",
+    "columns_of",
+    "copy_rows",
+    "quoted",
+    "read_rows",
+    "type_of",
+    "use_number_arrays",
+]
+
+COPY_ROWS = 1 << 16
+"""Rows that are copied at a time."""
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+HEADER = struct.Struct(">iiIii")
+"""Of a binary array: dimensions, whether it has NULLs, the type of its elements, their number, the first index."""
+
+ELEMENTS = {1005: (21, ">i2"), 1007: (23, ">i4"), 1016: (20, ">i8"), 1021: (700, ">f4"), 1022: (701, ">f8")}
+"""For each array type, the type of its elements and their binary format."""
+
+INTEGERS, FLOATS = 1016, 1022
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL, shortened if PostgreSQL would cut it off."""
+    return '"' + short_name(name).replace('"', '""') + '"'
+
+
+def type_of(kind: pa.DataType) -> str:
+    """Return the SQL type of an Arrow type."""
+    known = [
+        (pa.types.is_boolean, "BOOLEAN"),
+        (pa.types.is_int8, "SMALLINT"),
+        (pa.types.is_int16, "SMALLINT"),
+        (pa.types.is_uint8, "SMALLINT"),
+        (pa.types.is_int32, "INTEGER"),
+        (pa.types.is_uint16, "INTEGER"),
+        (pa.types.is_uint64, "NUMERIC"),
+        (pa.types.is_integer, "BIGINT"),
+        (pa.types.is_float32, "REAL"),
+        (pa.types.is_floating, "DOUBLE PRECISION"),
+        (pa.types.is_decimal, "NUMERIC"),
+        (pa.types.is_date, "DATE"),
+        (lambda one: pa.types.is_timestamp(one) and one.tz is not None, "TIMESTAMPTZ"),
+        (pa.types.is_timestamp, "TIMESTAMP"),
+    ]
+    return next((text for is_kind, text in known if is_kind(kind)), "TEXT")
+
+
+def columns_of(table: pa.Table) -> str:
+    """Return the columns of a table as SQL, with their types."""
+    return ", ".join(f"{quoted(field.name)} {type_of(field.type)}" for field in table.schema)
+
+
+def copy_rows(connection: Connection, name: str, table: pa.Table) -> None:
+    """Copy rows as CSV, in which quoted text is never NULL."""
+    plain = pa.csv.WriteOptions(include_header=False, quoting_style="all_valid")
+    with connection.cursor().copy(f"COPY {name} FROM STDIN (FORMAT csv)") as copy:
+        for batch in table.to_batches(max_chunksize=COPY_ROWS):
+            written = io.BytesIO()
+            pa.csv.write_csv(_decoded(batch), written, plain)
+            copy.write(written.getbuffer())
+
+
+def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return plain columns of dictionary-encoded ones, which CSV does not know."""
+    columns = [
+        column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def read_rows(cursor: psycopg.Cursor[tuple[Any, ...]], *, as_arrays: bool = False) -> pa.Table:
+    """Return what was selected: rows, or one row with an array for each column."""
+    names = [column.name for column in cursor.description or ()]
+    rows = cursor.fetchall()
+    if as_arrays:
+        [row] = rows
+        columns = [() if column is None else column for column in row]
+    else:
+        columns = list(zip(*rows, strict=True)) if rows else [() for _ in names]
+    return pa.table([pa.array(column) for column in columns], names=names)
+
+
+class NumberArray:
+    """A column of numbers, to be sent as an array."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        floating = pa.types.is_floating(column.type)
+        self.oid = FLOATS if floating else INTEGERS
+        self._values = column.to_numpy().astype(np.float64 if floating else np.int64, copy=False)
+
+    def __bytes__(self) -> bytes:
+        """Return the array in PostgreSQL's binary format: a header, then length and value of each element."""
+        element, kind = ELEMENTS[self.oid]
+        framed = np.empty(len(self._values), dtype=[("length", ">i4"), ("value", kind)])
+        framed["length"], framed["value"] = np.dtype(kind).itemsize, self._values
+        return HEADER.pack(1, 0, element, len(framed), 1) + framed.tobytes()
+
+
+class _Integers(Dumper):
+    """Sends integers in binary."""
+
+    format, oid = Format.BINARY, INTEGERS
+
+    def get_key(self, obj: NumberArray, format: Any) -> Any:  # noqa: A002  psycopg's name
+        """Return what tells dumpers of different types apart."""
+        del format
+        return (NumberArray, obj.oid)
+
+    def upgrade(self, obj: NumberArray, format: Any) -> Dumper:  # noqa: A002
+        """Return the dumper of an array's type."""
+        del format
+        return self if obj.oid == self.oid else _Floats(NumberArray)
+
+    def dump(self, obj: NumberArray) -> bytes:
+        """Return the bytes of an array."""
+        return bytes(obj)
+
+
+class _Floats(_Integers):
+    """Sends floating-point numbers in binary."""
+
+    oid = FLOATS
+
+
+class _Numbers(Loader):
+    """Reads an array of numbers; one with NULLs, element by element."""
+
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> npt.NDArray[Any] | list[int | float | None]:
+        """Return the numbers."""
+        view = memoryview(data)
+        if len(view) < HEADER.size:  # of no dimension
+            return []
+        _, has_nulls, element, length, _ = HEADER.unpack_from(view)
+        kind = np.dtype(next(kind for one, kind in ELEMENTS.values() if one == element))
+        if not has_nulls:
+            framed = np.frombuffer(view, [("length", ">i4"), ("value", kind)], length, HEADER.size)
+            return framed["value"].astype(kind.newbyteorder("="))
+        values: list[int | float | None] = []
+        place = HEADER.size
+        for _ in range(length):
+            [size] = struct.unpack_from(">i", view, place)
+            place += 4
+            values.append(None if size < 0 else np.frombuffer(view, kind, 1, place)[0].item())
+            place += max(size, 0)
+        return values
+
+
+def use_number_arrays(connection: Connection) -> None:
+    """Let a connection send and receive arrays of numbers in binary."""
+    connection.adapters.register_dumper(NumberArray, _Integers)
+    for array in ELEMENTS:
+        connection.adapters.register_loader(array, _Numbers)
