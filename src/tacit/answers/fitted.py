@@ -62,7 +62,9 @@ def run_consistent(bound: Bound, people: People, known: Models, options: Options
     asked = [(group, bound.formulas(group)) for group in bound.groups()]
     columns = [made for _, formulas in asked for made in formulas if made]
     samples = samples_of(bound, people, known, columns)
-    anchors = unbiased_estimates(bound, people, options, columns)
+    totals = tuple(total.key for made in columns for total in made.totals)  # public tables are in them
+    key = tuple(sorted(people.reports)), bound.statement.sql(), totals
+    anchors = known.remember(key, lambda: unbiased_estimates(bound, people, options, columns))
     rows: list[Row] = []
     found: list[_Fitted] = []
     for values in dict.fromkeys(values for sample in samples for values in sample.groups):

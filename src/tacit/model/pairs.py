@@ -29,6 +29,9 @@ DENSE_PAIRS = 2**22
 AT_ONCE = 2**16
 """Rows that are multiplied at once."""
 
+SUPPORTS_AT_ONCE = 2**22
+"""Codes times cells whose supports are marked at once."""
+
 SMALL = 1e-12
 
 
@@ -68,6 +71,13 @@ class Side:
             self.rows = places[whole]
         else:
             self.codes, self.rows = np.unique(whole, return_inverse=True)
+
+    def counts(self, times: Vector, group: Codes, classes: int) -> tuple[Codes, Codes, Vector, Codes]:
+        """Return channels, codes, how often each occurs, and its class, each combination once."""
+        summed = np.bincount(self.rows * classes + group, times, len(self.codes) * classes)
+        kept = np.flatnonzero(summed)
+        channels, codes = np.divmod(self.codes[kept // classes], self._stride)
+        return channels, codes, summed[kept], kept % classes
 
     def looks(self, attribute: int) -> list[_Looks]:
         """Return what the reports say about an attribute; the number after the last attribute is presence."""
@@ -128,8 +138,23 @@ class Side:
         cells = np.ones(len(picks))
         for axis, own in enumerate(axes):
             cells *= own.sum(axis=1)[picks[:, axis]]
-        made: Vector = (oracle.products(axes, picks, codes) - lie * cells) / (keep - lie)
-        return made
+        if type(oracle).products is not Oracle.products:
+            made: Vector = (oracle.products(axes, picks, codes) - lie * cells) / (keep - lie)
+            return made
+        sums = np.empty((len(codes), len(picks)))
+        step = max(1, SUPPORTS_AT_ONCE // oracle.domain)
+        for start in range(0, len(codes), step):  # an axis is cells apart, or one sum over cells
+            some = oracle.support(codes[start : start + step])
+            table = some.reshape(len(some), *oracle.sizes)
+            for axis in reversed(range(len(axes))):
+                own = axes[axis] > 0
+                table = (
+                    table.compress(own[0], axis=1 + axis).sum(axis=1 + axis, dtype=np.float64, keepdims=True)
+                    if len(own) == 1
+                    else table.compress(own.any(axis=0), axis=1 + axis)
+                )
+            sums[start : start + step] = table.reshape(len(some), -1)
+        return np.asarray((sums - lie * cells) / (keep - lie))
 
 
 def paired_tables(

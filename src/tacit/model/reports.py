@@ -154,10 +154,10 @@ def model_of(reports: Sequence[Reports], classes: int = 1, asked: frozenset[int]
     shares = people / max(people.sum(), 1.0)
     evidence: list[NoisyTable] = []
     for one in reports:
-        for number, service in enumerate(one.services):
-            place = _Place(service, known.first[number], len(attributes) - 1, shares)
-            evidence += place.views(one.channels[number], one.codes[number], one.times / one.repeats(number), one.group)
-        sides = [Side(*own) for own in zip(one.services, one.channels, one.codes, strict=True) if len(one.services) > 1]
+        sides = [Side(*own) for own in zip(one.services, one.channels, one.codes, strict=True)]
+        for number, side in enumerate(sides):
+            place = _Place(side.service, known.first[number], len(attributes) - 1, shares)
+            evidence += place.views(*side.counts(one.times / one.repeats(number), one.group, classes))
         for a, b in itertools.combinations(range(len(sides)), 2):
             times = one.times / (one.repeats(None) / one.reports(a) / one.reports(b))
             for left, right in itertools.product(known.places(a, asked), known.places(b, asked)):

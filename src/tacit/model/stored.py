@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -18,6 +19,11 @@ __all__ = ["Fetched", "Models", "StoredService", "code_counts"]
 
 MOST_MODELS = 32
 """Models that are kept."""
+
+MOST_MADE = 256
+"""Unbiased estimates of questions that are kept."""
+
+T = TypeVar("T")
 
 StoredService = tuple[ServiceContract, str, bool]
 """A service's contract, the table of its reports, and whether it has a rollup."""
@@ -45,6 +51,7 @@ class Models:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._kept: dict[Hashable, tuple[int | None, Fetched, Model]] = {}
+        self._made: dict[Hashable, tuple[int | None, object]] = {}
         self._lock = threading.Lock()
 
     def of_service(self, tiers: Sequence[StoredService]) -> Model:
@@ -74,6 +81,17 @@ class Models:
                 while len(self._kept) > MOST_MODELS:
                     del self._kept[next(iter(self._kept))]
             return kept[2], kept[1].classes
+
+    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what was made under a key before, if the reports have not changed since; else make it."""
+        changes = self.engine.changes()
+        kept = self._made.get(key)
+        if kept is None or changes is None or kept[0] != changes:
+            self._made.pop(key, None)
+            self._made[key] = kept = changes, make()
+            while len(self._made) > MOST_MADE:
+                self._made.pop(next(iter(self._made)), None)
+        return cast("T", kept[1])
 
     def _reports(self, service: ServiceContract, table: str, rollup: bool) -> Reports:  # noqa: FBT001
         counts = code_counts(self.engine, table, rollup=rollup)

@@ -1,7 +1,8 @@
 """Fit one table to all observations of it: near a base, as near as the data suggest.
 
 The base is the given one (even, or what smaller tables predict), or a smooth table. Cells scatter around it, by a
-variance of ``base / strength``: the data choose the strength. Every base and strength has a marginal likelihood,
+variance of ``base / strength``, or, in tables of one attribute, by factors of a learned distribution
+(`tacit.model.scatter`). Every base and strength has a marginal likelihood,
 
     log p = -misfit / 2 - strength KL(x || base) - 1/2 log det(1 + information / strength),
 
@@ -24,12 +25,16 @@ from tacit.estimate.functional import Vector
 from tacit.model.evidence import Observed, along
 from tacit.model.margins import Margins
 from tacit.model.near import conjugate, divergence, near, parameters
+from tacit.model.scatter import MOST_CELLS, scatter
 from tacit.model.smooth import Axis, Smooth, functions, smooth
 
 __all__ = ["Fit", "Prior", "fit_table", "learn_prior"]
 
 STRENGTHS = tuple(4.0**k for k in range(9, -6, -1))
 """Strengths to try, in order, until the marginal likelihood has fallen too far."""
+
+LEARNED = 0.0
+"""In place of a strength: factors of a learned distribution."""
 
 UNSEEN = 0.02
 """Parameters below which a strength is as good as infinite: the table is the base."""
@@ -60,14 +65,16 @@ class Candidate:
     learned: float
     likelihood: float
     how: str
+    covariance: Vector | None = None
+    """Of the cells, given the base, where it is known as a matrix."""
 
 
 Prior = Mapping[float, float]
 
 
 def even_prior() -> dict[float, float]:
-    """Return the prior that knows nothing: one half on the base itself, the rest even."""
-    return {math.inf: 0.5} | dict.fromkeys(STRENGTHS, 0.5 / len(STRENGTHS))
+    """Return the prior that knows nothing: a third on the base itself, on strengths, and on a learned distribution."""
+    return {math.inf: 1 / 3} | dict.fromkeys(STRENGTHS, 1 / 3 / len(STRENGTHS)) | {LEARNED: 1 / 3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +87,7 @@ class Fit:
     """Margins that are given: errors are of what the table says beyond them."""
 
     prior: Prior | None = None
-    """The prior probability of each strength, infinity included; default: one half on infinity, the rest even."""
+    """The prior probability of each strength, infinity included."""
 
     @cached_property
     def candidates(self) -> list[tuple[float, Candidate]]:
@@ -89,8 +96,8 @@ class Fit:
         scores = [one.likelihood + math.log(prior[one.strength] + 1e-300) for one in self.tried]
         for place, one in enumerate(self.tried):
             if math.isinf(one.strength):  # strengths that were not tried are as good as infinite
-                own = {other.strength for other in self.tried if other.start is one.start}
-                mass = sum(share for strength, share in prior.items() if strength > max(own - {math.inf}, default=0.0))
+                own = {other.strength for other in self.tried if other.start is one.start} - {math.inf}
+                mass = sum(share for strength, share in prior.items() if strength > max(own, default=LEARNED))
                 scores[place] = one.likelihood + math.log(max(mass, 1e-300))
         weights = np.exp(np.array(scores) - max(scores))
         weights[weights < NEGLIGIBLE] = 0.0
@@ -135,6 +142,9 @@ class Fit:
         onto = directions.reshape(len(directions), -1) @ tangents
         projected = onto @ posterior
         smooth_part: Vector = (projected * onto).sum(axis=1)
+        if one.covariance is not None:
+            flat = directions.reshape(len(directions), -1)
+            return cast("Vector", smooth_part + ((flat @ one.covariance) * flat).sum(axis=1))
         if math.isinf(one.strength):
             return smooth_part
         axes = tuple(range(1, directions.ndim))
@@ -227,6 +237,12 @@ def _chain(observed: Observed, start: Smooth, how: str, faces: Sequence[tuple[in
         highest = max(highest, likelihood)
         if likelihood < highest - FALLEN:
             break
+    if start.table.ndim == 1 and start.table.size <= MOST_CELLS:
+        learned = scatter(observed, start.table)
+        if learned is not None:
+            name, took = f"cells of learned sizes around {how}", float(start.table.size)
+            own = Candidate(learned.table, start, LEARNED, took, spent + learned.evidence, name, learned.covariance)
+            tried.append(own)
     return tried
 
 
