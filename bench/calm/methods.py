@@ -12,15 +12,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from bench.calm.noise import Oue, collect, paper_oracle, read, shape_for
+from bench.calm.noise import Oue, collect, paper_oracle, read
 from bench.calm.populations import Population
 from tacit.contract.budget import exp_below, parse_epsilon
 from tacit.contract.layouts.calm import view_sets
 from tacit.contract.layouts.covering import covering, spread
 from tacit.contract.layouts.tables import together
 from tacit.contract.oracles import Grr
+from tacit.model.calm import Calm
 from tacit.model.em import likeliest
-from tacit.model.marginal_model import MarginalModel
+from tacit.model.evidence import Attribute, NoisyTable
+from tacit.model.model import Model
 from tacit.model.nonnegative import norm_sub
 
 __all__ = ["METHODS", "calm_of", "held_by", "priview", "questions", "squared_errors"]
@@ -158,7 +160,7 @@ def calm_of(
 ) -> Tables:
     """Read given views as the paper does."""
     found = collect(people, sets, epsilon, runs, rng, paper=True)
-    return MarginalModel(found.shape, found.tables, found.reports, "calm").frequencies
+    return Calm(found.sizes, found.views, found.tables, found.precisions).table
 
 
 def calm(people: Population, epsilon: float, size: int, runs: int, rng: np.random.Generator) -> Tables:
@@ -172,18 +174,30 @@ def priview(people: Population, epsilon: float, runs: int, rng: np.random.Genera
     sets = covering(d, min(LARGE, d), 2, d) or []
     scale = len(sets) / epsilon
     tables = [held + rng.laplace(0, scale, (runs, *held.shape)) for held in (held_by(people, own) for own in sets)]
-    shape = shape_for(people.sizes, [(own, 2 * scale**2 / n) for own in sets])
-    return MarginalModel(
-        shape, [table / n for table in tables], [np.full(runs, float(n))] * len(sets), "calm"
-    ).frequencies
+    precisions = tuple(np.full(runs, n**2 / (2 * scale**2)) for _ in sets)
+    return Calm(tuple(people.sizes), tuple(sets), tuple(table / n for table in tables), precisions).table
 
 
 def tacit(people: Population, epsilon: float, size: int, runs: int, rng: np.random.Generator) -> Tables:
-    """Take the views of ``tables(k)`` and read them by ``method="shrink"``."""
+    """Take the views of ``tables(k)`` and read them by the model."""
     shown = together(people.sizes, len(people.rows), epsilon, size)
     sets = spread(len(people.sizes), shown, math.comb(len(people.sizes), shown))
     found = collect(people, sets, epsilon, runs, rng, paper=False)
-    return MarginalModel(found.shape, found.tables, found.reports, "shrink").frequencies
+    attributes = [Attribute(str(i), size) for i, size in enumerate(found.sizes)]
+    models = []
+    for run in range(runs):
+        views = zip(found.views, found.tables, found.precisions, strict=True)
+        models.append(
+            Model(
+                attributes,
+                [
+                    NoisyTable(own, tuple(np.arange(found.sizes[i]) for i in own), table[run], precision[run])
+                    for own, table, precision in views
+                ],
+                1.0,
+            )
+        )
+    return lambda asked: np.stack([model.table(asked) for model in models])
 
 
 METHODS = {"tacit": tacit, "CALM": calm, "FT": ft, "AM": am, "FC": fc, "EM": em, "Uni": uniform}

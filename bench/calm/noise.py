@@ -16,14 +16,12 @@ import numpy as np
 
 from bench.calm.populations import Population
 from tacit.contract.budget import exp_below, parse_epsilon
-from tacit.contract.layouts import Levels
 from tacit.contract.oracles import Grr, Oracle, choose
 from tacit.contract.randomness import insecure_rng
-from tacit.model.coefficients import Shape, Shown
 from tacit.model.em import rows_of
-from tacit.model.views import decode_frequencies
+from tacit.model.reports import decode_frequencies
 
-__all__ = ["Collected", "Oue", "check", "collect", "oracle_for", "paper_oracle", "read", "shape_for"]
+__all__ = ["Collected", "Oue", "check", "collect", "oracle_for", "paper_oracle", "read"]
 
 FEW_CODES = 5_000
 """Codes of an oracle up to which draws are multinomial."""
@@ -31,11 +29,12 @@ FEW_CODES = 5_000
 
 @dataclass(frozen=True, eq=False)
 class Collected:
-    """Tables of views, a row for each run, and how many people reported each view."""
+    """Tables of views, a row for each run, and the precision of a cell of each."""
 
-    shape: Shape
-    tables: list[np.ndarray]
-    reports: list[np.ndarray]
+    sizes: tuple[int, ...]
+    views: tuple[tuple[int, ...], ...]
+    tables: tuple[np.ndarray, ...]
+    precisions: tuple[np.ndarray, ...]
 
 
 def oracle_for(cells: int, epsilon: float) -> Oracle:
@@ -67,12 +66,6 @@ def paper_oracle(cells: int, epsilon: float) -> Oracle | Oue:
     """Return what the paper takes: GRR for few cells, else OUE."""
     bound = exp_below(parse_epsilon(str(epsilon)))
     return Grr.build((cells,), bound) if cells - 2 < 3 * bound else Oue(cells, epsilon)
-
-
-def shape_for(sizes: Sequence[int], views: Sequence[tuple[tuple[int, ...], float]]) -> Shape:
-    """Return the shape of views, given as attributes and the variance of a cell per report."""
-    levels = tuple(Levels.build(size, fanout=max(2, size), null=False) for size in sizes)
-    return Shape(levels, tuple(Shown(own, (1,) * len(own), noise) for own, noise in views))
 
 
 def collect(
@@ -112,8 +105,8 @@ def collect(
             tables[own] = read_out[:, place].reshape(runs, *sizes[chosen[own]])
             reports[own] = held[:, place].sum(axis=-1).astype(np.float64)
     noise = {size: float(oracle.noise) + 1 / size for size, oracle in oracles.items()}
-    shape = shape_for(people.sizes, [(own, noise[int(size)]) for own, size in zip(sets, cells, strict=True)])
-    return Collected(shape, tables, reports)
+    precisions = tuple(np.maximum(own, 1e-9) / noise[int(size)] for own, size in zip(reports, cells, strict=True))
+    return Collected(people.sizes, tuple(sets), tuple(tables), precisions)
 
 
 def read(oracle: Oracle | Oue, held: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -13,10 +13,10 @@ from bench.common import figure, timed
 __all__ = ["speed"]
 
 CASES = (
-    (16, 4, "calm(4)", "shrink"),
-    (16, 4, "tables(4)", "shrink"),
+    (16, 4, "calm(4)", "fit"),
+    (16, 4, "tables(4)", "fit"),
     (16, 4, "calm(4)", "calm"),
-    (32, 8, "calm(8)", "shrink"),
+    (32, 8, "calm(8)", "fit"),
 )
 
 

@@ -30,8 +30,8 @@ from tacit.errors import UnanswerableError
 from tacit.estimate.decoder import Decoder
 from tacit.estimate.functional import Functional
 from tacit.estimate.reading import Factor
-from tacit.model.fit.fitted_model import FittedModel
-from tacit.model.views import Counts, view_tables
+from tacit.model.model import Model
+from tacit.model.reports import Counts, Reports, decode_frequencies, model_of
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
@@ -134,27 +134,36 @@ def asked_of(campaign: Campaign, count: int, volume: float, folder: Path) -> Ask
 def unbiased(service: ServiceContract, counts: Counts, factors: list[tuple[float, Factor]]) -> np.ndarray:
     """Return the decoder's answers, as shares of people."""
     channel, people = service.channels[0], int(counts[0][1].sum())
-    tables = {(one.shown.attributes, one.shown.depths): one for one in view_tables(service, counts)}
+    codes, times = counts[0]
+    ends = np.searchsorted(codes, [*(view.offset for view in channel.views), channel.alphabet])
     answers = []
     for coefficient, factor in factors:
         total = factor.constant
         for number, products in factor.readings[0].products.items():
             view = channel.views[number]
-            one = tables[view.active, tuple(view.levels[i] for i in view.active)]
+            own = slice(ends[number], ends[number + 1])
+            table = decode_frequencies(view.oracle, codes[own] - view.offset, times[own])
             for product in products:
-                read = one.table
+                read = table
                 for vector in reversed(product):
                     read = read @ vector
-                total += one.reports / people / channel.probability(number) * float(read)
+                total += times[own].sum() / people / channel.probability(number) * float(read)
         answers.append(coefficient * total)
     return np.array(answers)
+
+
+def model_for(service: ServiceContract, counts: Counts) -> Model:
+    """Return the model of counts of codes."""
+    codes, times = counts[0]
+    zeros = np.zeros(len(codes), dtype=np.int64)
+    return model_of([Reports((service,), (zeros,), (codes.astype(np.int64),), times, zeros)])
 
 
 def measure(campaign: Campaign, encoding: int, folder: Path) -> dict[str, dict[str, float]]:
     """Return the errors of one encoding, by set of questions."""
     codes, times = np.unique(np.asarray(reports_of(campaign, encoding, folder)["t"]["code"]), return_counts=True)
     service, counts = collection_of(campaign).contract["t"], {0: (codes, times)}
-    model, found = FittedModel(service, counts), {}
+    model, found = model_for(service, counts), {}
     for count, volume in campaign.sets():
         asked = asked_of(campaign, count, volume, folder)
         off = np.abs(np.array([model.means([one])[0] for one in asked.functionals]) - asked.truth)
@@ -218,7 +227,7 @@ def check(folder: Path) -> bool:
     for place, (attributes, bounds) in enumerate(questions):
         both = zip(attributes, bounds, strict=True)
         where = " AND ".join(f"a{i} BETWEEN {low} AND {high}" for i, (low, high) in both)
-        fitted = FittedModel(service, counts).means([made[place]])[0]
+        fitted = model_for(service, counts).means([made[place]])[0]
         for expected, options in ((fitted, {"consistent": True}), (plain[place], {})):
             answer = db.sql(f"SELECT COUNT(*) AS n FROM t WHERE {where}", **options)["n"].value / campaign.people
             same &= bool(abs(answer - expected) < 1e-9)

@@ -48,7 +48,8 @@ class Database:
         self._people: dict[tuple[object, ...], People] = {}
         self._crowds = Crowds(engine)
         self._kept: AnswerCache[list[Collection], _Question] = AnswerCache(engine)
-        self._models, self._tables = Models(engine), Tables(engine, self._catalog)
+        self._models = Models(engine)
+        self._tables = Tables(self._models, self._catalog)
         self._dimensions = {name.lower(): Dimension(name, key, table) for name, key, table in engine.dimensions()}
         for text in engine.contracts():
             for part in Collection.from_json(text).parts:
@@ -252,8 +253,9 @@ class Database:
             Any number of sensitive attributes of one service.
         service : str, optional
             Needed if several services have these attributes.
-        method : {"shrink", "calm", "linear", "em", "uniform"}, optional
-            How views become tables. Default: shrink, the most accurate; em if attributes were reported separately.
+        method : {"fit", "calm", "linear", "em", "uniform"}, optional
+            How views become tables. Default: fit, as ``sql`` with ``consistent=True`` has it; em if attributes were
+            reported separately.
             ``linear`` is unbiased, and refused for attributes that no view reports together.
         confidence : float
             Level of the intervals.

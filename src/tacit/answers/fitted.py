@@ -7,30 +7,24 @@ unbiased estimate: they are what that estimate leaves open about a possible numb
 
 from __future__ import annotations
 
-import itertools
 import math
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-
+from tacit.answers.evidence import Sample, samples_of
 from tacit.answers.people import People
 from tacit.answers.rows import Pending, Row, finished
 from tacit.answers.run import unbiased_estimates
-from tacit.engines.base import Engine
 from tacit.errors import UnsupportedSqlError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.estimate import Estimate, t_quantile
-from tacit.estimate.functional import Functional, Term, Vector
+from tacit.estimate.functional import Functional, Vector
 from tacit.estimate.truncated import Truncated, open_interval
-from tacit.model.fit.bounds import mean_bounds, ratio_bounds
-from tacit.model.fit.fitted_model import FittedModel
-from tacit.model.stored import code_counts
-from tacit.model.views import Counts
+from tacit.model.bounds import ratio_bounds
+from tacit.model.stored import Models
 from tacit.sql.bind import Bound
 from tacit.sql.formula import Formula
-from tacit.sql.plan import ReportSource
 
 __all__ = ["Models", "run_consistent"]
 
@@ -45,87 +39,49 @@ ASSUMED = (
     "some columns have no unbiased estimate: attributes that no view reports together are assumed independent given "
     "the rest (maximum entropy). Their errors come from the fit, and cover neither this assumption nor a poor fit"
 )
+APART = 4.0
+"""Standard errors between a fitted value and the unbiased estimate above which the answer says so."""
 
 
 def _check(bound: Bound, options: Options) -> None:
-    """Refuse questions that tables of one service cannot answer."""
+    """Refuse what no model answers."""
     if options.decoder != "blue" or options.superpopulation:
         message = "consistent=True cannot be combined with decoder= or superpopulation=. Remove them."
         raise UsageError(message, code="bad-option")
-    scope, reason = bound.scope, ""
-    if len(scope.sources) > 1:
-        reason = "joins services"
-    elif not scope.sources[0].service.one_to_one or scope.sources[0].service.extras:
-        reason = f"is about {scope.sources[0].service.name}, where a person may have no row or several"
-    elif bound.public or bound.conditions or _looks_at_public(bound):
-        reason = "uses public columns"
-    if reason:
-        message = f"The question {reason}, which consistent=True does not support. Ask without consistent=True."
-        raise UnsupportedSqlError(message, code="not-consistent", text=scope.text)
-
-
-def _looks_at_public(bound: Bound) -> bool:
-    formulas = [made for group in bound.groups()[:1] for made in bound.formulas(group) if made]
-    return any(not total.is_plain for made in formulas for total in made.totals)
-
-
-class Models:
-    """The model of each service's reports, kept as long as the counts of their codes are the same."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._models: dict[str, FittedModel] = {}
-        self._lock = threading.Lock()
-
-    def of(self, stored: ReportSource) -> FittedModel:
-        """Return the model of a service's reports; it fits a table when a question first needs it."""
-        counts = code_counts(self._engine, stored.table, rollup=stored.rollup is not None)
-        with self._lock:  # two who ask at once wait for one model
-            model = self._models.get(stored.table)
-            if model is None or not _are_equal(model.counts, counts):
-                model = self._models[stored.table] = FittedModel(stored.service, counts)
-            return model
-
-
-def _are_equal(left: Counts, right: Counts) -> bool:
-    return left.keys() == right.keys() and all(
-        np.array_equal(left[channel][part], right[channel][part]) for channel in left for part in (0, 1)
-    )
+    if any(source.twin is not None for source in bound.scope.sources):
+        message = (
+            "The question joins a service with itself, which consistent=True does not support. "
+            "Ask without consistent=True."
+        )
+        raise UnsupportedSqlError(message, code="not-consistent", text=bound.scope.text)
 
 
 def run_consistent(bound: Bound, people: People, known: Models, options: Options, *, explain: bool = False) -> Answer:
-    """Answer a bound question from the models of its rounds or tiers, or explain how."""
+    """Answer a bound question from the models of its rounds, or explain how."""
     _check(bound, options)
-    models = [known.of(one.stored[0]) for one in people.rounds]
     asked = [(group, bound.formulas(group)) for group in bound.groups()]
     columns = [made for _, formulas in asked for made in formulas if made]
-    anchors = unbiased_estimates(bound, people, options, columns)
-    pending = iter(_estimates(columns, bound.scope.sizes, models, anchors))
-    rows: list[Row] = [
-        (group, bound.row(group, (), [next(pending) if f else None for f in formulas])) for group, formulas in asked
-    ]
-    terms = [term for functional in _functionals(columns, bound.scope.sizes) for term in functional.terms]
-    used = sorted({pair for term in terms for pair in _tables(term)}, key=lambda table: (len(table), table))
-    many = {tuple(sorted(term.factors)) for term in terms if len(term.factors) > 2}
-    wider = any(model.wider.faces(attributes) for model in models for attributes in many)
-    lines = [NOTE, *([ENTROPY.format(WIDER if wider else "")] if many else [])]
-    lines += [ASSUMED] if None in anchors else []
-
-    names = [attribute.name for attribute in bound.scope.sources[0].service.sensitive]
-    alone = sorted({t for model in models for t in used if not model.together(t)})
-    lines += [
-        f"no view reports {' and '.join(names[i] for i in t)} together: they are assumed independent. No error is "
-        "stated, because none would cover that; the interval is the range of possible values (docs/glossary.md#view)"
-        for t in alone
-    ]
-    weak = sorted({t for model in models for t in used if model.is_weak(t)})
-    lines += [
-        f"the reports carry almost no information about {' × '.join(names[i] for i in t)}: its table is an assumption"
-        for t in weak
-    ]
+    samples = samples_of(bound, people, known, columns)
+    totals = tuple(total.key for made in columns for total in made.totals)  # public tables are in them
+    key = tuple(sorted(people.reports)), bound.statement.sql(), totals
+    anchors = known.remember(key, lambda: unbiased_estimates(bound, people, options, columns))
+    rows: list[Row] = []
+    found: list[_Fitted] = []
+    for values in dict.fromkeys(values for sample in samples for values in sample.groups):
+        own = [None if anchor is None else anchor.get(values) for anchor in anchors]
+        pending = _estimates(columns, samples, own, values)
+        found += pending
+        cells = iter(pending)
+        rows += [
+            ((*values, *group), bound.row(group, values, [next(cells) if made else None for made in formulas]))
+            for group, formulas in asked
+        ]
+    sets = sorted({face for sample in samples for face in sample.sets(columns)}, key=lambda face: (len(face), face))
+    lines = _notes(samples, sets, found)
 
     def plan() -> str:
-        told = [f"{' × '.join(names[i] for i in t)}: {model.how(t)}" for model in models for t in used]
+        few = [face for face in sets if len(face) < 3]
+        told = [f"{sample.named(face)}: {sample.model.how(face)}" for sample in samples for face in few]
         return "\n".join([*lines, *told])
 
     if explain:
@@ -139,85 +95,102 @@ def run_consistent(bound: Bound, people: People, known: Models, options: Options
     )
 
 
-def _tables(term: Term) -> list[tuple[int, ...]]:
-    """Return the tables that a term is read from."""
-    return list(itertools.combinations(sorted(term.factors), min(2, len(term.factors)))) if term.factors else []
-
-
-def _functionals(columns: Sequence[Formula], sizes: tuple[int, ...]) -> list[Functional]:
-    return [total.functional or Functional(sizes, ()) for made in columns for total in made.totals]
+def _notes(samples: Sequence[Sample], sets: Sequence[tuple[int, ...]], found: Sequence[_Fitted]) -> list[str]:
+    """Return what the reader of an answer must know."""
+    many = [face for face in sets if len(face) > 2]
+    wider = any(sample.model.faces(face) for sample in samples for face in many)
+    lines = [NOTE, *([ENTROPY.format(WIDER if wider else "")] if many else [])]
+    lines += [ASSUMED] if any(one.anchor is None for one in found) else []
+    alone = {sample.named(face) for sample in samples for face in sets if len(face) == 2 and sample.is_apart(face)}
+    lines += [
+        f"no view reports {text.replace(' × ', ' and ')} together: they are assumed independent. No error is "
+        "stated, because none would cover that; the interval is the range of possible values (docs/glossary.md#view)"
+        for text in sorted(alone)
+    ]
+    few = [face for face in sets if len(face) < 3]
+    weak = {sample.named(face) for sample in samples for face in few if sample.model.is_weak(face)}
+    lines += [
+        f"the reports carry almost no information about {text}: its table is an assumption" for text in sorted(weak)
+    ]
+    apart = sum(one.is_apart for one in found)
+    if apart:
+        lines.append(
+            f"{apart} of {len(found)} fitted values differ from the unbiased estimate by more than {APART:.0f} "
+            "standard errors: the model does not hold there. Ask without consistent=True for these"
+        )
+    return lines
 
 
 def _estimates(
-    columns: Sequence[Formula], sizes: tuple[int, ...], models: Sequence[FittedModel], anchors: Sequence[Pending | None]
+    columns: Sequence[Formula], samples: Sequence[Sample], anchors: Sequence[Pending | None], values: tuple[Any, ...]
 ) -> list[_Fitted]:
     """Return the columns' fitted values, each with what bounds its error: the unbiased estimate, or the fit's error."""
-    functionals = _functionals(columns, sizes)
-    totals = [0.0] * len(functionals)
-    for model in models:
-        start = 0
-        for made in columns:  # the totals of a column are of one table, so that an average is one of its values
-            own = slice(start, start := start + len(made.totals))
-            means = model.means(functionals[own])
-            totals[own] = [known + model.people * mean for known, mean in zip(totals[own], means, strict=True)]
-    people, start = sum(model.people for model in models), 0
-    values, slopes, bounds = [], [], []
-    for made in columns:
-        own = slice(start, start := start + len(made.totals))
-        result = made.evaluate(made.at(totals[own]))
-        slope = _slope(result.gradient, functionals[own], sizes)
-        values.append(result.value)
+    made_of = [[sample.functionals(made, values) for sample in samples] for made in columns]
+    people = sum(sample.people_of(values) for sample in samples)
+    results, slopes, bounds = [], [], []
+    for made, own in zip(columns, made_of, strict=True):
+        totals = [0.0] * len(made.totals)
+        for sample, functionals in zip(samples, own, strict=True):
+            means = sample.model.means(functionals) if functionals else []
+            totals = [known + sample.model.people * mean for known, mean in zip(totals, means, strict=True)]
+        result = made.evaluate(made.at(totals))
+        slope = [_slope(result.gradient, functionals) for functionals in own]
+        results.append(result.value)
         slopes.append(slope)
-        bounds.append(_bounds(made, totals[own], functionals[own], slope, people))
-    unanchored = [place for place, anchor in enumerate(anchors) if anchor is None]
-    errors = dict(zip(unanchored, _own_errors([slopes[place] for place in unanchored], sizes, models), strict=True))
-    errors |= {place: math.nan for place in unanchored if _is_assumed(columns[place], sizes, models)}
+        bounds.append(_bounds(made, own, slope, samples, len(totals)))
+    alone = [place for place, anchor in enumerate(anchors) if anchor is None]
+    errors = dict(zip(alone, _own_errors([slopes[place] for place in alone], samples), strict=True))
+    assumed = {place for place in alone if any(s.is_assumed(f) for s, f in zip(samples, made_of[place], strict=True))}
     return [
-        _Fitted(value, errors.get(place, math.nan), people, anchors[place], bounds[place], linear=made.is_linear)
-        for place, (made, value) in enumerate(zip(columns, values, strict=True))
+        _Fitted(
+            value,
+            math.nan if place in assumed else errors.get(place, math.nan),
+            people,
+            anchors[place],
+            bounds[place],
+            linear=columns[place].is_linear,
+        )
+        for place, value in enumerate(results)
     ]
 
 
-def _is_assumed(made: Formula, sizes: tuple[int, ...], models: Sequence[FittedModel]) -> bool:
-    """Tell whether a column looks at two attributes that some model's views do not show together: nothing bounds it."""
-    pairs = {pair for one in _functionals([made], sizes) for term in one.terms for pair in _tables(term)}
-    return any(not model.together(pair) for model in models for pair in pairs)
-
-
-def _slope(gradient: Vector, functionals: Sequence[Functional], sizes: tuple[int, ...]) -> Functional | None:
+def _slope(gradient: Vector, functionals: Sequence[Functional]) -> Functional | None:
     """Return the functional whose total changes as a column does; None where it has no gradient."""
     if not all(math.isfinite(weight) for weight in gradient):
         return None
-    slope = Functional(sizes, ())
+    slope = Functional((), ())
     for weight, functional in zip(gradient, functionals, strict=False):
-        slope = slope + functional.scaled(float(weight))
+        slope = (slope if slope.sizes else Functional(functional.sizes, ())) + functional.scaled(float(weight))
     return slope
 
 
 def _bounds(
-    made: Formula, totals: Sequence[float], functionals: Sequence[Functional], slope: Functional | None, people: int
+    made: Formula,
+    own: Sequence[Sequence[Functional]],
+    slopes: Sequence[Functional | None],
+    samples: Sequence[Sample],
+    count: int,
 ) -> tuple[float, float]:
     """Return between which numbers a column lies, whatever the people are like."""
-    if made.is_linear and slope is not None:
-        low, high = mean_bounds(slope)
-        fixed = made.evaluate(made.at([0.0] * len(totals))).value
-        return fixed + people * low, fixed + people * high
-    if made.numerator is not None and len(functionals) == 2 and made.affine[0]:  # AVG, and ratios of two totals
+    if made.is_linear and None not in slopes:
+        ends = [sample.bounds(slope) for sample, slope in zip(samples, slopes, strict=True) if slope is not None]
+        fixed = made.evaluate(made.at([0.0] * count)).value
+        return fixed + sum(low for low, _ in ends), fixed + sum(high for _, high in ends)
+    if made.numerator is not None and count == 2 and made.affine[0]:  # AVG, and ratios of two totals
         scale, offset = made.affine
-        low, high = sorted(scale * end + offset for end in ratio_bounds(*functionals))
+        ends = [ratio_bounds(*functionals) for functionals in own]
+        low, high = sorted(scale * end + offset for end in (min(a for a, _ in ends), max(b for _, b in ends)))
         return low, high
     return -math.inf, math.inf
 
 
-def _own_errors(
-    slopes: Sequence[Functional | None], sizes: tuple[int, ...], models: Sequence[FittedModel]
-) -> list[float]:
+def _own_errors(slopes: Sequence[Sequence[Functional | None]], samples: Sequence[Sample]) -> list[float]:
     """Return the errors of the fit, by the delta method; models are independent of each other."""
     squares = [0.0] * len(slopes)
-    for model in models if slopes else ():
-        found = model.errors([slope or Functional(sizes, ()) for slope in slopes])
-        squares = [known + (model.people * error) ** 2 for known, error in zip(squares, found, strict=True)]
-    return [math.nan if slope is None else math.sqrt(square) for slope, square in zip(slopes, squares, strict=True)]
+    for number, sample in enumerate(samples) if slopes else ():
+        found = sample.model.errors([own[number] or Functional((), ()) for own in slopes])
+        squares = [known + (sample.model.people * error) ** 2 for known, error in zip(squares, found, strict=True)]
+    return [math.nan if None in own else math.sqrt(square) for own, square in zip(slopes, squares, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -254,6 +227,14 @@ class _Fitted(Pending):
         error = Truncated.of(centre, error, *self.bounds).error_around(self.value)
         interval = min(low, self.value), max(high, self.value)
         return Estimate(self.value, error, self.people, level, anchor.freedom, interval=interval)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the fitted value contradicts the unbiased estimate."""
+        if self.anchor is None:
+            return False
+        anchor = self.anchor.at(0.95)
+        return anchor.error > 0 and abs(self.value - self._inside(anchor.value)) > APART * anchor.error
 
     def _inside(self, end: float) -> float:
         return min(max(end, self.bounds[0]), self.bounds[1])

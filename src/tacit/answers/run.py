@@ -79,21 +79,21 @@ def explain_answer(answer: Answer, people: People, predict: Callable[[int], obje
 
 def unbiased_estimates(
     bound: Bound, people: People, options: Options, columns: Sequence[Formula]
-) -> list[Pending | None]:
-    """Return the unbiased estimate of each column over everybody; None where the reports have none."""
+) -> list[dict[Values, Pending] | None]:
+    """Return the unbiased estimate of each column in each public group; None where the reports have none."""
     question = _Question(bound, people, options)
     alike: dict[Hashable, list[int]] = {}
     for place, made in enumerate(columns):
         key = tuple(piece.functional.attributes for total in made.totals for piece in total.pieces)
         alike.setdefault(key, []).append(place)
-    estimates: list[Pending | None] = [None] * len(columns)
+    estimates: list[dict[Values, Pending] | None] = [None] * len(columns)
     for places in alike.values():
         start, step = 0, GROUPS_BY_CODE
         fetch: Fetch = fetch_by_code
         while start < len(places):
             some = places[start : start + step]
             try:
-                made_of = question.over_everybody([columns[place] for place in some], fetch)
+                made_of = question.by_public_group([columns[place] for place in some], fetch)
             except UnanswerableError:
                 break
             if made_of is None:
@@ -228,16 +228,20 @@ class _Question:
                 rows.append(((*values, *group), bound.row(group, values, cells)))
         return rows
 
-    def over_everybody(self, columns: Sequence[Formula], fetch: Fetch) -> list[Pending] | None:
-        """Return estimates of columns over everybody; None where sums are not fetched that way."""
-        people = self.people
+    def by_public_group(self, columns: Sequence[Formula], fetch: Fetch) -> list[dict[Values, Pending]] | None:
+        """Return estimates of columns in each public group; None where sums are not fetched that way."""
+        people, bound = self.people, self.bound
         asked = SumsRequest(people.squares([total for made in columns for total in made.totals]))
         places = [asked.places(made.totals) for made in columns]
-        fetched = fetch(people.engine, people.scope, people.rounds, asked, (), ())
+        fetched = fetch(people.engine, people.scope, people.rounds, asked, bound.public, bound.conditions)
         if fetched is None:
             return None
-        sums, plans = fetched
-        return [_Pending(self, made, spot, sums[()], (), plans) for made, spot in zip(columns, places, strict=True)]
+        found, plans = fetched
+        guards = {values: (*bound.conditions, *equal_to(bound, values)) for values in found}
+        return [
+            {values: _Pending(self, made, spot, sums, guards[values], plans) for values, sums in found.items()}
+            for made, spot in zip(columns, places, strict=True)
+        ]
 
     def estimate(
         self,

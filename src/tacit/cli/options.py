@@ -148,7 +148,7 @@ def marginal(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("database", help="a database file that `tacit load` wrote, or a collector (https://…)")
     parser.add_argument("attributes", nargs="+", help="sensitive attributes of one service")
     parser.add_argument("--service", help="needed if several services have these attributes")
-    parser.add_argument("--method", help="shrink (default), calm, linear, em or uniform")
+    parser.add_argument("--method", help="fit (default), calm, linear, em or uniform")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
     parser.add_argument("--plot", metavar="FILE", help="also write a chart (SVG); two attributes give a heat map")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -162,7 +162,7 @@ def synthesize(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, default=10_000, help="number of rows (default 10,000)")
     parser.add_argument("--seed", type=int, help="seed, to get the same rows again")
     parser.add_argument("--service", help="needed if several services have reports")
-    parser.add_argument("--method", help="shrink (default), calm, em or uniform")
+    parser.add_argument("--method", help="fit (default), calm, em or uniform")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     _key_file(parser)
 

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from tacit.contract.oracles import Oracle
 from tacit.errors import UnanswerableError
-from tacit.model.basis import Array
-from tacit.model.coefficients import along
+from tacit.estimate.functional import Vector
+from tacit.model.evidence import along
 from tacit.model.nonnegative import norm_sub
 
 __all__ = ["Likeliest", "likeliest", "rows_of"]
@@ -36,8 +36,8 @@ MOST_EM_CELLS = 2**22
 class Likeliest:
     """A table, its unbiased start, and the number of iterations."""
 
-    table: Array
-    start: Array
+    table: Vector
+    start: Vector
     rounds: int
 
     @property
@@ -47,7 +47,7 @@ class Likeliest:
 
 
 @lru_cache(maxsize=256)
-def rows_of(oracle: Oracle) -> Array:
+def rows_of(oracle: Oracle) -> Vector:
     """Return codes x cells: the probability of each code, given the cell."""
     cells, codes = range(oracle.domain), range(oracle.alphabet)
     weights = [[oracle.weight(cell, code) / oracle.denominator for cell in cells] for code in codes]
@@ -65,7 +65,7 @@ def likeliest(oracles: Sequence[Oracle], counts: npt.NDArray[np.int64]) -> Likel
     axes = tuple(range(counts.ndim - len(oracles), counts.ndim))
     seen = counts / counts.sum(axis=axes, keepdims=True)
     chances = [rows_of(one) for one in oracles]
-    inverses: list[Array] = [
+    inverses: list[Vector] = [
         (one.support(np.arange(one.alphabet)).T.astype(np.float64) - float(one.lie)) / float(one.keep - one.lie)
         for one in oracles
     ]

@@ -8,19 +8,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.model.basis import Array
+from tacit.estimate.functional import Vector
 
 __all__ = ["Fitted", "maximum_entropy"]
 
-SWEEPS = 200
-TOLERANCE = 1e-7
+SWEEPS = 500
+
+TOLERANCE = 1e-11
+"""Change of a cell below which the fit has settled."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """A table, the number of sweeps, and the largest remaining difference from a given table."""
 
-    table: Array
+    table: Vector
     sweeps: int
     gap: float
 
@@ -31,7 +33,12 @@ class Fitted:
 
 
 def maximum_entropy(
-    sizes: Sequence[int], faces: Sequence[tuple[int, ...]], given: Sequence[Array], start: Array | None = None
+    sizes: Sequence[int],
+    faces: Sequence[tuple[int, ...]],
+    given: Sequence[Vector],
+    start: Vector | None = None,
+    *,
+    tolerance: float = TOLERANCE,
 ) -> Fitted:
     """Fit a table to non-negative tables over some of its axes, which sum to 1; they may have leading axes.
 
@@ -45,7 +52,7 @@ def maximum_entropy(
     shapes = [(*leading, *(size if k in face else 1 for k, size in enumerate(sizes))) for face in faces]
     targets = [table.reshape(shape) for table, shape in zip(given, shapes, strict=True)]
     sweeps, change = 0, np.inf
-    while change > TOLERANCE and sweeps < SWEEPS:
+    while change > tolerance and sweeps < SWEEPS:
         sweeps += 1
         before = fitted.copy()
         for target, axes in zip(targets, sums, strict=True):

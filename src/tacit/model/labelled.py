@@ -13,9 +13,9 @@ import numpy as np
 from tacit.contract.schema import Categorical, Ordinal
 from tacit.estimate.answer import Answer
 from tacit.estimate.estimate import Estimate, t_quantile
+from tacit.estimate.functional import Vector
 from tacit.estimate.truncated import Truncated, open_interval
-from tacit.model.basis import Array
-from tacit.model.marginal_model import Table
+from tacit.model.marginals import Table
 from tacit.sql.vectors import shown_value
 
 __all__ = ["Marginal", "heat_map", "label_table"]
@@ -27,7 +27,7 @@ INK = "#1f2933"
 class Marginal(Answer):
     """A marginal table: columns of attributes, then ``count``; `plot` charts two attributes as a heat map."""
 
-    def __init__(self, names: Sequence[str], labels: Sequence[Sequence[Any]], counts: Array, answer: Answer) -> None:
+    def __init__(self, names: Sequence[str], labels: Sequence[Sequence[Any]], counts: Vector, answer: Answer) -> None:
         super().__init__(answer.columns, answer.rows, notes=answer.notes, estimates=("count",))
         self.names, self.labels, self.counts = tuple(names), [tuple(own) for own in labels], counts
 
@@ -65,7 +65,7 @@ def _estimate(count: float, error: float, unbiased: float, people: int, confiden
     return Estimate(count, around, people, confidence, interval=(min(low, count), max(high, count)))
 
 
-def heat_map(names: Sequence[str], labels: Sequence[Sequence[Any]], counts: Array) -> str:
+def heat_map(names: Sequence[str], labels: Sequence[Sequence[Any]], counts: Vector) -> str:
     """Return an SVG with a shaded cell for each pair of values; darker means more, and a tooltip has the number."""
     down, across = ([str("missing" if label is None else label) for label in own] for own in labels)
     width, height = LEFT + CELL * len(across) + 20, TOP + CELL * len(down) + 20

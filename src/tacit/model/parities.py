@@ -11,10 +11,10 @@ from tacit.contract.contract import ServiceContract
 from tacit.contract.layouts import bits_of
 from tacit.errors import UnanswerableError
 from tacit.estimate.fourier import signs
-from tacit.model.basis import Array
-from tacit.model.coefficients import along
-from tacit.model.marginal_model import Table
-from tacit.model.views import Counts
+from tacit.estimate.functional import Vector
+from tacit.model.evidence import along
+from tacit.model.marginals import Table
+from tacit.model.reports import Counts
 
 __all__ = ["ParityTables"]
 
@@ -23,7 +23,7 @@ class ParityTables:
     """The parities of a service with their means; tables are unbiased, and may be negative."""
 
     def __init__(self, service: ServiceContract, counts: Counts) -> None:
-        self.service, self.levels = service, service.levels
+        self.service, self.sizes = service, [levels.size for levels in service.levels]
         [channel] = service.channels
         codes, times = counts[0]
         sent = np.zeros(channel.alphabet)
@@ -39,23 +39,23 @@ class ParityTables:
 
     def table(self, attributes: Sequence[int]) -> tuple[Table, int]:
         """Return the table of some attributes, and the number of people."""
-        masks = [range(1 << bits_of(self.levels[i].size)) for i in attributes]
+        masks = [range(1 << bits_of(self.sizes[i])) for i in attributes]
         means, variances = np.ones([len(own) for own in masks]), np.zeros([len(own) for own in masks])
         for chosen in itertools.product(*masks):
             if any(chosen):
                 place = self._place(dict(zip(attributes, chosen, strict=True)))
                 means[chosen], variances[chosen] = self._means[place], self._variances[place]
-        back = [signs(self.levels[i].size).T / len(own) for i, own in zip(attributes, masks, strict=True)]
+        back = [signs(self.sizes[i]).T / len(own) for i, own in zip(attributes, masks, strict=True)]
         table, squares = along(means, back), along(variances, [matrix**2 for matrix in back])
         notes = ("unbiased, from parities; counts may be negative, and their sum may differ from the number of people",)
         return Table(tuple(attributes), table, np.sqrt(squares), notes), self.people
 
-    def frequencies(self, attributes: Sequence[int]) -> Array:
+    def frequencies(self, attributes: Sequence[int]) -> Vector:
         """Return a table without its errors."""
         return self.table(attributes)[0].frequencies
 
     def _place(self, masks: dict[int, int]) -> int:
-        view = tuple(masks.get(i, 0) for i in range(len(self.levels)))
+        view = tuple(masks.get(i, 0) for i in range(len(self.sizes)))
         if view not in self._places:
             message = f"{self.service.layout} reports parities of fewer attributes than these. Ask for fewer."
             raise UnanswerableError(message)

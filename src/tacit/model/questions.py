@@ -15,15 +15,14 @@ from tacit.contract.schema import Service
 from tacit.engines.base import Engine
 from tacit.errors import ReportError, UnanswerableError, UnknownNameError, UsageError
 from tacit.estimate.answer import Options
-from tacit.model.basis import Array
-from tacit.model.coefficients import Shape
+from tacit.estimate.functional import Vector
 from tacit.model.em import likeliest
 from tacit.model.labelled import Marginal, label_table
-from tacit.model.marginal_model import METHODS, MarginalModel, Table
+from tacit.model.marginals import METHODS, Table, marginal
 from tacit.model.parities import ParityTables
-from tacit.model.stored import code_counts
+from tacit.model.reports import check_tables
+from tacit.model.stored import Models, code_counts
 from tacit.model.synthesis import draw_rows
-from tacit.model.views import view_tables
 from tacit.sql.vectors import shown_value
 
 __all__ = ["Tables"]
@@ -47,8 +46,8 @@ class Catalog(Protocol):
 class Tables:
     """Marginals and synthetic rows of the services in a catalog."""
 
-    def __init__(self, engine: Engine, catalog: Catalog) -> None:
-        self._engine, self._catalog = engine, catalog
+    def __init__(self, models: Models, catalog: Catalog) -> None:
+        self._models, self._engine, self._catalog = models, models.engine, catalog
 
     def marginal(
         self,
@@ -81,7 +80,7 @@ class Tables:
             raise UsageError(message, code="bad-option")
         declared = self._service((), service)
         tables = self._tables(declared, method)
-        drawn = draw_rows(tables.levels, tables.frequencies, rows, np.random.default_rng(seed))
+        drawn = draw_rows(tables.sizes, tables.frequencies, rows, np.random.default_rng(seed))
         columns: dict[str, Any] = {declared.key: pa.array(np.arange(1, rows + 1))}
         for attribute in declared.attributes:
             columns[attribute.name] = pa.nulls(rows)  # public columns are not in the tables
@@ -128,10 +127,10 @@ class Tables:
         apart = stored[0][0].layout in ("em", "sc")
         if method is not None and method not in (*METHODS, "em"):
             raise UnknownNameError("method", str(method), (*METHODS, "em"))
-        if (method or ("em" if apart else "shrink")) != "em":
-            return _Together(self._engine, stored, method or "shrink")
+        if (method or ("em" if apart else "fit")) != "em":
+            return _Together(self._models, stored, method or "fit")
         if not apart or len(stored) > 1:
-            message = "Method em needs reports of separate attributes (mechanisms em and sc) of one tier. Use 'shrink'."
+            message = "Method em needs reports of separate attributes (mechanisms em and sc) of one tier. Use 'fit'."
             raise UnanswerableError(message, code="not-reported-apart")
         return _Apart(self._engine, *stored[0])
 
@@ -144,46 +143,57 @@ class Tables:
 
 
 class _Together:
-    """Tables from views, combining all tiers."""
+    """Tables of the model of all tiers."""
 
-    def __init__(self, engine: Engine, stored: Sequence[ServiceReports], method: str) -> None:
-        self.levels = stored[0][0].levels
-        tables, self.people = [], 0
-        for service, table in stored:
-            counts = code_counts(engine, table)
-            tables += view_tables(service, counts)
-            self.people += int(counts[0][1].sum()) if 0 in counts else 0
-        if not tables:
-            message = "There are no reports to build tables from. Load some first."
-            raise ReportError(message, code="no-reports")
-        shape = Shape(self.levels, tuple(one.shown for one in tables))
-        self.model = MarginalModel(shape, [one.table for one in tables], [one.reports for one in tables], method)
+    def __init__(self, models: Models, stored: Sequence[ServiceReports], method: str) -> None:
+        service = stored[0][0]
+        self._model = models.of_service([(*one, False) for one in stored])
+        self._method, self._extras = method, service.extras
+        self.sizes = [attribute.size for attribute in service.service.sensitive]
+        rows = service.service.rows_at_most / service.service.sends
+        self.people = round(self._model.people * rows)
 
     def table(self, attributes: Sequence[int]) -> tuple[Table, int]:
-        return self.model.marginal(attributes), self.people
+        """Return the table of some attributes, and how many rows of records there may be."""
+        made = marginal(self._model, attributes, self._method)
+        if not self._extras:
+            return made, self.people
+        real = tuple(slice(0, self.sizes[i]) for i in attributes)
+        unbiased = None if made.unbiased is None else made.unbiased[real]
+        notes = (*made.notes, "rows are counted, not people: a person may have none or several")
+        return Table(made.attributes, made.frequencies[real], made.errors[real], notes, unbiased), self.people
 
-    def frequencies(self, attributes: Sequence[int]) -> Array:
-        return self.model.marginal(attributes).frequencies
+    def frequencies(self, attributes: Sequence[int]) -> Vector:
+        """Return a table without its errors."""
+        if self._method == "fit":
+            table = self._model.table(attributes)
+            real: Vector = table[tuple(slice(0, self.sizes[i]) for i in attributes)]
+            return np.asarray(real / real.sum())
+        return self.table(attributes)[0].frequencies
 
 
 class _Apart:
     """Tables from separate reports of attributes, by expectation maximisation."""
 
     def __init__(self, engine: Engine, service: ServiceContract, table: str) -> None:
-        view_tables(service, {})  # refuses services without tables
-        self.levels, self._engine, self._service, self._stored = service.levels, engine, service, table
+        check_tables(service)
+        if service.extras:
+            message = f"{service.service.name}: method em needs exactly one row per person. Use method 'fit'."
+            raise UnanswerableError(message, code="no-tables")
+        self.sizes = [attribute.size for attribute in service.service.sensitive]
+        self._engine, self._service, self._stored = engine, service, table
 
     def table(self, attributes: Sequence[int]) -> tuple[Table, int]:
         channels = [self._channel(i) for i in attributes]
         oracles: list[Oracle] = [self._service.channels[number].views[0].oracle for number in channels]
         counts = self._joint(channels, [one.alphabet for one in oracles])
         fit = likeliest(oracles, counts)
-        sizes = [self.levels[i].size for i in attributes]
+        sizes = [self.sizes[i] for i in attributes]
         how = f"maximum-likelihood frequencies after {fit.rounds} iterations of expectation maximisation"
         note = "their errors are unknown; SQL gives the unbiased estimates with errors"
         return Table(tuple(attributes), fit.table, np.full(sizes, np.nan), (how, note)), int(counts.sum())
 
-    def frequencies(self, attributes: Sequence[int]) -> Array:
+    def frequencies(self, attributes: Sequence[int]) -> Vector:
         return self.table(attributes)[0].frequencies
 
     def _channel(self, attribute: int) -> int:

@@ -1,13 +1,104 @@
-"""Counts of codes among stored reports, from which all tables are computed."""
+"""Models of stored reports, kept as long as the reports are the same."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
 import numpy as np
 
+from tacit.contract.contract import ServiceContract
 from tacit.engines.base import Engine, counted, rollup_of
-from tacit.model.views import Counts
+from tacit.errors import ReportError
+from tacit.model.model import Model
+from tacit.model.reports import Counts, Reports, model_of
 
-__all__ = ["code_counts"]
+__all__ = ["Fetched", "Models", "StoredService", "code_counts"]
+
+MOST_MODELS = 32
+"""Models that are kept."""
+
+MOST_MADE = 256
+"""Unbiased estimates of questions that are kept."""
+
+T = TypeVar("T")
+
+StoredService = tuple[ServiceContract, str, bool]
+"""A service's contract, the table of its reports, and whether it has a rollup."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fetched:
+    """Reports of tiers, and the values of public columns in each class."""
+
+    tiers: tuple[Reports, ...]
+    classes: tuple[tuple[object, ...], ...] = ((),)
+
+    def equals(self, other: Fetched) -> bool:
+        """Tell whether the reports are the same."""
+        return (
+            self.classes == other.classes
+            and len(self.tiers) == len(other.tiers)
+            and all(left.equals(right) for left, right in zip(self.tiers, other.tiers, strict=True))
+        )
+
+
+class Models:
+    """The models of an engine's reports."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._kept: dict[Hashable, tuple[int | None, Fetched, Model]] = {}
+        self._made: dict[Hashable, tuple[int | None, object]] = {}
+        self._lock = threading.Lock()
+
+    def of_service(self, tiers: Sequence[StoredService]) -> Model:
+        """Return the model of a service's reports, those of all its tiers together."""
+
+        def fetch() -> Fetched:
+            return Fetched(tuple(self._reports(*tier) for tier in tiers))
+
+        return self.of(tuple(table for _, table, _ in tiers), fetch)[0]
+
+    def of(
+        self, key: Hashable, fetch: Callable[[], Fetched], asked: frozenset[int] | None = None
+    ) -> tuple[Model, tuple[tuple[object, ...], ...]]:
+        """Return a model and its public classes: the one that is kept under a key, if the reports have not changed."""
+        with self._lock:  # two who ask at once wait for one model
+            changes = self.engine.changes()
+            kept = self._kept.get(key)
+            if kept is None or changes is None or kept[0] != changes:
+                fetched = fetch()
+                if not any(one.times.sum() for one in fetched.tiers):
+                    message = "There are no reports to build tables from. Load some first."
+                    raise ReportError(message, code="no-reports")
+                same = kept is not None and kept[1].equals(fetched)
+                model = kept[2] if kept and same else model_of(fetched.tiers, len(fetched.classes), asked)
+                self._kept.pop(key, None)
+                self._kept[key] = kept = changes, fetched, model
+                while len(self._kept) > MOST_MODELS:
+                    del self._kept[next(iter(self._kept))]
+            return kept[2], kept[1].classes
+
+    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what was made under a key before, if the reports have not changed since; else make it."""
+        changes = self.engine.changes()
+        kept = self._made.get(key)
+        if kept is None or changes is None or kept[0] != changes:
+            self._made.pop(key, None)
+            self._made[key] = kept = changes, make()
+            while len(self._made) > MOST_MADE:
+                self._made.pop(next(iter(self._made)), None)
+        return cast("T", kept[1])
+
+    def _reports(self, service: ServiceContract, table: str, rollup: bool) -> Reports:  # noqa: FBT001
+        counts = code_counts(self.engine, table, rollup=rollup)
+        channels = np.concatenate([np.zeros(0, np.int64), *(np.full(len(own[0]), c) for c, own in counts.items())])
+        codes = np.concatenate([np.zeros(0, np.int64), *(own[0] for own in counts.values())])
+        times = np.concatenate([np.zeros(0, np.int64), *(own[1] for own in counts.values())])
+        return Reports((service,), (channels,), (codes,), times, np.zeros(len(codes), dtype=np.int64))
 
 
 def code_counts(engine: Engine, table: str, *, rollup: bool = False) -> Counts:

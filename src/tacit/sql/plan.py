@@ -109,7 +109,7 @@ class Plan:
     ) -> None:
         self.scope, self.round, self.pairs, self.keys, self.reading = scope, asked, pairs, keys, reading
         self.totals = totals
-        self.conditions = [self._resolved(piece) for piece in conditions]
+        self.conditions = [self.resolved(piece) for piece in conditions]
         self.key_columns = [reading.resolve(key.column) for key in keys]
         self.known_factors: list[list[Factor]] = [[] for _ in scope.sources]
         """What was decoded so far, service by service."""
@@ -120,7 +120,7 @@ class Plan:
         """The least and the most that a person can add to a measure, once that was looked at."""
         self._decoded: list[list[tuple[int, float, list[int]]]] = []
         pieces = [piece for total in totals for piece in total.pieces]
-        guards = dict.fromkeys(self._resolved(guard) for piece in pieces for guard in piece.guards)
+        guards = dict.fromkeys(self.resolved(guard) for piece in pieces for guard in piece.guards)
         self.guards = list(guards)
         self.powers = list(dict.fromkeys(reading.resolve(column) for piece in pieces for column in piece.powers))
         marked = [guard.text for piece in pieces for guard in piece.guards]
@@ -204,14 +204,15 @@ class Plan:
         return " + ".join(texts) or "CAST(0 AS DOUBLE)"
 
     def _multipliers(self, piece: Piece) -> list[str]:
-        found = [f'"0g{self.guards.index(guard)}"' for guard in map(self._resolved, piece.guards)]
+        found = [f'"0g{self.guards.index(guard)}"' for guard in map(self.resolved, piece.guards)]
         for marked, power in piece.powers.items():
             name = f'"0p{self.powers.index(self.reading.resolve(marked))}"'
             value = " * ".join([f"CAST({name} AS DOUBLE)"] * power) or "1"
             found.append(f"CASE WHEN {name} IS NULL THEN 0 ELSE {value} END")
         return found
 
-    def _resolved(self, piece: SqlPiece) -> SqlPiece:
+    def resolved(self, piece: SqlPiece) -> SqlPiece:
+        """Return a condition as SQL for this round's tables."""
         return SqlPiece(self.reading.resolve(piece.text), piece.parameters)
 
     def _contribution(self, functional: Functional) -> tuple[str, bool]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from tacit.sql.plan import Plan, finite
 from tacit.sql.scope import LABELS
 
-__all__ = ["ORDERS", "code_sums", "histogram", "statement", "summed_tuples", "tuples"]
+__all__ = ["ORDERS", "code_rows", "code_sums", "histogram", "statement", "summed_tuples", "tuples"]
 
 ORDERS = {"size": "abs({})", "value": "{}", "person": '"0key"'}
 """What tuples are sorted by: the size of a measure, the measure itself, or the person's key."""
@@ -85,6 +85,39 @@ def code_sums(plan: Plan, side: int, pairs: Sequence[tuple[int, int]], fourths: 
     sums += [f"sum({often}{' * '.join([named[i]] * 4)})" for i in fourths]
     shown = [f'{text} AS "0x{index}"' for index, text in enumerate(sums)]
     return f"{measures} SELECT {', '.join([*kept, *shown])} FROM measures GROUP BY {', '.join(kept)}", parameters  # noqa: S608
+
+
+def code_rows(plan: Plan) -> Statement:
+    """Return the statement that counts combinations of codes of all services, by everything public that is looked at.
+
+    Columns: keys, guards, public measures, then the channel and code of each service, and how many such rows there are.
+    """
+    columns = [f'{column} AS "0k{i}"' for i, column in enumerate(plan.key_columns)]
+    columns += [f'CASE WHEN {guard.text} THEN 1.0 ELSE 0.0 END AS "0g{i}"' for i, guard in enumerate(plan.guards)]
+    columns += [f'{column} AS "0p{i}"' for i, column in enumerate(plan.powers)]
+    given: list[object] = [value for guard in plan.guards for value in guard.parameters]
+    source = ""
+    for number in range(len(plan.round.stored)):
+        columns += [f's{number}.channel AS "0h{number}"', f's{number}.code AS "0c{number}"']
+        text, parameters = _rows_of(plan, number)
+        key = f'"{plan.round.stored[number].service.service.key}"'
+        first = f's0."{plan.round.stored[0].service.service.key}"'
+        source += f" JOIN {text} ON {first} = s{number}.{key}" if number else text
+        given += parameters
+    where, parameters = _where(plan)
+    names = ", ".join(column.rsplit(" AS ", 1)[1] for column in columns)
+    people = 'CAST(sum(s0."0n") AS BIGINT)' if plan.rollup else "count(*)"
+    chosen = f'SELECT {", ".join(columns)}, {people} AS "0n" FROM {source}{where} GROUP BY {names}'  # noqa: S608
+    return chosen, [*given, *parameters]
+
+
+def _rows_of(plan: Plan, number: int) -> Statement:
+    """Return a service's reports, one row for each, with the labels that the plan looks at."""
+    table, labels = f'"{plan.table(number)}"', [name for name in LABELS if name in plan.columns(number)]
+    if not labels:
+        return f"{table} s{number}", []
+    columns = ", ".join(f'CAST(? AS VARCHAR) AS "{name}"' for name in labels)
+    return f"(SELECT *, {columns} FROM {table}) s{number}", [plan.round.labels[name] for name in labels]  # noqa: S608
 
 
 def tuples(plan: Plan, measure: int, order: str, *, descending: bool, limit: int, offset: int) -> Statement:
@@ -180,12 +213,12 @@ def _source(plan: Plan, number: int) -> Statement:
     public = [attribute.name for attribute in stored.service.service.public]
     table = f'"{plan.table(number)}"'
     parameters: list[object] = []
+    if stored.is_one_report:
+        return _rows_of(plan, number)
     labels = [name for name in LABELS if name in plan.columns(number)]
     if labels:
         columns = ", ".join(f'CAST(? AS VARCHAR) AS "{name}"' for name in labels)
         table, parameters = f"(SELECT *, {columns} FROM {table})", [plan.round.labels[name] for name in labels]  # noqa: S608
-    if stored.is_one_report:
-        return f"{table} {alias}", parameters
     read = _read_by(plan, number)
     key = f'r."{stored.service.service.key}"'
     names = [key, *(f'r."{name}"' for name in (*public, *labels))]

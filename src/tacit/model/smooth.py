@@ -4,87 +4,94 @@
 
 The functions of an ordinal attribute are its first cosines, made orthogonal under the base; those of two attributes are
 their products. Orders are squares of frequencies: curves bend little. How far the functions may go is one number, the
-scale, found by maximising the evidence (MacKay's update) within the Gauss-Newton steps that find theta. In a table of
-two attributes the functions of one alone are free, so that marginals can follow.
+scale, found by maximising the evidence (MacKay's update) within the Gauss-Newton steps that find theta. The table keeps
+the margins of the base.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.estimate.functional import Vector
-from tacit.model.fit.views import Observed
+from tacit.model.evidence import Observed
+from tacit.model.margins import Faces, Margins, keep_margins
 
 __all__ = ["Axis", "Smooth", "functions", "smooth"]
 
 WIDEST = 12
 """Largest product of two attributes' orders: finer waves in both at once were never worth their noise."""
 
-FREE_PRECISION = 0.1
 STEPS = 30
+
+LOWEST = -200.0
+"""Least exponent of a cell, so that margins never overflow."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of a table: ordered cells, or categories; the last may be NULL."""
+    """One axis of a table: ordered cells, or categories; the last ones may be apart (NULL)."""
 
     cells: int
     ordered: bool
-    null: bool
+    apart: int = 0
 
     def waves(self, most: int) -> Vector:
-        """Return up to ``most`` functions over the cells: cosines, or one for each of few categories, and NULL."""
-        own = self.cells - self.null
+        """Return up to ``most`` functions over the cells: cosines, or one for each of few categories.
+
+        Cells apart have one each in addition.
+        """
+        own = self.cells - self.apart
         if self.ordered:
             places = (np.arange(own) + 0.5) / own
             waves = np.cos(np.pi * np.multiply.outer(places, np.arange(1, min(most, own - 1) + 1)))
         else:
             waves = np.eye(own)[:, 1:] if own <= most + 1 else np.zeros((own, 0))
-        if not self.null:
-            return waves
-        wide = np.zeros((self.cells, waves.shape[1] + 1))
-        wide[:own, :-1], wide[own, -1] = waves, 1.0
+        wide = np.zeros((self.cells, waves.shape[1] + self.apart))
+        wide[:own, : waves.shape[1]], wide[own:, waves.shape[1] :] = waves, np.eye(self.apart)
         return wide
+
+    def orders(self, count: int) -> npt.NDArray[np.int64]:
+        """Return the order of each function: the frequency of a cosine; categories and cells apart are all alike."""
+        waves = count - self.apart if self.ordered else 0
+        return np.concatenate([np.arange(1, waves + 1), np.ones(count - waves, dtype=np.int64)])
 
 
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """Functions over the cells of a table, in columns, with their orders and which of them are unpenalised."""
+    """Functions over the cells of a table, in columns, with their orders."""
 
     values: Vector
     order: Vector
-    free: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Smooth:
     """A fitted table; its tangents, and the covariance of their coefficients given the data.
 
-    ``parameters`` is the effective number of them learned from the data.
+    ``parameters`` is the effective number of them learned from the data, ``evidence`` the logarithm of the marginal
+    likelihood.
     """
 
     table: Vector
     tangents: Vector
     posterior: Vector
     parameters: float
+    evidence: float
 
 
 def functions(axes: tuple[Axis, ...], marginals: tuple[Vector, ...], most: int) -> Functions:
     """Return the functions of one axis, or of two and their products, orthogonal under the marginals."""
     waves = [_orthogonal(axis.waves(most), own) for axis, own in zip(axes, marginals, strict=True)]
     if len(waves) == 1:
-        orders = np.arange(1.0, waves[0].shape[1] + 1) ** 2
-        return Functions(waves[0], orders, np.zeros(len(orders), dtype=bool))
-    left, right = (np.column_stack([np.ones(len(own)), own]) for own in waves)
+        return Functions(waves[0], axes[0].orders(waves[0].shape[1]).astype(np.float64) ** 2)
+    left, right = waves
     values = np.einsum("ap,bq->abpq", left, right).reshape(len(left) * len(right), -1)
-    p, q = np.divmod(np.arange(values.shape[1]), right.shape[1])
-    order, free = np.maximum(p, 1) * np.maximum(q, 1), (p == 0) | (q == 0)
-    kept = (p + q > 0) & (free | (order <= WIDEST))
-    return Functions(values[:, kept], order[kept] ** 2.0, free[kept])
+    order = np.multiply.outer(axes[0].orders(left.shape[1]), axes[1].orders(right.shape[1])).ravel()
+    kept = order <= WIDEST
+    return Functions(values[:, kept], order[kept] ** 2.0)
 
 
 def _orthogonal(waves: Vector, marginal: Vector) -> Vector:
@@ -94,23 +101,23 @@ def _orthogonal(waves: Vector, marginal: Vector) -> Vector:
     return made
 
 
-def smooth(observed: Observed, base: Vector, given: Functions) -> Smooth:
+def smooth(observed: Observed, base: Vector, given: Functions, faces: Faces) -> Smooth:
     """Fit the smooth table."""
-    logs = np.log(np.maximum(base, 1e-12)).ravel()
+    base = np.maximum(base, 1e-12)
     theta, scale = np.zeros(len(given.order)), 1.0
-    table, tangents = _table(observed, logs, given, theta), np.zeros((0, 0))
-    parameters = 0.0
+    table, parameters = base, 0.0
     for _ in range(STEPS):
-        precision = np.where(given.free, FREE_PRECISION, given.order**2 / scale)
+        precision = given.order**2 / scale
         before = _objective(observed, table, precision, theta)
-        flat = table.ravel()
-        tangents = flat[:, None] * (given.values - flat @ given.values)
+        root = np.sqrt(table)
+        functions = np.moveaxis(given.values.reshape(*table.shape, -1), -1, 0)
+        tangents = (root * Margins(table, faces).centre(root * functions)).reshape(len(functions), -1).T
         data = _information(observed, tangents)
         slope = tangents.T @ observed.gradient(table).ravel() + precision * theta
-        spread = np.linalg.inv(data + np.diag(precision))
-        step, part = -spread @ slope, 1.0
+        spread: Vector = np.linalg.inv(data + np.diag(precision)).astype(np.float64)
+        step, part, after = -spread @ slope, 1.0, before
         while part > 1e-3:
-            moved = _table(observed, logs, given, theta + part * step)
+            moved = _table(base, given, theta + part * step, faces)
             after = _objective(observed, moved, precision, theta + part * step)
             if after < before:
                 theta, table = theta + part * step, moved
@@ -122,22 +129,20 @@ def smooth(observed: Observed, base: Vector, given: Functions) -> Smooth:
         scale = wanted
         if settled:
             break
-    return Smooth(table, tangents, spread, parameters)
+    gained = 0.5 * (np.linalg.slogdet(spread)[1] + np.log(precision).sum())
+    return Smooth(table, tangents, spread, parameters, gained - _objective(observed, table, precision, theta))
 
 
 def _scale(given: Functions, theta: Vector, left: Vector, scale: float) -> float:
     """Return the scale of the coefficients, given what share of each one's prior variance is left."""
-    bound = ~given.free
-    if not bound.any():
-        return scale
-    learned = max(float((1 - left)[bound].sum()), 0.1)
-    return float(np.clip(((given.order * theta)[bound] ** 2).sum() / learned, 1e-4, 100.0))
+    learned = max(float((1 - left).sum()), 0.1)
+    return float(np.clip(((given.order * theta) ** 2).sum() / learned, 1e-4, 100.0)) if len(theta) else scale
 
 
-def _table(observed: Observed, logs: Vector, given: Functions, theta: Vector) -> Vector:
-    exponent = logs + given.values @ theta
-    raised: Vector = np.exp(exponent - exponent.max()).reshape(observed.shape)
-    return cast("Vector", raised / raised.sum())
+def _table(base: Vector, given: Functions, theta: Vector, faces: Faces) -> Vector:
+    """Return the base times the exponential of functions, with the base's margins."""
+    exponent = (given.values @ theta).reshape(base.shape)
+    return keep_margins(base * np.exp(np.maximum(exponent - exponent.max(), LOWEST)), base, faces)
 
 
 def _objective(observed: Observed, table: Vector, precision: Vector, theta: Vector) -> float:

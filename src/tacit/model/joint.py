@@ -11,24 +11,17 @@ from the fit that the function is read from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from tacit.estimate.functional import Functional, Term, Vector
-from tacit.model.coefficients import along
-from tacit.model.entropy import maximum_entropy
-from tacit.model.fit.classes import classes
+from tacit.model.classes import classes
+from tacit.model.evidence import along
 
-__all__ = ["Beyond", "Faces", "Joint", "connected_parts", "widest"]
-
-Faces = Mapping[tuple[int, ...], Vector]
-"""Tables over some axes of a larger table."""
-
-Beyond = Callable[[Vector], Vector]
-"""Correct the pairwise prediction of a wider table with its own measurements."""
+__all__ = ["Joint", "connected_parts"]
 
 ROUNDS = 12
 """Rounds in which functions are fitted to a total's weights, each to the residual of the others."""
@@ -37,19 +30,6 @@ EMPTY = 1e-9
 """Share of a uniform table mixed in before projecting weights, so that empty cells have errors too."""
 
 SETTLED, TINY = 1e-9, 1e-300
-
-
-def widest(sizes: Sequence[int], pairs: Faces, wider: Mapping[tuple[int, ...], Beyond]) -> Vector:
-    """Return the table of maximum entropy given these tables of pairs, with wider ones raked to them."""
-    faces: dict[tuple[int, ...], Vector] = {}
-    for axes, beyond in wider.items():
-        inside = {pair: table for pair, table in pairs.items() if set(pair) <= set(axes)}
-        places = [tuple(axes.index(axis) for axis in pair) for pair in inside]
-        own, given = [sizes[axis] for axis in axes], list(inside.values())
-        seen = beyond(maximum_entropy(own, places, given).table)
-        faces[axes] = maximum_entropy(own, places, given, seen).table
-    faces |= {pair: table for pair, table in pairs.items() if not any(set(pair) <= set(axes) for axes in wider)}
-    return maximum_entropy(sizes, list(faces), list(faces.values())).table
 
 
 def connected_parts(functional: Functional) -> list[Functional]:

@@ -1,4 +1,4 @@
-"""Classes of values, and tables with given sums.
+"""Classes of values.
 
 For questions about attributes whose joint table would be large, each attribute is divided into **classes** of values
 that the question treats alike, such as inside and outside a range: the table of maximum entropy over classes is small.
@@ -10,10 +10,8 @@ import numpy as np
 
 from tacit.estimate.functional import Vector
 
-__all__ = ["classes", "rake"]
+__all__ = ["classes"]
 
-SWEEPS = 200
-SETTLED = 1e-9
 TINY = 1e-300
 
 
@@ -31,14 +29,3 @@ def classes(vectors: Vector, weights: Vector, most: int) -> Vector:
         member = np.unique(member, return_inverse=True)[1]
     held: Vector = (member == np.arange(member.max() + 1)[:, None]).astype(np.float64)
     return held
-
-
-def rake(table: Vector, rows: Vector, columns: Vector) -> Vector:
-    """Return the table closest to a positive one that has the given row and column sums."""
-    for _ in range(SWEEPS):
-        table = table * (rows / np.maximum(table.sum(axis=1), TINY))[:, None]
-        sums = table.sum(axis=0)
-        table = table * (columns / np.maximum(sums, TINY))
-        if np.abs(sums - columns).max() < SETTLED:
-            break
-    return table

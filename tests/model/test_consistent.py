@@ -14,9 +14,8 @@ from support.tiers import keeping
 from tacit.cli import main
 from tacit.datasets.town import town, town_schema
 from tacit.errors import TacitError
-from tacit.estimate.answer import Options
 from tacit.estimate.functional import Functional
-from tacit.model.fit import fitted_model as model
+from tacit.model import model
 
 PEOPLE = 30_000
 
@@ -186,10 +185,9 @@ def test_hardly_any_reports_put_nobody_into_a_corner(mechanism: str) -> None:
         assert max(estimate.error for estimate in found["n"]) <= 150
 
 
-def fitted_model(db: tc.Database) -> model.FittedModel:
+def fitted_model(db: tc.Database) -> model.Model:
     """Return the model of table t, whose own errors assume that the fit is right."""
-    asked = db._question("SELECT COUNT(*) FROM t", (), Options())
-    return db._models.of(asked.people.rounds[0].stored[0])
+    return db._models.of_service([(*one, False) for one in db._catalog.newest_round("t")])
 
 
 def test_sums_over_many_attributes_are_sums_of_their_parts() -> None:
@@ -219,12 +217,12 @@ def test_errors_of_wide_questions_know_of_every_table(monkeypatch: pytest.Monkey
     columns = {name: own for name, own in odd_ones_out(20_000).items() if name != "d"}
     asked = [reduce(Functional.__mul__, (Functional.of((2, 2, 2), i, [0, 1]) for i in range(3)))]
     [whole] = fitted_model(stored(columns, attributes, "am(3)")).errors(asked)
-    for part in ("_one_errors", "wider"):
+    real = model.Fit.errors
+    for part in (1, 3):
         with monkeypatch.context() as patch:
-            if part == "wider":
-                patch.setattr(model.Wider, "error", lambda *_: 0.0)
-            else:
-                patch.setattr(model.FittedModel, "_one_errors", lambda *given: np.zeros(len(given[2])))
+            patch.setattr(
+                model.Fit, "errors", lambda fit, given, part=part: real(fit, given) * (given.ndim != 1 + part)
+            )
             assert fitted_model(stored(columns, attributes, "am(3)")).errors(asked)[0] < 0.99 * whole
 
 
@@ -232,7 +230,7 @@ def test_errors_of_wide_questions_know_of_every_table(monkeypatch: pytest.Monkey
 def test_noise_empties_no_cell_and_errors_say_so(mechanism: str) -> None:
     """All 32 cells of three attributes, 20,000 people, epsilon 1, 5 encodings: each within 6.1 errors, 1e-9 each.
 
-    The mutant, a fifth of the error, is left by some: at 6.1 of its errors, 1.2 of the true ones.
+    The mutant, a tenth of the error, is left by some: at 6.1 of its errors, 0.6 of the true ones.
     """
     attributes = [tc.Categorical(name, values=list(range(8 if name == "c" else 2))) for name in "abc"]
     off = []
@@ -245,7 +243,7 @@ def test_noise_empties_no_cell_and_errors_say_so(mechanism: str) -> None:
             truth = ((columns["a"] == a) & (columns["b"] == b) & (columns["c"] == c)).sum()
             off.append(abs(n.value - truth) / n.error)
     assert max(off) < 6.1
-    assert 5 * max(off) > 6.1
+    assert 10 * max(off) > 6.1
 
 
 def test_answers_are_marked_and_explained(shop: tc.Database) -> None:
@@ -261,10 +259,6 @@ def test_answers_are_marked_and_explained(shop: tc.Database) -> None:
 @pytest.mark.parametrize(
     ("question", "options", "code"),
     [
-        ("SELECT COUNT(*) FROM shop JOIN clinic USING (uid) WHERE age > 3 AND visits > 2", {}, "not-consistent"),
-        ("SELECT device, COUNT(*) FROM shop GROUP BY device", {}, "not-consistent"),
-        ("SELECT COUNT(*) FROM shop WHERE device = 'ios'", {}, "not-consistent"),
-        ("SELECT COUNT(*) FROM shop WHERE device = 'ios' OR age > 3", {}, "not-consistent"),
         ("SELECT COUNT(*) FROM shop", {"decoder": "cover"}, "bad-option"),
         ("SELECT COUNT(*) FROM shop", {"superpopulation": True}, "bad-option"),
     ],
@@ -275,19 +269,6 @@ def test_what_tables_cannot_tell_is_refused(
     with pytest.raises(TacitError) as refusal:
         ask(shop, question, **options)
     assert refusal.value.code == code
-
-
-def test_services_of_several_rows_are_refused() -> None:
-    orders = tc.Service("orders", key="uid", at_most=3, attributes=[tc.Ordinal("amount", low=0, high=9)])
-    users = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", low=0, high=9)])
-    collection = tc.Collection(tc.Schema([users, orders]), epsilon=4)
-    db = tc.connect()
-    db.create(collection)
-    rows = {"uid": list(range(50)), "age": [3] * 50}
-    db.load(collection.encode(users=rows, orders={"uid": [1, 1], "amount": [2, 3]}, rng=tc.insecure_rng(1)))
-    with pytest.raises(TacitError) as refusal:
-        ask(db, "SELECT COUNT(*) FROM orders WHERE amount > 2")
-    assert refusal.value.code == "not-consistent"
 
 
 def correlated(people: int, seed: int) -> np.ndarray:

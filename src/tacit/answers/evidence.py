@@ -1,0 +1,192 @@
+"""The evidence for a question: what the people of its rounds reported, in all services that it joins."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tacit.answers.code_sums import numbered, rows_of
+from tacit.answers.people import People
+from tacit.answers.sums import readings
+from tacit.errors import UnsupportedSqlError
+from tacit.estimate.functional import Functional, Term, Vector
+from tacit.model.bounds import mean_bounds
+from tacit.model.model import Model
+from tacit.model.reports import Reports, Services
+from tacit.model.stored import Fetched, Models
+from tacit.sql.bind import Bound
+from tacit.sql.formula import Formula
+from tacit.sql.mixed import Reading
+from tacit.sql.plan import Plan, Round
+from tacit.sql.statement import code_rows
+from tacit.sql.totals import Total
+
+__all__ = ["Sample", "samples_of"]
+
+MOST_CLASSES = 64
+"""Maximum combinations of public values that a question may tell apart."""
+
+
+def samples_of(bound: Bound, people: People, known: Models, columns: Sequence[Formula]) -> list[Sample]:
+    """Return a sample for each round; its tiers are taken together."""
+    totals = list({total.key: total for made in columns for total in made.totals}.values())
+    rounds: dict[str, list[tuple[Round, Reading]]] = {}
+    for one, reading in zip(people.rounds, readings(people.engine, people.rounds), strict=True):
+        rounds.setdefault(one.labels["round"], []).append((one, reading))
+    return [_sample(bound, tiers, known, totals) for tiers in rounds.values()]
+
+
+def _sample(bound: Bound, tiers: list[tuple[Round, Reading]], known: Models, totals: Sequence[Total]) -> Sample:
+    plans = [Plan(bound.scope, one, totals, [], bound.public, bound.conditions, reading) for one, reading in tiers]
+    services = Services(tuple(stored.service for stored in tiers[0][0].stored))
+    plain = not (plans[0].keys or plans[0].conditions or plans[0].guards or plans[0].powers)
+    stored = [one.stored[0] for one, _ in tiers]
+    if plain and len(services.services) == 1:
+        model = known.of_service([(own.service, own.table, own.rollup is not None) for own in stored])
+        return Sample(services, model, plans[0], ((),))
+    read = [services.functional(piece.functional) for total in totals for piece in total.pieces]
+    asked = frozenset(i for functional in read for i in functional.attributes)
+    statements = [code_rows(plan) for plan in plans]
+    key = tuple(text for text, _ in statements), repr([given for _, given in statements]), asked
+
+    def fetch() -> Fetched:
+        return _fetch(bound, plans, known)
+
+    model, classes = known.of(key, fetch, asked)
+    return Sample(services, model, plans[0], classes)
+
+
+def _fetch(bound: Bound, plans: Sequence[Plan], known: Models) -> Fetched:
+    """Return the reports of all tiers, with numbers for the combinations of public values."""
+    classes: dict[tuple[Any, ...], int] = {}
+    tiers = []
+    for plan in plans:
+        table = known.engine.fetch(*code_rows(plan), {})
+        width = len(plan.keys) + len(plan.guards) + len(plan.powers)
+        number, rows = numbered(table, width)
+        values = rows_of(table.take(rows), width)
+        if len({*classes, *values}) > MOST_CLASSES:
+            message = (
+                f"The question tells more than {MOST_CLASSES} combinations of public values apart, which "
+                "consistent=True does not support. Ask without consistent=True, or for fewer public columns."
+            )
+            raise UnsupportedSqlError(message, code="not-consistent", text=bound.scope.text)
+        for one in values:
+            classes.setdefault(one, len(classes))
+        own = np.array([classes[one] for one in values], dtype=np.int64)
+        columns = [np.asarray(table.column(i)).astype(np.int64) for i in range(width, table.num_columns)]
+        services = tuple(stored.service for stored in plan.round.stored)
+        tiers.append(Reports(services, tuple(columns[0:-1:2]), tuple(columns[1:-1:2]), columns[-1], own[number]))
+    return Fetched(tuple(tiers), tuple(classes) or ((),))
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The people of one round: their model, and the public values of each of its classes.
+
+    These are the values of keys, whether guards hold, and public measures, in the order of the plan.
+    """
+
+    services: Services
+    model: Model
+    plan: Plan
+    classes: tuple[tuple[Any, ...], ...]
+
+    @property
+    def groups(self) -> list[tuple[Any, ...]]:
+        """The values of public keys, each once."""
+        return list(dict.fromkeys(own[: len(self.plan.keys)] for own in self.classes))
+
+    @cached_property
+    def _shares(self) -> Vector:
+        return self.model.values(self._public)
+
+    @property
+    def _public(self) -> int:
+        """The place of public classes."""
+        return len(self.model.attributes) - 1
+
+    def people_of(self, values: tuple[Any, ...]) -> int:
+        """Return how many rows of reports a public group has."""
+        return round(self.model.people * float(self._shares @ self._holds(values)))
+
+    def _holds(self, values: tuple[Any, ...]) -> Vector:
+        return np.array([own[: len(values)] == values for own in self.classes], dtype=np.float64)
+
+    def functionals(self, made: Formula, values: tuple[Any, ...]) -> list[Functional]:
+        """Return the totals of a column, within a public group, as functionals of the model."""
+        return [self._functional(total, self._holds(values)) for total in made.totals]
+
+    def _functional(self, total: Total, holds: Vector) -> Functional:
+        made = self.services.functional(Functional((), ()), holds)
+        for piece in total.pieces:
+            weights = holds.copy()
+            for guard in map(self.plan.resolved, piece.guards):
+                weights = weights * self._column(len(self.plan.keys) + self.plan.guards.index(guard))
+            for marked, power in piece.powers.items():
+                place = self.plan.powers.index(self.plan.reading.resolve(marked))
+                numbers = self._column(len(self.plan.keys) + len(self.plan.guards) + place)
+                weights = weights * np.where(np.isnan(numbers), 0.0, np.nan_to_num(numbers) ** power)
+            made = made + _without_even_classes(self.services.functional(piece.functional, weights), self._public)
+        return made
+
+    def _column(self, place: int) -> Vector:
+        """Return the numbers of a guard or a public measure; NaN where it is NULL."""
+        return np.array([np.nan if own[place] is None else float(own[place]) for own in self.classes])
+
+    def bounds(self, slope: Functional) -> tuple[float, float]:
+        """Return between which numbers the total of a functional lies, given how many people each class has."""
+        low = high = 0.0
+        for number, share in enumerate(self._shares):
+            terms = []
+            for term in slope.terms:
+                factors = dict(term.factors)
+                weight = factors.pop(self._public, None)
+                terms.append(Term(term.coefficient * (1.0 if weight is None else float(weight[number])), factors))
+            ends = mean_bounds(Functional(slope.sizes, tuple(term for term in terms if term.coefficient)))
+            low, high = low + share * ends[0], high + share * ends[1]
+        return self.model.people * float(low), self.model.people * float(high)
+
+    def sets(self, columns: Sequence[Formula]) -> set[tuple[int, ...]]:
+        """Return the sets of attributes that columns are read from: each term's, and its pairs."""
+        terms = [
+            term.factors
+            for made in columns
+            for total in made.totals
+            for piece in total.pieces
+            for term in self.services.functional(piece.functional).terms
+        ]
+        own = {tuple(sorted(factors)) for factors in terms if factors}
+        return own | {pair for one in own for pair in itertools.combinations(one, min(2, len(one)))}
+
+    def is_apart(self, pair: tuple[int, ...]) -> bool:
+        """Return whether nothing shows two attributes together."""
+        return not self.model.together(pair)
+
+    def is_assumed(self, functionals: Sequence[Functional]) -> bool:
+        """Return whether functionals look at two attributes that nothing shows together: nothing bounds the error."""
+        terms = [sorted(term.factors) for functional in functionals for term in functional.terms]
+        return any(self.is_apart(pair) for one in terms for pair in itertools.combinations(one, 2))
+
+    def named(self, face: tuple[int, ...]) -> str:
+        """Return the names of attributes."""
+        return " × ".join(self.model.attributes[i].name for i in face)
+
+
+def _without_even_classes(functional: Functional, public: int) -> Functional:
+    """Return a functional in which public classes that are weighed alike are a number."""
+    constant = Functional.constant(functional.sizes)
+    terms = [term for term in functional.terms if not term.vanishes]
+    made = Functional(functional.sizes, ())
+    for term in terms:
+        weight = term.factors.get(public)
+        if weight is not None and np.ptp(weight) == 0:
+            rest = {i: vector for i, vector in term.factors.items() if i != public}
+            term = Term(term.coefficient * float(weight[0]), rest)
+        made = made + Functional(functional.sizes, (term,)) * constant
+    return made

@@ -1,0 +1,200 @@
+"""Evidence: noisy tables, and what they say about a few attributes.
+
+A **noisy table** is an unbiased table of shares over cells of some attributes. Every attribute has its own
+**partition**, the cell of each value; partitions of different tables need not be nested in each other. All that is
+known about people is a list of such tables: the views of a service, pairs of views of two services, a curator's noisy
+marginals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.estimate.functional import Vector
+
+__all__ = ["Attribute", "Cells", "NoisyTable", "Observed", "along", "indicators", "observe", "within"]
+
+Cells = npt.NDArray[np.int64]
+"""The cell of each value of an attribute: cells are numbered from 0, and each has a value."""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute of a model: how many values, and whether they are in an order.
+
+    The last values, as many as ``apart`` says, are not in it: NULL, and extra cells. Attributes of one service in which
+    people may have no row have one ``presence``, the place of that attribute.
+    """
+
+    name: str
+    size: int
+    ordered: bool = False
+    apart: int = 0
+    presence: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyTable:
+    """Shares of people in the cells of some attributes, unbiased, and the precision of each.
+
+    ``precision`` is the inverse of a cell's variance; it may have any shape that broadcasts to the table.
+    """
+
+    attributes: tuple[int, ...]
+    partitions: tuple[Cells, ...]
+    shares: Vector
+    precision: Vector
+
+    @cached_property
+    def keys(self) -> dict[int, bytes]:
+        """What equal partitions of an attribute share."""
+        return {i: own.tobytes() for i, own in zip(self.attributes, self.partitions, strict=True)}
+
+    def partition(self, attribute: int) -> Cells:
+        """Return the partition of one of its attributes."""
+        return self.partitions[self.attributes.index(attribute)]
+
+
+def along(table: Vector, matrices: Sequence[Vector]) -> Vector:
+    """Apply a matrix along each of the last axes."""
+    for k, matrix in enumerate(matrices):
+        axis = table.ndim - len(matrices) + k
+        table = np.moveaxis(np.tensordot(table, matrix, axes=(axis, 1)), -1, axis)
+    return table
+
+
+def indicators(cells: Cells) -> Vector:
+    """Return cells x values, 1 where a cell holds a value."""
+    made: Vector = (np.arange(cells.max() + 1)[:, None] == cells).astype(np.float64)
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """All observations of one table: weighted sums of its cells.
+
+    ``along(table, stacks)`` are all sums that could have been observed, a block for each combination of partitions;
+    ``value`` is what was seen and ``weight`` its precision, 0 where nothing shows a combination.
+    """
+
+    stacks: tuple[Vector, ...]
+    value: Vector
+    weight: Vector
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Cells of the table."""
+        return tuple(stack.shape[1] for stack in self.stacks)
+
+    def sums(self, tables: Vector) -> Vector:
+        """Return the observed sums of tables, which may have leading axes."""
+        if len(self.stacks) == 2:
+            made: Vector = self.stacks[0] @ tables @ self.stacks[1].T
+            return made
+        return along(tables, self.stacks)
+
+    def back(self, sums: Vector) -> Vector:
+        """Return the transpose of `sums`."""
+        if len(self.stacks) == 2:
+            made: Vector = self.stacks[0].T @ sums @ self.stacks[1]
+            return made
+        return along(sums, [stack.T for stack in self.stacks])
+
+    def information(self, shifts: Vector) -> Vector:
+        """Return the information about cells, the curvature of half the misfit, times shifts of the table."""
+        return self.back(self.weight * self.sums(shifts))
+
+    def gradient(self, table: Vector) -> Vector:
+        """Return the gradient of half the misfit."""
+        return self.back(self.weight * (self.sums(table) - self.value))
+
+    def misfit(self, table: Vector) -> float:
+        """Return the squared differences from the observations, in units of their variance."""
+        return float((self.weight * (self.sums(table) - self.value) ** 2).sum())
+
+
+def within(cells: Cells, values: Vector) -> Vector:
+    """Return cells x values: the share of a cell's people that each value has; even where a cell has none."""
+    holds = indicators(cells)
+    mass = holds @ values
+    even = holds / holds.sum(axis=1, keepdims=True)
+    made: Vector = np.where(mass[:, None] > 0, holds * values / np.where(mass > 0, mass, 1.0)[:, None], even)
+    return made
+
+
+def observe(
+    evidence: Iterable[NoisyTable], attributes: tuple[int, ...], fine: Sequence[Cells], values: Sequence[Vector]
+) -> Observed:
+    """Return what tables say about some attributes in the cells of a fit; other attributes are summed out.
+
+    The shares of values say which part of a fitted cell lies in a cell of the evidence where neither holds the other.
+    """
+    parts = [within(own, shares) for own, shares in zip(fine, values, strict=True)]
+    stacks: list[list[Vector]] = [[] for _ in attributes]
+    places: list[dict[bytes, slice]] = [{} for _ in attributes]
+    seen: dict[tuple[bytes, ...], tuple[Vector, Vector]] = {}
+    for table in evidence:
+        shown = [k for k, i in enumerate(attributes) if i in table.attributes]
+        if not shown:
+            continue
+        axes, partitions = [], []
+        for k, i in enumerate(attributes):
+            cells = table.partition(i) if k in shown else np.zeros(len(fine[k]), dtype=np.int64)
+            axes.append(_merge(cells, fine[k], len(parts[k])))
+            partitions.append(cells if axes[-1] is None else axes[-1][cells])
+        shares, variance = _marginal(table, attributes, axes)
+        trace = tuple(own.tobytes() for own in partitions)
+        if not any(own.any() for own in partitions):
+            continue
+        for k, (key, own) in enumerate(zip(trace, partitions, strict=True)):
+            if key not in places[k]:
+                start = sum(map(len, stacks[k]))
+                stacks[k].append(indicators(own) @ parts[k].T)
+                places[k][key] = slice(start, start + len(stacks[k][-1]))
+        weight = 1 / np.broadcast_to(variance, shares.shape)
+        before, total = seen.get(trace, (np.zeros(shares.shape), np.zeros(shares.shape)))
+        seen[trace] = before + weight, total + weight * shares
+    made = tuple(
+        np.concatenate(own) if own else np.ones((1, len(rows))) for own, rows in zip(stacks, parts, strict=True)
+    )
+    value = np.zeros([len(own) for own in made])
+    weights = np.zeros_like(value)
+    for trace, (weight, total) in seen.items():
+        block = tuple(place[key] for place, key in zip(places, trace, strict=True))
+        weights[block], value[block] = weight, total / weight
+    return Observed(made, value, weights)
+
+
+def _merge(cells: Cells, fine: Cells, most: int) -> Cells | None:
+    """Return how cells are merged that are finer than those of the fit; None where they are not."""
+    if cells.max() < most:
+        return None
+    first = np.unique(cells, return_index=True)[1]
+    return np.asarray(np.unique(fine[first], return_inverse=True)[1], dtype=np.int64)
+
+
+def _marginal(table: NoisyTable, attributes: tuple[int, ...], merged: Sequence[Cells | None]) -> tuple[Vector, Vector]:
+    """Return a table's shares over some attributes in the given order, 1 cell for those it lacks, and the variances."""
+    shares = table.shares
+    variance = np.broadcast_to(1 / np.asarray(table.precision), shares.shape)
+    left: list[int] = []
+    for axis in reversed(range(shares.ndim)):
+        attribute = table.attributes[axis]
+        if attribute not in attributes:
+            shares, variance = shares.sum(axis=axis), variance.sum(axis=axis)
+            continue
+        left.insert(0, attribute)
+        groups = merged[attributes.index(attribute)]
+        if groups is not None:
+            matrix = indicators(groups)
+            shares, variance = (
+                np.moveaxis(np.tensordot(matrix, own, (1, axis)), 0, axis) for own in (shares, variance)
+            )
+    order = [left.index(i) for i in attributes if i in left]
+    shape = [1 if i not in left else shares.shape[left.index(i)] for i in attributes]
+    return shares.transpose(order).reshape(shape), variance.transpose(order).reshape(shape)

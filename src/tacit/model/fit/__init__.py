@@ -1,1 +1,0 @@
-"""Tables fitted to all reports of a service."""

@@ -1,0 +1,369 @@
+"""The model: tables fitted to noisy tables, which answer SQL, make marginals and synthetic rows.
+
+Tables of single attributes come first; a pair's table has exactly these marginals, so answers add up. A table is fitted
+when a question first needs it. Only the attribute's own table distinguishes cells finer than `PAIR_CELLS`. Larger
+tables have maximum entropy given all pairs, and given those sets of three attributes and more that evidence shows
+together.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+
+from tacit.errors import UnanswerableError
+from tacit.estimate.functional import Functional, Term, Vector
+from tacit.model.classes import classes
+from tacit.model.entropy import maximum_entropy
+from tacit.model.evidence import Attribute, Cells, NoisyTable, along, indicators, observe, within
+from tacit.model.joint import Joint, connected_parts
+from tacit.model.smooth import Axis
+from tacit.model.table import Fit, Prior, fit_table, learn_prior
+
+__all__ = ["Model"]
+
+ONE_CELLS, PAIR_CELLS = 2048, 128
+"""Maximum cells of an attribute in its own table, and in tables of pairs."""
+
+WIDE_CELLS = 2**12
+"""Maximum cells of a fitted table of three attributes and more."""
+
+SMALL_CELLS, POOLED = 64, 48
+"""Cells up to which a table of categories shares its prior with others of its kind, and how many are asked."""
+
+JOINT_CELLS, MOST_CLASSES = 2**18, 16
+"""Maximum cells of a table of maximum entropy, and classes of one of its attributes."""
+
+WHOLE_WORK, MOST_AXES = 2**19, 12
+"""Upper limits for one joint table over all attributes: cells × marginals, and number of attributes."""
+
+MOST_TABLE_CELLS = 2**20
+"""Maximum cells of a marginal."""
+
+WEAK = 0.5
+"""Effective parameters below which the evidence says almost nothing about a table."""
+
+AT_ONCE = 64
+"""Directions whose errors are computed together."""
+
+Key = tuple[int, ...]
+
+
+class Model:
+    """Fitted tables of some attributes, as shares of the people."""
+
+    def __init__(
+        self,
+        attributes: Sequence[Attribute],
+        evidence: Sequence[NoisyTable],
+        people: float,
+        known: Mapping[int, Vector] | None = None,
+    ) -> None:
+        """Take evidence; the shares of values of public attributes are ``known``."""
+        self.attributes, self.evidence, self.people = tuple(attributes), tuple(evidence), people
+        self._known = known or {}
+        self._shown = {table.attributes for table in evidence}
+        self._ones: dict[int, tuple[Fit | None, Vector]] = {}
+        self._faces: dict[Key, tuple[Fit, Vector]] = {}
+        self._fits: dict[Key, tuple[Fit, list[Key], list[Vector]]] = {}
+        self._priors: dict[int, Prior] = {}
+        self._joints: dict[Key, Joint] = {}
+        self._cells: dict[tuple[int, int], Cells] = {}
+        self._door = threading.RLock()
+
+    def means(self, functionals: Sequence[Functional]) -> list[float]:
+        """Return the mean of each functional over people, from one table if one of them uses all attributes."""
+        attributes = {i for functional in functionals for i in functional.attributes}
+        if all(len(functional.attributes) < len(attributes) for functional in functionals):
+            return [mean for functional in functionals for mean in self.means([functional])]
+        if len(attributes) > 1:
+            joint = self._joint(functionals)
+            return [joint.mean(functional) for functional in functionals]
+        shares = {i: self.values(i) for i in attributes}
+        return [sum(_mean_of(term, shares) for term in functional.terms) for functional in functionals]
+
+    def table(self, attributes: Sequence[int]) -> Vector:
+        """Return the shares of all combinations of values, attributes in the given order."""
+        own = tuple(sorted(attributes))
+        sizes = [self.attributes[i].size for i in own]
+        if (cells := math.prod(sizes)) > MOST_TABLE_CELLS:
+            message = f"The table would have {cells:,} cells; at most {MOST_TABLE_CELLS:,} are allowed. Name fewer."
+            raise UnanswerableError(message, code="table-too-large")
+        if len(own) == 1:
+            return self.values(own[0])
+        joint = self._joint_of(own)
+        if joint is None:
+            joint = self._whole(own)
+        axes = tuple(k for k, i in enumerate(joint.attributes) if i not in own)
+        spread = [self._within(i, PAIR_CELLS).T for i in own]
+        return along(joint.table.sum(axis=axes), spread).transpose([own.index(i) for i in attributes])
+
+    def errors(self, functionals: Sequence[Functional]) -> list[float]:
+        """Return the standard error of each functional's mean."""
+        squares = [0.0] * len(functionals)
+        together: dict[Key, list[tuple[int, Functional]]] = {}
+        for place, functional in enumerate(functionals):
+            for part in connected_parts(functional):
+                together.setdefault(part.attributes, []).append((place, part))
+        for attributes, parts in together.items():
+            for start in range(0, len(parts), AT_ONCE):
+                some = parts[start : start + AT_ONCE]
+                errors = self._errors(attributes, [part for _, part in some])
+                for (place, _), error in zip(some, errors, strict=True):
+                    squares[place] += float(error) ** 2
+        return [math.sqrt(square) for square in squares]
+
+    def _errors(self, attributes: Key, functionals: Sequence[Functional]) -> Vector:
+        """Return the errors of functionals of the same attributes: those of their parts, from the respective fits."""
+        if len(attributes) == 1:
+            [i] = attributes
+            scaled = [[term.coefficient * term.factors[i] for term in own.terms if term.factors] for own in functionals]
+            return self._one_errors(i, [np.sum(vectors, axis=0) for vectors in scaled])
+        square = np.zeros(len(functionals))
+        pairs = [pair for pair in itertools.combinations(attributes, 2) if self.together(pair)]
+        functions: dict[Key, list[Vector]] = {}
+        for place, functional in enumerate(functionals):
+            joint = self._joint([functional]).of(functional)
+            if len(attributes) > 2 and pairs:
+                square[place] += (
+                    joint.widest_weight(functional) * min(self.face(pair)[0].missed for pair in pairs)
+                ) ** 2
+            faces = [tuple(map(joint.attributes.index, face)) for face in self.faces(joint.attributes)]
+            for one, function in joint.parts(functional, faces).items():
+                own, groups = tuple(joint.attributes[axis] for axis in one), [joint.held[axis].T for axis in one]
+                if len(own) == 1:
+                    functions.setdefault(own, []).append(groups[0] @ function + joint.within(functional, one[0]))
+                elif self.together(own):  # others are assumed independent
+                    cells = [self._within(i, PAIR_CELLS) @ values for i, values in zip(own, groups, strict=True)]
+                    functions.setdefault(own, []).append(along(function, cells))
+        for own, weights in functions.items():
+            errors = self._one_errors(own[0], weights) if len(own) == 1 else self.face(own)[0].errors(np.stack(weights))
+            square += errors**2
+        return cast("Vector", np.sqrt(square))
+
+    def _one_errors(self, attribute: int, weights: Sequence[Vector]) -> Vector:
+        """Return the errors of weighted sums of an attribute's values."""
+        fit = self._one(attribute)[0]
+        if fit is None:
+            return np.zeros(len(weights))
+        holds = indicators(self._cells_of(attribute, ONE_CELLS))
+        return fit.errors(np.stack(weights) @ (holds / holds.sum(axis=1, keepdims=True)).T)
+
+    def how(self, attributes: Key) -> str:
+        """Return how the table of some attributes was fitted."""
+        if not self.together(attributes):
+            return "no view reports them together: assumed independent"
+        fit = self._one(attributes[0])[0] if len(attributes) == 1 else self.face(attributes)[0]
+        return fit.how if fit else "known"
+
+    def is_weak(self, attributes: Key) -> bool:
+        """Return whether the evidence says so little about attributes that their table is an assumption."""
+        if not self.together(attributes):
+            return len(attributes) == 1
+        fit = self._one(attributes[0])[0] if len(attributes) == 1 else self.face(attributes)[0]
+        return fit is not None and fit.learned < WEAK
+
+    def together(self, attributes: Sequence[int]) -> bool:
+        """Return whether some table of the evidence shows all of these attributes."""
+        return any(set(attributes) <= set(shown) for shown in self._shown)
+
+    def faces(self, attributes: Sequence[int]) -> list[Key]:
+        """Return the largest sets of three and more among attributes that evidence shows together and are fitted."""
+        faces: list[Key] = []
+        widest = max((len(shown) for shown in self._shown), default=0)
+        cells = {i: int(self._cells_of(i, PAIR_CELLS).max()) + 1 for i in attributes}
+        for size in range(min(widest, len(attributes)), 2, -1):
+            for one in itertools.combinations(sorted(attributes), size):
+                small = math.prod(cells[i] for i in one) <= WIDE_CELLS
+                if small and self.together(one) and not any(set(one) <= set(larger) for larger in faces):
+                    faces.append(one)
+        return faces
+
+    def values(self, attribute: int) -> Vector:
+        """Return the share of each value; values that its table does not distinguish are even."""
+        cells = self._cells_of(attribute, ONE_CELLS)
+        share: Vector = self._one(attribute)[1][cells] / np.bincount(cells)[cells]
+        return share
+
+    def _one(self, attribute: int) -> tuple[Fit | None, Vector]:
+        """Return the fit of an attribute's own table, and the table; none of one that is known."""
+        with self._door:
+            if attribute not in self._ones:
+                cells = self._cells_of(attribute, ONE_CELLS)
+                if attribute in self._known:
+                    self._ones[attribute] = None, indicators(cells) @ self._known[attribute]
+                else:
+                    even = np.bincount(cells) / len(cells)
+                    flat = np.full(len(cells), 1 / len(cells))
+                    observed = observe(self.evidence, (attribute,), [cells], [flat])
+                    fit = fit_table(observed, even, ((),), self._axes([(attribute, cells)]), (even,))
+                    self._ones[attribute] = fit, self._as_present(attribute, fit.table)
+            return self._ones[attribute]
+
+    def _as_present(self, attribute: int, table: Vector) -> Vector:
+        """Return a table whose real and extra cells have the shares that the service's presence has."""
+        presence = self.attributes[attribute].presence
+        if presence is None:
+            return table
+        shares = self.values(presence)
+        real = table[: len(table) - len(shares) + 1]
+        return np.concatenate([real * (shares[0] / real.sum()), shares[1:]])
+
+    def _possible(self, face: Key) -> Vector:
+        """Return 1 for combinations of cells that somebody can have: extra cells are those of all attributes."""
+        cells = [self._cells_of(i, PAIR_CELLS) for i in face]
+        table = np.ones([int(own.max()) + 1 for own in cells])
+        for (a, i), (b, j) in itertools.combinations(enumerate(face), 2):
+            presence = self.attributes[i].presence
+            if presence is not None and presence == self.attributes[j].presence:
+                extras = self.attributes[presence].size - 1
+                first, second = (np.maximum(np.arange(n) - (n - extras), -1) for n in (table.shape[a], table.shape[b]))
+                alike = first[:, None] == second
+                table = table * alike.reshape([n if k in (a, b) else 1 for k, n in enumerate(table.shape)])
+        return table
+
+    def face(self, face: Key) -> tuple[Fit, Vector]:
+        """Return the fit of two attributes or more, and its table, which agrees with those of smaller sets."""
+        with self._door:
+            if face not in self._faces:
+                fit, places, given = self._alone(face)
+                if self._is_small(face):
+                    fit = replace(fit, prior=self._prior(len(face)))
+                sizes = fit.observed.shape
+                self._faces[face] = fit, maximum_entropy(sizes, places, given, fit.table).table
+            return self._faces[face]
+
+    def _alone(self, face: Key) -> tuple[Fit, list[Key], list[Vector]]:
+        """Return the fit of a set by itself; the margins it keeps, by their axes, and their tables."""
+        if face not in self._fits:
+            cells, values = [self._cells_of(i, PAIR_CELLS) for i in face], [self.values(i) for i in face]
+            given = [indicators(own) @ share for own, share in zip(cells, values, strict=True)]
+            axes, marginals = self._axes(list(zip(face, cells, strict=True))), given
+            places: list[Key] = [(0,), (1,)]
+            if len(face) > 2:
+                places, axes = list(itertools.combinations(range(len(face)), 2)), []
+                given = [self._pair((face[a], face[b])) for a, b in places]
+            base = maximum_entropy([len(own) for own in marginals], places, given, self._possible(face)).table
+            observed = observe(self.evidence, face, cells, values)
+            self._fits[face] = fit_table(observed, base, tuple(places), axes, marginals), places, given
+        return self._fits[face]
+
+    def _is_small(self, face: Key) -> bool:
+        """Return whether a table is too small to learn from it alone how far its cells scatter around the base."""
+        cells = [int(self._cells_of(i, PAIR_CELLS).max()) + 1 for i in face]
+        return min(cells) > 1 and math.prod(cells) <= SMALL_CELLS and not any(self.attributes[i].ordered for i in face)
+
+    def _prior(self, order: int) -> Prior:
+        """Return the distribution of strengths among small tables of so many attributes."""
+        if order not in self._priors:
+            shown = sorted({face for table in self._shown for face in itertools.combinations(sorted(table), order)})
+            small = [face for face in shown if self._is_small(face)]
+            some = small[:: -(-len(small) // POOLED)]
+            self._priors[order] = learn_prior([self._alone(face)[0] for face in some])
+        return self._priors[order]
+
+    def _pair(self, pair: Key) -> Vector:
+        """Return the table of a pair; of attributes that nothing shows together, the product."""
+        if self.together(pair):
+            return self.face(pair)[1]
+        sides = [indicators(self._cells_of(i, PAIR_CELLS)) @ self.values(i) for i in pair]
+        return maximum_entropy([len(own) for own in sides], [(0,), (1,)], sides, self._possible(pair)).table
+
+    def _cells_of(self, attribute: int, most: int) -> Cells:
+        """Return the cells in which an attribute is fitted: single values, or the finest partition of few cells."""
+        if (attribute, most) not in self._cells:
+            size = self.attributes[attribute].size
+            finest: Cells = np.arange(size)
+            if size > most:
+                shown = [table.partition(attribute) for table in self.evidence if attribute in table.attributes]
+                few = [cells for cells in shown if cells.max() < most]
+                if few:
+                    finest = max(few, key=lambda cells: int(cells.max()))
+            self._cells[attribute, most] = finest
+        return self._cells[attribute, most]
+
+    def _axes(self, fitted: Sequence[tuple[int, Cells]]) -> list[Axis]:
+        """Return the axes of a table that may be smooth; none if no attribute is ordered."""
+        axes = []
+        for attribute, cells in fitted:
+            own = self.attributes[attribute]
+            alone = np.bincount(cells)[cells[len(cells) - own.apart :]] == 1
+            axes.append(Axis(int(cells.max()) + 1, own.ordered, own.apart if alone.all() else 0))
+        return axes if any(axis.ordered for axis in axes) else []
+
+    def _within(self, attribute: int, most: int) -> Vector:
+        """Return cells of a fit x values: the share of a cell's people that each value has."""
+        return within(self._cells_of(attribute, most), self.values(attribute))
+
+    def _joint_of(self, own: Key) -> Joint | None:
+        """Return the table that answers about some attributes: of all attributes if it is small, or else of these."""
+        if len(own) == 2:
+            return self._whole(own)
+        varying = tuple(i for i in range(len(self.attributes)) if i in own or self._varies(i))
+        for attributes in (varying, own):
+            if len(attributes) <= MOST_AXES:
+                cells = math.prod(int(self._cells_of(i, PAIR_CELLS).max()) + 1 for i in attributes)
+                marginals = math.comb(len(attributes), 2)
+                if cells * marginals <= WHOLE_WORK and cells * (marginals + len(self.faces(attributes))) <= WHOLE_WORK:
+                    return self._whole(attributes)
+        return None
+
+    def _varies(self, attribute: int) -> bool:
+        """Return whether an attribute belongs in a table of all attributes."""
+        own = self.attributes[attribute]
+        is_presence = any(other.presence == attribute for other in self.attributes)
+        return own.size > 1 and attribute not in self._known and not is_presence and self.together((attribute,))
+
+    def _joint(self, functionals: Sequence[Functional]) -> Joint:
+        """Return a table for some functionals: of all attributes if it is small, else of theirs, or of classes."""
+        own = tuple(sorted({i for functional in functionals for i in functional.attributes}))
+        return self._joint_of(own) or self._maximum_entropy(own, self._classes(own, functionals))
+
+    def _whole(self, attributes: Key) -> Joint:
+        """Return the table of some attributes in the cells of tables of pairs."""
+        with self._door:
+            if attributes not in self._joints:
+                cells = [indicators(self._cells_of(i, PAIR_CELLS)) for i in attributes]
+                self._joints[attributes] = self._maximum_entropy(attributes, cells)
+            return self._joints[attributes]
+
+    def _maximum_entropy(self, attributes: Key, groups: Sequence[Vector]) -> Joint:
+        """Return the table of maximum entropy over given groups of values."""
+        values = tuple(self.values(i) for i in attributes)
+        sides = [own @ self._within(i, PAIR_CELLS).T for i, own in zip(attributes, groups, strict=True)]
+        places = {i: place for place, i in enumerate(attributes)}
+        wide = self.faces(attributes) if len(attributes) > 2 else []
+        given = {tuple(places[i] for i in face): self.face(face)[1] for face in wide}
+        for pair in itertools.combinations(attributes, 2):
+            if not any(set(pair) <= set(face) for face in wide):
+                given[places[pair[0]], places[pair[1]]] = self._pair(pair)
+        tables = [along(table, [sides[axis] for axis in axes]) for axes, table in given.items()]
+        sizes = [len(own) for own in groups]
+        table = tables[0] if len(attributes) == 2 else maximum_entropy(sizes, list(given), tables).table
+        return Joint(attributes, tuple(groups), values, table)
+
+    def _classes(self, attributes: Key, functionals: Sequence[Functional]) -> list[Vector]:
+        """Return groups of values that functionals treat alike."""
+        most = max(2, min(MOST_CLASSES, int(JOINT_CELLS ** (1 / len(attributes)))))
+        groups = []
+        for attribute in attributes:
+            terms = [term for functional in functionals for term in functional.terms]
+            vectors = [term.factors[attribute] for term in terms if attribute in term.factors]
+            groups.append(classes(np.unique(vectors, axis=0), self.values(attribute), most))
+        if math.prod(len(own) for own in groups) > JOINT_CELLS:
+            message = f"{len(attributes)} attributes are too many for maximum entropy. Ask for fewer."
+            raise UnanswerableError(message)
+        return groups
+
+
+def _mean_of(term: Term, shares: Mapping[int, Vector]) -> float:
+    """Return the mean of a term of one attribute or none."""
+    for attribute, vector in term.factors.items():
+        return term.coefficient * float(vector @ shares[attribute])
+    return term.coefficient

@@ -1,0 +1,207 @@
+"""Tables of two attributes of different services, from what the same people reported in both.
+
+What a report says about an attribute's cells has their indicator as its mean, whoever sent it; a person's two reports
+are drawn independently, so the mean of the product is the share of the pair of cells. Each side is centred first, so
+that it sums to 1 for every report: that is still unbiased, and takes most of the noise of the other side's total away.
+Views that show an attribute in one partition are averaged by their precision: a table for every two partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.contract.contract import CompiledView, ServiceContract
+from tacit.contract.oracles import Oracle
+from tacit.estimate.functional import Vector
+from tacit.model.evidence import Cells, NoisyTable
+
+__all__ = ["Side", "cell_noise", "paired_tables", "partition_of"]
+
+Codes = npt.NDArray[np.int64]
+
+DENSE_PAIRS = 2**22
+"""Pairs of codes that are counted in a table; more are multiplied row by row."""
+
+AT_ONCE = 2**16
+"""Rows that are multiplied at once."""
+
+SUPPORTS_AT_ONCE = 2**22
+"""Codes times cells whose supports are marked at once."""
+
+SMALL = 1e-12
+
+
+def partition_of(service: ServiceContract, view: CompiledView, attribute: int) -> Cells:
+    """Return the cell of each value of an attribute in a view; extra cells are behind."""
+    own = service.levels[attribute][view.levels[attribute]].table()
+    cells = int(own.max()) + 1
+    return np.concatenate([own, np.arange(cells, cells + service.extras)])
+
+
+def cell_noise(oracle: Oracle) -> float:
+    """Return the variance of a cell per report: the oracle's, and that of who drew the view."""
+    return float(oracle.noise) + 1 / oracle.domain
+
+
+@dataclass(frozen=True, eq=False)
+class _Looks:
+    """What codes say about an attribute in one partition: codes x cells, weighted by precision, and the weights."""
+
+    partition: Cells
+    codes: Codes
+    looks: Vector
+    weights: Vector
+
+
+class Side:
+    """One service's reports among rows of joined reports."""
+
+    def __init__(self, service: ServiceContract, channels: Codes, codes: Codes) -> None:
+        self.service = service
+        self._stride = max(channel.alphabet for channel in service.channels)
+        whole = channels * self._stride + codes
+        if self._stride * len(service.channels) <= max(4 * len(codes), 2**16):
+            self.codes = np.flatnonzero(np.bincount(whole))
+            places = np.zeros(self._stride * len(service.channels), dtype=np.int64)
+            places[self.codes] = np.arange(len(self.codes))
+            self.rows = places[whole]
+        else:
+            self.codes, self.rows = np.unique(whole, return_inverse=True)
+
+    def counts(self, times: Vector, group: Codes, classes: int) -> tuple[Codes, Codes, Vector, Codes]:
+        """Return channels, codes, how often each occurs, and its class, each combination once."""
+        summed = np.bincount(self.rows * classes + group, times, len(self.codes) * classes)
+        kept = np.flatnonzero(summed)
+        channels, codes = np.divmod(self.codes[kept // classes], self._stride)
+        return channels, codes, summed[kept], kept % classes
+
+    def looks(self, attribute: int) -> list[_Looks]:
+        """Return what the reports say about an attribute; the number after the last attribute is presence."""
+        by_partition: dict[bytes, list[tuple[Cells, Codes, Vector, float]]] = {}
+        for number, channel in enumerate(self.service.channels):
+            for view in channel.views:
+                presence = attribute == len(self.service.service.sensitive)
+                if not presence and not view.levels[attribute]:
+                    continue
+                partition = (
+                    np.arange(1 + self.service.extras) if presence else partition_of(self.service, view, attribute)
+                )
+                start = number * self._stride + view.offset
+                low, high = np.searchsorted(self.codes, [start, start + view.oracle.alphabet])
+                if high > low and view.oracle.domain > 1:
+                    looks, noise = self._of_view(view, attribute, self.codes[low:high] - start)
+                    by_partition.setdefault(partition.tobytes(), []).append(
+                        (partition, np.arange(low, high), looks, noise)
+                    )
+        made = []
+        for parts in by_partition.values():
+            weights = np.concatenate([np.full(len(codes), 1 / noise) for _, codes, _, noise in parts])
+            looks = np.concatenate([one for _, _, one, _ in parts]) * weights[:, None]
+            made.append(_Looks(parts[0][0], np.concatenate([codes for _, codes, _, _ in parts]), looks, weights))
+        return made
+
+    def _of_view(self, view: CompiledView, attribute: int, codes: Codes) -> tuple[Vector, float]:
+        """Return what a view's codes say about an attribute's cells, centred, and the variance of a cell."""
+        extras, sizes = self.service.extras, view.oracle.sizes
+        axes: list[Vector] = []
+        summed = 1
+        for axis, (i, size) in enumerate(zip(view.active, sizes, strict=True)):
+            behind = extras if axis == 0 else 0
+            if i == attribute and view.levels[i]:
+                axes.append(np.eye(size - behind, size))
+            else:
+                axes.append(np.concatenate([np.ones((1, size - behind)), np.zeros((1, behind))], axis=1))
+                summed *= size - behind
+        picks = np.zeros((max(map(len, axes)), len(axes)), dtype=np.int64)
+        for axis, own in enumerate(axes):
+            picks[:, axis] = np.arange(len(own)) if len(own) > 1 else 0
+        real = attribute < len(self.service.service.sensitive)
+        looks = self._indicators(view.oracle, axes, picks, codes) if real else np.zeros((len(codes), 0))
+        if extras:
+            axes = [np.eye(extras, sizes[0], sizes[0] - extras), *(np.eye(1, size) for size in sizes[1:])]
+            picks = np.zeros((extras, len(axes)), dtype=np.int64)
+            picks[:, 0] = np.arange(extras)
+            extra = self._indicators(view.oracle, axes, picks, codes)
+            if not real:
+                present = 1 - extra.sum(axis=1, keepdims=True)
+                return np.concatenate([present, extra], axis=1), cell_noise(view.oracle)
+            looks = np.concatenate([looks, extra], axis=1)
+        looks = looks + (1 - looks.sum(axis=1, keepdims=True)) / looks.shape[1]
+        return looks, cell_noise(view.oracle) * summed
+
+    def _indicators(self, oracle: Oracle, axes: list[Vector], picks: Codes, codes: Codes) -> Vector:
+        keep, lie = oracle.support_rates
+        cells = np.ones(len(picks))
+        for axis, own in enumerate(axes):
+            cells *= own.sum(axis=1)[picks[:, axis]]
+        if type(oracle).products is not Oracle.products:
+            made: Vector = (oracle.products(axes, picks, codes) - lie * cells) / (keep - lie)
+            return made
+        sums = np.empty((len(codes), len(picks)))
+        step = max(1, SUPPORTS_AT_ONCE // oracle.domain)
+        for start in range(0, len(codes), step):  # an axis is cells apart, or one sum over cells
+            some = oracle.support(codes[start : start + step])
+            table = some.reshape(len(some), *oracle.sizes)
+            for axis in reversed(range(len(axes))):
+                own = axes[axis] > 0
+                table = (
+                    table.compress(own[0], axis=1 + axis).sum(axis=1 + axis, dtype=np.float64, keepdims=True)
+                    if len(own) == 1
+                    else table.compress(own.any(axis=0), axis=1 + axis)
+                )
+            sums[start : start + step] = table.reshape(len(some), -1)
+        return np.asarray((sums - lie * cells) / (keep - lie))
+
+
+def paired_tables(
+    sides: tuple[Side, Side],
+    attributes: tuple[tuple[int, int], tuple[int, int]],
+    times: Vector,
+    classes: tuple[int, Codes, Vector],
+) -> Iterator[NoisyTable]:
+    """Yield the tables of an attribute of each side, given as (place in the model, number in the service).
+
+    ``classes`` are the place of public classes, the class of each row, and their shares.
+    """
+    public, group, shares = classes
+    (left_place, left), (right_place, right) = attributes
+    rights = [(own, _places(sides[1], own)) for own in sides[1].looks(right)]
+    for first in sides[0].looks(left):
+        own = _places(sides[0], first)
+        for second, other in rights:
+            rows = np.flatnonzero((own >= 0) & (other >= 0))
+            tables, weights = [], []
+            for number in range(len(shares)):
+                some = rows if len(shares) == 1 else rows[group[rows] == number]
+                table, weight = _product(first, second, own[some], other[some], times[some])
+                tables.append(shares[number] * table / max(weight, SMALL))
+                weights.append(weight / max(shares[number], SMALL) ** 2 + SMALL)
+            partitions = (np.arange(len(shares)), first.partition, second.partition)
+            precision = np.array(weights)[:, None, None]
+            yield NoisyTable((public, left_place, right_place), partitions, np.stack(tables), precision)
+
+
+def _places(side: Side, own: _Looks) -> Codes:
+    """Return for each row the place of its code among those of some looks; -1 where it has none."""
+    places = np.full(len(side.codes), -1)
+    places[own.codes] = np.arange(len(own.codes))
+    by_row: Codes = places[side.rows]
+    return by_row
+
+
+def _product(first: _Looks, second: _Looks, left: Codes, right: Codes, times: Vector) -> tuple[Vector, float]:
+    """Return the weighted sum over rows of the products of what both codes say, and the sum of the weights."""
+    weight = float((times * first.weights[left] * second.weights[right]).sum())
+    pairs = len(first.codes) * len(second.codes)
+    if pairs <= DENSE_PAIRS:
+        counts = np.bincount(left * len(second.codes) + right, times, pairs).reshape(len(first.codes), -1)
+        return first.looks.T @ (counts @ second.looks), weight
+    table = np.zeros((first.looks.shape[1], second.looks.shape[1]))
+    for start in range(0, len(left), AT_ONCE):
+        some = slice(start, start + AT_ONCE)
+        table += first.looks[left[some]].T @ (times[some, None] * second.looks[right[some]])
+    return table, weight

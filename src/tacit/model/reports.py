@@ -1,0 +1,259 @@
+"""Evidence from reports: a table for each view of a service, and for pairs of views of two services.
+
+**One service.** A view's codes are decoded into unbiased shares of its cells. Where people may have no row, or several,
+every attribute has a value in addition for each extra cell (none, skip): nobody is in such a cell of one attribute and
+in another one of a second attribute.
+
+**Two services.** Pairs of views of two services, `tacit.model.pairs`.
+
+**Public columns** divide people into classes whose shares are known: one more attribute.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.contract.contract import CompiledView, ServiceContract
+from tacit.contract.oracles import Oracle
+from tacit.contract.schema import Ordinal
+from tacit.errors import UnanswerableError
+from tacit.estimate.functional import Functional, Term, Vector
+from tacit.model.evidence import Attribute, Cells, NoisyTable
+from tacit.model.model import Model
+from tacit.model.pairs import Side, cell_noise, paired_tables, partition_of
+
+__all__ = ["Counts", "Reports", "Services", "check_tables", "decode_frequencies", "model_of"]
+
+Counts = Mapping[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
+"""For each channel, the codes that occur, in order, and their counts."""
+
+Codes = npt.NDArray[np.int64]
+
+MOST_VIEW_CELLS = 2**22
+"""Views with more cells are not decoded: each cell would be noise alone."""
+
+IMPOSSIBLE = 1e-3
+"""Variance of a combination of values that nobody has, in units of another cell's."""
+
+SMALL = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """Reports of some services by the same people: for each row a channel and code of each service.
+
+    ``times`` is how many such rows there are, ``group`` the class of public columns.
+    """
+
+    services: tuple[ServiceContract, ...]
+    channels: tuple[Codes, ...]
+    codes: tuple[Codes, ...]
+    times: Codes
+    group: Codes
+
+    def equals(self, other: Reports) -> bool:
+        """Tell whether these are the same reports."""
+        return self.services == other.services and all(
+            np.array_equal(left, right) for left, right in zip(self._columns, other._columns, strict=True)
+        )
+
+    @property
+    def _columns(self) -> tuple[Codes, ...]:
+        return (*self.channels, *self.codes, self.times, self.group)
+
+    def reports(self, number: int) -> int:
+        """Return how many reports of a service each person has."""
+        return self.services[number].service.sends * len(self.services[number].channels)
+
+    def repeats(self, number: int | None) -> int:
+        """Return how many rows each report of a service is in, one for every report of the others; or each person."""
+        return math.prod(self.reports(place) for place in range(len(self.services)) if place != number)
+
+
+@dataclass(frozen=True, eq=False)
+class Services:
+    """The services of a question, and where their attributes are in its functionals.
+
+    Attributes of a service with extra cells have a value in addition for each of these; **presence** follows them.
+    """
+
+    services: tuple[ServiceContract, ...]
+
+    @property
+    def first(self) -> list[int]:
+        """The place of each service's first attribute; the last number is that of public classes."""
+        widths = [len(one.service.sensitive) + (one.extras > 0) for one in self.services]
+        return [0, *itertools.accumulate(widths)]
+
+    def attributes(self) -> list[Attribute]:
+        """Return the attributes of all services, each followed by its presence."""
+        made = []
+        for one, first in zip(self.services, self.first, strict=False):
+            presence = first + len(one.service.sensitive) if one.extras else None
+            for attribute in one.service.sensitive:
+                ordered = isinstance(attribute, Ordinal)
+                apart = one.extras + bool(attribute.null)
+                made.append(Attribute(attribute.name, attribute.size + one.extras, ordered, apart, presence))
+            if one.extras:
+                made.append(Attribute(f"rows of {one.service.name}", 1 + one.extras, apart=one.extras))
+        return made
+
+    def places(self, number: int, asked: frozenset[int] | None) -> list[tuple[int, int]]:
+        """Return the attributes of a service that are asked for: their places in the model, and in the service."""
+        first, stop = self.first[number : number + 2]
+        return [(i, i - first) for i in range(first, stop) if asked is None or i in asked]
+
+    def functional(self, asked: Functional, group: Vector | None = None) -> Functional:
+        """Return a functional of the model: attributes are extended to extra cells; ``group`` weighs public classes."""
+        sizes = [attribute.size for attribute in self.attributes()]
+        terms = [self._term(term, len(sizes), group) for term in asked.terms]
+        return Functional((*sizes, 1 if group is None else len(group)), tuple(terms))
+
+    def _term(self, term: Term, public: int, group: Vector | None) -> Term:
+        coefficient, factors = term.coefficient, dict(term.factors)
+        for one, first in zip(self.services, self.first, strict=False):
+            if not one.extras:
+                continue
+            place = first + len(one.service.sensitive)
+            real = np.array([1.0] + [0.0] * one.extras)
+            presence = factors.pop(place, real)
+            own = [i for i in range(first, place) if i in factors]
+            if not own:
+                factors[place] = presence
+            elif presence[1:].any():
+                message = "Counts of people with certain rows are not fitted. Ask without consistent=True."
+                raise UnanswerableError(message, code="not-consistent")
+            for rank, i in enumerate(own):
+                beside = np.zeros(one.extras) if rank == 0 else np.ones(one.extras)
+                factors[i] = np.concatenate([factors[i], beside])
+            coefficient *= float(presence[0]) if own else 1.0
+        if group is not None:
+            factors[public] = group
+        return Term(coefficient, factors)
+
+
+def model_of(reports: Sequence[Reports], classes: int = 1, asked: frozenset[int] | None = None) -> Model:
+    """Return the model of reports of the same services in several tiers; public classes are its last attribute.
+
+    Pairs of attributes of two services are made for the ``asked`` attributes, by default for all.
+    """
+    known = Services(reports[0].services)
+    attributes = [*known.attributes(), Attribute("public columns", classes)]
+    people = np.zeros(classes)
+    for one in reports:
+        for service in one.services:
+            check_tables(service)
+        people += np.bincount(one.group, one.times, minlength=classes) / one.repeats(None)
+    shares = people / max(people.sum(), 1.0)
+    evidence: list[NoisyTable] = []
+    for one in reports:
+        sides = [Side(*own) for own in zip(one.services, one.channels, one.codes, strict=True)]
+        for number, side in enumerate(sides):
+            place = _Place(side.service, known.first[number], len(attributes) - 1, shares)
+            evidence += place.views(*side.counts(one.times / one.repeats(number), one.group, classes))
+        for a, b in itertools.combinations(range(len(sides)), 2):
+            times = one.times / (one.repeats(None) / one.reports(a) / one.reports(b))
+            for left, right in itertools.product(known.places(a, asked), known.places(b, asked)):
+                public = len(attributes) - 1, one.group, shares
+                evidence += paired_tables((sides[a], sides[b]), (left, right), times, public)
+    rows = sum(float(one.times.sum()) / math.prod(len(service.channels) for service in one.services) for one in reports)
+    return Model(attributes, evidence, rows, {len(attributes) - 1: shares})
+
+
+def check_tables(service: ServiceContract) -> None:
+    """Refuse services whose reports are not of cells."""
+    if service.derived or service.channels[0].parities:
+        message = (
+            f"{service.service.name}: tables need a mechanism that neither rounds values nor reports parities (this "
+            f"one is {service.layout}). Ask with SQL."
+        )
+        raise UnanswerableError(message, code="no-tables")
+
+
+def decode_frequencies(oracle: Oracle, codes: Codes, times: npt.NDArray[Any]) -> Vector:
+    """Return the unbiased frequencies of a view's cells, from codes and their counts."""
+    keep, lie = oracle.support_rates
+    shares: Vector = (oracle.tally(codes, times.astype(np.float64)) / times.sum() - lie) / (keep - lie)
+    return shares.reshape(oracle.sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """A service in a model: the place of its first attribute, and of public classes with their shares."""
+
+    service: ServiceContract
+    first: int
+    public: int
+    shares: Vector
+
+    def views(self, channels: Codes, codes: Codes, times: Vector, group: Codes) -> Iterator[NoisyTable]:
+        """Yield the tables of all views that somebody reported, from rows of channel, code, times and class."""
+        classes = len(self.shares)
+        block = channels * classes + group
+        order = np.lexsort((codes, block))
+        block, codes, times = block[order], codes[order], times[order]
+        for number, channel in enumerate(self.service.channels):
+            edges = np.searchsorted(block, number * classes + np.arange(classes + 1))
+            for view in channel.views:
+                if not (any(view.levels) or self.service.extras) or not 1 < view.oracle.domain <= MOST_VIEW_CELLS:
+                    continue
+                ends = [view.offset, view.offset + view.oracle.alphabet]
+                spans = [start + np.searchsorted(codes[start:stop], ends) for start, stop in itertools.pairwise(edges)]
+                counts = np.array([times[low:high].sum() for low, high in spans])
+                tables = [
+                    decode_frequencies(view.oracle, codes[low:high] - view.offset, times[low:high])
+                    if count > 0
+                    else np.zeros(view.oracle.sizes)
+                    for (low, high), count in zip(spans, counts, strict=True)
+                ]
+                if counts.any():
+                    yield from self._of_view(view, np.stack(tables), counts)
+
+    def _of_view(self, view: CompiledView, tables: Vector, counts: Vector) -> Iterator[NoisyTable]:
+        """Yield the table of what a view shows and, where rows may be missing, of presence."""
+        extras, shown = self.service.extras, [i for i in view.active if view.levels[i]]
+        precision = counts / cell_noise(view.oracle) / np.maximum(self.shares, SMALL) ** 2 + SMALL
+        if extras:
+            behind = tables.reshape(len(tables), tables.shape[1], -1)[:, -extras:, 0]
+            presence = np.concatenate([1 - behind.sum(axis=1, keepdims=True), behind], axis=1)
+            exact = precision[:, None] * np.array([1 / extras] + [1.0] * extras)
+            place = self.first + len(self.service.service.sensitive)
+            yield NoisyTable(
+                (self.public, place), (*self._classes, np.arange(1 + extras)), self._of_all(presence), exact
+            )
+        if shown:
+            weights = precision.reshape(-1, *[1] * len(shown))
+            if extras:
+                tables, possible = _with_extra_cells(tables, extras)
+                weights = weights * np.where(possible, 1.0, 1 / IMPOSSIBLE)
+            partitions = (*self._classes, *(partition_of(self.service, view, i) for i in shown))
+            places = (self.public, *(self.first + i for i in shown))
+            yield NoisyTable(places, partitions, self._of_all(tables), weights)
+
+    @property
+    def _classes(self) -> tuple[Cells]:
+        return (np.arange(len(self.shares)),)
+
+    def _of_all(self, tables: Vector) -> Vector:
+        """Return shares of everybody, given those of each class."""
+        return tables * self.shares.reshape(-1, *[1] * (tables.ndim - 1))
+
+
+def _with_extra_cells(tables: Vector, extras: int) -> tuple[Vector, npt.NDArray[np.bool_]]:
+    """Return tables with extra cells on each axis, not only on the first; and which combinations are possible."""
+    sizes = [tables.shape[1], *(size + extras for size in tables.shape[2:])]
+    made, possible = np.zeros((len(tables), *sizes)), np.zeros(sizes, dtype=bool)
+    real = (slice(0, sizes[0] - extras), *(slice(0, size) for size in tables.shape[2:]))
+    made[:, *real], possible[real] = tables[:, *real], True
+    for extra in range(extras):
+        cell = tuple(size - extras + extra for size in sizes)
+        made[:, *cell] = tables[:, cell[0], *[0] * (tables.ndim - 2)]
+        possible[cell] = True
+    return made, possible

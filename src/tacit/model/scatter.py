@@ -1,0 +1,120 @@
+"""Cells that scatter around a base, each by a factor whose distribution is learned from the table itself.
+
+    x_a = base_a * r_a,   r_a ~ g,   g on zero and a geometric series, by maximum likelihood
+
+Spikes, empty cells and point masses are what g is about: neighbours say nothing about each other, but cell sizes have a
+distribution. The posterior given all observations, whose noise is correlated between cells, is found by expectation
+propagation: every cell's prior is replaced by a normal distribution that has the same mean and variance as the prior has
+where the other cells are taken into account. So there is a mean, a covariance and a marginal likelihood.
+
+Reference   Minka 2001 (expectation propagation); Jiang and Zhang 2009 (empirical Bayes of normal means).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.estimate.functional import Vector
+from tacit.model.evidence import Observed
+
+__all__ = ["MOST_CELLS", "Scatter", "scatter"]
+
+MOST_CELLS = 512
+"""Maximum cells: every iteration inverts a matrix of them."""
+
+FACTORS = np.concatenate([[0.0], np.geomspace(1e-2, 3e2, 79)])
+"""The support of the distribution of factors."""
+
+ROUNDS, DAMPING = 40, 0.6
+
+SETTLED = 1e-4
+"""Change of the table, in units of its errors, below which the iteration stops."""
+
+PARAMETERS = 3.0
+"""Parameters that the learned distribution counts for: a few point masses carry it."""
+
+FLOOR = 0.02
+"""Least cell of a base, relative to an even one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """The posterior of a table: mean, covariance, and the logarithm of the marginal likelihood."""
+
+    table: Vector
+    covariance: Vector
+    evidence: float
+
+
+def scatter(observed: Observed, base: Vector) -> Scatter | None:
+    """Return the posterior of a table of one attribute; None where the iteration finds none."""
+    cells = base.size
+    base = np.maximum(base, FLOOR / cells)
+    base = base / base.sum()
+    [stack] = observed.stacks
+    information = stack.T @ (observed.weight[:, None] * stack)
+    exact = 1e3 * float(np.trace(information)) + 1.0  # the total is known: one more observation, nearly exact
+    information = information + exact
+    seen = observed.back(observed.weight * observed.value) + exact
+    grid = base[:, None] * FACTORS
+    even = np.full(len(FACTORS), 0.5 / len(FACTORS))
+    even[np.argmin(np.abs(FACTORS - 1))] += 0.5
+    share = np.full(len(FACTORS), 1 / len(FACTORS))
+    precision, pull = 1 / (3 * base) ** 2, base / (3 * base) ** 2
+    before = base
+    for _ in range(ROUNDS):
+        covariance = np.linalg.inv(information + np.diag(precision))
+        mean = covariance @ (seen + pull)
+        variance = np.diag(covariance)
+        around = 1 / np.maximum(1 / variance - precision, 1e-3 / variance)
+        centre = around * (mean / variance - pull)
+        chance = -0.5 * (grid - centre[:, None]) ** 2 / around[:, None]
+        top = chance.max(axis=1, keepdims=True)
+        part = np.exp(chance - top) * share
+        total = part.sum(axis=1, keepdims=True)
+        part /= total
+        share = (part.sum(axis=0) + even) / (cells + 1)
+        means = (part * grid).sum(axis=1)
+        spread = np.maximum((part * grid**2).sum(axis=1) - means**2, (1e-3 * base) ** 2)
+        wanted = np.maximum(1 / spread - 1 / around, 1e-6 / around)
+        pull = (1 - DAMPING) * pull + DAMPING * (means * (wanted + 1 / around) - centre / around)
+        precision = (1 - DAMPING) * precision + DAMPING * wanted
+        if not (np.isfinite(mean).all() and np.isfinite(precision).all()):
+            return None
+        moved = float((np.abs(means - before) / np.sqrt(around)).max())
+        before = means
+        if moved < SETTLED:
+            break
+    covariance = np.linalg.inv(information + np.diag(precision))
+    mean = covariance @ (seen + pull)
+    if not np.isfinite(mean).all():
+        return None
+    table = np.maximum(before, 1e-3 * FLOOR / cells)
+    return Scatter(table / table.sum(), covariance, _evidence(observed, base, share, (precision, pull), exact))
+
+
+def _evidence(observed: Observed, base: Vector, share: Vector, sites: tuple[Vector, Vector], exact: float) -> float:
+    """Return the logarithm of the marginal likelihood, in which the total is given."""
+    precision, pull = sites
+    [stack] = observed.stacks
+    information = stack.T @ (observed.weight[:, None] * stack) + exact
+    seen = observed.back(observed.weight * observed.value) + exact
+    whole = information + np.diag(precision)
+    covariance = np.linalg.inv(whole)
+    variance, mean = np.diag(covariance), covariance @ (seen + pull)
+    around = 1 / np.maximum(1 / variance - precision, 1e-3 / variance)
+    centre = around * (mean / variance - pull)
+    chance = -0.5 * (base[:, None] * FACTORS - centre[:, None]) ** 2 / around[:, None]
+    top = chance.max(axis=1)
+    own = top + np.log((np.exp(chance - top[:, None]) * share).sum(axis=1)) - 0.5 * np.log(2 * np.pi * around)
+    site = -0.5 * np.log1p(precision * around)
+    site = site + 0.5 * ((centre / around + pull) ** 2 / (1 / around + precision) - centre**2 / around)
+    joint = 0.5 * float((seen + pull) @ mean) + 0.5 * (len(mean) * np.log(2 * np.pi) - np.linalg.slogdet(whole)[1])
+    constant = -0.5 * float((observed.weight * observed.value**2).sum()) - 0.5 * exact
+    total = 0.5 * np.log(exact / (2 * np.pi))  # the observation of the total is a density
+    factor = float(FACTORS @ share)
+    wide = float(((FACTORS**2 @ share) - factor**2) * (base**2).sum()) + 1e-12
+    given = -0.5 * (1 - factor) ** 2 / wide - 0.5 * np.log(2 * np.pi * wide)
+    return float(constant + joint + (own - site).sum() + total - given - PARAMETERS)
