@@ -20,7 +20,6 @@ from tacit.contract.contract import ServiceContract
 from tacit.contract.schema import Service
 from tacit.encode.bulk import Progress
 from tacit.encode.reports import Loaded, ReportTable, report_table
-from tacit.encode.tables import as_arrow
 from tacit.engines.base import Batch, Engine, rollup_of
 from tacit.errors import ReportError, UnanswerableError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer, Options
@@ -34,6 +33,7 @@ from tacit.sql.parse import parse, without_explain
 from tacit.sql.plan import ReportSource, Rollup, Round
 from tacit.sql.scope import Scope
 from tacit.sql.tables import check_rounds, scope_of, tables_of
+from tacit.tables.read import as_arrow
 
 __all__ = ["Database", "Loaded"]
 

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from tacit.answers.crowds import OPEN, privacy_of
+from tacit.answers.verdicts import Forecast
 from tacit.central.release import Release
 from tacit.database import Database
 from tacit.errors import UsageError
@@ -51,8 +52,8 @@ def _answer(options: argparse.Namespace) -> Answer:
         database.close()
 
 
-def draw(answer: Answer, path: str) -> None:
-    """Write a chart of an answer to a file."""
+def draw(answer: Answer | Forecast, path: str) -> None:
+    """Write a chart of an answer or a forecast to a file."""
     try:
         answer.plot(path=path)
     except OSError as cause:

@@ -168,6 +168,36 @@ class Schema:
                 raise SchemaError(message, code="bad-option")
         check_distinct("service", (service.name for service in self.services))
 
+    @classmethod
+    def from_table(cls, table: Any = None, /, *, key: str | None = None, **tables: Any) -> Schema:
+        """Propose a schema from tables: a draft, whose bounds and lists of values were rounded from the data.
+
+        Whoever reads the contract reads them, so declare what you know without the data before you collect anything.
+
+        Parameters
+        ----------
+        table : table or path, optional
+            A single table, for a service named ``users``; several are passed by name.
+        key : str, optional
+            The column that identifies the person. Default: one whose values all differ, or that is named like one;
+            where there is none, ``row_number``, which `Collection.prepare` adds.
+        **tables
+            For each service a pandas, polars, Arrow or DuckDB table, or a path to Parquet, CSV or JSON lines.
+
+        Examples
+        --------
+        >>> Schema.from_table({"uid": [1, 2, 3], "age": [31, 47, 58]}).services[0].attributes[0].high
+        99
+        """
+        from tacit.contract.files import read_schema
+        from tacit.tables.proposal import propose_services
+
+        sources = tables if table is None else {"users": table, **tables}
+        if not sources:
+            message = "from_table needs a table. Pass one, or one for each service by name."
+            raise SchemaError(message, code="bad-option")
+        return read_schema([one.settings() for one in propose_services(sources, key)])
+
     def __getitem__(self, name: str) -> Service:
         for service in self.services:
             if service.name == name:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tacit.contract.readers import Privacy
 from tacit.errors import UnknownNameError, UsageError
-from tacit.estimate.chart import picture
+from tacit.estimate.chart import Picture, picture, write_picture
 from tacit.estimate.estimate import Estimate
 
 __all__ = ["DECODERS", "Answer", "Options", "Watermark"]
@@ -170,8 +170,8 @@ class Answer:
             ", ".join(_shown(cell) or "missing" for cell in row if not isinstance(cell, Estimate)) for row in self.rows
         ]
 
-    def plot(self, column: str | None = None, *, path: Any = None) -> str:
-        """Chart estimates with their intervals and return SVG text; ``path`` also writes it to a file.
+    def plot(self, column: str | None = None, *, path: Any = None) -> Picture:
+        """Chart estimates with their intervals: SVG text that notebooks draw; ``path`` also writes it to a file.
 
         ``column`` is an output column of estimates, by default the first.
         """
@@ -183,11 +183,7 @@ class Answer:
         if name not in estimated:
             raise UnknownNameError("column of estimates", str(name), estimated)
         index = self.columns.index(name)
-        drawn = picture(name, self._labels(), [row[index] for row in self.rows])
-        if path is not None:
-            with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123  path may be anything that open takes
-                file.write(drawn)
-        return drawn
+        return write_picture(picture(name, self._labels(), [row[index] for row in self.rows]), path)
 
     def __str__(self) -> str:
         cells = [[_shown(cell) for cell in row] for row in self.rows]

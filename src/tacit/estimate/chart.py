@@ -5,17 +5,38 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from tacit.estimate.estimate import Estimate
 
-__all__ = ["picture"]
+__all__ = ["FAINT", "INK", "MARK", "Picture", "picture", "write_picture"]
 
 WIDTH, ROW, LABELS, TOP = 560, 22, 170, 26
 MOST_ROWS = 60
 INK, MARK, FAINT = "#1f2933", "#0b6e99", "#cbd2d9"
 
 
-def picture(title: str, labels: Sequence[str], cells: Sequence[Estimate]) -> str:
+class Picture(str):
+    """SVG text that notebooks draw."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+    def __repr__(self) -> str:
+        return f"Picture({len(self):,} characters of SVG; save it with path=, or str() it)"
+
+
+def write_picture(drawn: Picture, path: Any) -> Picture:
+    """Write a picture to a file, if there is a path, and return it."""
+    if path is not None:
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123  path may be anything that open takes
+            file.write(drawn)
+    return drawn
+
+
+def picture(title: str, labels: Sequence[str], cells: Sequence[Estimate]) -> Picture:
     """Return an SVG with one line for each estimate; the axis has round numbers and holds every finite interval."""
     shown = list(zip(labels, cells, strict=True))[:MOST_ROWS]
     ends = [end for _, cell in shown for end in (cell.low, cell.value, cell.high) if math.isfinite(end)]
@@ -55,7 +76,7 @@ def picture(title: str, labels: Sequence[str], cells: Sequence[Estimate]) -> str
         )
     if len(cells) > MOST_ROWS:
         parts.append(f'<text x="{LABELS}" y="{height - 2}" fill="{INK}">first {MOST_ROWS} of {len(cells)} rows</text>')
-    return "".join([*parts, "</svg>"])
+    return Picture("".join([*parts, "</svg>"]))
 
 
 def _ticks(low: float, high: float) -> list[float]:
