@@ -25,12 +25,13 @@ from tacit.contract.planning import planned_contract, service_weights
 from tacit.contract.randomness import Rng, SystemRng
 from tacit.contract.readers import central_loss
 from tacit.contract.rules import reformat
-from tacit.contract.schema import Schema
+from tacit.contract.schema import Schema, describe_values
 from tacit.contract.wire import contract_id, contract_text, read_contract
 from tacit.encode.bulk import Progress
 from tacit.encode.everybody import encode_everybody
 from tacit.encode.prepare import prepare_tables
 from tacit.errors import ContractError, PrivacyError, SchemaError, UnknownNameError, UsageError
+from tacit.tables.html import table_html
 
 __all__ = ["Collection"]
 
@@ -351,3 +352,11 @@ class Collection(Forecasting):
         services = ", ".join(service.name for service in self.schema.services)
         epsilon = decimal_text(self._contract.epsilon)
         return f"Collection({services}; epsilon={epsilon}, mechanism={self._contract.mechanism!r}, id={self.id[:12]}…)"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [service.name, service.key, f"{service.rows_at_most} per person", one.name, describe_values(one)]
+            for service in self.schema.services
+            for one in service.attributes
+        ]
+        return table_html(["service", "key", "rows", "attribute", "values"], rows, caption=repr(self))

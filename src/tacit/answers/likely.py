@@ -55,11 +55,9 @@ def _asked(service: Service) -> Iterator[str]:
     if len(numbers) > 1 and groups:
         condition = f" WHERE {numbers[0].name} >= {_middle(numbers[0])}"
         yield _select(f"AVG({numbers[1].name}) AS average", name, condition)
-    for attribute in groups[1:]:
-        yield _by(name, attribute.name, "COUNT(*) AS total")
-    for attribute in service.sensitive:
-        if attribute.null or not service.one_to_one:
-            yield _select(f"COUNT({attribute.name}) AS present", name)
+    yield from (_by(name, attribute.name, "COUNT(*) AS total") for attribute in groups[1:])
+    known = [a for a in service.sensitive if a.null or not service.one_to_one]  # of others, everybody has one
+    yield from (_select(f"COUNT({attribute.name}) AS present", name) for attribute in known)
 
 
 def _select(columns: str, source: str, rest: str = "") -> str:

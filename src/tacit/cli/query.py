@@ -11,7 +11,7 @@ from tacit.answers.verdicts import Forecast
 from tacit.central.release import Release
 from tacit.database import Database
 from tacit.errors import UsageError
-from tacit.estimate.answer import Answer
+from tacit.estimate.answer import Answer, shift_text
 from tacit.remote.address import is_address
 from tacit.remote.database import RemoteDatabase
 from tacit.server.store.verification import mark_of
@@ -79,4 +79,4 @@ def print_answer(answer: Answer, *, as_json: bool) -> None:
     print(answer.to_json() if as_json else answer)
     if not as_json:
         for name, shift in answer.shifts().items():
-            print(f"1 % of fake people could shift {name} by at most {shift:,.4g}")
+            print(shift_text(name, shift))

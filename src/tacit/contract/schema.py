@@ -14,7 +14,7 @@ from tacit.contract.attributes import Categorical, Ordinal, check_distinct, chec
 from tacit.contract.public_columns import Public
 from tacit.errors import SchemaError, UnknownNameError
 
-__all__ = ["Attribute", "Categorical", "Ordinal", "Public", "Schema", "Service"]
+__all__ = ["Attribute", "Categorical", "Ordinal", "Public", "Schema", "Service", "describe_values"]
 
 Attribute = Ordinal | Categorical | Public
 
@@ -203,3 +203,15 @@ class Schema:
             if service.name == name:
                 return service
         raise UnknownNameError("service", name, (service.name for service in self.services))
+
+
+def describe_values(attribute: Attribute) -> str:
+    """Return what an attribute may hold, in words."""
+    if isinstance(attribute, Public):
+        return f"public: {attribute.allowed}"
+    null = " or NULL" if attribute.null else ""
+    if isinstance(attribute, Categorical):
+        shown = ", ".join(map(str, attribute.values[:8])) + (", …" if len(attribute.values) > 8 else "")
+        return f"{shown}{null}"
+    cells = f" in {attribute.cells} cells" if attribute.cells else ""
+    return f"{attribute.low} to {attribute.high}{cells}{null}"
