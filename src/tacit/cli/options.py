@@ -183,7 +183,7 @@ def synthesize(parser: argparse.ArgumentParser) -> None:
 
 
 def shell(parser: argparse.ArgumentParser) -> None:
-    """Ask questions one after the other; an empty line or Ctrl-D ends."""
+    """Ask questions one after the other, each ending with ; or an empty line; .help says more, Ctrl-D ends."""
     parser.add_argument("database", help="a database file that `tacit load` wrote, or a collector (https://…)")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
     parser.add_argument("--json", action="store_true", help="print answers as JSON")
