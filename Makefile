@@ -58,6 +58,7 @@ bench: .venv/bench.done
 	$(BIN)/python -m bench.joint.run --slice
 	$(BIN)/python -m bench.joint.speed --slice
 	$(BIN)/python -m bench.ingest.run --slice
+	@test -z "$(DATA)" || $(BIN)/python -m bench.files.run --slice --data "$(DATA)"
 	@test -z "$(DATA)" || $(BIN)/python -m bench.ranges.run --slice --data "$(DATA)"
 
 .venv/browser.done: .venv/dev.done

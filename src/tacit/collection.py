@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import pyarrow as pa
 
 from tacit.answers.auto import choose_layout
-from tacit.answers.forecast import people_for, predict
+from tacit.answers.forecasting import Forecasting
 from tacit.answers.wanted import QuestionLike, wanted
 from tacit.contract.amplification import DELTA, parse_delta
 from tacit.contract.audit import Audit, audit_contract
@@ -26,13 +26,13 @@ from tacit.contract.planning import planned_contract, service_weights
 from tacit.contract.randomness import Rng, SystemRng
 from tacit.contract.readers import central_loss
 from tacit.contract.rules import reformat
-from tacit.contract.schema import Schema
+from tacit.contract.schema import Schema, describe_values
 from tacit.contract.wire import contract_id, contract_text, read_contract
 from tacit.encode.bulk import Progress
 from tacit.encode.everybody import encode_everybody
+from tacit.encode.prepare import prepare_tables
 from tacit.errors import ContractError, PrivacyError, SchemaError, UnknownNameError, UsageError
-from tacit.estimate.answer import Answer, Options
-from tacit.estimate.decoder import DecoderName
+from tacit.tables.html import table_html
 
 __all__ = ["Collection"]
 
@@ -42,7 +42,7 @@ FILE_WORDS = (
 )
 
 
-class Collection:
+class Collection(Forecasting):
     """One round of collecting a schema with one budget per person over all its services.
 
     Parameters
@@ -249,58 +249,6 @@ class Collection:
     def _audit(self) -> Audit:
         return audit_contract(self._contract)
 
-    @overload
-    def predict(
-        self, text: str, *, users: int, like: Any = None, confidence: float = 0.95, decoder: DecoderName = "blue"
-    ) -> Answer: ...
-
-    @overload
-    def predict(
-        self,
-        text: str,
-        *,
-        error: float | None = None,
-        relative: float | None = None,
-        like: Any = None,
-        decoder: DecoderName = "blue",
-    ) -> int: ...
-
-    def predict(
-        self,
-        text: str,
-        *,
-        users: int | None = None,
-        error: float | None = None,
-        relative: float | None = None,
-        like: Any = None,
-        confidence: float = 0.95,
-        decoder: DecoderName = "blue",
-    ) -> Answer | int:
-        """Predict the errors of a question, or the number of people it needs, before anything is collected.
-
-        Attributes are assumed to be independent and uniform, or distributed as ``like`` says.
-
-        Parameters
-        ----------
-        users : int
-            A number of people; the result is a table of expected values with their errors.
-        error : float
-            Instead of users: the wanted standard error; the result is the number of people. Errors of averages shrink
-            with more people, so this is the smallest number; errors of totals grow, so it is the largest.
-        relative : float
-            Instead of users: the wanted standard error relative to the value; the result is the number of people.
-        like : table or dict, optional
-            A sample of records, or a dict from attributes to a weight for each value; for several services, or to give
-            the share of people without rows, a dict of these by service.
-        """
-        options = Options(confidence, decoder)
-        if self.panel:
-            message = "Rounds of a panel are not predicted. Predict the same collection without panel, for one round."
-            raise UsageError(message, code="panel-not-predicted")
-        if users is not None:
-            return predict(self._contract, text, users=users, like=like, options=options)
-        return people_for(self._contract, text, error=error, relative=relative, like=like, options=options)
-
     def with_epsilon(self, epsilon: BudgetLike) -> Collection:
         """Return the same collection with another budget; shares of services stay the same."""
         old, panel = self._contract, self._contract.panel
@@ -308,6 +256,19 @@ class Collection:
         labels: dict[str, Any] = {"mechanism": old.mechanism, "oracle": old.oracle, "tier": old.tier}
         labels |= panel.options if panel else {"round": old.round}
         return Collection(self.schema, epsilon, weights=weights, **labels)
+
+    def with_schema(self, schema: Schema) -> Collection:
+        """Return the same collection of other attributes, with equal shares for its services."""
+        old = self._contract
+        return Collection(schema, old.epsilon, mechanism=old.mechanism, oracle=old.oracle, round=old.round)
+
+    def prepare(self, **tables: Any) -> dict[str, Any]:
+        """Return what `encode` takes from raw tables or files, made to fit the schema.
+
+        Columns that are not declared are left out, as are rows without a key; NaN becomes NULL; rows are numbered if
+        the declared key is ``row_number``. If no service has one row for everybody, those with rows take part.
+        """
+        return prepare_tables(self.schema, tables)[0]
 
     def diff(self, other: Collection) -> Diff:
         """Return what changes from this collection to another, and what the change costs."""
@@ -397,3 +358,11 @@ class Collection:
         services = ", ".join(service.name for service in self.schema.services)
         epsilon = decimal_text(self._contract.epsilon)
         return f"Collection({services}; epsilon={epsilon}, mechanism={self._contract.mechanism!r}, id={self.id[:12]}…)"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [service.name, service.key, f"{service.rows_at_most} per person", one.name, describe_values(one)]
+            for service in self.schema.services
+            for one in service.attributes
+        ]
+        return table_html(["service", "key", "rows", "attribute", "values"], rows, caption=repr(self))

@@ -21,7 +21,6 @@ from tacit.contract.contract import ServiceContract
 from tacit.contract.schema import Service
 from tacit.encode.bulk import Progress
 from tacit.encode.reports import Loaded, ReportTable, report_table
-from tacit.encode.tables import as_arrow
 from tacit.engines.base import Batch, Engine, rollup_of
 from tacit.errors import ReportError, UnanswerableError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer, Options
@@ -35,6 +34,8 @@ from tacit.sql.parse import parse, without_explain
 from tacit.sql.plan import ReportSource, Rollup, Round
 from tacit.sql.scope import Scope
 from tacit.sql.tables import check_rounds, scope_of, tables_of
+from tacit.tables.html import table_html
+from tacit.tables.read import as_arrow
 
 __all__ = ["Database", "Loaded"]
 
@@ -380,6 +381,14 @@ class Database:
         names = ", ".join(f'"{name}"' for name in (found.key, *(column.name for column in found.public)))
         query = f'SELECT {names} FROM "{report_table(collection.id, found.name)}" LIMIT 1'  # noqa: S608  names of a contract
         return {field.name: field.type for field in self._engine.fetch(query, [], {}).schema}
+
+    def __repr__(self) -> str:
+        names = ", ".join(service.name for service in self.services())
+        return f"Database({names or 'no reports'}; {len(self.collections)} collections)"
+
+    def _repr_html_(self) -> str:
+        rows = [[t.name, t.kind, ", ".join(f"{c.name} {c.type}" for c in t.columns)] for t in self.tables()]
+        return table_html(["table", "kind", "columns"], rows, caption=repr(self))
 
     def dimensions(self) -> list[Dimension]:
         """Return the public tables, by name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -133,8 +134,7 @@ def test_encode_load_query_plan_and_shell(
     assert main(["plan", collection, question, "--users", "500", "--json"]) == 0
     [planned] = json.loads(capsys.readouterr().out)["rows"]
     assert 0.8 < planned["n_error"] / row["n_error"] < 1.25
-    lines = iter([question, "SELECT nothing FROM users", ""])
-    monkeypatch.setattr("builtins.input", lambda _prompt: next(lines))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(f"{question}\nSELECT nothing FROM users\n".encode())))
     assert main(["shell", db]) == 0
     printed = capsys.readouterr()
     assert "±" in printed.out

@@ -38,12 +38,14 @@ MOST_PRODUCTS = 30
 """Products of services in one question whose error is predicted: every two of them are looked at together."""
 
 
-def predict(contract: Contract, text: str, *, users: int, like: Any, options: Options) -> Answer:
-    """Return the answer that could be expected from a number of people, with its error."""
+def predict(
+    contract: Contract, text: str, *, users: int, like: Any, options: Options, most_groups: int | None = None
+) -> Answer:
+    """Return the answer that could be expected from a number of people, with its error; of some groups if wished."""
     if isinstance(users, bool) or not isinstance(users, int) or not 1 <= users <= MOST_PEOPLE:
         message = "users must be a whole number of people, from 1 to 10**12."
         raise UsageError(message, code="bad-option")
-    expected = Expectation(contract, text, like, options)
+    expected = Expectation(contract, text, like, options, most_groups)
     rows = expected.rows(users)
     selection = expected.bound.selection
     shown = [row[: len(expected.bound.names)] for row in (selection.apply(rows) if selection.selects else rows)]

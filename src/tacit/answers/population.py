@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,22 @@ import pyarrow.compute as pc
 
 from tacit.contract.contract import Contract, ServiceContract
 from tacit.contract.randomness import insecure_rng
+from tacit.contract.schema import Ordinal, Service
 from tacit.encode.tables import as_table
 from tacit.encode.values import reader_of
 from tacit.errors import UsageError
 from tacit.estimate.functional import Vector
 from tacit.estimate.population import Population
 
-__all__ = ["assumed"]
+__all__ = ["Frequencies", "assumed", "frequencies_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Frequencies:
+    """How often each value of each attribute occurs, and each number of rows of a person; None for exactly one."""
+
+    values: Mapping[str, Vector]
+    rows: Vector | None
 
 
 def assumed(contract: Contract, services: Sequence[ServiceContract], like: Any) -> list[Population]:
@@ -41,7 +51,7 @@ def assumed(contract: Contract, services: Sequence[ServiceContract], like: Any) 
 
 def _people(service: ServiceContract, sample: Any) -> int:
     """Return how many people a sample shows, 0 if it does not."""
-    if not service.service.one_to_one or _is_weights(service, sample):
+    if isinstance(sample, Frequencies) or not service.service.one_to_one or _is_weights(service, sample):
         return 0
     return len(as_table(service.service, sample))
 
@@ -53,25 +63,31 @@ def _is_weights(service: ServiceContract, like: Any) -> bool:
 def _population(service: ServiceContract, like: Any, people: int) -> Population:
     if like is None:
         return Population.of(service)
-    if _is_weights(service, like):
+    if not isinstance(like, Frequencies) and _is_weights(service, like):
         return _weighted(service, like)
-    table = as_table(service.service, like)
-    found = []
-    for i, attribute in enumerate(service.service.sensitive):
-        reader = reader_of(service.service.name, attribute)
+    found = like if isinstance(like, Frequencies) else frequencies_of(service.service, like, people)
+    return Population.of(service, [found.values[a.name] for a in service.service.sensitive], found.rows)
+
+
+def frequencies_of(service: Service, sample: Any, people: int) -> Frequencies:
+    """Return how often values occur in a sample; ``people`` also counts those who have no rows in it."""
+    table = as_table(service, sample)
+    found = {}
+    for i, attribute in enumerate(service.sensitive):
+        reader = reader_of(service.name, attribute)
         column = table.column(attribute.name).combine_chunks()
-        draws = insecure_rng(i).draws(len(column)) if i in service.dithered else None
-        values = reader.values(*reader.positions(column, 0), draws)
-        found.append(np.bincount(values, minlength=attribute.size) / max(1, len(column)))
-    return Population.of(service, found, _rows(service, table, people))
+        dithered = isinstance(attribute, Ordinal) and attribute.dithered
+        values = reader.values(*reader.positions(column, 0), insecure_rng(i).draws(len(column)) if dithered else None)
+        found[attribute.name] = np.bincount(values, minlength=attribute.size) / max(1, len(column))
+    return Frequencies(found, _rows(service, table, people))
 
 
-def _rows(service: ServiceContract, table: pa.Table, people: int) -> Vector | None:
+def _rows(service: Service, table: pa.Table, people: int) -> Vector | None:
     """Return how often people have each number of rows; those who have more have the most that count."""
-    if service.service.one_to_one:
+    if service.one_to_one:
         return None
-    counts = np.asarray(pc.value_counts(table.column(service.service.key)).field("counts"))
-    most = service.service.rows_at_most
+    counts = np.asarray(pc.value_counts(table.column(service.key)).field("counts"))
+    most = service.rows_at_most
     rows: Vector = np.bincount(np.minimum(counts, most), minlength=most + 1).astype(np.float64)
     rows[0] = max(0, people - len(counts))
     return rows / max(1.0, float(rows.sum()))

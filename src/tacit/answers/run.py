@@ -14,7 +14,7 @@ from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People, ReportProvenan
 from tacit.answers.rows import Pending, Row, finished
 from tacit.answers.sums import Sums, SumsRequest, Values, fetch_by_code, fetch_sums
 from tacit.errors import TacitError, UnanswerableError
-from tacit.estimate.answer import Answer, Options
+from tacit.estimate.answer import Answer, Options, shift_text
 from tacit.estimate.estimate import Estimate
 from tacit.estimate.functional import Vector
 from tacit.sql.bind import Bound
@@ -68,7 +68,7 @@ def explain_answer(answer: Answer, people: People, predict: Callable[[int], obje
     """Return how a question is answered, and the error to expect from as many people as have reported."""
     lines = answer.explain().splitlines()
     for name, shift in answer.shifts().items():
-        lines.append(f"1 % of fake people could shift {name} by at most {shift:,.4g}")
+        lines.append(shift_text(name, shift))
     try:
         users = max(1, people.count())
         lines += ["", f"predicted for {users:,} people:", *str(predict(users)).splitlines()]

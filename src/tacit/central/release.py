@@ -30,10 +30,10 @@ from tacit.contract.attributes import check_name
 from tacit.contract.budget import BudgetLike, decimal_text, parse_epsilon
 from tacit.contract.files import read_service, service_data
 from tacit.contract.schema import Schema, Service
-from tacit.encode.tables import as_arrow
 from tacit.errors import ContractError, InternalError, TacitError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.sql.lookup import Dimension
+from tacit.tables.read import as_arrow
 
 __all__ = ["Release", "release"]
 

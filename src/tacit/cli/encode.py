@@ -14,6 +14,7 @@ from tacit.cli.outputs import new_folder
 from tacit.cli.progress import bar
 from tacit.cli.tables import named_tables
 from tacit.collection import Collection
+from tacit.encode.prepare import prepare_tables
 from tacit.errors import UsageError
 
 __all__ = ["run"]
@@ -30,6 +31,9 @@ def run(options: argparse.Namespace) -> int:
     if folder.exists() and any(folder.iterdir()):
         message = f"{folder.name} is not empty. Encoding again would draw second reports. Choose a new folder."
         raise UsageError(message, code="folder-not-empty")
+    notes: list[str] = []
+    if options.prepare:
+        tables, notes = prepare_tables(collection.schema, tables)
     with new_folder(folder) as part:
         reports = collection.encode(**tables, progress=bar if sys.stderr.isatty() else None)
         (part / "contract.json").write_text(collection.to_json(), encoding="utf-8")
@@ -37,8 +41,10 @@ def run(options: argparse.Namespace) -> int:
             pyarrow.parquet.write_table(table, part / f"{name}.parquet")
     counts = {name: table.num_rows for name, table in reports.items()}
     if options.json:
-        print(json.dumps({"collection": collection.id, "reports": counts}))
+        print(json.dumps({"collection": collection.id, "reports": counts} | ({"notes": notes} if notes else {})))
     else:
+        for note in notes:
+            print(note)
         print(f"collection {collection.id}")
         for name, rows in counts.items():
             print(f"  {name}: {rows:,} reports")

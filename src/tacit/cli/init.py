@@ -6,26 +6,23 @@ import argparse
 import datetime
 import json
 import math
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from tacit.answers.verdicts import Forecast
+from tacit.cli.query import draw
 from tacit.cli.tables import named_tables
 from tacit.collection import Collection
-from tacit.contract.attributes import check_distinct
 from tacit.contract.budget import decimal_text, parse_epsilon
-from tacit.encode.tables import as_arrow
-from tacit.errors import SchemaError, UsageError
+from tacit.errors import UsageError
+from tacit.tables.columns import Proposed
+from tacit.tables.naming import allowed_name
+from tacit.tables.proposal import ProposedService, propose_services
+from tacit.tables.read import SUFFIXES
 
 __all__ = ["run"]
-
-MOST_CATEGORIES = 64
-"""A column with at most this many distinct texts becomes categorical."""
-
-MOST_EXACT_VALUES = 1_000
-"""A column with more distinct integers than this is collected in 100 cells."""
 
 EXAMPLE = """\
 [[services]]
@@ -47,98 +44,109 @@ mechanism = "auto"
 
 """
 
+FROM_DATA = """\
+# Bounds and values below were proposed from the data, and what is read from data can reveal it. Declare what you know
+# without the data, and delete these comments, which tell more of it, before anybody else reads the file.
+
+"""
+
 
 def run(options: argparse.Namespace) -> int:
     """Write the file; never overwrite one."""
-    path = Path(options.file)
-    if path.suffix.lower() != ".toml":
-        message = f"{path.name} must end in .toml."
-        raise UsageError(message, code="bad-option")
-    services, notes = [], []
-    for name, source in named_tables(options.tables).items():
-        text, left_out = _service(name, as_arrow(name, source))
-        services.append(text)
-        notes += [f"{name}.{column}: {why}" for column, why in left_out]
+    path, sources = _arguments(options)
+    proposed = propose_services(sources, options.key) if sources else []
     epsilon = decimal_text(parse_epsilon(options.epsilon))
-    written = HEAD.format(epsilon=epsilon) + ("\n".join(services) or EXAMPLE)
+    services = "\n".join(map(_service_text, proposed))
+    written = HEAD.format(epsilon=epsilon) + (FROM_DATA + services if proposed else EXAMPLE)
     collection = Collection.from_toml(written)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(written)
     except OSError as cause:
         why = "exists already" if isinstance(cause, FileExistsError) else f"cannot be written ({type(cause).__name__})"
-        message = f"{path.name} {why}. Choose a new file in an existing folder."
+        message = f"{path.name} {why}. Choose a new file in an existing folder, with --out FILE.toml."
         raise UsageError(message, code="unwritable-file") from None
-    if options.json:
-        print(json.dumps({"file": path.name, "collection": collection.id, "left_out": notes}))
-    else:
-        print(f"{path.name} written. Review it before you collect with it.")
-        for note in notes:
-            print(f"  left out: {note}")
+    forecast = collection.report(like=sources) if proposed else None
+    if forecast and options.plot:
+        draw(forecast, options.plot)
+    _print(options, path, sources, collection, proposed, forecast)
     return 0
 
 
-def _service(name: str, table: pa.Table) -> tuple[str, list[tuple[str, str]]]:
-    """Return a service proposed from a table's columns, and the columns left out."""
-    check_distinct("column", table.column_names)
-    if not table.num_rows:
-        message = f"{name}: the table has no rows to propose columns from. Pass at least one row."
-        raise SchemaError(message, code="empty-table")
-    key = next((c for c in table.column_names if _is_key(table.column(c), table.num_rows)), None)
-    if key is None:
-        message = f"{name}: no column is unique, so there is no key. Declare one-to-many tables by hand."
-        raise SchemaError(message, code="no-key")
-    attributes, left_out = [], []
-    for column in table.column_names:
-        if column == key:
-            continue
-        settings, why = _attribute(table.column(column))
-        if settings:
-            attributes.append({"name": column} | settings)
-        else:
-            left_out.append((column, why))
-    lines = [f'[[services]]\nname = "{name}"\nkey = "{key}"\nattributes = [']
-    lines += [f"  {{ {', '.join(f'{word} = {_toml(value)}' for word, value in one.items())} }}," for one in attributes]
-    return "\n".join([*lines, "]\n"]), left_out
+def _arguments(options: argparse.Namespace) -> tuple[Path, dict[str, str]]:
+    """Return the file to write, and the table of each service."""
+    first, tables = Path(options.file), list(options.tables)
+    if first.suffix.lower() != ".toml" or "=" in options.file:
+        tables = [options.file, *tables]
+    for table in tables:
+        if Path(table).suffix.lower() not in SUFFIXES:
+            message = f"{Path(table).name} is neither a file to write (.toml) nor a table ({', '.join(SUFFIXES)})."
+            raise UsageError(message, code="bad-option")
+    named = named_tables([one if "=" in one else f"{allowed_name(Path(one).stem)}={one}" for one in tables])
+    out = options.out or (f"{next(iter(named))}.toml" if len(tables) > len(options.tables) else options.file)
+    if Path(out).suffix.lower() != ".toml":
+        message = f"{Path(out).name} must end in .toml."
+        raise UsageError(message, code="bad-option")
+    return Path(out), named
 
 
-def _is_key(column: pa.ChunkedArray, rows: int) -> bool:
-    keyed = pa.types.is_integer(column.type) or pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    return keyed and not column.null_count and pc.count_distinct(column).as_py() == rows
+def _print(
+    options: argparse.Namespace,
+    path: Path,
+    sources: dict[str, str],
+    collection: Collection,
+    proposed: Sequence[ProposedService],
+    forecast: Forecast | None,
+) -> None:
+    left_out = [f"{one.name}.{c.name}: {c.left_out}" for one in proposed for c in one.columns if c.left_out]
+    if options.json:
+        made: dict[str, Any] = {"file": path.name, "collection": collection.id, "left_out": left_out}
+        made |= (
+            {"forecast": json.loads(forecast.to_json()), "next": _commands(path, sources, forecast)} if forecast else {}
+        )
+        print(json.dumps(made))
+        return
+    print(f"{path.name} written. Review it before you collect with it.")
+    for service in proposed:
+        print(f"  {service.name}: {service.people:,} people, {service.rows:,} rows, key {service.key}")
+        for note in service.notes:
+            print(f"    {note}")
+    for note in left_out:
+        print(f"  left out: {note}")
+    if forecast:
+        print(f"\n{forecast}\n\nNext, after the review; the file may be edited first:")
+        for command in _commands(path, sources, forecast):
+            print(f"  {command}")
 
 
-def _attribute(column: pa.ChunkedArray) -> tuple[dict[str, Any], str]:
-    """Return an attribute's settings, or why the column is left out."""
-    null = {"null": True} if column.null_count else {}
-    kind = column.type
-    if column.null_count == len(column):
-        return {}, "it is empty"
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        values = sorted(value for value in pc.unique(column).to_pylist() if value is not None)
-        if len(values) > MOST_CATEGORIES:
-            return {}, f"it has {len(values)} different texts, too many for categories"
-        return {"kind": "categorical", "values": values} | null, ""
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        ends = pc.min_max(column).as_py()
-        low, high = _round_bounds(ends["min"], ends["max"])
-        if not all(map(math.isfinite, (low, high))):
-            return {}, "it has infinite numbers"
-        cells = {"cells": 100} if high - low >= MOST_EXACT_VALUES or pa.types.is_floating(kind) else {}
-        return {"low": low, "high": high} | cells | {"outside": "clamp"} | null, ""
-    if pa.types.is_date(kind):
-        ends = pc.min_max(column).as_py()
-        first, last = datetime.date(ends["min"].year, 1, 1), datetime.date(ends["max"].year, 12, 31)
-        return {"kind": "date", "low": first, "high": last, "outside": "clamp"} | null, ""
-    if pa.types.is_boolean(kind):
-        return {}, "make it a text or a number"
-    return {}, f"declare columns of type {kind} by hand"
+def _commands(path: Path, sources: dict[str, str], forecast: Forecast) -> list[str]:
+    """Return the commands from the file to a first answer, the best of those forecast."""
+    tables = [f"{name}={table}" for name, table in sources.items()]
+    reports, database = f"{path.with_suffix('')}-reports", str(path.with_suffix(".tacit"))
+    best = min(forecast, key=lambda one: one.relative if one.relative > 0 else math.inf)
+    words = (
+        ["tacit", "audit", str(path)],
+        ["tacit", "encode", str(path), *tables, "--prepare", "--out", reports],
+        ["tacit", "load", database, reports],
+        ["tacit", "query", database, best.question],
+    )
+    return [shlex.join(command) for command in words]
 
 
-def _round_bounds(low: float, high: float) -> tuple[int, int]:
-    """Return round bounds around the data, so that the file does not reveal anybody's extreme values."""
-    step = 10 ** max(0, math.floor(math.log10(max(1.0, abs(low), abs(high)))))
-    below, above = math.floor(low / step) * step, math.ceil((high + 1) / step) * step
-    return below, above - 1 if step > 1 else above
+def _service_text(service: ProposedService) -> str:
+    """Return a service as TOML, with a comment about each column's data."""
+    lines = ["[[services]]", f'name = "{service.name}"', f'key = "{service.key}"']
+    if service.at_most is not None:
+        lines.append(f"at_most = {service.at_most}             # rows of a person that count")
+    lines.append("attributes = [")
+    lines += [_attribute_text(one) for one in service.columns if one.settings]
+    return "\n".join([*lines, "]\n"])
+
+
+def _attribute_text(column: Proposed) -> str:
+    settings = {"name": column.name} | column.settings
+    text = ", ".join(f"{word} = {_toml(value)}" for word, value in settings.items())
+    return f"  {{ {text} }}," + (f"  # {column.hint}" if column.hint else "")
 
 
 def _toml(value: Any) -> str:

@@ -59,24 +59,32 @@ def demo(parser: argparse.ArgumentParser) -> None:
 
 
 def init(parser: argparse.ArgumentParser) -> None:
-    """Write a collection file to start from: an example, or one proposed from the columns of tables."""
-    parser.add_argument("file", help="the collection file to write (.toml); must not exist yet")
+    """Write a collection file to start from, proposed from tables, and say what answers to expect at their size."""
     parser.add_argument(
-        "tables", nargs="*", metavar="service=table", help="Parquet or CSV files to propose columns from"
+        "file", help="a table (.parquet, .csv, .jsonl) to propose a collection from; or the file to write (.toml)"
     )
+    parser.add_argument(
+        "tables", nargs="*", metavar="table", help="more tables, or service=table to choose a service's name"
+    )
+    parser.add_argument("--out", metavar="FILE", help="the collection file to write (default: TABLE.toml here)")
+    parser.add_argument("--key", metavar="COLUMN", help="the column that identifies the person (default: found)")
     parser.add_argument("--epsilon", default="2", help="budget per person over all services (default 2)")
+    parser.add_argument("--plot", metavar="FILE", help="also draw what to expect, to an SVG file")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def plan(parser: argparse.ArgumentParser) -> None:
     """Predict how accurate the answer to a question would be, before anything is collected."""
     parser.add_argument("file", help="a collection file (.toml, .json) or a contract (.json)")
-    parser.add_argument("question", help="SELECT … FROM service …")
+    parser.add_argument(
+        "question", nargs="?", help="SELECT … FROM service …; without one, ten likely questions, each with a verdict"
+    )
     asked = parser.add_mutually_exclusive_group()
-    asked.add_argument("--users", type=int, default=100_000, help="people expected to report (default 100000)")
+    asked.add_argument("--users", type=int, help="people expected to report (default 100000)")
     asked.add_argument("--error", type=float, help="instead: predict how many people give this standard error")
     asked.add_argument("--relative", type=float, help="the same, for an error relative to the value")
     parser.add_argument("--like", help="a sample table of the service, to estimate frequencies from")
+    parser.add_argument("--plot", metavar="FILE", help="without a question: also draw what to expect, to an SVG file")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
     parser.add_argument(
         "--budgets", action="store_true", help="instead: both losses and the half width that some budgets give"
@@ -109,8 +117,15 @@ def audit(parser: argparse.ArgumentParser) -> None:
 def encode(parser: argparse.ArgumentParser) -> None:
     """Perturb tables according to a collection, and write a contract and one Parquet file per service."""
     parser.add_argument("file", help="a collection file (.toml, .json) or a contract (.json)")
-    parser.add_argument("tables", nargs="+", metavar="service=table", help="a Parquet or CSV file for each service")
+    parser.add_argument(
+        "tables", nargs="+", metavar="service=table", help="a Parquet, CSV or .jsonl file for each service"
+    )
     parser.add_argument("--out", required=True, help="new or empty folder for contract.json and the reports")
+    parser.add_argument(
+        "--prepare",
+        action="store_true",
+        help="first leave out what is not declared, and rows without a key, and number rows; says what it did",
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -168,7 +183,7 @@ def synthesize(parser: argparse.ArgumentParser) -> None:
 
 
 def shell(parser: argparse.ArgumentParser) -> None:
-    """Ask questions one after the other; an empty line or Ctrl-D ends."""
+    """Ask questions one after the other, each ending with ; or an empty line; .help says more, Ctrl-D ends."""
     parser.add_argument("database", help="a database file that `tacit load` wrote, or a collector (https://…)")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
     parser.add_argument("--json", action="store_true", help="print answers as JSON")

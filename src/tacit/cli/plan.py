@@ -11,10 +11,10 @@ from tacit.adapters.functions import POSTGRES, rewrite, sharing_statement
 from tacit.adapters.functions.rewriter import EngineName
 from tacit.adapters.functions.sharing import SharingDialect
 from tacit.answers.curves import EPSILONS, half_width
-from tacit.cli.query import print_answer
+from tacit.cli.query import draw, print_answer
 from tacit.collection import Collection
 from tacit.contract.view_codes import codes_text
-from tacit.errors import LayoutError, UnanswerableError
+from tacit.errors import LayoutError, UnanswerableError, UsageError
 from tacit.sql.parse import parse
 from tacit.sql.tables import tables_of
 
@@ -24,22 +24,38 @@ __all__ = ["run"]
 def run(options: argparse.Namespace) -> int:
     """Print the expected answer with its error, or the number of people that an error needs."""
     collection = Collection.from_file(options.file)
+    if options.question is None:
+        return _likely(collection, options)
+    users = 100_000 if options.users is None else options.users
     if options.sql:
         texts = statements(collection, options.question)
         print(json.dumps(texts) if options.json else "\n\n".join(f"-- {name}\n{text}" for name, text in texts.items()))
         return 0
     if options.budgets:
-        rows = list(budgets(collection, options.question, options.users, options.alike, options.confidence))
-        print(json.dumps(rows) if options.json else _table(rows, options.users))
+        rows = list(budgets(collection, options.question, users, options.alike, options.confidence))
+        print(json.dumps(rows) if options.json else _table(rows, users))
         return 0
     if options.error is not None or options.relative is not None:
         people = collection.predict(options.question, error=options.error, relative=options.relative, like=options.like)
         print(json.dumps({"people": people}) if options.json else f"{people:,} people")
         return 0
-    answer = collection.predict(options.question, users=options.users, like=options.like, confidence=options.confidence)
+    answer = collection.predict(options.question, users=users, like=options.like, confidence=options.confidence)
     print_answer(answer, as_json=options.json)
     if not options.json:
         print(f"codes: {codes_text(collection.contract)}")
+        print(f"verdict: {collection.report(options.question, users=users, like=options.like).verdicts[0].sentence}")
+    return 0
+
+
+def _likely(collection: Collection, options: argparse.Namespace) -> int:
+    """Print verdicts about likely questions."""
+    if options.sql or options.budgets or options.error is not None or options.relative is not None:
+        message = "--sql, --budgets, --error and --relative are about one question. Add it after the file."
+        raise UsageError(message, code="bad-option")
+    forecast = collection.report(users=options.users, like=options.like)
+    print(forecast.to_json() if options.json else forecast)
+    if options.plot:
+        draw(forecast, options.plot)
     return 0
 
 

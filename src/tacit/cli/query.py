@@ -7,10 +7,11 @@ from functools import partial
 from pathlib import Path
 
 from tacit.answers.crowds import OPEN, privacy_of
+from tacit.answers.verdicts import Forecast
 from tacit.central.release import Release
 from tacit.database import Database
 from tacit.errors import UsageError
-from tacit.estimate.answer import Answer
+from tacit.estimate.answer import Answer, shift_text
 from tacit.remote.address import is_address
 from tacit.remote.database import RemoteDatabase
 from tacit.server.store.verification import mark_of
@@ -51,8 +52,8 @@ def _answer(options: argparse.Namespace) -> Answer:
         database.close()
 
 
-def draw(answer: Answer, path: str) -> None:
-    """Write a chart of an answer to a file."""
+def draw(answer: Answer | Forecast, path: str) -> None:
+    """Write a chart of an answer or a forecast to a file."""
     try:
         answer.plot(path=path)
     except OSError as cause:
@@ -78,4 +79,4 @@ def print_answer(answer: Answer, *, as_json: bool) -> None:
     print(answer.to_json() if as_json else answer)
     if not as_json:
         for name, shift in answer.shifts().items():
-            print(f"1 % of fake people could shift {name} by at most {shift:,.4g}")
+            print(shift_text(name, shift))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -18,6 +17,7 @@ from typing import Any, Literal
 from tacit.client.scalars import plain_scalar
 from tacit.contract.budget import decimal_text, exact_number
 from tacit.errors import SchemaError
+from tacit.tables.naming import NAME, RESERVED
 
 __all__ = ["Categorical", "Ordinal", "check_dictionary", "check_distinct", "check_flag", "check_name", "is_text"]
 
@@ -30,8 +30,6 @@ MAX_DICTIONARY = 256 * 1024
 MAX_TICKS = 2**31
 """Maximum steps between low and high: ticks times cells must stay exact in 53 bits."""
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
-_RESERVED = frozenset({"slot", "channel", "code", "people", "rng", "progress", "round", "self", "tier"})
 _EPOCH = datetime.date(1970, 1, 1)
 
 NumberLike = int | float | str | Decimal | Fraction | datetime.date
@@ -39,14 +37,14 @@ NumberLike = int | float | str | Decimal | Fraction | datetime.date
 
 def check_name(kind: str, name: object) -> None:
     """Refuse names that SQL or files do not allow, and names reserved by the package."""
-    if not isinstance(name, str) or not _NAME.match(name):
+    if not isinstance(name, str) or not NAME.match(name):
         message = (
             f"A {kind} is named {name!r}. Names are letters, digits and underscores, at most 63, "
             "and do not start with a digit."
         )
         raise SchemaError(message, code="bad-name")
-    if name.lower() in _RESERVED:
-        message = f"The {kind} name {name!r} is reserved ({', '.join(sorted(_RESERVED))}). Choose another one."
+    if name.lower() in RESERVED:
+        message = f"The {kind} name {name!r} is reserved ({', '.join(sorted(RESERVED))}). Choose another one."
         raise SchemaError(message, code="reserved-name")
 
 

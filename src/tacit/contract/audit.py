@@ -10,6 +10,7 @@ A person's reports are drawn independently given the records, so losses add up a
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from tacit.contract.budget import decimal_text, log_above, within
 from tacit.contract.contract import Channel, Contract
 from tacit.contract.oracles import Column, Oracle
 from tacit.contract.readers import CentralLoss
+from tacit.tables.html import table_html
 
 __all__ = ["Audit", "ChannelAudit", "audit_contract", "every_column"]
 
@@ -157,6 +159,25 @@ class Audit:
                 f"{item.loss:>14.10f}  {where}, code {item.code}{item.problem and f'  ← {item.problem}'}"
             )
         return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        first, *rest = str(self).partition("\nservice")[0].splitlines()
+        rows = [
+            [
+                item.service,
+                item.channel,
+                str(item.reports),
+                decimal_text(item.epsilon),
+                f"{item.loss:.10f}",
+                item.problem,
+            ]
+            for item in self.channels
+        ]
+        below = "".join(f"<p>{html.escape(line)}</p>" for line in rest)
+        head = ["service", "channel", "reports", "budget", "realised", ""]
+        return table_html(head, rows, numbers=[False, False, True, True, True], caption=first) + below
 
 
 def _finite(loss: float) -> float | None:

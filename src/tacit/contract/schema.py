@@ -14,7 +14,7 @@ from tacit.contract.attributes import Categorical, Ordinal, check_distinct, chec
 from tacit.contract.public_columns import Public
 from tacit.errors import SchemaError, UnknownNameError
 
-__all__ = ["Attribute", "Categorical", "Ordinal", "Public", "Schema", "Service"]
+__all__ = ["Attribute", "Categorical", "Ordinal", "Public", "Schema", "Service", "describe_values"]
 
 Attribute = Ordinal | Categorical | Public
 
@@ -168,8 +168,50 @@ class Schema:
                 raise SchemaError(message, code="bad-option")
         check_distinct("service", (service.name for service in self.services))
 
+    @classmethod
+    def from_table(cls, table: Any = None, /, *, key: str | None = None, **tables: Any) -> Schema:
+        """Propose a schema from tables: a draft, whose bounds and lists of values were rounded from the data.
+
+        Whoever reads the contract reads them, so declare what you know without the data before you collect anything.
+
+        Parameters
+        ----------
+        table : table or path, optional
+            A single table, for a service named ``users``; several are passed by name.
+        key : str, optional
+            The column that identifies the person. Default: one whose values all differ, or that is named like one;
+            where there is none, ``row_number``, which `Collection.prepare` adds.
+        **tables
+            For each service a pandas, polars, Arrow or DuckDB table, or a path to Parquet, CSV or JSON lines.
+
+        Examples
+        --------
+        >>> Schema.from_table({"uid": [1, 2, 3], "age": [31, 47, 58]}).services[0].attributes[0].high
+        99
+        """
+        from tacit.contract.files import read_schema
+        from tacit.tables.proposal import propose_services
+
+        sources = tables if table is None else {"users": table, **tables}
+        if not sources:
+            message = "from_table needs a table. Pass one, or one for each service by name."
+            raise SchemaError(message, code="bad-option")
+        return read_schema([one.settings() for one in propose_services(sources, key)])
+
     def __getitem__(self, name: str) -> Service:
         for service in self.services:
             if service.name == name:
                 return service
         raise UnknownNameError("service", name, (service.name for service in self.services))
+
+
+def describe_values(attribute: Attribute) -> str:
+    """Return what an attribute may hold, in words."""
+    if isinstance(attribute, Public):
+        return f"public: {attribute.allowed}"
+    null = " or NULL" if attribute.null else ""
+    if isinstance(attribute, Categorical):
+        shown = ", ".join(map(str, attribute.values[:8])) + (", …" if len(attribute.values) > 8 else "")
+        return f"{shown}{null}"
+    cells = f" in {attribute.cells} cells" if attribute.cells else ""
+    return f"{attribute.low} to {attribute.high}{cells}{null}"

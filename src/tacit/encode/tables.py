@@ -1,30 +1,18 @@
-"""Convert any kind of table to an Arrow table with exactly the columns of its service.
-
-Errors of the libraries that read tables may quote values, so they are never chained.
-"""
+"""Convert any kind of table to an Arrow table with exactly the columns of its service."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 
-from tacit.client.scalars import plain_scalar
 from tacit.contract.schema import Service
 from tacit.encode.public import refuse_undeclared
 from tacit.errors import RecordError
+from tacit.tables.read import as_arrow
 
-__all__ = ["as_arrow", "as_table", "read_file", "with_plain_text"]
-
-READABLE = (
-    "Pass a pandas, polars, Arrow or DuckDB table, a dict of columns of one type and length each, "
-    "or the path of a Parquet or CSV file. Whole numbers must fit 64 bits, text must be Unicode."
-)
+__all__ = ["as_table", "with_plain_text"]
 
 PUBLIC_TYPES = (
     pa.types.is_integer,
@@ -37,21 +25,6 @@ PUBLIC_TYPES = (
     pa.types.is_decimal,
     pa.types.is_null,
 )
-
-
-def as_arrow(name: str, source: Any) -> pa.Table:
-    """Return any kind of table as an Arrow table; errors name it, and show none of its content."""
-    table, failure = None, ""
-    try:
-        table = _read(name, source)
-    except RecordError:
-        raise
-    except Exception as cause:  # any library may fail here, and its message may quote values
-        failure = type(cause).__name__
-    if table is None:  # raised outside the handler, so that the cause is not chained
-        problem = f"the table cannot be read ({failure}). {READABLE}"
-        raise RecordError(problem, code="unreadable-table", service=name)
-    return table
 
 
 def as_table(service: Service, source: Any) -> pa.Table:
@@ -92,43 +65,3 @@ def with_plain_text(table: pa.Table, name: str) -> pa.Table:
     if pa.types.is_string_view(column.type):
         column = column.cast(pa.large_string())
     return table.set_column(table.column_names.index(name), name, column)
-
-
-def _read(name: str, source: Any) -> pa.Table:
-    if isinstance(source, pa.Table):
-        return source
-    if isinstance(source, str | Path):
-        return read_file(name, source)
-    module = type(source).__module__.partition(".")[0]
-    if module == "pandas" and hasattr(source, "columns"):
-        return pa.Table.from_pandas(source, preserve_index=False)
-    if hasattr(source, "__arrow_c_stream__"):
-        return pa.table(source)
-    if isinstance(source, pa.RecordBatch):
-        return pa.Table.from_batches([source])
-    if isinstance(source, Mapping):
-        return pa.table({column: _column(values) for column, values in source.items()})
-    problem = f"a {type(source).__name__} is not a table. {READABLE}"
-    raise RecordError(problem, code="unreadable-table", service=name)
-
-
-def _column(values: Any) -> pa.Array:
-    """Return a column; objects that Arrow does not support are converted to scalars."""
-    try:
-        return pa.array(values)
-    except (pa.ArrowException, TypeError):
-        return pa.array([plain_scalar(value) for value in values])
-
-
-def read_file(name: str, source: str | Path) -> pa.Table:
-    """Read a Parquet or CSV file of a service."""
-    path = Path(source)
-    readers = {".parquet": pa.parquet.read_table, ".csv": pa.csv.read_csv}
-    problem = ""
-    if path.suffix.lower() not in readers:
-        problem = "the path does not end in .parquet or .csv."
-    elif not path.is_file():
-        problem = "the file does not exist."
-    if problem:
-        raise RecordError(problem, code="unreadable-table", service=name)
-    return readers[path.suffix.lower()](path)

@@ -15,12 +15,21 @@ import pyarrow as pa
 
 from tacit.contract.readers import Privacy
 from tacit.errors import UnknownNameError, UsageError
-from tacit.estimate.chart import picture
+from tacit.estimate.chart import Picture, picture, write_picture
 from tacit.estimate.estimate import Estimate
+from tacit.tables.html import table_html
+from tacit.tables.numbers import number_text
 
-__all__ = ["DECODERS", "Answer", "Options", "Watermark"]
+__all__ = ["DECODERS", "NOISY", "Answer", "Options", "Watermark", "shift_text"]
 
 DECODERS = ("blue", "cover", "rdc", "rdc(1)", "rdc(4)", "rdc(8)", "rdc(16)")
+
+
+NOISY = "← too noisy to tell"
+"""The mark of rows with an estimate whose interval includes zero."""
+
+MOST_ROWS = 60
+"""Rows that a prompt or a notebook shows."""
 
 
 @dataclass(frozen=True)
@@ -123,13 +132,15 @@ class Answer:
     def to_json(self) -> str:
         """Return rows with the columns of `to_arrow`, which columns are estimates, notes, watermark and guarantees.
 
-        An estimate ``x`` also has ``x_max_shift_per_1pct``. Numbers that are not finite become null.
+        An estimate ``x`` also has ``x_max_shift_per_1pct``, and ``x_noisy``: whether its interval includes zero.
+        Numbers that are not finite become null.
         """
         rows = [{name: _finite(value) for name, value in row.items()} for row in self.to_arrow().to_pylist()]
         for shown, cells in zip(rows, self.rows, strict=True):
             for name, cell in zip(self.columns, cells, strict=True):
                 if isinstance(cell, Estimate):
                     shown[f"{name}_max_shift_per_1pct"] = _finite(cell.max_shift_per_1pct)
+                    shown[f"{name}_noisy"] = cell.is_noisy
         names = {"columns": self.columns, "estimates": self.estimates}
         told = {"notes": list(self.notes), "watermark": self.watermark and self.watermark._asdict()}
         privacy = self.privacy
@@ -148,6 +159,16 @@ class Answer:
             message = "polars is not installed. Install it, or use to_arrow()."
             raise UsageError(message, code="missing-package") from None
         return polars.from_arrow(self.to_arrow())
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return the rows as tuples of plain values, with the columns of `to_arrow`."""
+        return [tuple(row.values()) for row in self.to_arrow().to_pylist()]
+
+    df, pl, arrow = to_pandas, to_polars, to_arrow
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Lend the table to other libraries: ``polars.DataFrame(answer)``, ``duckdb.sql("FROM answer")``."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def explain(self) -> str:
         """Return how the answer was computed: functionals, views, contributions, SQL, and the privacy guarantees."""
@@ -170,8 +191,8 @@ class Answer:
             ", ".join(_shown(cell) or "missing" for cell in row if not isinstance(cell, Estimate)) for row in self.rows
         ]
 
-    def plot(self, column: str | None = None, *, path: Any = None) -> str:
-        """Chart estimates with their intervals and return SVG text; ``path`` also writes it to a file.
+    def plot(self, column: str | None = None, *, path: Any = None) -> Picture:
+        """Chart estimates with their intervals: SVG text that notebooks draw; ``path`` also writes it to a file.
 
         ``column`` is an output column of estimates, by default the first.
         """
@@ -183,38 +204,51 @@ class Answer:
         if name not in estimated:
             raise UnknownNameError("column of estimates", str(name), estimated)
         index = self.columns.index(name)
-        drawn = picture(name, self._labels(), [row[index] for row in self.rows])
-        if path is not None:
-            with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123  path may be anything that open takes
-                file.write(drawn)
-        return drawn
+        return write_picture(picture(name, self._labels(), [row[index] for row in self.rows]), path)
 
-    def __str__(self) -> str:
-        cells = [[_shown(cell) for cell in row] for row in self.rows]
-        widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(self.columns)]
-        numbers = [any(isinstance(row[i], Estimate) for row in self.rows) for i in range(len(self.columns))]
+    def _is_noisy(self, row: Sequence[Any]) -> bool:
+        """Whether not even the sign of an estimate of a row is known."""
+        return any(isinstance(cell, Estimate) and cell.is_noisy for cell in row)
+
+    def _texts(self, most: int | None = None) -> list[list[str]]:
+        """Return the cells of the rows as texts; noisy rows end with a mark."""
+        rows = self.rows if most is None else self.rows[:most]
+        return [[*map(_shown, row), NOISY if self._is_noisy(row) else ""] for row in rows]
+
+    def _text(self, most: int | None = None) -> str:
+        cells = self._texts(most)
+        heads = [*self.columns, ""]
+        widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(heads)]
+        numbers = [*(name in self.estimates for name in self.columns), False]
         lines = []
-        for row in [list(self.columns), *cells]:
+        for row in [heads, *cells]:
             placed = [
                 cell.rjust(width) if number else cell.ljust(width)
                 for cell, width, number in zip(row, widths, numbers, strict=True)
             ]
             lines.append("  ".join(placed).rstrip())
+        if len(cells) < len(self.rows):
+            lines.append(f"… and {len(self.rows) - len(cells):,} more rows; print() shows all")
         confidence = next((c.confidence for row in self.rows for c in row if isinstance(c, Estimate)), None)
         if confidence is not None:
             lines.append(f"(± at {confidence * 100:.4g}% confidence)")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
+    def __str__(self) -> str:
+        return self._text()
+
+    def __repr__(self) -> str:
+        return self._text(MOST_ROWS)
+
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td style='text-align:right'>{html.escape(_shown(cell))}</td>" for cell in row) + "</tr>"
-            for row in self.rows
-        )
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        numbers = [name in self.estimates for name in self.columns]
+        faint = [self._is_noisy(row) for row in self.rows[:MOST_ROWS]]
+        table = table_html([*self.columns, ""], self._texts(MOST_ROWS), numbers=numbers, faint=faint)
+        more = len(self.rows) - MOST_ROWS
+        notes = [f"{more:,} more rows are not shown"] if more > 0 else []
+        below = "".join(f"<p>{html.escape(note)}</p>" for note in [*notes, *self.notes])
         has_estimates = any(isinstance(cell, Estimate) for row in self.rows for cell in row)
-        drawn = self.plot() if has_estimates else ""
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{drawn}{notes}"
+        return table + (self.plot() if has_estimates else "") + below
 
 
 def _finite(value: Any) -> Any:
@@ -223,3 +257,9 @@ def _finite(value: Any) -> Any:
 
 def _shown(cell: Any) -> str:
     return "" if cell is None else str(cell)
+
+
+def shift_text(name: str, shift: float) -> str:
+    """Say how far fake people could shift a column."""
+    amount = f"at most {number_text(shift)}" if math.isfinite(shift) else "any amount"
+    return f"1 % of fake people could shift {name} by {amount}"

@@ -5,23 +5,46 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from tacit.estimate.estimate import Estimate
+from tacit.tables.numbers import number_text
 
-__all__ = ["picture"]
+__all__ = ["FAINT", "INK", "MARK", "Picture", "picture", "write_picture"]
 
 WIDTH, ROW, LABELS, TOP = 560, 22, 170, 26
 MOST_ROWS = 60
 INK, MARK, FAINT = "#1f2933", "#0b6e99", "#cbd2d9"
 
 
-def picture(title: str, labels: Sequence[str], cells: Sequence[Estimate]) -> str:
+class Picture(str):
+    """SVG text that notebooks draw."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+    def __repr__(self) -> str:
+        return f"Picture({len(self):,} characters of SVG; save it with path=, or str() it)"
+
+
+def write_picture(drawn: Picture, path: Any) -> Picture:
+    """Write a picture to a file, if there is a path, and return it."""
+    if path is not None:
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123  path may be anything that open takes
+            file.write(drawn)
+    return drawn
+
+
+def picture(title: str, labels: Sequence[str], cells: Sequence[Estimate]) -> Picture:
     """Return an SVG with one line for each estimate; the axis has round numbers and holds every finite interval."""
     shown = list(zip(labels, cells, strict=True))[:MOST_ROWS]
     ends = [end for _, cell in shown for end in (cell.low, cell.value, cell.high) if math.isfinite(end)]
     ticks = _ticks(min([0.0, *ends]), max([0.0, *ends]))
     low, high = ticks[0], ticks[-1]
-    height = TOP + ROW * len(shown) + 34
+    noisy = any(cell.is_noisy for _, cell in shown)
+    height = TOP + ROW * len(shown) + 34 + (18 if noisy else 0)
 
     def x(value: float) -> float:
         inside = min(max(value, low), high)
@@ -34,8 +57,10 @@ def picture(title: str, labels: Sequence[str], cells: Sequence[Estimate]) -> str
     ]
     bottom = TOP + ROW * len(shown)
     for tick in ticks:
-        parts.append(f'<line x1="{x(tick):.1f}" y1="{TOP}" x2="{x(tick):.1f}" y2="{bottom}" stroke="{FAINT}"/>')
-        parts.append(f'<text x="{x(tick):.1f}" y="{bottom + 16}" fill="{INK}" text-anchor="middle">{tick:,.10g}</text>')
+        at = f"{x(tick):.1f}"
+        parts.append(f'<line x1="{at}" y1="{TOP}" x2="{at}" y2="{bottom}" stroke="{FAINT}"/>')
+        label = number_text(tick, 10)
+        parts.append(f'<text x="{at}" y="{bottom + 16}" fill="{INK}" text-anchor="middle">{label}</text>')
     for place, (label, cell) in enumerate(shown):
         y = TOP + ROW * (place + 0.5)
         name = label if len(label) <= 24 else label[:23] + "…"
@@ -48,14 +73,18 @@ def picture(title: str, labels: Sequence[str], cells: Sequence[Estimate]) -> str
             x(cell.low if not math.isnan(cell.low) else cell.value),
             x(cell.high if not math.isnan(cell.high) else cell.value),
         )
-        hint = html.escape(f"{label} {cell}".strip())
-        parts.append(
-            f'<g><title>{hint}</title><line x1="{left:.1f}" y1="{y:.1f}" x2="{right:.1f}" y2="{y:.1f}" '
-            f'stroke="{MARK}" stroke-width="2"/><circle cx="{x(cell.value):.1f}" cy="{y:.1f}" r="4" fill="{MARK}"/></g>'
-        )
+        weak = cell.is_noisy
+        hint = html.escape(f"{label} {cell}{', too noisy to tell' if weak else ''}".strip())
+        dash, fill = (' stroke-dasharray="4 3"', "none") if weak else ("", MARK)
+        line = f'x1="{left:.1f}" y1="{y:.1f}" x2="{right:.1f}" y2="{y:.1f}" stroke="{MARK}" stroke-width="2"{dash}'
+        dot = f'cx="{x(cell.value):.1f}" cy="{y:.1f}" r="4" fill="{fill}" stroke="{MARK}"'
+        parts.append(f"<g><title>{hint}</title><line {line}/><circle {dot}/></g>")
+    if noisy:
+        words = "dashed: the interval includes 0, too noisy to tell"
+        parts.append(f'<text x="{LABELS}" y="{bottom + 34}" fill="{INK}">{words}</text>')
     if len(cells) > MOST_ROWS:
         parts.append(f'<text x="{LABELS}" y="{height - 2}" fill="{INK}">first {MOST_ROWS} of {len(cells)} rows</text>')
-    return "".join([*parts, "</svg>"])
+    return Picture("".join([*parts, "</svg>"]))
 
 
 def _ticks(low: float, high: float) -> list[float]:

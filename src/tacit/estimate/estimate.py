@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self
 
 from tacit.errors import UsageError
 from tacit.estimate.student import beta_below
+from tacit.tables.numbers import number_text
 
 __all__ = ["WEAK", "Estimate", "Provenance", "fieller", "t_quantile"]
 
@@ -302,24 +303,39 @@ class Estimate:
     def __format__(self, spec: str) -> str:
         return format(str(self), spec)
 
+    @property
+    def is_noisy(self) -> bool:
+        """Whether the interval includes zero, so that not even the sign is known, or there is no finite interval."""
+        return not (self.low > 0 or self.high < 0) and not (self.value == 0 and self.margin == 0)
+
     def __str__(self) -> str:
         if math.isnan(self.value):
             return "not defined"
         if math.isinf(self.margin):
-            return f"{self.value:,.3g} (no finite interval)"
+            return f"{number_text(self.value, 3)} (no finite interval)"
         if math.isnan(self.margin):
-            return f"{self.value:,.3g} (error not known)"
+            return f"{number_text(self.value, 3)} (error not known)"
         digits = 0
         if self.margin > 0:
             digits = max(0, 1 - math.floor(math.log10(self.margin)))
         elif self.value != int(self.value):
             digits = 6
-        shown = f"{self.value:,.{digits}f}"
         if self._interval is not None:
-            return f"{shown} ({self.low:,.{digits}f} to {self.high:,.{digits}f})"
-        return f"{shown} ± {self.margin:,.{digits}f}"
+            return f"{_fixed(self.value, digits)} ({_fixed(self.low, digits)} to {_fixed(self.high, digits)})"
+        return f"{_fixed(self.value, digits)} ± {_fixed(self.margin, digits)}"
+
+    def _repr_html_(self) -> str:
+        about = f"standard error {number_text(self.error, 3)}" if math.isfinite(self.error) else "no standard error"
+        noisy = " <i>(too noisy to tell)</i>" if self.is_noisy else ""
+        return f'<span title="{about}, from {self.n:,} people">{self}{noisy}</span>'
 
     __repr__ = __str__
+
+
+def _fixed(number: float, digits: int) -> str:
+    """Return a number with so many digits after the point, and without the sign of a zero."""
+    text = f"{number:,.{digits}f}"
+    return text.lstrip("-") if not text.strip("-0.,") else text
 
 
 def _shrunk(shift: Callable[[], float], denominator: Estimate) -> Callable[[], float]:

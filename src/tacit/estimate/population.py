@@ -126,25 +126,48 @@ Terms = list[tuple[float, dict[int, Vector]]]
 """A sum of coefficients times products of vectors over values."""
 
 
+TERMS_AT_ONCE = 1_000
+"""Terms that are multiplied with all others at once; bounds the memory of questions with many."""
+
+
 def mean_square(terms: Terms, frequencies: Sequence[Vector]) -> float:
     """Return the mean square of a sum of products over records with independent attributes."""
     attributes = sorted({i for _, vectors in terms for i in vectors})
-    if len(attributes) == 2 and len(terms) > 2:
-        return _mean_square_of_table(terms, attributes, frequencies)
+    if all(len(vectors) <= 2 for _, vectors in terms):
+        return _sum_of_effects(terms, attributes, frequencies)
     weights = np.array([weight for weight, _ in terms])
-    products = np.ones((len(terms), len(terms)))
-    for i in attributes:
-        ones = np.ones(len(frequencies[i]))
-        rows = np.array([vectors.get(i, ones) for _, vectors in terms])
-        products *= (rows * frequencies[i]) @ rows.T
-    return float(weights @ products @ weights)
+    total = 0.0
+    for first in range(0, len(terms), TERMS_AT_ONCE):
+        part = slice(first, first + TERMS_AT_ONCE)
+        products = np.outer(weights[part], weights)
+        for i in attributes:  # those that a term does not name count as one: frequencies add up to one
+            vectors = np.array([vectors.get(i, np.ones(len(frequencies[i]))) for _, vectors in terms])
+            products *= (vectors[part] * frequencies[i]) @ vectors.T
+        total += float(products.sum())
+    return total
 
 
-def _mean_square_of_table(terms: Terms, attributes: list[int], frequencies: Sequence[Vector]) -> float:
-    """Do the same for two attributes by adding up the table of all their values: many terms cost little."""
-    rows, columns = (
-        np.array([vectors.get(i, np.ones(len(frequencies[i]))) for _, vectors in terms]) for i in attributes
-    )
-    weights = np.array([weight for weight, _ in terms])
-    table = (rows * weights[:, None]).T @ columns
-    return float(frequencies[attributes[0]] @ table**2 @ frequencies[attributes[1]])
+def _sum_of_effects(terms: Terms, attributes: Sequence[int], frequencies: Sequence[Vector]) -> float:
+    """Do the same for terms of at most two attributes, however many: mean, main effects and interactions.
+
+    They are orthogonal, because attributes are independent, so that their squares add up.
+    """
+    mass = {i: float(frequencies[i].sum()) for i in attributes}
+    shares = {i: frequencies[i] / mass[i] if mass[i] else frequencies[i] for i in attributes}
+    mean, alone = 0.0, {i: np.zeros(len(shares[i])) for i in attributes}
+    pairs: dict[tuple[int, ...], tuple[list[Vector], list[Vector]]] = {}
+    for weight, vectors in terms:
+        means = {i: float(vector @ shares[i]) for i, vector in vectors.items()}
+        mean += weight * math.prod(means.values())
+        for i, vector in vectors.items():
+            others = math.prod(m for k, m in means.items() if k != i)
+            alone[i] += weight * others * (vector - means[i])
+        if len(vectors) == 2:
+            i, j = sorted(vectors)
+            rows, columns = pairs.setdefault((i, j), ([], []))
+            rows.append(weight * (vectors[i] - means[i]))
+            columns.append(vectors[j] - means[j])
+    total = mean**2 + sum(float(effect**2 @ shares[i]) for i, effect in alone.items())
+    for (i, j), (rows, columns) in pairs.items():
+        total += float(shares[i] @ (np.array(rows).T @ np.array(columns)) ** 2 @ shares[j])
+    return total * math.prod(mass.values())

@@ -12,6 +12,7 @@ import numpy as np
 
 from tacit.contract.schema import Categorical, Ordinal
 from tacit.estimate.answer import Answer
+from tacit.estimate.chart import Picture, write_picture
 from tacit.estimate.estimate import Estimate, t_quantile
 from tacit.estimate.functional import Vector
 from tacit.estimate.truncated import Truncated, open_interval
@@ -31,15 +32,11 @@ class Marginal(Answer):
         super().__init__(answer.columns, answer.rows, notes=answer.notes, estimates=("count",))
         self.names, self.labels, self.counts = tuple(names), [tuple(own) for own in labels], counts
 
-    def plot(self, column: str | None = None, *, path: Any = None) -> str:
-        """Chart the table and return it as SVG text; ``path`` also writes it to a file."""
+    def plot(self, column: str | None = None, *, path: Any = None) -> Picture:
+        """Chart the table: SVG text that notebooks draw; ``path`` also writes it to a file."""
         if len(self.names) != 2 or max(map(len, self.labels)) > MOST:
             return super().plot(column, path=path)
-        drawn = heat_map(self.names, self.labels, self.counts)
-        if path is not None:
-            with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123  path may be anything that open takes
-                file.write(drawn)
-        return drawn
+        return write_picture(Picture(heat_map(self.names, self.labels, self.counts)), path)
 
 
 def label_table(attributes: Sequence[Ordinal | Categorical], table: Table, people: int, confidence: float) -> Marginal:

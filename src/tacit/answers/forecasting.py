@@ -1,0 +1,143 @@
+"""What a collection can say before anything is collected: errors of questions, people they take, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any, Self, overload
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tacit.answers.forecast import people_for, predict
+from tacit.answers.likely import likely_questions
+from tacit.answers.population import frequencies_of
+from tacit.answers.verdicts import Forecast, forecast_questions
+from tacit.contract.contract import Contract
+from tacit.contract.schema import Schema, Service
+from tacit.encode.prepare import prepare_tables
+from tacit.errors import UsageError
+from tacit.estimate.answer import Answer, Options
+from tacit.estimate.decoder import DecoderName
+
+__all__ = ["Forecasting"]
+
+SAMPLE = 20_000
+"""People whose values say how often each occurs; more would not change a verdict."""
+
+
+class Forecasting:
+    """The methods of a collection that predict answers."""
+
+    @property
+    def contract(self) -> Contract:
+        """The compiled contract."""
+        raise NotImplementedError
+
+    def with_schema(self, schema: Schema) -> Self:
+        """Return the same collection of other attributes."""
+        raise NotImplementedError
+
+    def with_epsilon(self, epsilon: Fraction) -> Self:
+        """Return the same collection with another budget."""
+        raise NotImplementedError
+
+    @overload
+    def predict(
+        self, text: str, *, users: int, like: Any = None, confidence: float = 0.95, decoder: DecoderName = "blue"
+    ) -> Answer: ...
+
+    @overload
+    def predict(
+        self,
+        text: str,
+        *,
+        error: float | None = None,
+        relative: float | None = None,
+        like: Any = None,
+        decoder: DecoderName = "blue",
+    ) -> int: ...
+
+    def predict(
+        self,
+        text: str,
+        *,
+        users: int | None = None,
+        error: float | None = None,
+        relative: float | None = None,
+        like: Any = None,
+        confidence: float = 0.95,
+        decoder: DecoderName = "blue",
+    ) -> Answer | int:
+        """Predict the errors of a question, or the number of people it needs, before anything is collected.
+
+        Attributes are assumed to be independent and uniform, or distributed as ``like`` says.
+
+        Parameters
+        ----------
+        users : int
+            A number of people; the result is a table of expected values with their errors.
+        error : float
+            Instead of users: the wanted standard error; the result is the number of people. Errors of averages shrink
+            with more people, so this is the smallest number; errors of totals grow, so it is the largest.
+        relative : float
+            Instead of users: the wanted standard error relative to the value; the result is the number of people.
+        like : table or dict, optional
+            A sample of records, or a dict from attributes to a weight for each value; for several services, or to give
+            the share of people without rows, a dict of these by service.
+        """
+        options = Options(confidence, decoder)
+        self._refuse_panel()
+        if users is not None:
+            return predict(self.contract, text, users=users, like=like, options=options)
+        return people_for(self.contract, text, error=error, relative=relative, like=like, options=options)
+
+    def report(
+        self, questions: Iterable[str] | str | None = None, *, users: int | None = None, like: Any = None
+    ) -> Forecast:
+        """Say of questions how accurate they would be, whether that is good enough, and what would help.
+
+        Parameters
+        ----------
+        questions : sequence of str, optional
+            Default: ten that the schema suggests.
+        users : int, optional
+            People expected to report. Default: those of ``like``, or 100,000.
+        like : table, path or dict, optional
+            Raw tables, as for `prepare`, that say how often each value occurs: one, or a dict by service. Values are
+            assumed to be independent, and uniform without it.
+        """
+        self._refuse_panel()
+        asked = [questions] if isinstance(questions, str) else questions
+        schema, samples = self.contract.schema, None
+        if like is not None:
+            by_service = isinstance(like, Mapping) and like.keys() <= {one.name for one in schema.services}
+            tables, _ = prepare_tables(schema, like if by_service else {schema.services[0].name: like})
+            people, sampled = sample_people(schema, tables)
+            shown = len(next(iter(sampled.values()))) if any(schema[name].one_to_one for name in sampled) else 0
+            samples = {name: frequencies_of(schema[name], table, shown) for name, table in sampled.items()}
+            users = people if users is None else users
+        listed = likely_questions(schema) if asked is None else list(asked)
+        return forecast_questions(self, listed, users=100_000 if users is None else users, like=samples)
+
+    def _refuse_panel(self) -> None:
+        if self.contract.panel:
+            message = "Rounds of a panel are not predicted. Predict the same collection without panel, for one round."
+            raise UsageError(message, code="panel-not-predicted")
+
+
+def sample_people(schema: Schema, tables: Mapping[str, pa.Table]) -> tuple[int, dict[str, pa.Table]]:
+    """Return the number of people, and all rows of some of them."""
+    services = sorted((one for one in schema.services if one.name in tables), key=lambda one: not one.one_to_one)
+    first = services[0]
+    keys = pc.unique(tables[first.name].column(first.key))
+    if len(keys) <= SAMPLE:
+        return len(keys), {one.name: tables[one.name] for one in services}
+    chosen = keys.take(pa.array(np.linspace(0, len(keys) - 1, SAMPLE).astype(np.int64)))
+    return len(keys), {one.name: _rows_of(one, tables[one.name], chosen) for one in services}
+
+
+def _rows_of(service: Service, table: pa.Table, people: pa.Array) -> pa.Table:
+    column = table.column(service.key)
+    return table.filter(pc.is_in(column, value_set=people.cast(column.type)))

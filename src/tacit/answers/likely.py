@@ -1,0 +1,85 @@
+"""Questions that people are likely to ask of a schema: averages, counts, groups, ranges and joins."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from tacit.contract.schema import Categorical, Ordinal, Schema, Service
+
+__all__ = ["MOST_QUESTIONS", "likely_questions"]
+
+MOST_QUESTIONS = 10
+
+MOST_GROUPS = 60
+"""Groups above which nobody reads the table."""
+
+
+def likely_questions(schema: Schema, most: int = MOST_QUESTIONS) -> list[str]:
+    """Return questions that the schema suggests, those of each service in turn, at most so many."""
+    found = [_asked(service) for service in schema.services]
+    if len(schema.services) > 1:
+        found.append(_joined(schema))
+    turns = itertools.zip_longest(*found)
+    return list(dict.fromkeys(one for turn in turns for one in turn if one is not None))[:most]
+
+
+def _numbers(service: Service) -> list[Ordinal]:
+    return [a for a in service.sensitive if isinstance(a, Ordinal) and not a.is_date and a.values > 2]
+
+
+def _groups(service: Service, most: int = MOST_GROUPS) -> list[Categorical | Ordinal]:
+    """Return what may group answers, fewest values first, categories before numbers."""
+    few = [a for a in service.sensitive if 1 < a.size <= most and (isinstance(a, Categorical) or a.cells is None)]
+    return sorted(few, key=lambda a: (not isinstance(a, Categorical), a.size))
+
+
+def _asked(service: Service) -> Iterator[str]:
+    name, numbers, groups = service.name, _numbers(service), _groups(service)
+    if numbers:
+        yield _select(f"AVG({numbers[0].name}) AS average", name)
+    if groups:
+        yield _by(name, groups[0].name, "COUNT(*) AS total")
+    for number in numbers[1:3]:
+        yield _select(f"AVG({number.name}) AS average", name)
+    if numbers and groups and groups[0] is not numbers[0]:
+        yield _by(name, groups[0].name, f"AVG({numbers[0].name}) AS average")
+    if numbers:
+        yield _select("COUNT(*) AS total", name, f" WHERE {numbers[0].name} >= {_middle(numbers[0])}")
+    if len(groups) > 2:
+        yield _by(name, groups[len(groups) // 2].name, "COUNT(*) AS total")
+    if numbers:
+        yield _select(f"SUM({numbers[-1].name}) AS total", name)
+    if len(groups) > 1:
+        yield _by(name, f"{groups[0].name}, {groups[1].name}", "COUNT(*) AS total")
+    if len(numbers) > 1 and groups:
+        condition = f" WHERE {numbers[0].name} >= {_middle(numbers[0])}"
+        yield _select(f"AVG({numbers[1].name}) AS average", name, condition)
+    yield from (_by(name, attribute.name, "COUNT(*) AS total") for attribute in groups[1:])
+    known = [a for a in service.sensitive if a.null or not service.one_to_one]  # of others, everybody has one
+    yield from (_select(f"COUNT({attribute.name}) AS present", name) for attribute in known)
+
+
+def _select(columns: str, source: str, rest: str = "") -> str:
+    return f"SELECT {columns} FROM {source}{rest}"  # noqa: S608  names of a schema
+
+
+def _by(source: str, groups: str, aggregate: str) -> str:
+    return _select(f"{groups}, {aggregate}", source, f" GROUP BY {groups}")
+
+
+def _middle(attribute: Ordinal) -> str:
+    """Return a declared value near the middle of the range."""
+    middle = attribute.start + attribute.unit * (attribute.ticks // 2)
+    return str(int(middle)) if middle.denominator == 1 else str(float(middle))
+
+
+def _joined(schema: Schema) -> Iterator[str]:
+    """Ask for what one service knows by what another one knows."""
+    for left, right in itertools.permutations(schema.services, 2):
+        if left.key != right.key:
+            continue
+        source, numbers, groups = f"{left.name} JOIN {right.name} USING ({left.key})", _numbers(left), _groups(right)
+        if numbers and groups:
+            group = f"{right.name}.{groups[0].name}"
+            yield _by(source, group, f"AVG({left.name}.{numbers[0].name}) AS average")

@@ -1,0 +1,252 @@
+"""Whether questions are worth asking: the error to expect of each, a plain verdict, and what would help.
+
+An answer is *good* if its 95 % interval is within a tenth of the value on either side, *rough* within three tenths, and
+*too noisy* beyond. Of a question with groups the typical one counts: that of the median relative error.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any, Protocol
+
+from tacit.answers.forecast import predict
+from tacit.answers.population import Frequencies
+from tacit.contract.budget import decimal_text
+from tacit.contract.contract import Contract
+from tacit.contract.schema import Schema, Service
+from tacit.errors import TacitError
+from tacit.estimate.answer import Answer, Options
+from tacit.estimate.estimate import Estimate
+from tacit.estimate.verdict_chart import Bar, verdict_picture
+from tacit.tables.numbers import number_text
+
+__all__ = ["Forecast", "Planned", "Verdict", "forecast_questions", "verdict_of"]
+
+GOOD, ROUGH = 0.1, 0.3
+"""Half widths of intervals, relative to the value, up to which an answer is good or rough."""
+
+PEOPLE_FACTORS = (10, 100)
+BUDGET_FACTORS = (2, 4)
+
+WITHIN_REACH = 4
+"""How many times too wide an interval may be for half the attributes to be tried; twice that, for a larger budget."""
+
+MOST_GROUPS = 8
+"""Groups of a question that are looked at: they say what is typical, and thousands would take long."""
+
+
+class Planned(Protocol):
+    """A collection that could have had other attributes or another budget."""
+
+    @property
+    def contract(self) -> Contract:
+        """The compiled contract."""
+
+    def with_schema(self, schema: Schema) -> Planned:
+        """Return the same collection of other attributes."""
+
+    def with_epsilon(self, epsilon: Fraction) -> Planned:
+        """Return the same collection with another budget."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What to expect of one question: the typical estimate, in words, and what would make it good."""
+
+    question: str
+    word: str
+    shown: str = ""
+    relative: float = math.nan
+    groups: int = 1
+    good_groups: int = 0
+    advice: tuple[str, ...] = ()
+    why: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in one sentence."""
+        if self.why:
+            return f"{self.word}: {self.why}"
+        typical = f", typical of {self.groups} groups, {self.good_groups} of them good" if self.groups > 1 else ""
+        near = f" (± {_percent(self.relative)}{typical})" if math.isfinite(self.relative) else typical
+        return ". ".join([f"{self.shown}{near}: {self.word}", *self.advice])
+
+    def to_data(self) -> dict[str, Any]:
+        """Return the verdict as plain data."""
+        relative = self.relative if math.isfinite(self.relative) else None
+        names = {"question": self.question, "verdict": self.word, "expected": self.shown, "relative": relative}
+        return names | {"groups": self.groups, "advice": list(self.advice), "why": self.why}
+
+
+class Forecast:
+    """Verdicts about questions, as a text, a table and a picture."""
+
+    def __init__(self, people: int, epsilon: Fraction, verdicts: Sequence[Verdict]) -> None:
+        self.people, self.epsilon, self.verdicts = people, epsilon, tuple(verdicts)
+
+    @property
+    def title(self) -> str:
+        """What the verdicts are about."""
+        return f"{self.people:,} people, epsilon {decimal_text(self.epsilon)}: what to expect, at 95 % confidence"
+
+    def __len__(self) -> int:
+        return len(self.verdicts)
+
+    def __iter__(self) -> Any:
+        return iter(self.verdicts)
+
+    def __str__(self) -> str:
+        lines = [self.title]
+        for number, verdict in enumerate(self.verdicts, 1):
+            lines += [f"{number:>3}  {verdict.question}", f"     {verdict.sentence}"]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def plot(self, *, path: Any = None) -> str:
+        """Draw how wide the intervals are, relative to the values; ``path`` also writes the picture to a file."""
+        bars = [Bar(one.question, one.relative, one.word) for one in self.verdicts]
+        return verdict_picture(self.title, bars, (GOOD, ROUGH), path)
+
+    def _repr_html_(self) -> str:
+        return self.plot()
+
+    def to_json(self) -> str:
+        """Return the verdicts as JSON."""
+        data = {"people": self.people, "epsilon": decimal_text(self.epsilon)}
+        return json.dumps(data | {"questions": [one.to_data() for one in self.verdicts]}, indent=1)
+
+
+def forecast_questions(
+    planned: Planned, questions: Iterable[str], *, users: int, like: Mapping[str, Frequencies] | None
+) -> Forecast:
+    """Return the verdicts about questions, with what would help those that are not good."""
+    trials = _Trials(planned, users, like)
+    return Forecast(users, planned.contract.epsilon, [trials.verdict(one) for one in questions])
+
+
+def verdict_of(question: str, answer: Answer) -> Verdict:
+    """Return the verdict about an expected answer, without advice."""
+    cells = [cell for row in answer.rows for cell in row if isinstance(cell, Estimate)]
+    known = sorted((cell for cell in cells if not math.isnan(cell.value)), key=_relative)
+    if not known:
+        return Verdict(question, "not predictable", why="no estimate has a value to expect")
+    typical = known[len(known) // 2]
+    relative = _relative(typical)
+    good = sum(_relative(cell) <= GOOD for cell in known)
+    return Verdict(question, _word(relative), f"expect {typical}", relative, len(known), good)
+
+
+def _word(relative: float) -> str:
+    return "good" if relative <= GOOD else "rough" if relative <= ROUGH else "too noisy"
+
+
+def _relative(cell: Estimate) -> float:
+    return 0.0 if cell.margin == 0 else cell.margin / abs(cell.value) if cell.value else math.inf
+
+
+class _Trials:
+    """The same questions of other collections, each compiled once."""
+
+    def __init__(self, planned: Planned, users: int, like: Mapping[str, Frequencies] | None) -> None:
+        self._planned, self._users, self._like = planned, users, like
+        self._made: dict[object, Planned | None] = {}
+
+    def verdict(self, question: str) -> Verdict:
+        """Return the verdict about a question, and what would help."""
+        try:
+            found = self._expected(question, self._planned, self._users)
+        except TacitError as error:
+            return Verdict(question, "not predictable", why=error.message)
+        if found.word == "good" or found.why:
+            return found
+        tried = [
+            *self._fewer(question, found),
+            *self._more_people(found),
+            *self._more_budget(question, found),
+        ]
+        good = [f"{change} (± {_percent(one.relative)})" for change, one in tried if one.word == "good"]
+        best = min(tried, key=lambda item: item[1].relative, default=None)
+        if good:
+            advice = f"Good with {', or '.join(good)}"
+        elif best and best[1].relative < found.relative:
+            advice = f"Even with {best[0]} ± {_percent(best[1].relative)} ({best[1].word}); ask about fewer groups"
+        else:
+            advice = "Ask about larger groups or coarser values"
+        return replace(found, advice=(advice,))
+
+    def _expected(self, question: str, planned: Planned, users: int) -> Verdict:
+        names = [one.name for one in planned.contract.schema.services]
+        like = None if self._like is None else {name: self._like[name] for name in names if name in self._like}
+        options = Options()
+        answer = predict(planned.contract, question, users=users, like=like, options=options, most_groups=MOST_GROUPS)
+        return verdict_of(question, answer)
+
+    def _tried(self, question: str, planned: Planned | None, users: int) -> Verdict | None:
+        try:
+            return None if planned is None else self._expected(question, planned, users)
+        except TacitError:
+            return None
+
+    def _compiled(self, key: object, make: Callable[[], Planned]) -> Planned | None:
+        if key not in self._made:
+            try:
+                self._made[key] = make()
+            except TacitError:  # there is no room for it in a contract
+                self._made[key] = None
+        return self._made[key]
+
+    def _fewer(self, question: str, found: Verdict) -> Iterator[tuple[str, Verdict]]:
+        """Yield what leaving out attributes would give: half of those that are not asked about, or else all."""
+        schema = self._planned.contract.schema
+        words = {word.lower() for word in re.findall(r"\w+", question)}
+        asked = [service for service in schema.services if service.name.lower() in words]
+        used = {(service.name, a.name) for service in asked for a in service.sensitive if a.name.lower() in words}
+        spare = [(s.name, a.name) for s in schema.services for a in s.sensitive if (s.name, a.name) not in used]
+        halves = [spare[len(spare) // 2 :]] if found.relative <= WITHIN_REACH * GOOD else []
+        for dropped in [*halves, spare] if used else []:
+            made = self._compiled(tuple(dropped), partial(self._planned.with_schema, _without(schema, dropped)))
+            other = self._tried(question, made, self._users) if dropped else None
+            if other and (other.word == "good" or dropped is spare):
+                yield f"{len(dropped)} attribute{'s' if len(dropped) > 1 else ''} fewer", other
+                return
+
+    def _more_people(self, found: Verdict) -> Iterator[tuple[str, Verdict]]:
+        """Yield what more people would give, as few as are good: relative errors shrink with the root of people."""
+        for factor in PEOPLE_FACTORS:
+            near = found.relative / math.sqrt(factor)
+            if _word(near) == "good":
+                yield f"{factor} times the people", replace(found, relative=near, word="good")
+                return
+
+    def _more_budget(self, question: str, found: Verdict) -> Iterator[tuple[str, Verdict]]:
+        """Yield what a larger budget would give, as small as is good."""
+        for factor in BUDGET_FACTORS if found.relative <= 2 * WITHIN_REACH * GOOD else ():
+            epsilon = self._planned.contract.epsilon * factor
+            made = self._compiled(epsilon, partial(self._planned.with_epsilon, epsilon))
+            other = self._tried(question, made, self._users)
+            if other and other.word == "good":
+                yield f"epsilon {decimal_text(epsilon)}", other
+                return
+
+
+def _percent(relative: float) -> str:
+    return f"{number_text(relative * 100, 2)} %" if math.isfinite(relative) else "any"
+
+
+def _without(schema: Schema, dropped: Iterable[tuple[str, str]]) -> Schema:
+    """Return the schema without some attributes, and without services that have none left."""
+    gone = set(dropped)
+    services = []
+    for one in schema.services:
+        kept = [a for a in one.attributes if (one.name, a.name) not in gone]
+        if any(a in one.sensitive for a in kept):
+            made = Service(one.name, one.key, kept, at_most=one.at_most, sends=one.sends, optional=one.optional)
+            services.append(made)
+    return Schema(services)

@@ -1,0 +1,198 @@
+"""Propose how to declare a column: its kind, its bounds or values, and what the data says about them.
+
+Whatever is read from data may reveal it, so bounds are those that the column's name suggests, or round numbers around
+the middle 99 % of the values, never an extreme value; texts that few rows have are not listed. The proposal is a
+draft: whoever declares it should know the bounds and lists without the data.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tacit.tables.numbers import number_text
+from tacit.tables.read import plain_column
+
+__all__ = ["Proposed", "propose_column"]
+
+MOST_CATEGORIES = 64
+"""A column with at most this many different texts becomes categorical."""
+
+FEWEST_ROWS = 10
+"""A text must occur in so many rows to be listed: a rarer one may name somebody."""
+
+MOST_EXACT_VALUES = 1_000
+"""A column with a wider range of integers is collected in cells."""
+
+CELLS = 100
+
+MOST_CODES = 32
+"""Whole numbers with fewer different values, all small, are collected from the first to the last."""
+
+MIDDLE = (0.005, 0.995)
+"""The quantiles that bounds are rounded from: a few outliers do not move them."""
+
+ENOUGH_ROWS = 2_000
+"""Rows from which the quantiles are told: at least ten are beyond each."""
+
+KNOWN_BOUNDS: tuple[tuple[str, int, int], ...] = (
+    (r"age|agep", 0, 99),
+    (r"hours?_(per|a)_week|weekly_hours|wkhp", 0, 99),
+    (r"weeks?(_worked)?|wkwn", 0, 52),
+    (r"month(_of_year)?", 1, 12),
+    (r"day(_of_month)?", 1, 31),
+    (r"weekday|day_of_week", 0, 6),
+    (r"hour(_of_day)?", 0, 23),
+    (r"minute|second", 0, 59),
+    (r"percent(age)?|pct", 0, 100),
+    (r"rating|stars", 1, 5),
+)
+"""Names of columns whose bounds everybody knows."""
+
+IDENTIFIER = re.compile(r"(^|_)(id|uid|uuid|guid|code|zip|postcode|phone|email|invoice|serial(no)?)$")
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """The settings of an attribute, with a hint that says what the data looks like; or why the column is left out."""
+
+    name: str
+    settings: dict[str, Any]
+    hint: str = ""
+    left_out: str = ""
+
+
+def propose_column(name: str, column: pa.ChunkedArray) -> Proposed:
+    """Return the settings proposed for a column."""
+    column = plain_column(column)
+    if column.null_count == len(column):
+        return Proposed(name, {}, left_out="it is empty")
+    null = {"null": True} if column.null_count else {}
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _texts(name, column, null)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return _numbers(name, column, null)
+    if pa.types.is_date(kind):
+        return _dates(name, column, null)
+    return Proposed(name, {}, left_out=f"columns of type {_type_word(kind)} have to be converted or declared by hand")
+
+
+def _type_word(kind: pa.DataType) -> str:
+    """Return a type's name; names of nested fields may be values, and are left out."""
+    return "nested" if pa.types.is_nested(kind) else str(kind)
+
+
+def _texts(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Proposed:
+    """List the texts that at least some rows have; the others become one value."""
+    counts = pc.value_counts(column.drop_null().combine_chunks())
+    ordered = sorted(zip(counts.field("counts").to_pylist(), counts.field("values").to_pylist(), strict=True))[::-1]
+    listed = [text for count, text in ordered[: MOST_CATEGORIES - 1] if count >= _few(len(column))]
+    covered = sum(count for count, _ in ordered[: len(listed)])
+    if len(ordered) > MOST_CATEGORIES and covered < len(column) // 2:
+        return Proposed(name, {}, left_out=f"it has {len(ordered):,} different texts, too many for categories")
+    if not listed:
+        return Proposed(
+            name, {}, left_out=f"each of its {len(ordered):,} different texts is rare, and may name somebody"
+        )
+    settings: dict[str, Any] = {"kind": "categorical", "values": sorted(listed)}
+    if len(listed) < len(ordered):
+        settings["other"] = next(word for word in ("other", "other value", "any other value") if word not in listed)
+    return Proposed(name, settings | null, hint=f"the data has {len(ordered)} texts")
+
+
+def _numbers(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Proposed:
+    """Declare numbers between public bounds."""
+    numbers = column.drop_null().cast(pa.float64())
+    numbers = numbers.filter(pc.is_finite(numbers))
+    if not len(numbers):
+        return Proposed(name, {}, left_out="it has no finite number")
+    whole = pa.types.is_integer(column.type)
+    if IDENTIFIER.search(name.lower()) and pc.count_distinct(numbers).as_py() > MOST_EXACT_VALUES:
+        return Proposed(name, {}, left_out="it looks like an identifier, which no total or average is asked of")
+    first, last = pc.quantile(numbers, q=list(MIDDLE)).to_pylist()
+    bounds = _known_bounds(name, first, last) or (_codes(column) if whole else None)
+    low, high = bounds or _round_bounds(first, last, whole=whole)
+    settings: dict[str, Any] = {"low": _plain_number(low), "high": _plain_number(high)}
+    if not whole or high - low >= MOST_EXACT_VALUES:
+        settings["cells"] = CELLS
+    outside = pc.sum(pc.or_(pc.less(numbers, float(low)), pc.greater(numbers, float(high)))).as_py() / len(numbers)
+    hint = ""
+    if len(numbers) >= ENOUGH_ROWS:
+        hint = f"99 % of the data is between {number_text(first)} and {number_text(last)}"
+        hint += f"; {outside * 100:.2g} % is outside these bounds and counts as a bound" if outside else ""
+    return Proposed(name, settings | {"outside": "clamp"} | null, hint=hint)
+
+
+def _known_bounds(name: str, first: float, last: float) -> tuple[Decimal, Decimal] | None:
+    """Return the bounds that the name suggests, if the data fits them."""
+    for pattern, low, high in KNOWN_BOUNDS:
+        if re.fullmatch(pattern, name.lower()) and low <= first and last <= high and last - first > (high - low) / 10:
+            return Decimal(low), Decimal(high)
+    return None
+
+
+def _codes(column: pa.ChunkedArray) -> tuple[Decimal, Decimal] | None:
+    """Return the bounds of a few whole numbers near zero, such as codes of answers, that enough rows have."""
+    counts = pc.value_counts(column.drop_null().combine_chunks())
+    enough = counts.field("values").filter(pc.greater_equal(counts.field("counts"), _few(len(column))))
+    if len(counts) > MOST_CODES or not len(enough):
+        return None
+    ends = pc.min_max(enough).as_py()
+    low, high = min(ends["min"], 1), ends["max"]
+    return (Decimal(low), Decimal(high)) if 0 <= low < high < MOST_CODES else None
+
+
+def _few(rows: int) -> int:
+    return min(FEWEST_ROWS, rows // FEWEST_ROWS)
+
+
+def _round_bounds(first: float, last: float, *, whole: bool) -> tuple[Decimal, Decimal]:
+    """Return round numbers around the middle of the data.
+
+    Examples
+    --------
+    >>> [int(bound) for bound in _round_bounds(3, 187_400, whole=True)]
+    [0, 200000]
+    >>> [float(bound) for bound in _round_bounds(0.02, 0.93, whole=False)]
+    [0.0, 1.0]
+    """
+    span = last - (first if first < 0 or first > last / 2 else 0)
+    place = math.floor(math.log10(span)) if span > 0 else 0
+    if whole:
+        place = max(place, 0)
+    step = Decimal(1).scaleb(place)
+    step *= next((part for part in (Decimal("0.1"), Decimal("0.2"), Decimal("0.5")) if span <= part * 10 * step), 1)
+    if whole and step < 1:
+        step = Decimal(1)
+    low = _floor(first, step) if first < 0 or first > last / 2 else Decimal(0)
+    high = -_floor(-last, step)
+    if high <= low:
+        high = low + step
+    return low, high
+
+
+def _floor(number: float, step: Decimal) -> Decimal:
+    return Decimal(math.floor(Decimal(repr(number)) / step)) * step
+
+
+def _plain_number(bound: Decimal) -> int | float:
+    return int(bound) if bound == int(bound) else float(bound)
+
+
+def _dates(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Proposed:
+    """Declare whole years around the middle of the data."""
+    days = column.drop_null().cast(pa.date32()).cast(pa.int32())
+    ends = pc.quantile(days, q=list(MIDDLE), interpolation="nearest").to_pylist()
+    first, last = (datetime.date(1970, 1, 1) + datetime.timedelta(days=int(end)) for end in ends)
+    settings = {"kind": "date", "low": datetime.date(first.year, 1, 1), "high": datetime.date(last.year, 12, 31)}
+    return Proposed(
+        name, settings | {"outside": "clamp"} | null, hint=f"99 % of the data is from {first.year} to {last.year}"
+    )

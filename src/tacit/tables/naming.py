@@ -1,0 +1,44 @@
+"""Names that SQL and files allow, and such names for the columns of any table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from tacit.errors import SchemaError
+
+__all__ = ["NAME", "RESERVED", "allowed_name", "with_allowed_names"]
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")
+RESERVED = frozenset({"slot", "channel", "code", "people", "rng", "progress", "round", "self", "tier"})
+
+
+def allowed_name(name: str, taken: Iterable[str] = ()) -> str:
+    """Return a name as it is if it is allowed, else the nearest one that is allowed and not taken.
+
+    Examples
+    --------
+    >>> allowed_name("Hours per week"), allowed_name("code"), allowed_name("2026 sales")
+    ('Hours_per_week', 'code_', '_2026_sales')
+    """
+    made = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") if not NAME.match(name) else name
+    if not made or made[0].isdigit():
+        made = f"_{made}"
+    made = made[:60]
+    used = {one.lower() for one in taken} | RESERVED
+    while made.lower() in used:
+        made += "_"
+    return made
+
+
+def with_allowed_names(table: pa.Table) -> pa.Table:
+    """Return a table whose columns have allowed names; refuse two columns of one name."""
+    if len({name.lower() for name in table.column_names}) != len(table.column_names):
+        message = "Two columns have the same name (case is ignored). Rename one."
+        raise SchemaError(message, code="duplicate-name")
+    names: list[str] = []
+    for name in table.column_names:
+        names.append(allowed_name(name, names))
+    return table if names == table.column_names else table.rename_columns(names)

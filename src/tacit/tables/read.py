@@ -1,0 +1,117 @@
+"""Read any kind of table as an Arrow table: frames, relations, dicts of columns, and files.
+
+Errors of the libraries that read tables may quote values, so they are never chained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+
+from tacit.client.scalars import plain_scalar
+from tacit.errors import RecordError
+
+__all__ = ["SUFFIXES", "as_arrow", "plain_column", "read_file"]
+
+READABLE = (
+    "Pass a pandas, polars, Arrow or DuckDB table, a dict of columns of one type and length each, "
+    "or the path of a Parquet, CSV or JSON lines file. Whole numbers must fit 64 bits, text must be Unicode."
+)
+
+
+def as_arrow(name: str, source: Any) -> pa.Table:
+    """Return any kind of table as an Arrow table; errors name it, and show none of its content."""
+    table, failure = None, ""
+    try:
+        table = _read(name, source)
+    except RecordError:
+        raise
+    except Exception as cause:  # any library may fail here, and its message may quote values
+        failure = type(cause).__name__
+    if table is None:  # raised outside the handler, so that the cause is not chained
+        problem = f"the table cannot be read ({failure}). {READABLE}"
+        raise RecordError(problem, code="unreadable-table", service=name)
+    return table
+
+
+def _read(name: str, source: Any) -> pa.Table:
+    if isinstance(source, pa.Table):
+        return source
+    if isinstance(source, str | Path):
+        return read_file(name, source)
+    module = type(source).__module__.partition(".")[0]
+    if module == "pandas" and hasattr(source, "columns"):
+        return pa.Table.from_pandas(source, preserve_index=False)
+    if hasattr(source, "__arrow_c_stream__"):
+        return pa.table(source)
+    if isinstance(source, pa.RecordBatch):
+        return pa.Table.from_batches([source])
+    if isinstance(source, Mapping):
+        return pa.table({column: _column(values) for column, values in source.items()})
+    problem = f"a {type(source).__name__} is not a table. {READABLE}"
+    raise RecordError(problem, code="unreadable-table", service=name)
+
+
+def _column(values: Any) -> pa.Array:
+    """Return a column; objects that Arrow does not support are converted to scalars."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, TypeError):
+        return pa.array([plain_scalar(value) for value in values])
+
+
+def read_file(name: str, source: str | Path) -> pa.Table:
+    """Read a Parquet, CSV or JSON lines file of a service."""
+    path = Path(source)
+    problem = ""
+    if path.suffix.lower() not in READERS:
+        problem = f"the path ends in none of {', '.join(READERS)}. Convert the file to one of these."
+    elif not path.is_file():
+        problem = "the file does not exist. Check its path."
+    if problem:
+        raise RecordError(problem, code="unreadable-table", service=name)
+    return READERS[path.suffix.lower()](path)
+
+
+def _read_csv(path: Path) -> pa.Table:
+    """Read a CSV file, in which a blank text is missing, as a blank number is."""
+    table = pa.csv.read_csv(path)
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            column = table.column(place)
+            blank = pc.equal(pc.utf8_trim_whitespace(column), "")
+            if pc.any(blank).as_py():
+                column = pc.if_else(blank, pa.scalar(None, field.type), column)
+                table = table.set_column(place, field.name, column)
+    return table
+
+
+READERS: dict[str, Callable[[Path], pa.Table]] = {
+    ".parquet": pa.parquet.read_table,
+    ".csv": _read_csv,
+    ".jsonl": pa.json.read_json,
+    ".ndjson": pa.json.read_json,
+}
+"""How files are read, by how their names end."""
+
+SUFFIXES = tuple(READERS)
+
+
+def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column with dictionaries and views decoded, and NaN as NULL."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_string_view(column.type) or pa.types.is_large_string(column.type):
+        column = column.cast(pa.large_string())
+    if pa.types.is_floating(column.type):
+        nan = pc.is_nan(column)
+        if pc.any(nan).as_py():
+            column = pc.if_else(nan, pa.scalar(None, column.type), column)
+    return column
