@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tacit.answers.fitted_quantiles import fitted_quantiles
 from tacit.answers.people import People
-from tacit.answers.rows import Pending, Row, finished
+from tacit.answers.rows import Pending, Row, finished, pending_of
 from tacit.answers.run import unbiased_estimates
 from tacit.engines.base import Engine
 from tacit.errors import UnsupportedSqlError, UsageError
@@ -29,8 +30,10 @@ from tacit.model.fit.fitted_model import FittedModel
 from tacit.model.stored import code_counts
 from tacit.model.views import Counts
 from tacit.sql.bind import Bound
+from tacit.sql.composite import Leaf, leaves
 from tacit.sql.formula import Formula
 from tacit.sql.plan import ReportSource
+from tacit.sql.quantiles import Quantile
 
 __all__ = ["Models", "run_consistent"]
 
@@ -98,13 +101,16 @@ def run_consistent(bound: Bound, people: People, known: Models, options: Options
     _check(bound, options)
     models = [known.of(one.stored[0]) for one in people.rounds]
     asked = [(group, bound.formulas(group)) for group in bound.groups()]
-    columns = [made for _, formulas in asked for made in formulas if made]
+    parts = [leaf for _, formulas in asked for made in formulas for leaf in leaves(made)]
+    columns = [leaf for leaf in parts if isinstance(leaf, Formula)]
     anchors = unbiased_estimates(bound, people, options, columns)
     pending = iter(_estimates(columns, bound.scope.sizes, models, anchors))
-    rows: list[Row] = [
-        (group, bound.row(group, (), [next(pending) if f else None for f in formulas])) for group, formulas in asked
-    ]
-    terms = [term for functional in _functionals(columns, bound.scope.sizes) for term in functional.terms]
+    ranked = iter(fitted_quantiles([leaf for leaf in parts if isinstance(leaf, Quantile)], people, models))
+    rows: list[Row] = []
+    for group, formulas in asked:
+        own = [[next(pending if isinstance(leaf, Formula) else ranked) for leaf in leaves(made)] for made in formulas]
+        rows.append((group, bound.row(group, (), list(map(pending_of, formulas, own)))))
+    terms = [term for functional in _functionals(parts, bound.scope.sizes) for term in functional.terms]
     used = sorted({pair for term in terms for pair in _tables(term)}, key=lambda table: (len(table), table))
     many = {tuple(sorted(term.factors)) for term in terms if len(term.factors) > 2}
     wider = any(model.wider.faces(attributes) for model in models for attributes in many)
@@ -144,7 +150,7 @@ def _tables(term: Term) -> list[tuple[int, ...]]:
     return list(itertools.combinations(sorted(term.factors), min(2, len(term.factors)))) if term.factors else []
 
 
-def _functionals(columns: Sequence[Formula], sizes: tuple[int, ...]) -> list[Functional]:
+def _functionals(columns: Sequence[Leaf], sizes: tuple[int, ...]) -> list[Functional]:
     return [total.functional or Functional(sizes, ()) for made in columns for total in made.totals]
 
 

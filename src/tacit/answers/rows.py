@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tacit.estimate.answer import Options
-from tacit.estimate.estimate import Estimate
+from tacit.estimate.estimate import Estimate, t_quantile
 from tacit.sql.bind import Bound
+from tacit.sql.composite import Column, Composite
 
-__all__ = ["Pending", "Row", "finished"]
+__all__ = ["Pending", "PendingComposite", "Row", "finished", "pending_of"]
 
 Row = tuple[tuple[Any, ...], list[Any]]
 """The values and classes of a row's group, and its cells."""
@@ -21,6 +25,40 @@ class Pending(ABC):
     @abstractmethod
     def at(self, level: float) -> Estimate:
         """Return the estimate."""
+
+
+def pending_of(column: Column | None, parts: Sequence[Pending]) -> Pending | None:
+    """Return a column that is made of parts; None for a column of GROUP BY."""
+    if column is None:
+        return None
+    return PendingComposite(column, tuple(parts)) if isinstance(column, Composite) else parts[0]
+
+
+@dataclass(frozen=True, eq=False)
+class PendingComposite(Pending):
+    """A column of several parts. It lies between what they give if all their intervals hold (Bonferroni)."""
+
+    column: Composite
+    parts: tuple[Pending, ...]
+
+    def at(self, level: float) -> Estimate:
+        """Return the estimate; its error is half of the interval over the normal quantile."""
+        uncertain = sum(bool(part.totals) for part in self.column.parts)
+        found = [part.at(1 - (1 - level) / max(1, uncertain)) for part in self.parts]
+        ends = [(one.low, one.high) for one in found]
+        value, low, high = self.column.between([one.value for one in found], ends)
+        freedom = min(one.freedom for one in found)
+        people = max(one.n for one in found)
+        if math.isnan(value) or math.isnan(low + high) or math.isinf(high - low):
+            return Estimate(value, math.nan, people, level, freedom, interval=(-math.inf, math.inf))
+        error = (high - low) / 2 / t_quantile(0.5 + level / 2, freedom)
+
+        def shift() -> float:
+            moved = [(e.value - e.max_shift_per_1pct, e.value + e.max_shift_per_1pct) for e in found]
+            _, least, most = self.column.between([one.value for one in found], moved)
+            return max(most - value, value - least)
+
+        return Estimate(value, error, people, level, freedom, interval=(low, high), shift=shift)
 
 
 def finished(bound: Bound, rows: list[Row], options: Options) -> list[list[Any]]:

@@ -10,10 +10,12 @@ from sqlglot import exp
 from tacit.contract.schema import Public
 from tacit.errors import BindError, UnsupportedSqlError
 from tacit.sql.cases import classes_of_case
-from tacit.sql.formula import Dual, Formula, combine, constant, of_total, ratio, variance
+from tacit.sql.composite import Column, together
+from tacit.sql.formula import Dual, Formula, constant, of_total, ratio, variance
 from tacit.sql.mixed import as_number
 from tacit.sql.parse import span_of
 from tacit.sql.predicates import holds
+from tacit.sql.quantiles import QUANTILES, quantile
 from tacit.sql.scope import Scope
 from tacit.sql.totals import LARGEST, Total
 
@@ -23,22 +25,27 @@ ARITHMETIC: dict[type[exp.Expr], Callable[[Dual, Dual], Dual]] = {
     exp.Add: lambda a, b: a + b,
     exp.Sub: lambda a, b: a - b,
     exp.Mul: lambda a, b: a * b,
+    exp.Div: lambda a, b: a / b,
 }
 
 
-def formula(scope: Scope, node: exp.Expr, where: Total) -> Formula:
+def formula(scope: Scope, node: exp.Expr, where: Total) -> Column:
     """Return the formula of an output column."""
     if isinstance(node, exp.Paren | exp.Alias):
         return formula(scope, node.this, where)
     if isinstance(node, exp.Literal) and not node.is_string:
         return constant(_number(scope, node))
     if isinstance(node, exp.Neg):
-        return combine(constant(-1.0), formula(scope, node.this, where), ARITHMETIC[exp.Mul])
-    if isinstance(node, exp.Binary) and (type(node) in ARITHMETIC or isinstance(node, exp.Div)):
+        return together(constant(-1.0), formula(scope, node.this, where), ARITHMETIC[exp.Mul])
+    if isinstance(node, exp.Binary) and type(node) in ARITHMETIC:
         left, right = (formula(scope, side, where) for side in (node.left, node.right))
-        return ratio(left, right) if isinstance(node, exp.Div) else combine(left, right, ARITHMETIC[type(node)])
+        if isinstance(node, exp.Div) and isinstance(left, Formula) and isinstance(right, Formula):
+            return ratio(left, right)
+        return together(left, right, ARITHMETIC[type(node)])
     if isinstance(node, exp.Filter):
         return formula(scope, node.this, where * holds(scope, node.expression.this))
+    if isinstance(node, QUANTILES) or (isinstance(node, exp.WithinGroup) and isinstance(node.this, QUANTILES)):
+        return quantile(scope, node, where)
     if isinstance(node, exp.AggFunc):
         return _aggregate(scope, node, where)
     message = "An output column is an aggregate, arithmetic of aggregates, or a column of GROUP BY."

@@ -15,8 +15,8 @@ from tacit.errors import BindError, UnsupportedSqlError
 from tacit.sql.aggregates import formula
 from tacit.sql.cases import Classes, classes_of_group
 from tacit.sql.coarse import coarse_notes
+from tacit.sql.composite import Column
 from tacit.sql.domains import decided
-from tacit.sql.formula import Formula
 from tacit.sql.parse import span_of, sql_of
 from tacit.sql.predicates import condition, conjuncts
 from tacit.sql.public import is_public
@@ -100,7 +100,7 @@ class Bound:
         """Who is in a group; one of several keys starts from the group of all but the last."""
         return {}
 
-    def formulas(self, group: tuple[int, ...]) -> list[Formula | None]:
+    def formulas(self, group: tuple[int, ...]) -> list[Column | None]:
         """Return the formula of each column within a group; None for a column of GROUP BY."""
         held = self.held(group)
         asked = [output for _, output in self.outputs] + self.selection.hidden

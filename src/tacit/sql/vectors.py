@@ -26,6 +26,7 @@ __all__ = [
     "OPERATORS",
     "Sensitive",
     "category_vector",
+    "cell_ends",
     "comparison_vector",
     "exact_values",
     "kind_of",
@@ -97,6 +98,26 @@ def _centres(attribute: Ordinal) -> list[Fraction]:
         return [Fraction(j * (ticks - 1), count - 1) for j in range(count)]
     edges = [-(-j * ticks // count) for j in range(count + 1)]
     return [Fraction(edges[j] + edges[j + 1] - 1, 2) for j in range(count)]
+
+
+def cell_ends(attribute: Ordinal) -> tuple[Vector, Vector, Vector, Vector]:
+    """Return what each coarser cell stands for, from and to, and between which numbers its values may lie.
+
+    A bin has its own values. A representative stands for what is nearest to it, and was made of values on either side,
+    up to its neighbours.
+    """
+    count, ticks = attribute.values, attribute.ticks
+    if attribute.dither:
+        centres = np.array([float(tick) for tick in _centres(attribute)])
+        middles = (centres[:-1] + centres[1:]) / 2
+        low, high = np.append(centres[0], middles), np.append(middles, centres[-1])
+        least, most = np.append(centres[0], centres[:-1]), np.append(centres[1:], centres[-1])
+    else:
+        edges = [-(-j * ticks // count) for j in range(count + 1)]
+        least = low = np.array(edges[:-1], dtype=np.float64)
+        most = high = np.array(edges[1:], dtype=np.float64) - 1
+    start, unit = float(attribute.start), float(attribute.unit)
+    return start + unit * low, start + unit * high, start + unit * least, start + unit * most
 
 
 def ordered_values(attribute: Sensitive, comparison: str) -> list[Any]:
