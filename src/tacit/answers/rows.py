@@ -12,11 +12,39 @@ from tacit.estimate.answer import Options
 from tacit.estimate.estimate import Estimate, t_quantile
 from tacit.sql.bind import Bound
 from tacit.sql.composite import Column, Composite
+from tacit.sql.formula import Formula
 
-__all__ = ["Pending", "PendingComposite", "Row", "finished", "pending_of"]
+__all__ = ["Pending", "PendingComposite", "Row", "after", "finished", "pending_of"]
 
 Row = tuple[tuple[Any, ...], list[Any]]
 """The values and classes of a row's group, and its cells."""
+
+
+def after(made: Formula, estimate: Estimate) -> Estimate:
+    """Return what a formula makes of the finished estimate of its inner one."""
+    if made.after is None:
+        return estimate
+    ends = made.after.ends
+    low, high = ends(estimate.low, estimate.high)
+    slope = abs(made.after.slope(estimate.value))
+    error = math.hypot(slope * estimate.error, made.after.blur) if estimate.error else 0.0
+    value = made.after.value(estimate.value)
+    interval = min(low, value), max(high, value)
+
+    def shift() -> float:
+        by = estimate.max_shift_per_1pct
+        least, most = ends(estimate.value - by, estimate.value + by)
+        return max(most - value, value - least)
+
+    return Estimate(
+        value,
+        error,
+        estimate.n,
+        estimate.confidence,
+        estimate.freedom,
+        interval=interval if estimate.error else None,
+        shift=shift,
+    )
 
 
 class Pending(ABC):
@@ -49,6 +77,9 @@ class PendingComposite(Pending):
         value, low, high = self.column.between([one.value for one in found], ends)
         freedom = min(one.freedom for one in found)
         people = max(one.n for one in found)
+        if self.column.end:
+            end = low if self.column.end == "low" else high
+            return Estimate(end, 0.0, people, level, interval=(end, end))
         if math.isnan(value) or math.isnan(low + high) or math.isinf(high - low):
             return Estimate(value, math.nan, people, level, freedom, interval=(-math.inf, math.inf))
         error = (high - low) / 2 / t_quantile(0.5 + level / 2, freedom)
