@@ -132,7 +132,6 @@ REFUSED = [
     ("not-grouped", "SELECT work, COUNT(*) FROM adult"),
     ("not-an-aggregate", "SELECT age + 1 FROM adult"),
     ("count-distinct", "SELECT COUNT(DISTINCT age) FROM adult"),
-    ("unsupported-aggregate", "SELECT MEDIAN(age) FROM adult"),
     ("unsupported-aggregate", "SELECT MAX(age) FROM adult"),
     ("unsupported-condition", "SELECT COUNT(*) FROM adult WHERE age < loss"),
     ("wrong-constant", "SELECT COUNT(*) FROM adult WHERE age = work"),

@@ -18,7 +18,7 @@ from tacit.answers.people import People
 from tacit.answers.run import equal_to, value_of
 from tacit.answers.sums import SumsRequest, occurring_codes, readings
 from tacit.encode.reports import column_names
-from tacit.errors import UnknownNameError, UsageError
+from tacit.errors import UnknownNameError, UnsupportedSqlError, UsageError
 from tacit.estimate.functional import Vector
 from tacit.sql.bind import Bound, Key
 from tacit.sql.explain import describe
@@ -104,11 +104,13 @@ class Contributions:
 def contributions_to(bound: Bound, people: People, group: Mapping[str, Any], page: Page) -> Contributions:
     """Return what tuples add to one row of an answer."""
     classes, values = _chosen(bound, group)
-    formulas = {
-        name: made
-        for (name, output), made in zip(bound.outputs, bound.formulas(classes), strict=False)
-        if made is not None and not isinstance(output, Key)
-    }
+    formulas: dict[str, Formula] = {}
+    for (name, output), made in zip(bound.outputs, bound.formulas(classes), strict=False):
+        if isinstance(made, Formula) and not isinstance(output, Key):
+            formulas[name] = made
+        elif made is not None:
+            message = f"{name} is a quantile, which people's contributions do not add up to. Ask for COUNT, SUM or AVG."
+            raise UnsupportedSqlError(message, code="not-a-total", text=bound.scope.text)
     asked = SumsRequest(squares=False)
     columns = {name: [asked.place(total) for total in made.totals] for name, made in formulas.items()}
     if not 0 <= page.measure < len(asked.totals):

@@ -20,7 +20,7 @@ from tacit.model.model import Model
 from tacit.model.reports import Reports, Services
 from tacit.model.stored import Fetched, Models
 from tacit.sql.bind import Bound
-from tacit.sql.formula import Formula
+from tacit.sql.composite import Leaf
 from tacit.sql.mixed import Reading
 from tacit.sql.plan import Plan, Round
 from tacit.sql.statement import code_rows
@@ -32,7 +32,7 @@ MOST_CLASSES = 64
 """Maximum combinations of public values that a question may tell apart."""
 
 
-def samples_of(bound: Bound, people: People, known: Models, columns: Sequence[Formula]) -> list[Sample]:
+def samples_of(bound: Bound, people: People, known: Models, columns: Sequence[Leaf]) -> list[Sample]:
     """Return a sample for each round; its tiers are taken together."""
     totals = list({total.key: total for made in columns for total in made.totals}.values())
     rounds: dict[str, list[tuple[Round, Reading]]] = {}
@@ -118,7 +118,7 @@ class Sample:
     def _holds(self, values: tuple[Any, ...]) -> Vector:
         return np.array([own[: len(values)] == values for own in self.classes], dtype=np.float64)
 
-    def functionals(self, made: Formula, values: tuple[Any, ...]) -> list[Functional]:
+    def functionals(self, made: Leaf, values: tuple[Any, ...]) -> list[Functional]:
         """Return the totals of a column, within a public group, as functionals of the model."""
         return [self._functional(total, self._holds(values)) for total in made.totals]
 
@@ -152,7 +152,7 @@ class Sample:
             low, high = low + share * ends[0], high + share * ends[1]
         return self.model.people * float(low), self.model.people * float(high)
 
-    def sets(self, columns: Sequence[Formula]) -> set[tuple[int, ...]]:
+    def sets(self, columns: Sequence[Leaf]) -> set[tuple[int, ...]]:
         """Return the sets of attributes that columns are read from: each term's, and its pairs."""
         terms = [
             term.factors

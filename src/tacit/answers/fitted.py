@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.answers.evidence import Sample, samples_of
+from tacit.answers.fitted_quantiles import fitted_quantiles
 from tacit.answers.people import People
-from tacit.answers.rows import Pending, Row, finished
+from tacit.answers.rows import Pending, Row, finished, pending_of
 from tacit.answers.run import unbiased_estimates
 from tacit.errors import UnsupportedSqlError, UsageError
 from tacit.estimate.answer import Answer, Options
@@ -24,7 +25,9 @@ from tacit.estimate.truncated import Truncated, open_interval
 from tacit.model.bounds import ratio_bounds
 from tacit.model.stored import Models
 from tacit.sql.bind import Bound
+from tacit.sql.composite import leaves
 from tacit.sql.formula import Formula
+from tacit.sql.quantiles import Quantile
 
 __all__ = ["Models", "run_consistent"]
 
@@ -60,9 +63,11 @@ def run_consistent(bound: Bound, people: People, known: Models, options: Options
     """Answer a bound question from the models of its rounds, or explain how."""
     _check(bound, options)
     asked = [(group, bound.formulas(group)) for group in bound.groups()]
-    columns = [made for _, formulas in asked for made in formulas if made]
-    samples = samples_of(bound, people, known, columns)
-    totals = tuple(total.key for made in columns for total in made.totals)  # public tables are in them
+    parts = [leaf for _, formulas in asked for made in formulas for leaf in leaves(made)]
+    columns = [leaf for leaf in parts if isinstance(leaf, Formula)]
+    ranked = [leaf for leaf in parts if isinstance(leaf, Quantile)]
+    samples = samples_of(bound, people, known, parts)
+    totals = tuple(total.key for made in parts for total in made.totals)  # public tables are in them
     key = tuple(sorted(people.reports)), bound.statement.sql(), totals
     anchors = known.remember(key, lambda: unbiased_estimates(bound, people, options, columns))
     rows: list[Row] = []
@@ -71,12 +76,11 @@ def run_consistent(bound: Bound, people: People, known: Models, options: Options
         own = [None if anchor is None else anchor.get(values) for anchor in anchors]
         pending = _estimates(columns, samples, own, values)
         found += pending
-        cells = iter(pending)
-        rows += [
-            ((*values, *group), bound.row(group, values, [next(cells) if made else None for made in formulas]))
-            for group, formulas in asked
-        ]
-    sets = sorted({face for sample in samples for face in sample.sets(columns)}, key=lambda face: (len(face), face))
+        cells, quantiles = iter(pending), iter(fitted_quantiles(ranked, bound, people, samples, values))
+        for group, formulas in asked:
+            made = [[next(cells if isinstance(leaf, Formula) else quantiles) for leaf in leaves(c)] for c in formulas]
+            rows.append(((*values, *group), bound.row(group, values, list(map(pending_of, formulas, made)))))
+    sets = sorted({face for sample in samples for face in sample.sets(parts)}, key=lambda face: (len(face), face))
     lines = _notes(samples, sets, found)
 
     def plan() -> str:

@@ -10,12 +10,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tacit.answers.intervals import uneven_error, uneven_interval
 from tacit.answers.population import assumed
+from tacit.answers.quantiles import Curve, interpolated
+from tacit.answers.rows import Pending, after, pending_of
 from tacit.contract.contract import Contract
 from tacit.errors import UnanswerableError, UnsupportedSqlError, UsageError
 from tacit.estimate.answer import Answer, Options
@@ -25,8 +28,10 @@ from tacit.estimate.functional import Functional, Vector
 from tacit.estimate.population import truth_of
 from tacit.estimate.variance import joint_variance
 from tacit.sql.bind import Bound, bind
+from tacit.sql.composite import Column, Leaf, leaves
 from tacit.sql.formula import Formula
 from tacit.sql.parse import parse, without_explain
+from tacit.sql.quantiles import Quantile
 from tacit.sql.tables import scope_of, tables_of
 from tacit.sql.totals import Total
 
@@ -152,24 +157,44 @@ class Expectation:
     def rows(self, users: int, *, delta: bool = False) -> list[list[Any]]:
         """Return the rows that this many people would give; with ``delta``, all errors are the delta method's."""
         return [
-            self.bound.row(group, (), [self._estimate(f, users, delta=delta) if f else None for f in formulas])
-            for group, formulas in self._formulas
+            self.bound.row(group, (), [self._cell(column, users, delta=delta) for column in columns])
+            for group, columns in self._formulas
         ]
 
     def linearised(self, users: int = 10**6) -> Iterator[Functional]:
-        """Yield for each group and column the one functional that it is near the answer of uniform records."""
-        for _, formulas in self._formulas:
-            for made in filter(None, formulas):
-                functionals = [self._functional(total) for total in made.totals]
-                result = made.evaluate(made.at([users * self._mean(functional) for functional in functionals]))
+        """Yield for each group and column the functionals that it is near the answer of uniform records.
+
+        A quantile asks for its tests, which are counts below each value.
+        """
+        for _, columns in self._formulas:
+            for leaf in (leaf for column in columns for leaf in leaves(column)):
+                functionals = [self._functional(total) for total in leaf.totals]
+                if not isinstance(leaf, Formula):
+                    yield from functionals[:: max(1, len(functionals) // 8)]
+                    continue
+                result = leaf.evaluate(leaf.at([users * self._mean(functional) for functional in functionals]))
                 if functionals and np.isfinite(result.gradient).all():
                     yield _combined(functionals, result.gradient)
 
-    def _estimate(self, made: Formula, users: int, *, delta: bool) -> Estimate:
+    def _cell(self, column: Column | None, users: int, *, delta: bool) -> Estimate | None:
+        parts = [_Expected(self, leaf, users, delta) for leaf in leaves(column)]
+        pending = pending_of(column, parts)
+        return None if pending is None else pending.at(self._options.confidence)
+
+    def quantile(self, asked: Quantile, users: int, level: float) -> Estimate:
+        """Return the quantile that this many people would give, with the interval of single tests."""
+        functionals = [self._functional(total) for total in asked.totals]
+        tests = np.array([users * self._mean(functional) for functional in functionals])
+        variances = interpolated(len(tests), lambda i: users * self._variance(functionals[i]))
+        return Curve(asked, tests, np.sqrt(np.maximum(variances, 0.0)), math.inf, users).at(level, None)
+
+    def estimate(self, made: Formula, users: int, confidence: float, *, delta: bool) -> Estimate:
+        """Return the estimate that this many people would give."""
+        if made.inner is not None:
+            return after(made, self.estimate(made.inner, users, confidence, delta=delta))
         functionals = [self._functional(total) for total in made.totals]
         means = [users * self._mean(functional) for functional in functionals]
         result = made.evaluate(made.at(means))
-        confidence = self._options.confidence
         if not functionals:
             return Estimate(result.value, 0.0, users, confidence)
         if math.isnan(result.value) or not np.isfinite(result.gradient).all():
@@ -208,6 +233,8 @@ class Expectation:
     def _variance(self, functional: Functional) -> float:
         """Return the variance of one person's part: of a join, from the moments of all its products of services."""
         separated = self.bound.scope.separated(functional)
+        if not separated:
+            return 0.0
         if len(separated) > MOST_PRODUCTS:
             message = (
                 f"The question sums {len(separated)} products of services; at most {MOST_PRODUCTS} are predictable."
@@ -219,6 +246,22 @@ class Expectation:
         if total.functional is None and total.pieces:
             raise _public_unknown(self._text)
         return total.functional or Functional(self.bound.scope.sizes, ())
+
+
+@dataclass(frozen=True, eq=False)
+class _Expected(Pending):
+    """A part of a column that is expected of so many people."""
+
+    expectation: Expectation
+    leaf: Leaf
+    users: int
+    delta: bool
+
+    def at(self, level: float) -> Estimate:
+        """Return the estimate."""
+        if isinstance(self.leaf, Quantile):
+            return self.expectation.quantile(self.leaf, self.users, level)
+        return self.expectation.estimate(self.leaf, self.users, level, delta=self.delta)
 
 
 def _public_unknown(text: str) -> UnsupportedSqlError:

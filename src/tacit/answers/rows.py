@@ -2,17 +2,49 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tacit.estimate.answer import Options
-from tacit.estimate.estimate import Estimate
+from tacit.estimate.estimate import Estimate, t_quantile
 from tacit.sql.bind import Bound
+from tacit.sql.composite import Column, Composite
+from tacit.sql.formula import Formula
 
-__all__ = ["Pending", "Row", "finished"]
+__all__ = ["Pending", "PendingComposite", "Row", "after", "finished", "pending_of"]
 
 Row = tuple[tuple[Any, ...], list[Any]]
 """The values and classes of a row's group, and its cells."""
+
+
+def after(made: Formula, estimate: Estimate) -> Estimate:
+    """Return what a formula makes of the finished estimate of its inner one."""
+    if made.after is None:
+        return estimate
+    ends = made.after.ends
+    low, high = ends(estimate.low, estimate.high)
+    slope = abs(made.after.slope(estimate.value))
+    error = math.hypot(slope * estimate.error, made.after.blur) if estimate.error else 0.0
+    value = made.after.value(estimate.value)
+    interval = min(low, value), max(high, value)
+
+    def shift() -> float:
+        by = estimate.max_shift_per_1pct
+        least, most = ends(estimate.value - by, estimate.value + by)
+        return max(most - value, value - least)
+
+    return Estimate(
+        value,
+        error,
+        estimate.n,
+        estimate.confidence,
+        estimate.freedom,
+        interval=interval if estimate.error else None,
+        shift=shift,
+    )
 
 
 class Pending(ABC):
@@ -21,6 +53,43 @@ class Pending(ABC):
     @abstractmethod
     def at(self, level: float) -> Estimate:
         """Return the estimate."""
+
+
+def pending_of(column: Column | None, parts: Sequence[Pending]) -> Pending | None:
+    """Return a column that is made of parts; None for a column of GROUP BY."""
+    if column is None:
+        return None
+    return PendingComposite(column, tuple(parts)) if isinstance(column, Composite) else parts[0]
+
+
+@dataclass(frozen=True, eq=False)
+class PendingComposite(Pending):
+    """A column of several parts. It lies between what they give if all their intervals hold (Bonferroni)."""
+
+    column: Composite
+    parts: tuple[Pending, ...]
+
+    def at(self, level: float) -> Estimate:
+        """Return the estimate; its error is half of the interval over the normal quantile."""
+        uncertain = sum(bool(part.totals) for part in self.column.parts)
+        found = [part.at(1 - (1 - level) / max(1, uncertain)) for part in self.parts]
+        ends = [(one.low, one.high) for one in found]
+        value, low, high = self.column.between([one.value for one in found], ends)
+        freedom = min(one.freedom for one in found)
+        people = max(one.n for one in found)
+        if self.column.end:
+            end = low if self.column.end == "low" else high
+            return Estimate(end, 0.0, people, level, interval=(end, end))
+        if math.isnan(value) or math.isnan(low + high) or math.isinf(high - low):
+            return Estimate(value, math.nan, people, level, freedom, interval=(-math.inf, math.inf))
+        error = (high - low) / 2 / t_quantile(0.5 + level / 2, freedom)
+
+        def shift() -> float:
+            moved = [(e.value - e.max_shift_per_1pct, e.value + e.max_shift_per_1pct) for e in found]
+            _, least, most = self.column.between([one.value for one in found], moved)
+            return max(most - value, value - least)
+
+        return Estimate(value, error, people, level, freedom, interval=(low, high), shift=shift)
 
 
 def finished(bound: Bound, rows: list[Row], options: Options) -> list[list[Any]]:

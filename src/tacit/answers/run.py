@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 
 from tacit.answers.intervals import uneven_error, uneven_interval
+from tacit.answers.notes import meaning_notes, tier_notes, weak_notes
 from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People, ReportProvenance, add_terms
-from tacit.answers.rows import Pending, Row, finished
-from tacit.answers.sums import Sums, SumsRequest, Values, fetch_by_code, fetch_sums
+from tacit.answers.quantiles import PendingQuantile, fetch_quantiles
+from tacit.answers.rows import Pending, Row, after, finished, pending_of
+from tacit.answers.sums import Fetch, Sums, SumsRequest, Values, fetch_by_code, fetch_sums
 from tacit.errors import TacitError, UnanswerableError
 from tacit.estimate.answer import Answer, Options, shift_text
 from tacit.estimate.estimate import Estimate
 from tacit.estimate.functional import Vector
 from tacit.sql.bind import Bound
-from tacit.sql.domains import about_public, unknown_labels
+from tacit.sql.composite import leaves
+from tacit.sql.domains import about_public
 from tacit.sql.explain import explain_plan
 from tacit.sql.extremes import contribution_range
 from tacit.sql.formula import Dual, Formula
@@ -26,6 +29,7 @@ from tacit.sql.mixed import is_number
 from tacit.sql.parse import sql_of
 from tacit.sql.plan import Plan, needs_codes_only
 from tacit.sql.public import public_condition
+from tacit.sql.quantiles import Quantile
 from tacit.sql.totals import Piece, SqlPiece, Total
 
 __all__ = ["equal_to", "explain_answer", "run", "unbiased_estimates", "value_of"]
@@ -39,9 +43,6 @@ GROUPS_AT_ONCE = 16
 TABLE_CELLS = 2**23
 """Codes times groups at once where codes are counted first."""
 
-Fetch = Callable[..., tuple[dict[Values, Sums], list[Plan]] | None]
-"""From engine, scope, rounds, what is asked, keys and conditions to sums and plans."""
-
 
 def run(bound: Bound, people: People, options: Options) -> Answer:
     """Answer a bound question."""
@@ -53,11 +54,11 @@ def run(bound: Bound, people: People, options: Options) -> Answer:
         bound.names,
         shown,
         notes=[
-            *_weak(shown),
-            *_meaning(bound, people, options),
+            *weak_notes(shown),
+            *meaning_notes(bound, people, options),
             *question.not_numbers(),
             *question.not_met(),
-            *_shares(question.tiers),
+            *tier_notes(question.tiers),
         ],
         plan=question.explain,
         estimates=[name for place, name in enumerate(bound.names) if not bound.is_key(place)],
@@ -105,39 +106,6 @@ def unbiased_estimates(
     return estimates
 
 
-def _weak(rows: list[list[Any]]) -> list[str]:
-    estimates = [cell for row in rows for cell in row if isinstance(cell, Estimate)]
-    notes = []
-    if any(estimate.freedom < FEW_REPORTS - 1 and estimate.error != 0 for estimate in estimates):
-        notes.append("some estimates rest on fewer than 30 effective reports; their intervals are wide")
-    if any(math.isnan(estimate.value) or math.isnan(estimate.margin) for estimate in estimates):
-        notes.append("some estimates or errors are not defined: too few reports, or a negative variance")
-    if any(math.isinf(estimate.margin) for estimate in estimates):
-        notes.append("some ratios have no finite interval and no error: their denominators may be zero")
-    return notes
-
-
-def _shares(tiers: dict[str, float]) -> list[str]:
-    """Return whose reports make the first estimate uncertain."""
-    if not tiers:
-        return []
-    shares = ", ".join(f"{share:.0%} from tier {name}" for name, share in tiers.items())
-    return [f"the variance of the first estimate comes {shares} (docs/glossary.md#tier)"]
-
-
-def _meaning(bound: Bound, people: People, options: Options) -> list[str]:
-    notes = [*bound.notes(), *unknown_labels(bound.statement, [one.labels for one in people.rounds])]
-    if len(people.rounds) > 1:
-        notes.append(f"summed over {', '.join(one.name for one in people.rounds)}")
-    if bound.selection.test or any(not bound.is_key(place) for place, _ in bound.selection.order):
-        notes.append("rows were selected or sorted by noisy estimates: extremes look more extreme than they are")
-    if options.simultaneous:
-        notes.append(f"all intervals hold simultaneously at {options.confidence:.4g} (Bonferroni)")
-    if options.superpopulation:
-        notes.append("errors treat the people as a sample from a larger population (docs/glossary.md#interval)")
-    return notes
-
-
 class _Question:
     """A bound question with everything that running it takes."""
 
@@ -150,8 +118,8 @@ class _Question:
     @property
     def counts_codes(self) -> bool:
         """Whether histograms of codes answer the question."""
-        formulas = [made for group in self.bound.groups()[:1] for made in self.bound.formulas(group) if made]
-        totals = [total for made in formulas for total in made.totals]
+        columns = [made for group in self.bound.groups()[:1] for made in self.bound.formulas(group)]
+        totals = [total for made in columns for leaf in leaves(made) for total in leaf.totals]
         return all(needs_codes_only(one, totals) for one in self.people.rounds)
 
     @property
@@ -204,29 +172,40 @@ class _Question:
 
     def _fetch(self, groups: list[tuple[int, ...]], fetch: Fetch) -> list[Row] | None:
         """Run and estimate some groups of classes; public groups come with each."""
-        bound = self.bound
-        formulas = [bound.formulas(group) for group in groups]
-        asked = SumsRequest(self.people.squares([total for made in formulas for f in made if f for total in f.totals]))
-        places = [[asked.places(f.totals) if f else [] for f in made] for made in formulas]
-        people = self.people
+        bound, people = self.bound, self.people
+        columns = [bound.formulas(group) for group in groups]
+        parts = [leaf for made in columns for column in made for leaf in leaves(column)]
+        plain = [leaf for leaf in parts if isinstance(leaf, Formula)]
+        asked = SumsRequest(people.squares([total for made in plain for total in made.totals]))
+        places = [asked.places(made.totals) for made in plain]
         fetched = fetch(people.engine, people.scope, people.rounds, asked, bound.public, bound.conditions)
         if fetched is None:
             return None
         found, plans = fetched
         self._plans += [(plan, asked.totals) for plan in plans]
         self._met |= any(sums.count for sums in found.values())
+        curves = self._curves([leaf for leaf in parts if isinstance(leaf, Quantile)])
         rows: list[Row] = []
         for values, sums in found.items():
             if bound.public and not sums.count:
                 continue
             guards = (*bound.conditions, *equal_to(bound, values))
-            for group, made, spots in zip(groups, formulas, places, strict=True):
-                cells = [
-                    _Pending(self, f, spot, sums, guards, plans) if f else None
-                    for f, spot in zip(made, spots, strict=True)
-                ]
-                rows.append(((*values, *group), bound.row(group, values, cells)))
+            own = zip(plain, places, strict=True)
+            cells = iter([_Pending(self, made, spot, sums, guards, plans) for made, spot in own])
+            quantiles = iter(curves.get(values, ()))
+            for group, made in zip(groups, columns, strict=True):
+                pending = [[next(cells if isinstance(p, Formula) else quantiles) for p in leaves(c)] for c in made]
+                rows.append(((*values, *group), bound.row(group, values, list(map(pending_of, made, pending)))))
         return rows
+
+    def _curves(self, asked: list[Quantile]) -> dict[Values, list[PendingQuantile]]:
+        """Return the quantiles of each group of public values."""
+        if not asked:
+            return {}
+        bound, wider = self.bound, self.options.superpopulation
+        found, plans = fetch_quantiles(self.people, asked, bound.public, bound.conditions, superpopulation=wider)
+        self._plans += [(plan, list(plan.totals)) for plan in plans]
+        return found
 
     def by_public_group(self, columns: Sequence[Formula], fetch: Fetch) -> list[dict[Values, Pending]] | None:
         """Return estimates of columns in each public group; None where sums are not fetched that way."""
@@ -253,6 +232,8 @@ class _Question:
         shift: Callable[[], float],
     ) -> Estimate:
         """Return the estimate of a column, with an interval at a level."""
+        if made.inner is not None:
+            return after(made, self.estimate(made.inner, place, sums, guards, level, shift))
         given = _given(self.people, made, sums, place)
         result = made.evaluate(given)
         options = self.options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,9 +23,12 @@ from tacit.sql.scope import LABELS, Found, Scope
 from tacit.sql.statement import histogram, statement
 from tacit.sql.totals import Piece, SqlPiece, Total
 
-__all__ = ["Sums", "SumsRequest", "fetch_by_code", "fetch_sums", "occurring_codes"]
+__all__ = ["Fetch", "Sums", "SumsRequest", "Values", "fetch_by_code", "fetch_sums", "occurring_codes"]
 
 Values = tuple[Any, ...]
+
+Fetch = Callable[..., "tuple[dict[Values, Sums], list[Plan]] | None"]
+"""From engine, scope, rounds, what is asked, keys and conditions to sums and plans."""
 
 RESIDUE = 1e-12
 """Share of the numbers that were added up below which a difference is rounding: engines add in other orders."""
@@ -63,9 +66,21 @@ class SumsRequest:
         for (i, left), (j, right) in itertools.product(enumerate(found), repeat=2):
             if left <= right and (left, right) not in self.pairs:
                 self.pairs[left, right] = self.place(totals[i] * totals[j]) if self.squares else -1
-        for piece in (piece for total in totals for piece in total.pieces if piece.guards or piece.powers):
-            self.place(piece.weights)  # they say how many people a planned error is about
+        self._weigh(totals)
         return found
+
+    def alone(self, total: Total) -> int:
+        """Return the index of a total whose error is asked for, and no product with others."""
+        found = self.place(total)
+        if (found, found) not in self.pairs:
+            self.pairs[found, found] = self.place(total * total) if self.squares else -1
+        self._weigh([total])
+        return found
+
+    def _weigh(self, totals: Sequence[Total]) -> None:
+        """Plan what says how many people a planned error is about."""
+        for piece in (piece for total in totals for piece in total.pieces if piece.guards or piece.powers):
+            self.place(piece.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +166,15 @@ class Sums:
         if self.count >= MANY_REPORTS:  # so many equal contributions are no chance: the total is known
             return np.where(np.diag(noisy) & (spread <= 0), 0.0, spread)
         return np.where(np.diag(noisy) & (spread <= 0), math.nan, spread)
+
+    def variance(self, place: int, *, superpopulation: bool = False) -> float:
+        """Return the variance of one total, as `covariance` does."""
+        found = math.nan
+        if self.asked.squares and not superpopulation and not self.repulsion:
+            found = self.products[place, place] - float(self.totals[self.asked.pairs[place, place]])
+        if found > 0 or not self.noisy[place]:
+            return found if self.noisy[place] else 0.0
+        return self.covariance(np.ones((1, 1)), [place], superpopulation=superpopulation).item()
 
     def _across(self, gradients: Vector, place: list[int]) -> Vector:
         """Return a bound of what the covariance of a panel's rounds adds to the variances of combinations.

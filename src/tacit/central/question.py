@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.answers.intervals import uneven_error, uneven_interval
-from tacit.answers.rows import Pending, Row, finished
+from tacit.answers.quantiles import FEW_CORRELATED, WIDE, Curve, Noise, interpolated, spread
+from tacit.answers.rows import Pending, Row, after, finished, pending_of
 from tacit.central.body import Body
 from tacit.central.origin import ReleaseProvenance
 from tacit.contract.schema import Schema, Service
@@ -18,10 +19,12 @@ from tacit.estimate.answer import Answer, Options
 from tacit.estimate.estimate import Estimate
 from tacit.estimate.functional import Functional, Vector
 from tacit.sql.bind import Bound, bind
+from tacit.sql.composite import Leaf, leaves
 from tacit.sql.explain import describe
 from tacit.sql.formula import Formula
 from tacit.sql.lookup import Dimension
 from tacit.sql.parse import parse, without_explain
+from tacit.sql.quantiles import Quantile
 from tacit.sql.tables import scope_of, tables_of
 from tacit.sql.totals import Total
 
@@ -45,8 +48,9 @@ def ask(body: Body, service: Service, dimensions: Mapping[str, Dimension], text:
         return Answer(["explain"], [[line] for line in _explain(body, bound).splitlines()])
     rows: list[Row] = []
     for group in bound.groups():
-        cells = [None if made is None else _Pending(body, made, text, options) for made in bound.formulas(group)]
-        rows.append((group, bound.row(group, (), list(cells))))
+        columns = bound.formulas(group)
+        parts = [[_Pending(body, leaf, text, options) for leaf in leaves(column)] for column in columns]
+        rows.append((group, bound.row(group, (), list(map(pending_of, columns, parts)))))
     shown = finished(bound, rows, options)
     return Answer(bound.names, shown, notes=_notes(body, bound, options), plan=lambda: _explain(body, bound))
 
@@ -69,17 +73,36 @@ class _Pending(Pending):
     """A column of a row, to be estimated at a level."""
 
     body: Body
-    made: Formula
+    leaf: Leaf
     text: str
     options: Options
 
     def at(self, level: float) -> Estimate:
         """Return the estimate; the number of rows is protected, so n is 0."""
-        asked = [_functional(total, self.body.sizes, self.text) for total in self.made.totals]
+        asked = [_functional(total, self.body.sizes, self.text) for total in self.leaf.totals]
+        if isinstance(self.leaf, Quantile):
+            return self._quantile(self.leaf, asked, level)
+        return self._estimate(self.leaf, asked, level)
+
+    def _quantile(self, made: Quantile, asked: list[Functional], level: float) -> Estimate:
+        tests = np.array([self.body.value(one) for one in asked])
+        variances = interpolated(len(asked), lambda i: self.body.covariance(asked[i], asked[i]))
+        curve = Curve(made, tests, np.sqrt(np.maximum(variances, 0.0)), math.inf, 0)
+        first, last = curve.reach(WIDE)
+        some = spread(last + 1, FEW_CORRELATED, max(0, first - 1))
+
+        def noise() -> Noise:
+            return Noise(some, np.array([[self.body.covariance(asked[i], asked[j]) for j in some] for i in some]), ())
+
+        return curve.at(level, noise)
+
+    def _estimate(self, made: Formula, asked: list[Functional], level: float) -> Estimate:
+        if made.inner is not None:
+            return after(made, self._estimate(made.inner, asked, level))
         values = [self.body.value(one) for one in asked]
         matrix = np.array([[self.body.covariance(one, other) for other in asked] for one in asked])
-        given = self.made.at(values, matrix if self.made.corrects else None)
-        result = self.made.evaluate(given)
+        given = made.at(values, matrix if made.corrects else None)
+        result = made.evaluate(given)
         if not asked:
             return Estimate(result.value, 0.0, 0, level)
         if not np.isfinite(result.gradient).all():
@@ -91,12 +114,12 @@ class _Pending(Pending):
         error, freedom = origin.error()
         error = math.hypot(error, result.beyond)
         interval = None
-        if self.made.square or (self.made.denominators and error > 0):
+        if made.square or (made.denominators and error > 0):
 
             def covariance(rows: Vector) -> Vector:
                 return np.asarray(rows @ matrix @ rows.T)
 
-            interval = uneven_interval(self.made, given, covariance, level, freedom)
+            interval = uneven_interval(made, given, covariance, level, freedom)
             error = uneven_error(error, interval, level, freedom)
         return Estimate(result.value, error, 0, level, freedom, interval=interval, origin=origin)
 

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from tacit.contract.schema import Ordinal
 from tacit.sql.public import COMPARISONS
+from tacit.sql.quantiles import QUANTILES
 from tacit.sql.scope import Scope
 
 __all__ = ["coarse_notes"]
@@ -34,7 +35,17 @@ def coarse_notes(scope: Scope, statement: exp.Select) -> list[str]:
         squared = measured if isinstance(node, SQUARED) else _multiplied(scope, node)
         notes += [_bins(attribute) for attribute in measured if not attribute.dither]
         notes += [_rounding(attribute) for attribute in squared if attribute.dither]
+    for node in statement.find_all(*QUANTILES):
+        whole = node.parent if isinstance(node.parent, exp.WithinGroup) else node
+        notes += [_inside(attribute) for attribute in _measured(scope, whole)]
     return list(dict.fromkeys(notes))
+
+
+def _inside(attribute: Ordinal) -> str:
+    return (
+        f"{attribute.name} was collected in coarser cells: quantiles are read as if people were spread evenly inside "
+        "them, and intervals end where cells end"
+    )
 
 
 def _measured(scope: Scope, node: exp.Expr) -> list[Ordinal]:

@@ -11,6 +11,7 @@ import math
 import operator
 import re
 from collections.abc import Callable
+from difflib import get_close_matches
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -26,6 +27,7 @@ __all__ = [
     "OPERATORS",
     "Sensitive",
     "category_vector",
+    "cell_ends",
     "comparison_vector",
     "exact_values",
     "kind_of",
@@ -99,6 +101,26 @@ def _centres(attribute: Ordinal) -> list[Fraction]:
     return [Fraction(edges[j] + edges[j + 1] - 1, 2) for j in range(count)]
 
 
+def cell_ends(attribute: Ordinal) -> tuple[Vector, Vector, Vector, Vector]:
+    """Return what each coarser cell stands for, from and to, and between which numbers its values may lie.
+
+    A bin has its own values. A representative stands for what is nearest to it, and was made of values on either side,
+    up to its neighbours.
+    """
+    count, ticks = attribute.values, attribute.ticks
+    if attribute.dither:
+        centres = np.array([float(tick) for tick in _centres(attribute)])
+        middles = (centres[:-1] + centres[1:]) / 2
+        low, high = np.append(centres[0], middles), np.append(middles, centres[-1])
+        least, most = np.append(centres[0], centres[:-1]), np.append(centres[1:], centres[-1])
+    else:
+        edges = [-(-j * ticks // count) for j in range(count + 1)]
+        least = low = np.array(edges[:-1], dtype=np.float64)
+        most = high = np.array(edges[1:], dtype=np.float64) - 1
+    start, unit = float(attribute.start), float(attribute.unit)
+    return start + unit * low, start + unit * high, start + unit * least, start + unit * most
+
+
 def ordered_values(attribute: Sensitive, comparison: str) -> list[Any]:
     """Return the values that indices stand for, NULL left out, as things that can be compared between attributes."""
     if isinstance(attribute, Categorical):
@@ -119,7 +141,10 @@ def category_vector(attribute: Categorical, wanted: list[str | int]) -> Vector:
     for value in wanted:
         if value not in attribute.values:
             known = ", ".join(map(str, attribute.values[:8])) + (", …" if len(attribute.values) > 8 else "")
-            message = f"{attribute.name} has no value {str(value)[:40]!r}. Values: {known}."
+            near = get_close_matches(str(value).lower(), [str(own).lower() for own in attribute.values], 1, 0.6)
+            meant = [own for own in attribute.values if str(own).lower() in near]
+            hint = f" Did you mean {str(meant[0])!r}?" if meant else ""
+            message = f"{attribute.name} has no value {str(value)[:40]!r}.{hint} Values: {known}."
             raise BindError(message, code="unknown-value")
         vector[list(attribute.values).index(value)] = 1
     return vector

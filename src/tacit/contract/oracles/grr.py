@@ -22,7 +22,18 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tacit.contract.oracles.base import Cells, Codes, Column, Oracle, Terms, flat_index, flat_values, remainder, whole
+from tacit.contract.oracles.base import (
+    Cells,
+    Codes,
+    Column,
+    Oracle,
+    Terms,
+    Vectors,
+    flat_index,
+    flat_values,
+    remainder,
+    whole,
+)
 from tacit.contract.randomness import DRAW_BITS, Draws
 from tacit.errors import LayoutError
 
@@ -122,6 +133,21 @@ class Grr(Oracle):
         """Return the function's value at the named cell."""
         values = flat_values(terms)
         return values if codes is None else values[codes]
+
+    def products(self, axes: Sequence[Vectors], picks: Cells, codes: Codes) -> npt.NDArray[np.float64]:
+        """Return the products at the named cells."""
+        result = np.ones((len(codes), len(picks)))
+        for own, pick, cell in zip(axes, picks.T, np.unravel_index(codes, self.sizes), strict=True):
+            result *= own[pick][:, cell].T
+        return result
+
+    def tally_work(self, codes: int) -> int:
+        """Every code names one cell."""
+        return codes + self.domain
+
+    def tally(self, codes: Codes, people: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return how many people named each cell."""
+        return np.bincount(codes, people, minlength=self.domain).astype(np.float64)
 
     def columns(self) -> Iterator[Column]:
         """All columns are alike: the code's own cell against any other."""

@@ -1,0 +1,49 @@
+"""Notes that go with an answer: what is weak about it, what it is about, and whose reports make it uncertain."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tacit.answers.people import FEW_REPORTS, People
+from tacit.estimate.answer import Options
+from tacit.estimate.estimate import Estimate
+from tacit.sql.bind import Bound
+from tacit.sql.domains import unknown_labels
+
+__all__ = ["meaning_notes", "tier_notes", "weak_notes"]
+
+
+def weak_notes(rows: list[list[Any]]) -> list[str]:
+    """Say which estimates rest on little."""
+    estimates = [cell for row in rows for cell in row if isinstance(cell, Estimate)]
+    notes = []
+    if any(estimate.freedom < FEW_REPORTS - 1 and estimate.error != 0 for estimate in estimates):
+        notes.append("some estimates rest on fewer than 30 effective reports; their intervals are wide")
+    if any(math.isnan(estimate.value) or math.isnan(estimate.margin) for estimate in estimates):
+        notes.append("some estimates or errors are not defined: too few reports, or a negative variance")
+    if any(math.isinf(estimate.margin) for estimate in estimates):
+        notes.append("some ratios have no finite interval and no error: their denominators may be zero")
+    return notes
+
+
+def tier_notes(tiers: dict[str, float]) -> list[str]:
+    """Return whose reports make the first estimate uncertain."""
+    if not tiers:
+        return []
+    shares = ", ".join(f"{share:.0%} from tier {name}" for name, share in tiers.items())
+    return [f"the variance of the first estimate comes {shares} (docs/glossary.md#tier)"]
+
+
+def meaning_notes(bound: Bound, people: People, options: Options) -> list[str]:
+    """Say what the answer is about, beyond its question."""
+    notes = [*bound.notes(), *unknown_labels(bound.statement, [one.labels for one in people.rounds])]
+    if len(people.rounds) > 1:
+        notes.append(f"summed over {', '.join(one.name for one in people.rounds)}")
+    if bound.selection.test or any(not bound.is_key(place) for place, _ in bound.selection.order):
+        notes.append("rows were selected or sorted by noisy estimates: extremes look more extreme than they are")
+    if options.simultaneous:
+        notes.append(f"all intervals hold simultaneously at {options.confidence:.4g} (Bonferroni)")
+    if options.superpopulation:
+        notes.append("errors treat the people as a sample from a larger population (docs/glossary.md#interval)")
+    return notes

@@ -1,0 +1,314 @@
+"""Quantiles from the estimated tests of all numbers: values, intervals, and how far liars can move them.
+
+The value is where the isotonic regression of the tests crosses zero. The interval is Woodruff's: the numbers at which
+the regression cannot be told from a crossing. It needs no density, is never empty on a spike, and never in pieces. The
+regression averages noise away where tests are near each other; its error is found by drawing noise with their
+correlation.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People
+from tacit.answers.rows import Pending
+from tacit.answers.sums import Fetch, Sums, SumsRequest, Values, fetch_by_code, fetch_sums
+from tacit.estimate.estimate import Estimate, t_quantile
+from tacit.estimate.functional import Vector
+from tacit.estimate.isotonic import isotonic, isotonic_rows
+from tacit.sql.extremes import contribution_range
+from tacit.sql.plan import Plan
+from tacit.sql.quantiles import Quantile
+from tacit.sql.scope import Found
+from tacit.sql.totals import SqlPiece
+
+__all__ = ["FEW_CORRELATED", "WIDE", "Curve", "Noise", "PendingQuantile", "fetch_quantiles", "interpolated", "spread"]
+
+MEASURED = 33
+"""Tests whose errors are known."""
+
+TESTS_BY_CODE, TESTS_AT_ONCE = 4_000, 48
+"""Tests of one request: where sums by code answer, and where each adds a few columns to a statement."""
+
+LOOKED_AT, MOST_CORRELATED, FEW_CORRELATED = 64, 48, 24
+"""Tests of one interval; those whose correlation is known, where sums by code answer, or else statements."""
+
+DRAWS, DRAWN_WITH = 64, 2
+"""Draws of noise, always the same ones, so that equal questions have equal answers."""
+
+WIDE = 2.5
+"""Errors within which a crossing is looked for, before the level is known."""
+
+PLANNED = 9
+"""Tests whose planned errors are looked at; those between have errors between."""
+
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The estimated tests of a quantile, in the order of its numbers, with their errors and what people there are."""
+
+    asked: Quantile
+    tests: Vector
+    errors: Vector
+    freedom: float
+    people: int
+
+    def reach(self, quantile: float) -> tuple[int, int]:
+        """Return the first and the last number at which single tests, so many errors wide, may cross zero."""
+        return crossing(self.tests, quantile * self.errors)
+
+    def estimate(self, level: float, noise: Callable[[], Noise] | None) -> tuple[float, tuple[float, float]]:
+        """Return the value, and the interval at a level; without noise, that of single tests."""
+        monotone = isotonic(self.tests)
+        value = self.asked.value(monotone)
+        if math.isnan(value):
+            return value, (math.nan, math.nan)
+        quantile = t_quantile(0.5 + level / 2, self.freedom)
+        first, last = self.reach(quantile)
+        if last - first > 1 and noise is not None:
+            some = spread(last + 1, LOOKED_AT, max(0, first - 1))
+            errors = noise().smoothed_errors(some, monotone[some], self.errors[some])
+            own_first, own_last = crossing(monotone[some], quantile * errors)
+            first = max(first, int(some[own_first - 1]) + 1 if own_first else 0)
+            last = max(first, min(last, int(some[own_last])))
+        low, high = _between(self.asked, first, last)
+        return value, (min(low, value), max(high, value))
+
+    def at(
+        self, level: float, noise: Callable[[], Noise] | None, shift: Callable[[], float] = lambda: math.nan
+    ) -> Estimate:
+        """Return the estimate; its error is half of the interval over the quantile of the level."""
+        value, interval = self.estimate(level, noise)
+        error = (interval[1] - interval[0]) / 2 / t_quantile(0.5 + level / 2, self.freedom)
+        return Estimate(value, error, self.people, level, self.freedom, interval=interval, shift=shift)
+
+    def moved(self, shifts: Vector) -> float:
+        """Return how far the value moves if every test moves by as much as is given, in either direction."""
+        tests = isotonic(self.tests)
+        value = self.asked.value(tests)
+        low, high = _between(self.asked, *crossing(tests, shifts))
+        return max(high - value, value - low)
+
+
+class Noise:
+    """How the noise of tests is correlated, which says how much of it their isotonic regression averages away."""
+
+    def __init__(self, places: Places, covariance: Vector, measured: Sequence[int]) -> None:
+        self._measured = measured
+        scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            correlation = np.nan_to_num(covariance / np.outer(scale, scale), posinf=0.0, neginf=0.0).clip(-1.0, 1.0)
+        np.fill_diagonal(correlation, 1.0)
+        values, vectors = np.linalg.eigh(correlation)
+        self._scale = scale
+        draws = np.random.default_rng(DRAWN_WITH).normal(size=(len(places), DRAWS))
+        self._places = places
+        self._draws: Vector = vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * draws)
+
+    def smoothed_errors(self, places: Places, monotone: Vector, errors: Vector) -> Vector:
+        """Return the errors of the isotonic regression at some places, at most those of the tests themselves.
+
+        Noise is drawn and added to the regression, which is then made again. Between the places whose noise is known,
+        it is taken to be on lines: smoother than it is, so that less of it is averaged away.
+        """
+        errors = errors * self._unevenness(places)
+        drawn = np.stack([np.interp(places, self._places, one) for one in self._draws.T])
+        size = np.sqrt(np.mean(np.square(drawn), axis=0))
+        drawn = drawn / np.where(size > 0, size, 1.0) * errors
+        again = isotonic_rows(monotone + drawn)
+        return np.minimum(np.sqrt(np.mean(np.square(again - monotone), axis=0)), errors)
+
+    def _unevenness(self, places: Places) -> Vector:
+        """Return by how much errors differ from those on lines between the measured ones."""
+        every = np.interp(places, self._places, self._scale)
+        inside = [place for place in self._measured if self._places[0] <= place <= self._places[-1]]
+        if len(inside) < 2:
+            return np.ones(len(places))
+        lines = np.interp(places, inside, np.interp(inside, self._places, self._scale))
+        return np.where(lines > 0, every / np.where(lines > 0, lines, 1.0), 1.0)
+
+
+def spread(count: int, most: int, first: int = 0) -> Places:
+    """Return at most so many places of as many, evenly spaced, the first and the last among them."""
+    return np.unique(np.linspace(first, count - 1, most).round().astype(np.int64))
+
+
+def interpolated(count: int, variance: Callable[[int], float]) -> Vector:
+    """Return the variance of each of so many tests: of some as given, and between them on lines."""
+    some = spread(count, PLANNED)
+    return np.interp(np.arange(count), some, [variance(int(i)) for i in some])
+
+
+def crossing(tests: Vector, margins: Vector) -> tuple[int, int]:
+    """Return the first and the last number at which tests may turn from negative to not negative."""
+    above, below = tests + margins >= 0, tests[:-1] - margins[:-1] < 0
+    first = int(np.argmax(above)) if above.any() else len(tests) - 1
+    last = 1 + int(np.flatnonzero(below)[-1]) if below.any() else 0
+    return min(first, last), max(first, last)
+
+
+def _between(asked: Quantile, first: int, last: int) -> tuple[float, float]:
+    """Return between which numbers a quantile lies that is at one of some places."""
+    return float(asked.outcomes.least[first]), float(asked.outcomes.most[last])
+
+
+def fetch_quantiles(
+    people: People,
+    asked: Sequence[Quantile],
+    keys: Sequence[Found],
+    conditions: Sequence[SqlPiece],
+    *,
+    superpopulation: bool,
+) -> tuple[dict[Values, list[PendingQuantile]], list[Plan]]:
+    """Return the curves of some quantiles for each group of public values, and the plans that were run."""
+    tests = [(number, place) for number, one in enumerate(asked) for place in range(len(one.totals))]
+    measured = [set(spread(len(one.totals), MEASURED).tolist()) for one in asked]
+    squares = people.squares([total for one in asked for total in one.totals])
+    found: dict[Values, list[list[_Test]]] = {}
+    plans: list[Plan] = []
+    start, step = 0, TESTS_BY_CODE
+    fetch: Fetch = fetch_by_code
+    while start < len(tests):
+        some = tests[start : start + step]
+        request = SumsRequest(squares)
+        places = [
+            (request.alone if place in measured[number] else request.place)(asked[number].totals[place])
+            for number, place in some
+        ]
+        fetched = fetch(people.engine, people.scope, people.rounds, request, keys, conditions)
+        if fetched is None:
+            step, fetch = TESTS_AT_ONCE, fetch_sums
+            continue
+        sums, ran = fetched
+        plans += ran
+        for values, own in sums.items():
+            curves = found.setdefault(values, [[] for _ in asked])
+            for (number, _), place in zip(some, places, strict=True):
+                curves[number].append(_Test(own, place, ran))
+        start += step
+    alike: dict[Hashable, _Alike] = {}
+    made: dict[Values, list[PendingQuantile]] = {}
+    for values, curves in found.items():
+        made[values] = []
+        for one, curve in zip(asked, curves, strict=True):
+            same = alike.setdefault(one.key, _Alike(people, conditions))
+            made[values].append(PendingQuantile(people, one, curve, same, squares, superpopulation))
+            same.members.append(made[values][-1])
+    return made, plans
+
+
+@dataclass(frozen=True, eq=False)
+class _Test:
+    """Where the sums of a test are."""
+
+    sums: Sums
+    place: int
+    plans: list[Plan]
+
+
+class _Alike:
+    """Quantiles of one column and share, in all groups: the correlation of their noise is taken to be the same."""
+
+    def __init__(self, people: People, conditions: Sequence[SqlPiece]) -> None:
+        self._people, self._conditions = people, conditions
+        self.members: list[PendingQuantile] = []
+
+    @cached_property
+    def noise(self) -> Noise:
+        """The correlation, from the products of all people's contributions to some tests."""
+        spans = [one.curve.reach(WIDE) for one in self.members]
+        first, last = min(low for low, _ in spans), max(high for _, high in spans)
+        return self._between(first, last, MOST_CORRELATED, fetch_by_code) or self._pooled(first, last)
+
+    def _pooled(self, first: int, last: int) -> Noise:
+        """Return the correlation of fewer tests, where each two of them are a column of a statement."""
+        found = self._between(first, last, FEW_CORRELATED, fetch_sums)
+        assert found is not None  # noqa: S101  statements answer whatever sums by code do not
+        return found
+
+    def _between(self, first: int, last: int, most: int, fetch: Fetch) -> Noise | None:
+        places = spread(last + 1, most, max(0, first - 1))
+        asked = self.members[0].asked
+        request = SumsRequest(squares=False)
+        spots = request.places([asked.totals[i] for i in (*places, len(asked.totals) - 1)])
+        people = self._people
+        fetched = fetch(people.engine, people.scope, people.rounds, request, (), self._conditions)
+        if fetched is None:
+            return None
+        [own] = fetched[0].values()
+        return Noise(
+            places, self._covariance(own, spots, float(asked.share)), spread(len(asked.totals), MEASURED).tolist()
+        )
+
+    def _covariance(self, sums: Sums, spots: Sequence[int], share: float) -> Vector:
+        """Return the covariance of tests u <= v, of which h_u h_v = (1 - q) h_u - q h_v + q h_last, without noise."""
+        squares = self.members[0].squares
+        tests = sums.totals[list(spots)]
+        found = np.zeros((len(spots) - 1, len(spots) - 1))
+        for (a, i), (b, j) in itertools.combinations_with_replacement(enumerate(spots[:-1]), 2):
+            beside = (1 - share) * tests[a] - share * tests[b] + share * tests[-1]
+            if not squares:
+                beside = tests[a] * tests[b] / max(1, sums.count)
+            found[a, b] = found[b, a] = sums.products[min(i, j), max(i, j)] - beside
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class PendingQuantile(Pending):
+    """A quantile whose level is not known yet."""
+
+    people: People
+    asked: Quantile
+    found: list[_Test]
+    alike: _Alike
+    squares: bool
+    superpopulation: bool
+
+    @cached_property
+    def curve(self) -> Curve:
+        """The estimated tests; the errors of some are known, and those between lie on lines."""
+        count = max(test.sums.count for test in self.found)
+        values = np.array([float(test.sums.totals[test.place]) for test in self.found])
+        some = spread(len(values), MEASURED)
+        variances = np.array([self._variance(self.found[i]) for i in some])
+        freedom = float(np.median([test.sums.effective([test.place]) for test in map(self.found.__getitem__, some)]))
+        if (freedom < FEW_REPORTS or count < FEW_PEOPLE) and variances.any():
+            variances = np.maximum(variances, self._planned()[some])
+        errors = np.interp(np.arange(len(values)), some, np.sqrt(np.maximum(variances, 0.0)))
+        errors = np.where([test.sums.noisy[test.place] for test in self.found], errors, 0.0)
+        return Curve(self.asked, values, errors, max(1.0, freedom - 1), count)
+
+    def _variance(self, test: _Test) -> float:
+        found = test.sums.variance(test.place, superpopulation=self.superpopulation)
+        return found if not math.isnan(found) else math.inf
+
+    def _planned(self) -> Vector:
+        """Return the planned variance of each test."""
+        totals = self.asked.totals
+        return interpolated(
+            len(totals), lambda i: self.people.planned_variance(((1.0, totals[i]),), self.found[i].sums)
+        )
+
+    def at(self, level: float) -> Estimate:
+        """Return the estimate; its error is half of the interval over the normal quantile."""
+        return self.curve.at(level, lambda: self.alike.noise, lambda: self.curve.moved(self._shifts()))
+
+    def _shifts(self) -> Vector:
+        """Return how far 1 % of the people move each test if they send what moves it most, in whatever round."""
+        return np.array(
+            [
+                test.sums.count
+                / 100
+                * max(contribution_range(plan, total, test.place).width * plan.round.weight for plan in test.plans)
+                for test, total in zip(self.found, self.asked.totals, strict=True)
+            ]
+        )
