@@ -4,8 +4,8 @@
 
 Spikes, empty cells and point masses are what g is about: neighbours say nothing about each other, but cell sizes have a
 distribution. The posterior given all observations, whose noise is correlated between cells, is found by expectation
-propagation: every cell's prior is replaced by a normal distribution that has the same mean and variance as the prior has
-where the other cells are taken into account. So there is a mean, a covariance and a marginal likelihood.
+propagation: every cell's prior is replaced by a normal distribution that has the same mean and variance as the prior
+has where the other cells are taken into account. So there is a mean, a covariance and a marginal likelihood.
 
 Reference   Minka 2001 (expectation propagation); Jiang and Zhang 2009 (empirical Bayes of normal means).
 """
