@@ -101,7 +101,7 @@ def test_the_advisor_follows_people_epsilon_and_cells() -> None:
 def test_the_advisor_tries_methods_on_a_table_that_is_not_private() -> None:
     advice = central.advise(SERVICE, "0.1", 5_000, like=table(5_000))
     errors = {trial.method: trial.error for trial in advice.trials}
-    assert set(errors) == {"blue", "adaptive", "kdtree", "hierarchical", "cells"}
+    assert set(errors) == {"blue", "adaptive", "kdtree", "hierarchical", "cells", "marginals"}
     assert errors[advice.method] == min(errors.values())
     assert errors["adaptive"] < errors["cells"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.answers.code_sums import numbered, rows_of
+from tacit.answers.columns import numbered, rows_of
 from tacit.answers.people import People
 from tacit.answers.sums import readings
 from tacit.errors import UnsupportedSqlError

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.central.auto import check_cells, prefers_blue
+from tacit.central.auto import is_wide, prefers_blue
 from tacit.central.blue import MAX_CELLS, view_cells
 from tacit.central.cells import DENSE
 from tacit.central.methods import METHODS, method_of
@@ -97,7 +97,9 @@ def advise(service: Service | Schema, epsilon: BudgetLike, rows: int, *, like: A
         trials = tuple(try_methods(like, declared, budget))
         best = min(trials, key=lambda trial: trial.error)
         return Advice(best.method, "it had the smallest error on the given table", expected, trials)
-    check_cells(declared)
+    if is_wide(declared):
+        why = f"{cells:,} cells are too many to count; single columns and pairs of them are not"
+        return Advice("marginals", why, expected)
     per_cell = rows * float(budget) / cells
     if prefers_blue(declared, float(budget), rows):
         return Advice(

@@ -15,6 +15,7 @@ from tacit.central.cells import Cells
 from tacit.central.charges import Charge
 from tacit.central.hierarchical import HierarchicalKdTree
 from tacit.central.kdtree import KdTree
+from tacit.central.marginals import Marginals
 from tacit.central.noise import Source
 from tacit.central.records import Records
 from tacit.contract.schema import Service
@@ -42,6 +43,7 @@ METHODS: dict[str, type[Any]] = {
     "kdtree": KdTree,
     "hierarchical": HierarchicalKdTree,
     "cells": Cells,
+    "marginals": Marginals,
 }
 
 

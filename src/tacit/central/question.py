@@ -130,15 +130,15 @@ def _notes(body: Body, bound: Bound, options: Options) -> list[str]:
     if threshold:
         notes.append(f"cells with noisy counts below {threshold} were dropped; the people in them are not counted")
     elif not body.unbiased:
-        notes.append(
-            "people are assumed to be spread evenly within boxes; errors include an estimate of what that misses"
-        )
+        evenly = "people are assumed to be spread evenly within boxes; errors include an estimate of what that misses"
+        notes.append(getattr(body, "assumption", evenly))
     if options.simultaneous:
         notes.append(f"all intervals hold simultaneously at {options.confidence:.4g} (Bonferroni)")
     return notes
 
 
 def _explain(body: Body, bound: Bound) -> str:
-    lines = [f"release: {body.kind}, {'unbiased' if body.unbiased else 'people spread evenly inside boxes'}"]
+    evenly = getattr(body, "assumption", "people spread evenly inside boxes")
+    lines = [f"release: {body.kind}, {'unbiased' if body.unbiased else evenly}"]
     totals = [total for group in bound.groups()[:12] for made in bound.formulas(group) if made for total in made.totals]
     return "\n".join([*lines, *(f"total {i}: {describe(bound.scope, total)}" for i, total in enumerate(totals[:12]))])

@@ -21,6 +21,7 @@ from tacit.central.body import Body
 from tacit.central.boxes import Boxes
 from tacit.central.cells import Grid
 from tacit.central.ledger import Ledger
+from tacit.central.marginals import MarginalTables
 from tacit.central.methods import method_of
 from tacit.central.noise import Ints, Laplace, OpenDp, Source
 from tacit.central.question import ask
@@ -43,7 +44,7 @@ VERSION = 1
 KEY = b"tacit.release"
 """Key of the file's metadata."""
 
-BODIES: dict[str, type[Any]] = {body.kind: body for body in (Grid, Boxes, Views)}
+BODIES: dict[str, type[Any]] = {body.kind: body for body in (Grid, Boxes, Views, MarginalTables)}
 
 
 def release(
@@ -67,7 +68,7 @@ def release(
     epsilon : number
         Bound on what anyone can learn about a person.
     method : str
-        "auto", "blue", "adaptive", "kdtree", "hierarchical" or "cells".
+        "auto", "blue", "adaptive", "kdtree", "hierarchical", "cells" or "marginals".
     ledger : Ledger, optional
         Where the charge is recorded; without one, nothing prevents further releases about the same people.
     source : Source, optional

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tacit.central.body import Body
 from tacit.central.boxes import Boxes
+from tacit.central.marginals import MarginalTables
 from tacit.central.noise import Ints
 from tacit.central.sparse import unravel
 from tacit.contract.schema import Service
@@ -43,9 +44,12 @@ def synthetic_rows(body: Body, service: Service, rows: int | None, seed: int | N
         message = f"rows is {count!r}; it must be a whole number from 1 to {MAX_ROWS}."
         raise UsageError(message, code="bad-option")
     source = np.random.default_rng(seed)
-    places = (
-        _of_boxes(body, people, count, source) if isinstance(body, Boxes) else _of_cells(body, people, count, source)
-    )
+    if isinstance(body, MarginalTables):
+        places = body.draw(count, source)
+    elif isinstance(body, Boxes):
+        places = _of_boxes(body, people, count, source)
+    else:
+        places = _of_cells(body, people, count, source)
     columns: dict[str, Any] = {}
     for i, attribute in enumerate(service.sensitive):
         shown = pa.array([shown_value(attribute, index) for index in range(attribute.size)])

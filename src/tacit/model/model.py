@@ -24,6 +24,8 @@ from tacit.model.entropy import maximum_entropy
 from tacit.model.evidence import Attribute, Cells, NoisyTable, along, indicators, observe, within
 from tacit.model.joint import Joint, connected_parts
 from tacit.model.smooth import Axis
+from tacit.model.spanning import path_between, spanning_tree
+from tacit.model.synthesis import mutual_information
 from tacit.model.table import Fit, Prior, fit_table, learn_prior
 
 __all__ = ["Model"]
@@ -36,6 +38,9 @@ WIDE_CELLS = 2**12
 
 SMALL_CELLS, POOLED = 64, 48
 """Cells up to which a table of categories shares its prior with others of its kind, and how many are asked."""
+
+MOST_EDGES = 128
+"""Maximum pairs that are fitted to find how attributes depend on each other that nothing shows together."""
 
 JOINT_CELLS, MOST_CLASSES = 2**18, 16
 """Maximum cells of a table of maximum entropy, and classes of one of its attributes."""
@@ -73,6 +78,7 @@ class Model:
         self._faces: dict[Key, tuple[Fit, Vector]] = {}
         self._fits: dict[Key, tuple[Fit, list[Key], list[Vector]]] = {}
         self._priors: dict[int, Prior] = {}
+        self._tree: dict[int, list[int]] | None = None
         self._joints: dict[Key, Joint] = {}
         self._cells: dict[tuple[int, int], Cells] = {}
         self._door = threading.RLock()
@@ -269,11 +275,30 @@ class Model:
         return self._priors[order]
 
     def _pair(self, pair: Key) -> Vector:
-        """Return the table of a pair; of attributes that nothing shows together, the product."""
+        """Return the table of a pair; if nothing shows it, what follows through others, or the product."""
         if self.together(pair):
             return self.face(pair)[1]
+        path = self._path(pair)
+        if path:
+            tables = [self._pair((min(a, b), max(a, b))) for a, b in itertools.pairwise(path)]
+            turned = [own if a < b else own.T for own, (a, b) in zip(tables, itertools.pairwise(path), strict=True)]
+            chain = turned[0]
+            for own in turned[1:]:
+                given = own.sum(axis=1, keepdims=True)
+                chain = chain @ np.divide(own, given, out=np.zeros_like(own), where=given > 0)
+            return chain
         sides = [indicators(self._cells_of(i, PAIR_CELLS)) @ self.values(i) for i in pair]
         return maximum_entropy([len(own) for own in sides], [(0,), (1,)], sides, self._possible(pair)).table
+
+    def _path(self, pair: Key) -> list[int]:
+        """Return attributes from one to another, each shown with the next; empty if there is no such path."""
+        with self._door:
+            if self._tree is None:
+                edges = {own for shown in self._shown for own in itertools.combinations(sorted(shown), 2)}
+                edges = {own for own in edges if all(self._varies(i) for i in own)}
+                few = edges if len(edges) <= MOST_EDGES else set()
+                self._tree = spanning_tree({own: mutual_information(self._pair(own)) for own in sorted(few)})
+        return path_between(self._tree, *pair)
 
     def _cells_of(self, attribute: int, most: int) -> Cells:
         """Return the cells in which an attribute is fitted: single values, or the finest partition of few cells."""

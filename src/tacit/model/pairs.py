@@ -77,7 +77,8 @@ class Side:
         summed = np.bincount(self.rows * classes + group, times, len(self.codes) * classes)
         kept = np.flatnonzero(summed)
         channels, codes = np.divmod(self.codes[kept // classes], self._stride)
-        return channels, codes, summed[kept], kept % classes
+        times = summed[kept].astype(np.float64)
+        return channels.astype(np.int64), codes.astype(np.int64), times, (kept % classes).astype(np.int64)
 
     def looks(self, attribute: int) -> list[_Looks]:
         """Return what the reports say about an attribute; the number after the last attribute is presence."""
@@ -145,14 +146,14 @@ class Side:
         step = max(1, SUPPORTS_AT_ONCE // oracle.domain)
         for start in range(0, len(codes), step):  # an axis is cells apart, or one sum over cells
             some = oracle.support(codes[start : start + step])
-            table = some.reshape(len(some), *oracle.sizes)
+            table: npt.NDArray[np.generic] = some.reshape(len(some), *oracle.sizes)
             for axis in reversed(range(len(axes))):
-                own = axes[axis] > 0
-                table = (
-                    table.compress(own[0], axis=1 + axis).sum(axis=1 + axis, dtype=np.float64, keepdims=True)
-                    if len(own) == 1
-                    else table.compress(own.any(axis=0), axis=1 + axis)
-                )
+                shown = axes[axis] > 0
+                if len(shown) == 1:
+                    part = table.compress(shown[0], axis=1 + axis)
+                    table = part.sum(axis=1 + axis, dtype=np.float64, keepdims=True)
+                else:
+                    table = table.compress(shown.any(axis=0), axis=1 + axis)
             sums[start : start + step] = table.reshape(len(some), -1)
         return np.asarray((sums - lie * cells) / (keep - lie))
 

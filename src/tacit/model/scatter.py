@@ -1,11 +1,12 @@
 """Cells that scatter around a base, each by a factor whose distribution is learned from the table itself.
 
-    x_a = base_a * r_a,   r_a ~ g,   g on zero and a geometric series, by maximum likelihood
+    x_a = base_a * r_a,   r_a ~ g,   g a mixture of zero and of narrow bells along a geometric series
 
 Spikes, empty cells and point masses are what g is about: neighbours say nothing about each other, but cell sizes have a
 distribution. The posterior given all observations, whose noise is correlated between cells, is found by expectation
 propagation: every cell's prior is replaced by a normal distribution that has the same mean and variance as the prior
-has where the other cells are taken into account. So there is a mean, a covariance and a marginal likelihood.
+has where the other cells are taken into account. So there is a mean, a covariance and a marginal likelihood, by which g
+is learned.
 
 Reference   Minka 2001 (expectation propagation); Jiang and Zhang 2009 (empirical Bayes of normal means).
 """
@@ -24,8 +25,11 @@ __all__ = ["MOST_CELLS", "Scatter", "scatter"]
 MOST_CELLS = 512
 """Maximum cells: every iteration inverts a matrix of them."""
 
-FACTORS = np.concatenate([[0.0], np.geomspace(1e-2, 3e2, 79)])
-"""The support of the distribution of factors."""
+FACTORS = np.concatenate([[0.0], np.geomspace(1e-2, 1e3, 60)])
+"""The means of the parts of the distribution of factors."""
+
+WIDTH = 0.1
+"""Standard deviation of a part, relative to its mean: half of the distance to the next."""
 
 ROUNDS, DAMPING = 40, 0.6
 
@@ -59,6 +63,7 @@ def scatter(observed: Observed, base: Vector) -> Scatter | None:
     information = information + exact
     seen = observed.back(observed.weight * observed.value) + exact
     grid = base[:, None] * FACTORS
+    bell = (WIDTH * grid) ** 2
     even = np.full(len(FACTORS), 0.5 / len(FACTORS))
     even[np.argmin(np.abs(FACTORS - 1))] += 0.5
     share = np.full(len(FACTORS), 1 / len(FACTORS))
@@ -70,14 +75,13 @@ def scatter(observed: Observed, base: Vector) -> Scatter | None:
         variance = np.diag(covariance)
         around = 1 / np.maximum(1 / variance - precision, 1e-3 / variance)
         centre = around * (mean / variance - pull)
-        chance = -0.5 * (grid - centre[:, None]) ** 2 / around[:, None]
-        top = chance.max(axis=1, keepdims=True)
-        part = np.exp(chance - top) * share
-        total = part.sum(axis=1, keepdims=True)
-        part /= total
+        chance, nearest = _parts(grid, bell, centre[:, None], around[:, None])
+        part = np.exp(chance - chance.max(axis=1, keepdims=True)) * share
+        part /= part.sum(axis=1, keepdims=True)
         share = (part.sum(axis=0) + even) / (cells + 1)
-        means = (part * grid).sum(axis=1)
-        spread = np.maximum((part * grid**2).sum(axis=1) - means**2, (1e-3 * base) ** 2)
+        means = (part * nearest).sum(axis=1)
+        inside = bell * around[:, None] / (bell + around[:, None])
+        spread = np.maximum((part * (nearest**2 + inside)).sum(axis=1) - means**2, 1e-6 * np.minimum(base**2, around))
         wanted = np.maximum(1 / spread - 1 / around, 1e-6 / around)
         pull = (1 - DAMPING) * pull + DAMPING * (means * (wanted + 1 / around) - centre / around)
         precision = (1 - DAMPING) * precision + DAMPING * wanted
@@ -92,7 +96,19 @@ def scatter(observed: Observed, base: Vector) -> Scatter | None:
     if not np.isfinite(mean).all():
         return None
     table = np.maximum(before, 1e-3 * FLOOR / cells)
-    return Scatter(table / table.sum(), covariance, _evidence(observed, base, share, (precision, pull), exact))
+    return Scatter(
+        table / table.sum(),
+        np.asarray(covariance, np.float64),
+        _evidence(observed, base, share, (precision, pull), exact),
+    )
+
+
+def _parts(grid: Vector, bell: Vector, centre: Vector, around: Vector) -> tuple[Vector, Vector]:
+    """Return how likely each part is where a cell is known to be around a number (logarithm), and its mean then."""
+    whole = bell + around
+    likely: Vector = -0.5 * (grid - centre) ** 2 / whole - 0.5 * np.log(whole)
+    mean: Vector = grid + bell / whole * (centre - grid)
+    return likely, mean
 
 
 def _evidence(observed: Observed, base: Vector, share: Vector, sites: tuple[Vector, Vector], exact: float) -> float:
@@ -106,15 +122,16 @@ def _evidence(observed: Observed, base: Vector, share: Vector, sites: tuple[Vect
     variance, mean = np.diag(covariance), covariance @ (seen + pull)
     around = 1 / np.maximum(1 / variance - precision, 1e-3 / variance)
     centre = around * (mean / variance - pull)
-    chance = -0.5 * (base[:, None] * FACTORS - centre[:, None]) ** 2 / around[:, None]
+    grid = base[:, None] * FACTORS
+    chance, _ = _parts(grid, (WIDTH * grid) ** 2, centre[:, None], around[:, None])
     top = chance.max(axis=1)
-    own = top + np.log((np.exp(chance - top[:, None]) * share).sum(axis=1)) - 0.5 * np.log(2 * np.pi * around)
+    own = top + np.log((np.exp(chance - top[:, None]) * share).sum(axis=1)) - 0.5 * np.log(2 * np.pi)
     site = -0.5 * np.log1p(precision * around)
     site = site + 0.5 * ((centre / around + pull) ** 2 / (1 / around + precision) - centre**2 / around)
     joint = 0.5 * float((seen + pull) @ mean) + 0.5 * (len(mean) * np.log(2 * np.pi) - np.linalg.slogdet(whole)[1])
     constant = -0.5 * float((observed.weight * observed.value**2).sum()) - 0.5 * exact
     total = 0.5 * np.log(exact / (2 * np.pi))  # the observation of the total is a density
     factor = float(FACTORS @ share)
-    wide = float(((FACTORS**2 @ share) - factor**2) * (base**2).sum()) + 1e-12
+    wide = float((((1 + WIDTH**2) * FACTORS**2 @ share) - factor**2) * (base**2).sum()) + 1e-12
     given = -0.5 * (1 - factor) ** 2 / wide - 0.5 * np.log(2 * np.pi * wide)
     return float(constant + joint + (own - site).sum() + total - given - PARAMETERS)

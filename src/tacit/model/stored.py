@@ -50,8 +50,8 @@ class Models:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self._kept: dict[Hashable, tuple[int | None, Fetched, Model]] = {}
-        self._made: dict[Hashable, tuple[int | None, object]] = {}
+        self._kept: dict[Hashable, tuple[Hashable, Fetched, Model]] = {}
+        self._made: dict[Hashable, tuple[Hashable, object]] = {}
         self._lock = threading.Lock()
 
     def of_service(self, tiers: Sequence[StoredService]) -> Model:

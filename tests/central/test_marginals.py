@@ -1,0 +1,148 @@
+"""`method="marginals"`: the private choice of pairs is exact, the file comes back, tables are near, auto takes it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tacit as tc
+from support.tape import Tape
+from tacit import central
+from tacit.central.marginals import Marginals, MarginalTables, noisy_max
+from tacit.central.noise import Laplace
+from tacit.central.records import Records
+from tacit.errors import TacitError
+
+
+def wins(scores: tuple[int, ...], scale: float) -> np.ndarray:
+    """Return the probability that each score is the largest after discrete Laplace noise, ties to the first."""
+    reach = np.arange(-400, 401)
+    alpha = math.exp(-1 / scale)
+    mass = (1 - alpha) / (1 + alpha) * alpha ** np.abs(reach)
+    below = np.cumsum(mass)
+
+    def at_most(limit: np.ndarray) -> np.ndarray:
+        return below[np.clip(limit, -400, 400) + 400]
+
+    chances = []
+    for i, own in enumerate(scores):
+        others = np.ones(len(reach))
+        for j, other in enumerate(scores):
+            if j != i:
+                others = others * at_most(own + reach - other - (j < i))
+        chances.append(float((mass * others).sum()))
+    return np.array(chances)
+
+
+def test_the_choice_of_a_pair_loses_at_most_its_budget() -> None:
+    """All vectors of three scores up to 4, and all that one record more can make of them: exact probabilities.
+
+    The mutant, half of the noise, loses twice the budget.
+    """
+    worst = {1.0: 0.0, 2.0: 0.0}
+    law = Laplace(Fraction(1, 2))
+    for scores in itertools.product(range(5), repeat=3):
+        for more in itertools.product((0, 1), repeat=3):
+            after = tuple(a + b for a, b in zip(scores, more, strict=True))
+            for factor in worst:
+                ratio = wins(scores, law.scale / factor) / wins(after, law.scale / factor)
+                worst[factor] = max(worst[factor], float(np.abs(np.log(ratio)).max()))
+    assert worst[1.0] <= 0.5 + 1e-9
+    assert worst[2.0] > 0.6
+    tape = Tape()
+    assert noisy_max(np.array([1, 7, 3]), Fraction(1, 2), tape) in range(3)
+    assert [scale for _, scale in tape.asked] == [law.scale]
+
+
+def people(rows: int, columns: int, seed: int = 3) -> tuple[dict[str, object], tc.Service]:
+    """Return a chain of columns, each near the one before it."""
+    source = np.random.default_rng(seed)
+    made: dict[str, object] = {"uid": np.arange(rows)}
+    value = source.integers(0, 6, rows)
+    for i in range(columns):
+        value = np.where(source.random(rows) < 0.7, value, source.integers(0, 6, rows))
+        made[f"c{i}"] = value
+    attributes = [tc.Categorical(f"c{i}", values=list(range(6))) for i in range(columns)]
+    return made, tc.Service("t", key="uid", attributes=attributes)
+
+
+def test_scores_rise_by_one_at_most_with_every_record() -> None:
+    """Adding any record raises the score of every pair by 0 or 1, whatever was published."""
+    table, service = people(60, 4)
+    body = central.release(table, service, 2, method="marginals").body
+    assert isinstance(body, MarginalTables)
+    law = body.tables[-1].law
+    partitions = body.partitions(law)
+
+    def scores(columns: dict[str, object]) -> np.ndarray:
+        records = Records.read(columns, service)
+        found = []
+        for i, j in itertools.combinations(range(4), 2):
+            sizes = [int(partitions[k].max()) + 1 for k in (i, j)]
+            cells = partitions[i][records.values[i]] * sizes[1] + partitions[j][records.values[j]]
+            counts = np.bincount(cells, minlength=sizes[0] * sizes[1]).reshape(sizes)
+            found.append(body.score((i, j), partitions, counts, law))
+        return np.array(found)
+
+    before, moved = scores(table), set()
+    for record in itertools.product((0, 2, 5), repeat=4):
+        more = {"uid": [*range(61)]} | {f"c{k}": [*np.asarray(table[f"c{k}"]), record[k]] for k in range(4)}
+        difference = scores(more) - before
+        moved |= set(difference.tolist())
+    assert moved == {0, 1}
+
+
+def test_tables_are_near_and_files_come_back(tmp_path: Path) -> None:
+    """30,000 people, epsilon 1, 10 columns: pairs are far nearer than independence, the mutant; so are far pairs."""
+    table, service = people(30_000, 10)
+    made = central.release(table, service, 1)
+    assert made.method == "auto"
+    assert isinstance(made.body, MarginalTables)
+    model = made.body.model
+    for pair, limit in (((3, 4), 0.1), ((2, 6), 0.25)):
+        left, right = (np.asarray(table[f"c{i}"]) for i in pair)
+        truth = np.histogram2d(left, right, bins=[np.arange(7)] * 2)[0] / 30_000
+        independent = np.multiply.outer(truth.sum(axis=1), truth.sum(axis=0))
+        off = np.abs(model.table(pair) - truth).sum()
+        assert off < limit
+        assert off < 0.6 * np.abs(independent - truth).sum()
+    answer = made.sql("SELECT c3, COUNT(*) AS n FROM t GROUP BY c3")
+    counts = np.bincount(np.asarray(table["c3"]))
+    assert all(abs(n.value - right) < 6.1 * n.error for (_, n), right in zip(answer, counts, strict=True))
+    assert any("pairs" in note for note in answer.notes)
+    path = tmp_path / "wide.parquet"
+    made.save(path)
+    again = central.Release.load(path)
+    assert again.id == made.id
+    assert str(again.sql("SELECT COUNT(*) AS n FROM t WHERE c1 = 2 AND c2 = 2")) == str(
+        made.sql("SELECT COUNT(*) AS n FROM t WHERE c1 = 2 AND c2 = 2")
+    )
+    rows = made.synthesize(5_000, seed=1).to_pandas()
+    assert abs((rows["c3"] == rows["c4"]).mean() - (np.asarray(table["c3"]) == np.asarray(table["c4"])).mean()) < 0.1
+
+
+def test_budgets_add_up_and_are_named() -> None:
+    table, service = people(500, 5)
+    ledger = central.Ledger(None, 1)
+    central.release(table, service, 1, method="marginals", ledger=ledger)
+    assert ledger.spent == 1
+    assert [event.charge.what for event in ledger.events] == [
+        "release: counts of single columns",
+        "release: choice of pairs of columns",
+        "release: counts of pairs of columns",
+    ]
+    few = central.release(table, service, 1, method="marginals", pairs=2).body
+    assert isinstance(few, MarginalTables)
+    assert [len(own.attributes) for own in few.tables] == [1] * 5 + [2] * 2
+
+
+def test_too_many_categories_are_refused_before_anything_is_spent() -> None:
+    wide = tc.Service("t", key="uid", attributes=[tc.Categorical("c", values=list(range(2_000)))])
+    with pytest.raises(TacitError) as refusal:
+        Marginals().charges(wide, Fraction(1))
+    assert refusal.value.code == "domain-too-large"
