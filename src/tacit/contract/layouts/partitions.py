@@ -35,6 +35,9 @@ __all__ = ["mean_variance", "partitions"]
 MOST_VIEWS = 4_096
 """Views above which attributes get fewer offsets: each is listed in the contract."""
 
+MOST_SETS = 250
+"""Sets of one or two attributes up to which a design is tried: those of 21 attributes."""
+
 PER_VIEW = 64
 """Weights are out of the power of two next to so many times the views, so that rounding changes shares by a percent."""
 
@@ -49,7 +52,7 @@ def partitions(planning: Planning) -> list[ChannelPlan]:
     if not telling:
         return [ChannelPlan("partitions", Fraction(1), ((0,) * len(shapes),))]
     sets = tuple(own for count in (1, 2) for own in itertools.combinations(telling, count))
-    for offsets in (RATIO, 2, 1):
+    for offsets in (RATIO, 2, 1) if len(sets) <= MOST_SETS else ():
         if offsets > 1 and len(sets) * _most_views(shapes, offsets) > 2 * MOST_VIEWS:
             continue
         designs = _designs(shapes, sets, planning.expected, offsets)
@@ -62,7 +65,8 @@ def partitions(planning: Planning) -> list[ChannelPlan]:
             weights = _weights(np.array(shares), planning.bits) if len(views) > 1 else ()
             return [ChannelPlan("partitions", Fraction(1), names, weights=weights, levels=tuple(levels))]
     message = (
-        f"{len(views)} views of one or two attributes; at most {MOST_VIEWS}. Use 'pairs', 'am(2)' or fewer attributes."
+        f"{len(sets)} sets of one or two attributes have more than {MOST_VIEWS} views. Use 'pairs', 'am(2)', or fewer "
+        "attributes in the service."
     )
     raise LayoutError(message, code="too-many-views")
 
