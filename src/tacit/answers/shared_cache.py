@@ -45,18 +45,15 @@ class SharedCache(Generic[T]):
         with slot.lock:
             if not slot.made:
                 slot.made.append(make())
-                self._add(kept, slot)
+                with self._lock:
+                    slot.size = sum(map(self._size, slot.made))
+                    kept.size += slot.size
             [value] = slot.made
-        return value
-
-    def _add(self, kept: _Kept[T], slot: _Slot[T]) -> None:
-        """Count a new value, and drop what was used longest ago where there is too much."""
         with self._lock:
-            slot.size = sum(map(self._size, slot.made))
-            kept.size += slot.size
             while kept.size > self._most() and kept.slots:
                 _, oldest = kept.slots.popitem(last=False)
                 kept.size -= oldest.size
+        return value
 
 
 @dataclass(eq=False, repr=False)

@@ -113,7 +113,7 @@ class Mover:
                 yield
 
     def move(self, seconds: float = float("inf"), *, since: float = float("inf")) -> int:
-        """Move reports, for some seconds at most, unless all pending ``since`` a moment were; failures become a fault."""
+        """Move reports, for some seconds at most, unless all pending ``since`` a moment were. Failures are a fault."""
         with self._lock:
             self._refuse_at_the_end()
             if self.turns.is_moved(since) and self.fault is None and not self._suspect:
