@@ -1,13 +1,19 @@
 """GROUP BY and joins next to one COUNT, and next to plain SQL on the raw rows, on one population in one run.
 
 Two services of the same people, epsilon 4 in all: ages, incomes, states and a public column; orders, at most three a
-person. Every question is asked with the sums by code fetched anew, with the sums that were kept, and from a rollup.
+person. Every question is asked with the sums by code fetched anew, with the sums that were kept, and from a rollup;
+answers are never kept. The first question of a new process is timed with its imports.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import statistics
+import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,7 +25,7 @@ import pyarrow as pa
 
 import tacit as tc
 from bench.common import say, timed
-from tacit.answers import code_cache
+from tacit.answers import answer_cache, code_cache
 
 __all__ = ["CLAIMS", "groups"]
 
@@ -43,22 +49,26 @@ CLAIMS = {
     "AVG GROUP BY state, public column (150)": 4.0,
     "join, COUNT GROUP BY state": 2.0,
 }
-"""Times one COUNT, or one joined COUNT, that a question may take when sums are fetched anew."""
+"""Times the processor time of one COUNT, or one joined COUNT, that a question may take with sums fetched anew."""
 
-REPETITIONS = 5
+REPETITIONS, FEW, MANY_PEOPLE = 5, 2, 10_000_000
+"""How often each question is timed, and how often with many people."""
+
+CHUNK = 2_000_000
+"""People who are encoded at a time."""
 
 
-def people_of(count: int, seed: int) -> dict[str, pa.Table]:
-    """Return uniform people and their orders."""
+def people_of(count: int, seed: int, first: int = 0) -> dict[str, pa.Table]:
+    """Return uniform people, numbered from some number on, and their orders."""
     source = np.random.default_rng(seed)
     users = {
-        "uid": np.arange(count),
+        "uid": np.arange(first, first + count),
         "age": source.integers(0, 100, count),
         "income": source.integers(0, 200, count),
         "state": np.array(STATES)[source.integers(0, 50, count)],
         "os": np.array(["ios", "android", "web"])[source.integers(0, 3, count)],
     }
-    buyers = np.repeat(np.arange(count), source.integers(0, 3, count))
+    buyers = np.repeat(np.arange(first, first + count), source.integers(0, 3, count))
     orders = {
         "uid": buyers,
         "amount": source.integers(0, 100, len(buyers)),
@@ -79,10 +89,15 @@ def schema() -> tc.Schema:
     )
 
 
-def median(act: Callable[[], object]) -> float:
-    """Return the median of some repetitions, after one that is not counted."""
+def median(act: Callable[[], object], repetitions: int) -> tuple[float, float]:
+    """Return median seconds of some repetitions, after one that is not counted, and of the processor the least."""
     act()
-    return round(statistics.median(timed(act) for _ in range(REPETITIONS)), 4)
+    seconds, used = [], []
+    for _ in range(repetitions):
+        start = time.process_time()
+        seconds.append(timed(act))
+        used.append(time.process_time() - start)
+    return round(statistics.median(seconds), 4), round(min(used), 4)
 
 
 def anew(db: tc.Database, question: str) -> None:
@@ -92,40 +107,101 @@ def anew(db: tc.Database, question: str) -> None:
     code_cache.MOST_BYTES = kept
 
 
+FIRST = """
+import resource, sys, time
+start = time.perf_counter()
+import tacit as tc
+db = tc.connect(sys.argv[1])
+db.sql(sys.argv[2])
+answered = time.perf_counter()
+used = resource.getrusage(resource.RUSAGE_SELF)
+db.sql(sys.argv[2]).to_json()
+print(answered - start, used.ru_utime + used.ru_stime, time.perf_counter() - start)
+"""
+
+
+def first(path: Path) -> dict[str, float]:
+    """Return the best of some new processes: seconds to the first answer, of the processor, and until it is JSON."""
+    words = [sys.executable, "-c", FIRST, str(path), QUESTIONS[ONE]]
+    runs = [
+        subprocess.run(words, check=True, capture_output=True, text=True).stdout.split() for _ in range(REPETITIONS)
+    ]
+    seconds, processor, as_json = (min(map(float, column)) for column in zip(*runs, strict=True))
+    return {"seconds": round(seconds, 3), "processor": round(processor, 3), "as_json": round(as_json, 3)}
+
+
+ASKED = """
+import json, resource, sys
+import tacit as tc
+db = tc.connect(sys.argv[1])
+for question in json.loads(sys.argv[2]):
+    db.sql(question)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+"""
+
+
+def memory(path: Path) -> int:
+    """Return the most memory of a new process that asks all questions, in MiB."""
+    words = [sys.executable, "-c", ASKED, str(path), json.dumps(list(QUESTIONS.values()))]
+    return int(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+
+
+def load(path: Path, people: int, seed: int) -> duckdb.DuckDBPyConnection:
+    """Load reports of people, and their raw rows into a database in memory; some at a time."""
+    collection, plain = tc.Collection(schema(), 4.0, users=people), duckdb.connect()
+    db = tc.connect(path)
+    db.create(collection)
+    for start in range(0, people, CHUNK):
+        raw = people_of(min(CHUNK, people - start), seed + start, first=start)
+        db.load(collection.encode(**raw, rng=tc.insecure_rng(seed + start)))
+        for name, table in raw.items():
+            plain.register("incoming", table)
+            known = "INSERT INTO" if start else "CREATE TABLE"
+            plain.execute(f"{known} {name} {'' if start else 'AS'} SELECT * FROM incoming")
+            plain.unregister("incoming")
+    db.close()
+    return plain
+
+
 def groups(people: int, seed: int) -> dict[str, Any]:
     """Time all questions; return seconds, and ratios to one COUNT and to plain SQL."""
-    raw, collection = people_of(people, seed), tc.Collection(schema(), 4.0, users=people)
+    answer_cache.MOST_CELLS, times = 0, FEW if people >= MANY_PEOPLE else REPETITIONS
     with tempfile.TemporaryDirectory() as folder:
-        db = tc.connect(Path(folder) / "reports.tacit")
-        db.create(collection)
-        db.load(collection.encode(**raw, rng=tc.insecure_rng(seed)))
-        plain = duckdb.connect()
-        for name, table in raw.items():
-            plain.register(f"arrow_{name}", table)
-            plain.execute(f"CREATE TABLE {name} AS SELECT * FROM arrow_{name}")
-        rows = {name: _times(db, plain, name, question) for name, question in QUESTIONS.items()}
+        path = Path(folder) / "reports.tacit"
+        plain = load(path, people, seed)
+        started, used = first(path), memory(path)
+        db = tc.connect(path)
+        rows = {name: _times(db, plain, name, times) for name in QUESTIONS}
         db.rollup("u", by=["os"])
         for name, question in QUESTIONS.items():
             if " JOIN " not in question:
-                rows[name]["rollup"] = median(partial(db.sql, question))
+                rows[name]["rollup"], rows[name]["rollup_processor"] = median(partial(db.sql, question), times)
+        plain.close()
         db.close()
     for name, row in rows.items():
         one = rows[JOINED if name.startswith("join") else ONE]
-        row["over_one_count"] = round(row["anew"] / one["anew"], 2)
-        row["over_plain_sql"] = round(row["anew"] / row["plain"], 1)
+        row["over_one_count"] = round(row["anew_processor"] / one["anew_processor"], 2)
+        row["over_plain_sql"] = round(row["anew_processor"] / row["plain_processor"], 1)
     return {
         "people": people,
+        "first": started,
+        "memory_mib": used,
+        "load_average": round(os.getloadavg()[0], 1),
         "questions": rows,
         "claims": CLAIMS,
         "holds": all(rows[name]["over_one_count"] <= most for name, most in CLAIMS.items()),
     }
 
 
-def _times(db: tc.Database, plain: duckdb.DuckDBPyConnection, name: str, question: str) -> dict[str, float]:
-    took = {
-        "anew": median(partial(anew, db, question)),
-        "kept": median(partial(db.sql, question)),
-        "plain": median(lambda: plain.execute(question).fetchall()),
+def _times(db: tc.Database, plain: duckdb.DuckDBPyConnection, name: str, repetitions: int) -> dict[str, float]:
+    question = QUESTIONS[name]
+    acts = {
+        "anew": partial(anew, db, question),
+        "kept": partial(db.sql, question),
+        "plain": lambda: plain.execute(question).fetchall(),
     }
+    took = {}
+    for word, act in acts.items():
+        took[word], took[f"{word}_processor"] = median(act, repetitions)
     say(f"  {name}: {took['anew']:.3f} s, {took['kept']:.3f} s from kept sums, plain SQL {took['plain']:.3f} s")
     return took

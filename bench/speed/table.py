@@ -57,24 +57,35 @@ def frequency_table(part: dict[str, Any]) -> list[str]:
 
 
 def group_table(part: dict[str, Any]) -> list[str]:
-    """Return groups and joins next to one COUNT and next to plain SQL."""
+    """Return groups and joins next to one COUNT and next to plain SQL: seconds, and of the processor."""
     lines = [
         "| question | anew, s | over one COUNT | claimed | from kept sums, s | from a rollup, s | plain SQL, s |",
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for name, row in part["questions"].items():
         claimed = f"at most {part['claims'][name]:g}" if name in part["claims"] else ""
-        rollup = f"{row['rollup']:.3f}" if "rollup" in row else ""
-        fetched = f"{row['anew']:.3f} | {row['over_one_count']} | {claimed}"
-        lines.append(f"| {name} | {fetched} | {row['kept']:.3f} | {rollup} | {row['plain']:.3f} |")
-    return [*lines, "", f"{part['people']:,} people. {measured_at(part)}"]
+        anew, kept, rollup, plain = (
+            f"{row[word]:.3f} ({row[f'{word}_processor']:.3f})" if word in row else ""
+            for word in ("anew", "kept", "rollup", "plain")
+        )
+        lines.append(f"| {name} | {anew} | {row['over_one_count']} | {claimed} | {kept} | {rollup} | {plain} |")
+    first = part["first"]
+    facts = [
+        "In brackets, and for the ratios: seconds of the processor.",
+        f"The first answer of a new process: {first['seconds']:.2f} s ({first['processor']:.2f});",
+        f"as JSON, with its crowd: {first['as_json']:.2f} s.",
+        f"Most memory of a process that asks all questions: {part['memory_mib']:,} MiB.",
+        f"{part['people']:,} people; load average {part['load_average']}. {measured_at(part)}",
+    ]
+    return [*lines, "", " ".join(facts)]
 
 
 def main() -> None:
     """Write the tables."""
     results = json.loads((HERE / "results.json").read_text(encoding="utf-8"))
     lines = [*join_table(results["join"]), "", *frequency_table(results["frequencies"])]
-    lines += ["", *group_table(results["groups"])] if "groups" in results else []
+    for name in ("groups", "groups at 20 million"):
+        lines += ["", *group_table(results[name])] if name in results else []
     write_part(HERE / "README.md", START, "\n".join(lines))
 
 
