@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -140,6 +141,19 @@ def test_workers_may_join_contributions(address: str) -> None:
     [(parities, sums)] = rows
     expected = {parity: 2_000 * sum(i / 8 for i in range(parity, 100, 2)) for parity in (0, 1)}
     assert dict(zip(parities.tolist(), sums.tolist(), strict=True)) == expected
+
+
+def test_many_may_open_a_new_database_at_once(address: str) -> None:
+    engines: list[Postgres] = []
+    threads = [threading.Thread(target=lambda: engines.append(Postgres(address))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(engines) == 8
+    assert {engine.changes() for engine in engines} == {""}
+    for engine in engines:
+        engine.close()
 
 
 def test_arrays_bring_missing_numbers_back() -> None:

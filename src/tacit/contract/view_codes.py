@@ -29,7 +29,7 @@ class ViewCodes:
 
 def view_codes(contract: Contract) -> list[ViewCodes]:
     """Return all views of a contract, those with the most codes first."""
-    found = []
+    views = []
     for compiled in contract.services:
         names = [attribute.name for attribute in compiled.service.sensitive]
         names += [f"derived {number}" for number in range(1, 1 + len(compiled.derived))]
@@ -40,8 +40,8 @@ def view_codes(contract: Contract) -> list[ViewCodes]:
                 if view.parity:
                     shown = f"a parity of {', '.join(names[i] for i in view.active)}"
                 cells, codes = math.prod(view.oracle.sizes), view.oracle.alphabet
-                found.append(ViewCodes(compiled.service.name, channel.name, shown, cells, view.oracle.name, codes))
-    return sorted(found, key=lambda view: -view.codes)
+                views.append(ViewCodes(compiled.service.name, channel.name, shown, cells, view.oracle.name, codes))
+    return sorted(views, key=lambda view: -view.codes)
 
 
 def codes_text(contract: Contract) -> str:

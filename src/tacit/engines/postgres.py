@@ -45,6 +45,9 @@ __all__ = ["Postgres", "open_postgres"]
 CONNECT_SECONDS = 3
 """Seconds after which an unresponsive server counts as unreachable, unless the address says otherwise."""
 
+OPENING = 0x7461_6376
+"""Number of the advisory lock of whoever opens a database: "tacv"."""
+
 MOST_ARRAY_BYTES = 2**28
 """Contributions up to which they are sent as arrays; PostgreSQL takes 1 GB at most."""
 
@@ -65,6 +68,7 @@ class Postgres:
         self._idle: list[Connection] = []
         self._lock = threading.Lock()
         with self._connection() as connection:
+            connection.execute("SELECT pg_advisory_xact_lock($1)", [OPENING])  # two who make the same table would fail
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS tacit_collections (number BIGSERIAL, id TEXT UNIQUE, contract TEXT)"
             )
@@ -105,8 +109,7 @@ class Postgres:
     def contracts(self) -> list[str]:
         """Return the texts of all contracts, in the order of their creation."""
         with self._connection() as connection:
-            rows = connection.execute("SELECT contract FROM tacit_collections ORDER BY number").fetchall()
-        return [text for (text,) in rows]
+            return [text for (text,) in connection.execute("SELECT contract FROM tacit_collections ORDER BY number")]
 
     def add_contract(self, name: str, text: str) -> None:
         """Store a contract."""

@@ -50,8 +50,8 @@ async def audit(server: Server, call: Call) -> Response:
     views = view_codes(collection.contract)
     largest = [view.to_data() for view in views[:LARGEST]]
     codes = {"views": len(views), "codes": sum(view.codes for view in views), "largest": largest}
-    told = {"central": privacy.central.to_data(), "codes": codes}
-    return JSONResponse({"collection": collection.id} | result.to_data() | told)
+    beside = {"central": privacy.central.to_data(), "codes": codes}
+    return JSONResponse({"collection": collection.id} | result.to_data() | beside)
 
 
 COLLECTION = {

@@ -133,10 +133,10 @@ class Analytical:
 
     def rollups(self, remembered: str | None) -> str:
         """Return which tables have rollups, by which columns, as JSON; as remembered if the database has none."""
-        found: dict[str, tuple[str, ...]] = {}
+        defined: dict[str, tuple[str, ...]] = {}
         with contextlib.suppress(Exception):
-            found = self._engine.rollups()
-        return json.dumps(found) if found else remembered or "{}"
+            defined = self._engine.rollups()
+        return json.dumps(defined) if defined else remembered or "{}"
 
     def roll_up(self, remembered: str | None) -> None:
         """Define rollups again that a rebuilt database lacks; without them answers are the same, but slower."""
