@@ -168,7 +168,7 @@ def table_of(points: dict[str, Any]) -> str:
         lines.append(
             f"{answered:,} answers in {len(covered)} classes: error over unbiased {mean:.2f} in the geometric mean, "
             f"{max(ratios):.2f} at most; covered {min(covered):.3f} to {max(covered):.3f}, at least 0.93 in "
-            f"{sum(own >= 0.93 for own in covered)} of them; farthest {far:.1f} stated errors. * kept for testing alone."
+            f"{sum(own >= 0.93 for own in covered)}; farthest {far:.1f} stated errors. * kept for testing alone."
         )
     return "\n".join(lines)
 
