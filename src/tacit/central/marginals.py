@@ -42,6 +42,9 @@ __all__ = ["Counted", "MarginalTables", "Marginals", "noisy_max"]
 SINGLE_SHARE, CHOICE_SHARE = Fraction(1, 3), Fraction(1, 8)
 """Part of the budget for single attributes, and part of the rest for choosing pairs."""
 
+PER_PAIR, MOST_TIMES = 1_500.0, 5
+"""People times epsilon for each pair that is counted, and how many times the pairs of a tree are counted at most."""
+
 FEWEST_CELLS, MOST_CELLS = 4, 64
 """Cells of an attribute in a pair's table."""
 
@@ -57,7 +60,7 @@ MOST_SINGLE = 1024
 
 @dataclass(frozen=True)
 class Marginals:
-    """The method; ``pairs`` is how many are counted, by default one less than there are attributes."""
+    """The method; ``pairs`` is how many are counted, by default what the number of people and the budget allow."""
 
     pairs: int | None = None
 
@@ -74,18 +77,24 @@ class Marginals:
         what = ("counts of single columns", "choice of pairs of columns", "counts of pairs of columns")
         return [Charge(part, f"release: {own}") for part, own in zip(parts, what, strict=True) if part]
 
-    def count(self, attributes: int) -> int:
-        """Return how many pairs are counted."""
-        wanted = attributes - 1 if self.pairs is None else self.pairs
-        return max(0, min(wanted, math.comb(attributes, 2)))
+    def count(self, attributes: int, information: float = 0.0) -> int:
+        """Return how many pairs are counted, given the noisy number of people times epsilon; all but one at most.
+
+        They connect all attributes, and as many times more as there is information about each.
+        """
+        every = math.comb(attributes, 2)
+        if self.pairs is not None:
+            return max(0, min(self.pairs, every))
+        edges = max(0, attributes - 1)
+        times = min(max(1, round(information / PER_PAIR / max(1, edges))), MOST_TIMES)
+        return edges if every == edges else min(times * edges, every - 1)
 
     def _parts(self, attributes: int, epsilon: Fraction) -> tuple[Fraction, Fraction, Fraction]:
         """Return the budgets of single attributes, of choices and of pairs."""
         if not self.count(attributes):
             return epsilon, Fraction(0), Fraction(0)
         rest = epsilon * (1 - SINGLE_SHARE)
-        chosen = self.count(attributes) < math.comb(attributes, 2)
-        choice = rest * CHOICE_SHARE if chosen else Fraction(0)
+        choice = rest * CHOICE_SHARE if self.count(attributes) < math.comb(attributes, 2) else Fraction(0)
         return epsilon - rest, choice, rest - choice
 
     def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
@@ -98,11 +107,11 @@ class Marginals:
             cells = _runs(own)
             counts = np.bincount(cells[records.values[i]], minlength=int(cells.max()) + 1)
             made.tables.append(Counted((i,), (cells,), source.noisy(counts, law), law))
-        rounds = self.count(len(sizes))
-        if not rounds:
+        if not self.count(len(sizes)):
             return made
-        law = Laplace(pairs / rounds)
         singles = MarginalTables(made.attributes, list(made.tables))
+        rounds = self.count(len(sizes), singles.people * float(epsilon))
+        each, law = choice / rounds, Laplace(pairs / rounds)
         partitions = singles.partitions(law)
         candidates = {
             (i, j): _pair_counts(records, (i, j), partitions) for i, j in itertools.combinations(range(len(sizes)), 2)
@@ -113,7 +122,7 @@ class Marginals:
             apart = [pair for pair in candidates if group[pair[0]] != group[pair[1]]]
             left = apart or list(candidates)
             numbers = np.array([scores[pair] for pair in left], dtype=np.int64)
-            best = left[noisy_max(numbers, choice / self.count(len(sizes)), source) if choice else 0]
+            best = left[noisy_max(numbers, each, source) if choice else 0]
             cells_of = (partitions[best[0]], partitions[best[1]])
             made.tables.append(Counted(best, cells_of, source.noisy(candidates.pop(best), law), law))
             joined = group[best[1]]

@@ -1,0 +1,131 @@
+"""Populations that are smooth, rough, dependent in one way or another; some are kept for testing alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+import tacit as tc
+
+__all__ = ["HELD_OUT", "POPULATIONS", "attributes_of"]
+
+Columns = dict[str, np.ndarray]
+Make = Callable[[int, np.random.Generator, Path], Columns]
+
+SIZE = 64
+
+HELD_OUT = frozenset({"acs", "retail", "moons", "zero-inflated", "and"})
+"""Populations on which nothing was tuned."""
+
+
+def _clip(values: np.ndarray, size: int = SIZE) -> np.ndarray:
+    return np.clip(np.floor(values), 0, size - 1).astype(np.int64)
+
+
+def _sample(data: Path, file: str, columns: str, people: int, source: np.random.Generator) -> Columns:
+    table = duckdb.sql(f"SELECT {columns} FROM '{data / file}'").fetchnumpy()
+    made = {name: np.ma.filled(own, 0).astype(np.int64) for name, own in table.items()}
+    rows = source.integers(0, len(next(iter(made.values()))), people)
+    return {name: own[rows] for name, own in made.items()}
+
+
+def smooth(people: int, source: np.random.Generator, data: Path) -> Columns:  # noqa: ARG001
+    """Two correlated bells, and one of two modes."""
+    z = source.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], people)
+    two = np.where(source.random(people) < 0.5, source.normal(15, 3, people), source.normal(45, 5, people))
+    return {"x": _clip((z[:, 0] + 3) * 10.7), "y": _clip((z[:, 1] + 3) * 10.7), "two": _clip(two)}
+
+
+def spiky(people: int, source: np.random.Generator, data: Path) -> Columns:  # noqa: ARG001
+    """Twelve points of a square have four fifths of the people; and a Zipf distribution."""
+    places = np.random.default_rng(4).integers(0, SIZE, (12, 2))
+    which = source.choice(12, people, p=np.arange(12, 0, -1) / 78)
+    x, y = (np.where(source.random(people) < 0.1, source.integers(0, SIZE, people), places[which, k]) for k in (0, 1))
+    weights = np.arange(1, SIZE + 1) ** -1.2
+    return {"x": x, "y": y, "zipf": source.choice(SIZE, people, p=weights / weights.sum())}
+
+
+def permuted(people: int, source: np.random.Generator, data: Path) -> Columns:  # noqa: ARG001
+    """Smooth shares whose values were permuted, and a second attribute that depends on the first."""
+    x = (3 * _clip(np.abs(source.normal(0, 18, people))) + 7) % SIZE
+    return {"x": x, "y": (x * 5 + source.integers(0, 9, people)) % SIZE}
+
+
+def function(people: int, source: np.random.Generator, data: Path) -> Columns:  # noqa: ARG001
+    """Y is a function of x."""
+    x = source.integers(0, SIZE, people)
+    return {"x": x, "y": _clip(32 + 28 * np.sin(x / 8))}
+
+
+def moons(people: int, source: np.random.Generator, data: Path) -> Columns:  # noqa: ARG001
+    """Two half circles around each other."""
+    angle, upper = source.random(people) * np.pi, source.random(people) < 0.5
+    x = np.where(upper, np.cos(angle), 1 - np.cos(angle)) + source.normal(0, 0.1, people)
+    y = np.where(upper, np.sin(angle), 0.5 - np.sin(angle)) + source.normal(0, 0.1, people)
+    return {"x": _clip((x + 1.3) * 17), "y": _clip((y + 0.8) * 30)}
+
+
+def zero_inflated(people: int, source: np.random.Generator, data: Path) -> Columns:  # noqa: ARG001
+    """Most have 0, the others a lognormal amount that is cut off at the top, or a round number."""
+    amount = _clip(np.exp(source.normal(2.8, 0.8, people)))
+    amount = np.where(source.random(people) < 0.3, amount // 10 * 10, amount)
+    return {"x": np.where(source.random(people) < 0.6, 0, amount), "y": _clip(source.gamma(2, 8, people))}
+
+
+def exclusive_or(people: int, source: np.random.Generator, data: Path) -> Columns:  # noqa: ARG001
+    """Of four bits the third is the exclusive-or of two, nearly always."""
+    bits = {name: source.integers(0, 2, people) for name in "abcd"}
+    return bits | {"c": bits["a"] ^ bits["b"] ^ (source.random(people) < 0.05)}
+
+
+def conjunction(people: int, source: np.random.Generator, data: Path) -> Columns:  # noqa: ARG001
+    """Of four bits the third is the conjunction of two."""
+    bits = {name: source.integers(0, 2, people) for name in "abcd"}
+    return bits | {"c": bits["a"] & bits["b"]}
+
+
+def census(people: int, source: np.random.Generator, data: Path) -> Columns:
+    """Age, weeks worked, industry and occupation."""
+    columns = "age, least(weeks_worked, 52) AS weeks, industry_code AS industry, occupation_code AS occupation"
+    return _sample(data, "census_income_kdd.parquet", columns, people, source)
+
+
+def acs(people: int, source: np.random.Generator, data: Path) -> Columns:
+    """Age, hours, schooling and state of origin of adults in the American Community Survey."""
+    columns = "agep AS age, coalesce(wkhp, 0) AS hours, coalesce(schl, 0) AS school, mar AS marital"
+    return _sample(data, "acs2024_person.parquet", columns, people, source)
+
+
+def retail(people: int, source: np.random.Generator, data: Path) -> Columns:
+    """Quantity, price and hour of lines of an online shop."""
+    columns = "least(greatest(quantity, 0), 63) AS quantity, least(greatest(unit_price, 0), 63) AS price"
+    return _sample(data, "online_retail_line.parquet", columns, people, source)
+
+
+POPULATIONS: dict[str, Make] = {
+    "smooth": smooth,
+    "spiky": spiky,
+    "permuted": permuted,
+    "function": function,
+    "moons": moons,
+    "zero-inflated": zero_inflated,
+    "xor": exclusive_or,
+    "and": conjunction,
+    "census": census,
+    "acs": acs,
+    "retail": retail,
+}
+
+
+def attributes_of(columns: Columns) -> list[Any]:
+    """Return the attributes of columns: codes and bits are categories, other numbers are in order."""
+    made: list[Any] = []
+    for name, own in columns.items():
+        size = int(own.max()) + 1
+        listed = name in ("industry", "occupation", "marital") or size <= 2
+        made.append(tc.Categorical(name, values=list(range(size))) if listed else tc.Ordinal(name, 0, max(1, size - 1)))
+    return made
