@@ -100,13 +100,13 @@ KINDS: dict[str, tuple[Callable[..., Attribute], tuple[str, ...], tuple[str, ...
 
 
 def _check_words(owner: str, data: Mapping[str, Any], needed: tuple[str, ...], possible: tuple[str, ...]) -> None:
+    for word in data:
+        if word not in needed and word not in possible:
+            raise UnknownNameError(f"setting of {owner}", str(word), (*needed, *possible), code="unknown-word")
     for word in needed:
         if word not in data:
             message = f"{owner} lacks {word!r}. It needs: {', '.join(needed)}."
             raise SchemaError(message, code="missing-word")
-    for word in data:
-        if word not in needed and word not in possible:
-            raise UnknownNameError(f"setting of {owner}", str(word), (*needed, *possible), code="unknown-word")
 
 
 def _table(owner: str, data: Any) -> Mapping[str, Any]:
