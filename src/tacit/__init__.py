@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tacit.collection import Collection
+    from tacit.contract.kinds import Boolean, Choices, Date, Place, Timestamp
     from tacit.contract.randomness import insecure_rng
     from tacit.contract.schema import Categorical, Ordinal, Public, Schema, Service
     from tacit.database import Database
@@ -23,15 +24,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "Boolean",
     "Categorical",
+    "Choices",
     "Collection",
     "Database",
+    "Date",
     "Estimate",
     "Ordinal",
+    "Place",
     "Public",
     "Schema",
     "Service",
     "TacitError",
+    "Timestamp",
     "connect",
     "insecure_rng",
 ]
@@ -40,15 +46,20 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Answer": "estimate.answer",
+    "Boolean": "contract.kinds",
     "Categorical": "contract.schema",
+    "Choices": "contract.kinds",
     "Collection": "collection",
     "Database": "database",
+    "Date": "contract.kinds",
     "Estimate": "estimate.estimate",
     "Ordinal": "contract.schema",
+    "Place": "contract.kinds",
     "Public": "contract.schema",
     "Schema": "contract.schema",
     "Service": "contract.schema",
     "TacitError": "errors",
+    "Timestamp": "contract.kinds",
     "connect": "source",
     "insecure_rng": "contract.randomness",
 }

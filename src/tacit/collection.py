@@ -111,7 +111,7 @@ class Collection(Forecasting):
         reports: int = 1,
     ) -> None:
         if not isinstance(schema, Schema):
-            message = f"schema is a {type(schema).__name__}; pass a Schema."
+            message = f"schema is a {type(schema).__name__}; it must be a tc.Schema."
             raise SchemaError(message, code="bad-option")
         for word, label in (("round", round), ("tier", tier), ("panel", panel)):
             if not isinstance(label, str) or len(label) > 100 or not label.isprintable():
@@ -181,7 +181,7 @@ class Collection(Forecasting):
         try:
             data = tomllib.loads(text)
         except tomllib.TOMLDecodeError as cause:
-            message = f"The collection file is not TOML: {cause}."
+            message = f"The collection file is not TOML: {cause}. Check quotes, brackets and commas there."
             raise ContractError(message, code="file-not-toml") from None
         return cls._compile(data)
 

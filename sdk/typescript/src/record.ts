@@ -44,7 +44,7 @@ export class Column {
     if (value === undefined) throw this.#refuse("the column is missing.", "missing-column");
     const isNull = value === null;
     if (isNull && !nullable) {
-      throw this.#refuse("the value is missing, and the contract declares no NULL here.", "missing-value");
+      throw this.#refuse("the value is missing, and NULL is not declared.", "missing-value");
     }
     const own = isNull ? this.filler : value;
     return [kind === "categorical" ? this.#category(own) : this.#tick(own), isNull];
@@ -67,10 +67,10 @@ export class Column {
   #category(value: unknown): number {
     const { values = [] } = this.attribute;
     const text = typeof values[0] === "string";
-    if (text ? !isText(value) : !isWholeNumber(value)) {
+    if (text ? !isText(value) && (typeof value !== "boolean" || !this.#places.has(`${value}`)) : !isWholeNumber(value)) {
       throw this.#refuse(`the value is not ${text ? "text" : "a whole number"}, but the declared ones are.`, "wrong-type");
     }
-    const place = this.#places.get(typeof value === "bigint" ? Number(value) : value) ?? this.#other;
+    const place = this.#places.get(text ? `${value}` : Number(value)) ?? this.#other;
     if (place === undefined) {
       throw this.#refuse(`the value is not in the declared list: ${listed(values)}.`, "unknown-category");
     }
@@ -80,7 +80,7 @@ export class Column {
   #number(value: unknown): number {
     if (this.attribute.kind === "date") {
       const days = daysOf(value);
-      if (Number.isNaN(days)) throw this.#refuse("the value is not a date written like 2026-11-15.", "wrong-type");
+      if (Number.isNaN(days)) throw this.#refuse("the value is not a date like 2026-11-15.", "wrong-type");
       return days;
     }
     if (typeof value !== "number" && typeof value !== "bigint") {

@@ -98,7 +98,9 @@ def _weighted(service: ServiceContract, like: Mapping[str, Any]) -> Population:
     found = list(Population.of(service).frequencies)
     for name, weights in like.items():
         if name not in names:
-            message = f"like: {str(name)[:60]!r} is not a sensitive attribute. Attributes: {', '.join(names)}."
+            message = (
+                f"like: {str(name)[:60]!r} is not a sensitive attribute. Pass weights for some of: {', '.join(names)}."
+            )
             raise UsageError(message, code="bad-option")
         place = names.index(name)
         given = np.asarray(weights, dtype=np.float64)

@@ -80,7 +80,9 @@ def _arguments(options: argparse.Namespace) -> tuple[Path, dict[str, str]]:
         tables = [options.file, *tables]
     for table in tables:
         if Path(table).suffix.lower() not in SUFFIXES:
-            message = f"{Path(table).name} is neither a file to write (.toml) nor a table ({', '.join(SUFFIXES)})."
+            message = (
+                f"{Path(table).name} is no file to write (.toml) and no table ({', '.join(SUFFIXES)}). Convert it."
+            )
             raise UsageError(message, code="bad-option")
     named = named_tables([one if "=" in one else f"{allowed_name(Path(one).stem)}={one}" for one in tables])
     out = options.out or (f"{next(iter(named))}.toml" if len(tables) > len(options.tables) else options.file)

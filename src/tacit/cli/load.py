@@ -45,7 +45,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _read_folder(folder: Path) -> tuple[Collection, dict[str, pa.Table]]:
     if not (folder / "contract.json").is_file():
-        message = f"{folder.name} was not written by `tacit encode`: it has no contract.json."
+        message = (
+            f"{folder.name} was not written by `tacit encode`: it has no contract.json. Name a folder that it wrote."
+        )
         raise ReportError(message, code="unreadable-reports")
     collection = Collection.from_file(folder / "contract.json")
     return collection, {service.name: _read(folder, service.name) for service in collection.schema.services}

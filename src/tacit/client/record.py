@@ -14,6 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeGuard
 
+from tacit.client.labels import label_of, unit_of
 from tacit.errors import RecordError
 
 __all__ = ["BIAS", "Column", "Read", "bound_of", "is_person", "is_plain"]
@@ -49,6 +50,7 @@ class Column:
             self._default, self._text = listed[0], isinstance(listed[0], str)
             self._places: dict[Any, int] = {value: BIAS + place for place, value in enumerate(listed)}
             self._other = self._places.get(attribute.get("other"))
+            self._unit = unit_of(listed, attribute.get("other"))
             return
         self._count, self._ticks = int(attribute["count"]), int(attribute["ticks"])
         low, step = bound_of(attribute, "low"), Fraction(attribute["step"])
@@ -97,6 +99,7 @@ class Column:
         return RecordError(problem, code=code, service=self._service, column=self.name)
 
     def _category(self, value: Any) -> int:
+        value = label_of(value, self._unit)
         if self._text:
             if not isinstance(value, str) or not _has_bytes(value):
                 problem = "the value is not text, but the declared values are. Convert it."

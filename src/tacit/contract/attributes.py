@@ -17,7 +17,7 @@ from typing import Any, Literal
 from tacit.client.scalars import plain_scalar
 from tacit.contract.budget import decimal_text, exact_number
 from tacit.errors import SchemaError
-from tacit.tables.naming import NAME, RESERVED
+from tacit.tables.naming import NAME, RESERVED, allowed_name
 
 __all__ = ["Categorical", "Ordinal", "check_dictionary", "check_distinct", "check_flag", "check_name", "is_text"]
 
@@ -38,9 +38,10 @@ NumberLike = int | float | str | Decimal | Fraction | datetime.date
 def check_name(kind: str, name: object) -> None:
     """Refuse names that SQL or files do not allow, and names reserved by the package."""
     if not isinstance(name, str) or not NAME.match(name):
+        hint = f" Rename it, for example to {allowed_name(name)}." if isinstance(name, str) else " Pass a text."
         message = (
-            f"A {kind} is named {name!r}. Names are letters, digits and underscores, at most 63, "
-            "and do not start with a digit."
+            f"The {kind} name {name!r} is not allowed. Names are letters, digits and underscores, at most 63, "
+            f"and do not start with a digit.{hint}"
         )
         raise SchemaError(message, code="bad-name")
     if name.lower() in RESERVED:

@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tacit.contract.kinds import Boolean, Date, Timestamp
 from tacit.contract.schema import Attribute, Categorical, Ordinal, Public, Schema, Service
 from tacit.errors import SchemaError, UnknownNameError
 
@@ -74,7 +75,9 @@ def _date(value: Any) -> Any:
         raise SchemaError(message, code="bad-bound") from None
 
 
-def _read_date(**options: Any) -> Ordinal:
+def _read_date(**options: Any) -> Ordinal | Categorical:
+    if "unit" in options:
+        return Date(**options)
     bounds = {name: _date(options[name]) for name in ("low", "high") if name in options}
     for name, bound in bounds.items():
         if type(bound) is not datetime.date:
@@ -87,7 +90,9 @@ ORDINAL_WORDS = ("step", "fanout", "cells", "dither", "outside", "null")
 
 KINDS: dict[str, tuple[Callable[..., Attribute], tuple[str, ...], tuple[str, ...]]] = {
     "ordinal": (Ordinal, ("name", "low", "high"), ORDINAL_WORDS),
-    "date": (_read_date, ("name", "low", "high"), ORDINAL_WORDS),
+    "date": (_read_date, ("name", "low", "high"), (*ORDINAL_WORDS, "unit")),
+    "timestamp": (Timestamp, ("name", "low", "high"), ("unit", "outside", "null")),
+    "boolean": (Boolean, ("name",), ("null",)),
     "categorical": (Categorical, ("name", "values"), ("other", "null")),
     "public": (Public, ("name",), ("values", "type", "null")),
 }
@@ -95,13 +100,13 @@ KINDS: dict[str, tuple[Callable[..., Attribute], tuple[str, ...], tuple[str, ...
 
 
 def _check_words(owner: str, data: Mapping[str, Any], needed: tuple[str, ...], possible: tuple[str, ...]) -> None:
+    for word in data:
+        if word not in needed and word not in possible:
+            raise UnknownNameError(f"setting of {owner}", str(word), (*needed, *possible), code="unknown-word")
     for word in needed:
         if word not in data:
             message = f"{owner} lacks {word!r}. It needs: {', '.join(needed)}."
             raise SchemaError(message, code="missing-word")
-    for word in data:
-        if word not in needed and word not in possible:
-            raise UnknownNameError(f"setting of {owner}", str(word), (*needed, *possible), code="unknown-word")
 
 
 def _table(owner: str, data: Any) -> Mapping[str, Any]:

@@ -64,7 +64,9 @@ class Public:
                 raise SchemaError(message, code="bad-option")
         named = next((word for word, kind in PUBLIC_TYPES.items() if type in (word, kind)), None)
         if type is not None and (named is None or listed is not None):
-            problem = "pass values or a type, not both" if named else "type must be int, float, str or bool"
+            problem = (
+                "there are values and a type. Remove one of them" if named else "type must be int, float, str or bool"
+            )
             message = f"{name}: {problem}."
             raise SchemaError(message, code="bad-option")
         if null and listed is None and named is None:

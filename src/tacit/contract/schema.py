@@ -27,7 +27,7 @@ MAX_ATTRIBUTES = 500
 
 def _tuple_of(what: str, items: Any) -> tuple[Any, ...]:
     if isinstance(items, str) or not isinstance(items, Iterable):
-        message = f"{what} is a {type(items).__name__}; pass a list."
+        message = f"{what} is a {type(items).__name__}; it must be a list."
         raise SchemaError(message, code="bad-option")
     return tuple(items)
 

@@ -73,7 +73,7 @@ def _sources(contract: Contract, tables: Mapping[str, Any]) -> dict[str, pa.Tabl
     for compiled in contract.services:
         service = compiled.service
         if service.name not in tables:
-            problem = "no table was given. Everybody in a round reports to every service."
+            problem = "no table was given. Everybody reports to every service. Pass one, without rows if need be."
             raise RecordError(problem, code="missing-table", service=service.name)
         sources[service.name] = as_table(service, _as_rows(tables[service.name]))
     return sources

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tacit.contract.schema import Categorical, Schema, Service
+from tacit.contract.schema import Categorical, Ordinal, Schema, Service
 from tacit.errors import RecordError
 from tacit.tables.naming import with_allowed_names
 from tacit.tables.proposal import ROW_NUMBER
@@ -40,6 +40,7 @@ def _fit_table(service: Service, table: pa.Table, notes: list[str]) -> pa.Table:
     if service.key == ROW_NUMBER and service.key not in table.column_names:
         table = table.append_column(service.key, pa.array(range(1, table.num_rows + 1), pa.int64()))
         notes.append(f"{service.name}: rows are numbered; each is a person")
+    table = _one_row_per_choice(service, table, notes)
     declared = [service.key, *(attribute.name for attribute in service.attributes)]
     missing = [name for name in declared if name not in table.column_names]
     if missing:
@@ -55,9 +56,25 @@ def _fit_table(service: Service, table: pa.Table, notes: list[str]) -> pa.Table:
         notes.append(f"{service.name}: left out {nobody:,} rows without {service.key}")
     for attribute in service.sensitive:
         column = plain_column(table.column(attribute.name))
+        if isinstance(attribute, Ordinal) and attribute.is_date and pa.types.is_timestamp(column.type):
+            column = column.cast(pa.date32(), safe=False)
+            notes.append(f"{service.name}: the times of {attribute.name} are cut to days")
         texts = isinstance(attribute, Categorical) and isinstance(attribute.values[0], str)
         if texts and pa.types.is_integer(column.type):
             column = column.cast(pa.large_string())
             notes.append(f"{service.name}: the numbers of {attribute.name} are read as texts")
         table = table.set_column(table.column_names.index(attribute.name), attribute.name, column)
     return table
+
+
+def _one_row_per_choice(service: Service, table: pa.Table, notes: list[str]) -> pa.Table:
+    """Return a row for each choice, of a table that has them as a list in a column named like the service."""
+    only = service.sensitive[0].name if len(service.attributes) == 1 else ""
+    if not only or only in table.column_names or {service.name, service.key} - set(table.column_names):
+        return table
+    lists = table.column(service.name).combine_chunks()
+    if not (pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)):
+        return table
+    keys = table.column(service.key).combine_chunks().take(pc.list_parent_indices(lists))
+    notes.append(f"{service.name}: each item of a list is a row")
+    return pa.table({service.key: keys, only: pc.list_flatten(lists)})

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tacit.client.labels import unit_of
 from tacit.contract.oracles.base import remainder
 from tacit.contract.randomness import Draws
 from tacit.contract.schema import Categorical, Ordinal
@@ -27,6 +28,10 @@ OFF_STEP = 1e-6
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+
+
+LABELS = {"month": "%Y-%m", "hour": "%Y-%m-%dT%H"}
+"""How times are written as values of a unit."""
 
 
 def type_name(kind: pa.DataType) -> str:
@@ -102,6 +107,13 @@ class CategoryReader(Reader):
 
     def _as_listed_type(self, column: pa.Array) -> pa.Array:
         kind = column.type
+        unit = unit_of(self.attribute.values, self.attribute.other)
+        if unit == "boolean" and pa.types.is_boolean(kind):
+            return column.cast(pa.large_string())
+        if unit in LABELS and (pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz is None)):
+            if unit == "hour" and pa.types.is_date(kind):
+                raise self._wrong_type(column, "hours")
+            return pc.strftime(column.cast(pa.timestamp("s"), safe=False), LABELS[unit]).cast(pa.large_string())
         if isinstance(self.attribute.values[0], str):
             if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
                 return column.cast(pa.large_string())

@@ -6,9 +6,12 @@ comparisons, OR becomes disjoint pieces. What is about public columns only becom
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 from sqlglot import exp
 
+from tacit.client.labels import BOOLEANS, PATTERNS, unit_of
 from tacit.contract.schema import Categorical, Ordinal, Public
 from tacit.errors import BindError
 from tacit.estimate.functional import Functional, Term, Vector
@@ -30,6 +33,9 @@ __all__ = ["MIRRORED", "comparison", "condition", "conjuncts", "holds"]
 
 MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+START = re.compile(r"(-01)?(T00)?(:00)*")
+"""What follows a month or an hour in a constant that is its first moment."""
 
 MAX_TERMS = 2_000
 """Disjoint terms of one condition: more come from long ORs of ANDs over many attributes."""
@@ -72,7 +78,14 @@ def holds(scope: Scope, node: exp.Expr, *, wanted: bool = True) -> Total:
         return _met(scope, node, _bounded(scope, node, left * right if both else _either(left, right)))
     if isinstance(node, exp.Boolean):
         return scope.one if bool(node.this) == wanted else Total(())
+    if isinstance(node, exp.Column) and _is_boolean(scope.find(node)):
+        node = exp.EQ(this=node, expression=exp.true())
     return _met(scope, node, comparison(scope, node, wanted=wanted))
+
+
+def _is_boolean(found: Found) -> bool:
+    attribute = found.attribute
+    return isinstance(attribute, Categorical) and not found.lookup and unit_of(attribute.values) == "boolean"
 
 
 def _either(left: Total, right: Total) -> Total:
@@ -158,7 +171,7 @@ def _compared(scope: Scope, node: exp.Expr, operator: str) -> Total:
         return _bounded(scope, node, _columns(scope, node, operator, scope.find(left), scope.find(right)))
     if not isinstance(left, exp.Column):
         operator, left, right = MIRRORED[operator], right, left
-    literal = literal_of(right)
+    literal = _constant(right)
     if not isinstance(left, exp.Column) or literal is None:
         message = "Conditions compare a column with a constant or with another column. Rewrite this one."
         raise scope.unsupported(message, node, "unsupported-condition")
@@ -174,6 +187,15 @@ def _compared(scope: Scope, node: exp.Expr, operator: str) -> Total:
         error.text, error.span = scope.text, span_of(node)
         raise
     return scope.total(found, vector)
+
+
+def _constant(node: exp.Expr) -> tuple[str, bool] | None:
+    """Return a constant's text and whether it is a string; truth values become the texts that attributes list."""
+    if isinstance(node, exp.Boolean):
+        return BOOLEANS[bool(node.this)], True
+    if isinstance(node, exp.Cast) and node.to.this == exp.DataType.Type.TIMESTAMP:
+        return literal_of(node.this)
+    return literal_of(node)
 
 
 def _unwrapped(node: exp.Expr) -> exp.Expr:
@@ -218,6 +240,9 @@ def _padded(marks: list[bool], size: int) -> Vector:
 
 
 def _category(attribute: Categorical, operator: str, literal: tuple[str, bool]) -> Vector:
+    unit = unit_of(attribute.values, attribute.other)
+    if unit in PATTERNS and literal[1]:
+        return _moments(attribute, operator, literal[0])
     if operator not in ("=", "<>"):
         message = f"{attribute.name} holds categories, which have no order. Use =, <> or IN."
         raise BindError(message, code="no-order")
@@ -227,3 +252,15 @@ def _category(attribute: Categorical, operator: str, literal: tuple[str, bool]) 
         value = int(text)
     vector = category_vector(attribute, [value])
     return vector if operator == "=" else 1 - null_vector(attribute) - vector
+
+
+def _moments(attribute: Categorical, operator: str, text: str) -> Vector:
+    """Compare months or hours, whose texts are in the order of time; a longer constant must be the start of one."""
+    size, text = len(str(attribute.values[0])), text.replace(" ", "T")
+    unit = unit_of(attribute.values, attribute.other) or ""
+    constant, rest = text[:size], text[size:]
+    if not PATTERNS[unit].fullmatch(constant) or not START.fullmatch(rest):
+        message = f"{attribute.name} must be compared with a time such as {str(attribute.values[0])!r}."
+        raise BindError(message, code="wrong-constant")
+    marks = [value != attribute.other and bool(OPERATORS[operator](value, constant)) for value in attribute.values]
+    return _padded(marks, attribute.size)

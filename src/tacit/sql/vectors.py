@@ -218,6 +218,8 @@ def shown_value(attribute: Sensitive, index: int) -> Any:
     if isinstance(attribute, Categorical):
         return attribute.values[index]
     value = attribute.start + attribute.unit * _centres(attribute)[index]
+    if attribute.is_date and attribute.values < attribute.ticks and not attribute.dither:  # the first day of a bin
+        value = attribute.start + attribute.unit * -(-index * attribute.ticks // attribute.values)
     if attribute.is_date:
         return _EPOCH + datetime.timedelta(days=int(value))
     return int(value) if value.denominator == 1 else float(value)

@@ -80,8 +80,10 @@ def propose_column(name: str, column: pa.ChunkedArray) -> Proposed:
         return _texts(name, column, null)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return _numbers(name, column, null)
-    if pa.types.is_date(kind):
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return _dates(name, column, null)
+    if pa.types.is_boolean(kind):
+        return Proposed(name, {"kind": "boolean"} | null)
     return Proposed(name, {}, left_out=f"columns of type {_type_word(kind)} have to be converted or declared by hand")
 
 
@@ -189,7 +191,7 @@ def _plain_number(bound: Decimal) -> int | float:
 
 def _dates(name: str, column: pa.ChunkedArray, null: dict[str, Any]) -> Proposed:
     """Declare whole years around the middle of the data."""
-    days = column.drop_null().cast(pa.date32()).cast(pa.int32())
+    days = column.drop_null().cast(pa.date32(), safe=False).cast(pa.int32())
     ends = pc.quantile(days, q=list(MIDDLE), interpolation="nearest").to_pylist()
     first, last = (datetime.date(1970, 1, 1) + datetime.timedelta(days=int(end)) for end in ends)
     settings = {"kind": "date", "low": datetime.date(first.year, 1, 1), "high": datetime.date(last.year, 12, 31)}
