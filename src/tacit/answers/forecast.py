@@ -18,7 +18,7 @@ import numpy as np
 from tacit.answers.intervals import uneven_error, uneven_interval
 from tacit.answers.population import assumed
 from tacit.answers.quantiles import Curve, interpolated
-from tacit.answers.rows import Pending, pending_of
+from tacit.answers.rows import Pending, after, pending_of
 from tacit.contract.contract import Contract
 from tacit.errors import UnanswerableError, UnsupportedSqlError, UsageError
 from tacit.estimate.answer import Answer, Options
@@ -166,6 +166,8 @@ class _Expectation:
 
     def estimate(self, made: Formula, users: int, confidence: float, *, delta: bool) -> Estimate:
         """Return the estimate that this many people would give."""
+        if made.inner is not None:
+            return after(made, self.estimate(made.inner, users, confidence, delta=delta))
         functionals = [self._functional(total) for total in made.totals]
         means = [users * self._mean(functional) for functional in functionals]
         result = made.evaluate(made.at(means))

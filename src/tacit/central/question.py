@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.answers.intervals import uneven_error, uneven_interval
 from tacit.answers.quantiles import FEW_CORRELATED, WIDE, Curve, Noise, interpolated, spread
-from tacit.answers.rows import Pending, Row, finished, pending_of
+from tacit.answers.rows import Pending, Row, after, finished, pending_of
 from tacit.central.body import Body
 from tacit.central.origin import ReleaseProvenance
 from tacit.contract.schema import Schema, Service
@@ -97,6 +97,8 @@ class _Pending(Pending):
         return curve.at(level, noise)
 
     def _estimate(self, made: Formula, asked: list[Functional], level: float) -> Estimate:
+        if made.inner is not None:
+            return after(made, self._estimate(made.inner, asked, level))
         values = [self.body.value(one) for one in asked]
         matrix = np.array([[self.body.covariance(one, other) for other in asked] for one in asked])
         given = made.at(values, matrix if made.corrects else None)

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Literal
 
 from sqlglot import exp
 
 from tacit.contract.schema import Public
 from tacit.errors import BindError, UnsupportedSqlError
 from tacit.sql.cases import classes_of_case
-from tacit.sql.composite import Column, together
+from tacit.sql.composite import Column, end_of, together, wrapped
+from tacit.sql.covariances import COVARIANCES, covariance
 from tacit.sql.formula import Dual, Formula, constant, of_total, ratio, variance
 from tacit.sql.mixed import as_number
-from tacit.sql.parse import span_of
+from tacit.sql.parse import span_of, sql_of
 from tacit.sql.predicates import holds
 from tacit.sql.quantiles import QUANTILES, quantile
+from tacit.sql.refusals import REFUSED, REFUSED_NAMES
 from tacit.sql.scope import Scope
+from tacit.sql.tabulated import is_sensitive, tabulated
 from tacit.sql.totals import LARGEST, Total
+from tacit.sql.wrapping import wrapper
 
 __all__ = ["AGGREGATES", "formula"]
+
+Over = Callable[[Sequence[exp.Expr]], Total]
+
+ENDS: dict[str, Literal["low", "high"]] = {"dp_interval_low": "low", "dp_interval_high": "high"}
 
 ARITHMETIC: dict[type[exp.Expr], Callable[[Dual, Dual], Dual]] = {
     exp.Add: lambda a, b: a + b,
@@ -29,27 +38,58 @@ ARITHMETIC: dict[type[exp.Expr], Callable[[Dual, Dual], Dual]] = {
 }
 
 
-def formula(scope: Scope, node: exp.Expr, where: Total) -> Column:
-    """Return the formula of an output column."""
+def formula(scope: Scope, node: exp.Expr, where: Total, over: Over | None = None) -> Column:
+    """Return what an output column is made of; ``over`` gives the rows of a window by what it is partitioned by."""
     if isinstance(node, exp.Paren | exp.Alias):
-        return formula(scope, node.this, where)
+        return formula(scope, node.this, where, over)
     if isinstance(node, exp.Literal) and not node.is_string:
         return constant(_number(scope, node))
     if isinstance(node, exp.Neg):
-        return together(constant(-1.0), formula(scope, node.this, where), ARITHMETIC[exp.Mul])
+        return together(constant(-1.0), formula(scope, node.this, where, over), ARITHMETIC[exp.Mul])
     if isinstance(node, exp.Binary) and type(node) in ARITHMETIC:
-        left, right = (formula(scope, side, where) for side in (node.left, node.right))
+        left, right = (formula(scope, side, where, over) for side in (node.left, node.right))
         if isinstance(node, exp.Div) and isinstance(left, Formula) and isinstance(right, Formula):
             return ratio(left, right)
         return together(left, right, ARITHMETIC[type(node)])
     if isinstance(node, exp.Filter):
-        return formula(scope, node.this, where * holds(scope, node.expression.this))
+        return formula(scope, node.this, where * holds(scope, node.expression.this), over)
+    if isinstance(node, exp.Window):
+        return _window(scope, node, over)
     if isinstance(node, QUANTILES) or (isinstance(node, exp.WithinGroup) and isinstance(node.this, QUANTILES)):
         return quantile(scope, node, where)
-    if isinstance(node, exp.AggFunc):
+    if isinstance(node, exp.AggFunc | exp.WithinGroup | exp.IgnoreNulls):
         return _aggregate(scope, node, where)
-    message = "An output column is an aggregate, arithmetic of aggregates, or a column of GROUP BY."
+    return _around(scope, node, where, over)
+
+
+def _around(scope: Scope, node: exp.Expr, where: Total, over: Over | None) -> Column:
+    """Return a function of what an aggregate gives."""
+    after = wrapper(node)
+    if after is not None:
+        return wrapped(formula(scope, node.this, where, over), after)
+    name = str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
+    if name in ENDS and len(node.expressions) == 1:
+        return end_of(formula(scope, node.expressions[0], where, over), ENDS[name])
+    if name in REFUSED_NAMES:
+        raise scope.unsupported(REFUSED_NAMES[name], node, "unsupported-aggregate")
+    message = (
+        f"{sql_of(node)} is not supported as an output column. Use columns of GROUP BY, aggregates, and arithmetic, "
+        "ROUND, ABS, COALESCE or CAST of aggregates."
+    )
     raise scope.unsupported(message, node, "not-an-aggregate")
+
+
+def _window(scope: Scope, node: exp.Window, over: Over | None) -> Column:
+    """Return SUM(aggregate) OVER (…): the aggregate of all rows that the groups of a partition have together."""
+    inner = node.this.this if isinstance(node.this, exp.Sum) else None
+    plain = isinstance(inner, exp.Sum | exp.Count | exp.CountIf | exp.Filter) and not inner.find(exp.Distinct)
+    if over is None or inner is None or not plain or node.args.get("order") or node.args.get("spec"):
+        message = (
+            "Of window functions, SUM(COUNT(*)) OVER () and SUM(SUM(column)) OVER () are supported, with PARTITION BY "
+            "columns of GROUP BY: shares of a total. Use ORDER BY and LIMIT to rank."
+        )
+        raise scope.unsupported(message, node, "unsupported-window")
+    return formula(scope, inner, over(node.args.get("partition_by") or []))
 
 
 def _number(scope: Scope, node: exp.Literal) -> float:
@@ -60,14 +100,23 @@ def _number(scope: Scope, node: exp.Literal) -> float:
     return number
 
 
-def _aggregate(scope: Scope, node: exp.AggFunc, where: Total) -> Formula:
+def _aggregate(scope: Scope, node: exp.Expr, where: Total) -> Formula:
+    if type(node) in COVARIANCES:
+        return covariance(node, _expression(scope, node.this), _expression(scope, node.expression), where)
+    inner = node.this if isinstance(node, exp.WithinGroup | exp.IgnoreNulls) else node
+    aggregate = AGGREGATES.get(type(node))
+    if aggregate is None or not isinstance(node, exp.AggFunc):
+        reason = REFUSED.get(type(inner), "This aggregate has no unbiased estimate here.")
+        message = (
+            f"{reason} Supported: COUNT, COUNT_IF, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE, CORR, COVAR, REGR."
+        )
+        raise scope.unsupported(message, node, "unsupported-aggregate")
     if node.expressions and not isinstance(node.this, exp.Distinct):
         message = "An aggregate takes one expression."
         raise scope.unsupported(message, node, "unsupported-aggregate")
-    aggregate = AGGREGATES.get(type(node))
-    if aggregate is None:
-        message = "This aggregate has no unbiased estimate here. Use COUNT, SUM, AVG, VARIANCE or STDDEV."
-        raise scope.unsupported(message, node, "unsupported-aggregate")
+    if isinstance(node.this, exp.Distinct) and not isinstance(node, exp.Count):
+        message = "DISTINCT is supported in COUNT of the person's key only. Remove it, or group by the column."
+        raise scope.unsupported(message, node, "count-distinct")
     return aggregate(scope, node, where)
 
 
@@ -94,8 +143,13 @@ def _spread(scope: Scope, node: exp.AggFunc, where: Total, *, sample: bool, root
     return variance(where * value * value, where * value, where * present, sample=sample, root=root)
 
 
+def _count_if(scope: Scope, node: exp.AggFunc, where: Total) -> Formula:
+    return of_total(where * holds(scope, node.this))
+
+
 AGGREGATES: dict[type[exp.Expr], Callable[[Scope, exp.AggFunc, Total], Formula]] = {
     exp.Count: _count,
+    exp.CountIf: _count_if,
     exp.Sum: _sum,
     exp.Avg: _average,
     exp.Stddev: partial(_spread, sample=True, root=True),
@@ -127,6 +181,9 @@ def _people(scope: Scope, node: exp.AggFunc, where: Total) -> Total:
 def _present(scope: Scope, node: exp.Expr, where: Total) -> Total:
     """Return the total of a column's being present; it need not be a number."""
     if not isinstance(node, exp.Column):
+        if is_sensitive(scope, node):
+            table = tabulated(scope, node, "unsupported-expression")
+            return where * table.where(lambda value: value is not None)
         return where * _expression(scope, node)[1]
     found = scope.find(node)
     if isinstance(found.attribute, Public):
@@ -167,8 +224,7 @@ def _expression(scope: Scope, node: exp.Expr) -> tuple[Total, Total]:
             branch, branch_present = _expression(scope, result) if result is not None else (Total(()), Total(()))
             value, present = value + chosen * branch, present + chosen * branch_present
         return value, present
-    message = "An aggregate can contain columns, numbers, +, -, * and CASE only. Rewrite the expression."
-    raise scope.unsupported(message, node, "unsupported-expression")
+    return tabulated(scope, node, "unsupported-expression").measure(node)
 
 
 def _too_large(scope: Scope, node: exp.Expr) -> UnsupportedSqlError:

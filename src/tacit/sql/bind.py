@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -104,7 +105,26 @@ class Bound:
         """Return the formula of each column within a group; None for a column of GROUP BY."""
         held = self.held(group)
         asked = [output for _, output in self.outputs] + self.selection.hidden
-        return [None if isinstance(node, Key) else formula(self.scope, node, held) for node in asked]
+
+        def over(partition: Sequence[exp.Expr]) -> Total:
+            return self._partition(group, partition)
+
+        return [None if isinstance(node, Key) else formula(self.scope, node, held, over) for node in asked]
+
+    def _partition(self, group: tuple[int, ...], partition: Sequence[exp.Expr]) -> Total:
+        """Return who is in any group that agrees with this one in some columns of GROUP BY."""
+        total, labels = self.where, iter(group)
+        named = [any(key.is_the(self.scope, node) for node in partition) for key in self.keys]
+        if self.public or self.selection.test is not None or sum(named) < len(partition):
+            message = (
+                "A total over groups, as SUM(COUNT(*)) OVER (), takes groups of sensitive columns, PARTITION BY some "
+                "of them, and no HAVING. Divide the answers of two questions instead."
+            )
+            raise UnsupportedSqlError(message, code="unsupported-window", text=self.scope.text)
+        for key, kept in zip(self.keys, named, strict=True):
+            place = next(labels)
+            total = total * key.classes[place][1] if kept else total
+        return total
 
     def row(self, group: tuple[int, ...], values: tuple[Any, ...], cells: list[Any]) -> list[Any]:
         """Return a row: labels of classes, values of public columns, and what was computed."""
@@ -142,6 +162,8 @@ class Bound:
             f"{s.name}: at most {s.at_most} rows per person count; if a person has more, {s.at_most} random ones count"
             for s in several
         ]
+        if self.keys and all(isinstance(output, Key) for _, output in self.outputs):
+            notes.append("sensitive values are listed as they were declared; whether anybody has them takes COUNT(*)")
         return [*notes, *decided(self.scope, self.statement, self.where), *coarse_notes(self.scope, self.statement)]
 
 
@@ -153,15 +175,29 @@ def bind(statement: exp.Select, scope: Scope) -> Bound:
     for node in _grouped(scope, statement):
         if not any(key.is_the(scope, node) for key in keys):
             keys.append(_key(scope, node))
-    outputs = [
-        (name, _output(scope, node.unalias(), keys))
-        for name, node in zip(_names(statement), statement.expressions, strict=True)
-    ]
+    shown = [_spelled_out(scope, statement, node.unalias()) for node in statement.expressions]
+    outputs = [(name, _output(scope, node, keys)) for name, node in zip(_names(statement), shown, strict=True)]
     _check_names(scope, outputs)
     selection = Selection.of(scope, statement, [name for name, _ in outputs], _expressions(outputs))
     for node in selection.hidden:
-        formula(scope, node, scope.rows)
+        formula(scope, node, scope.rows, lambda _: scope.rows)
     return Bound(scope, statement, where, conditions, keys, outputs, selection)
+
+
+def _spelled_out(scope: Scope, statement: exp.Select, node: exp.Expr) -> exp.Expr:
+    """Return an output column in which names of others stand for what these compute."""
+    columns = {a.name.lower() for source in scope.sources for a in source.service.attributes}
+    named = {
+        one.alias.lower(): one.this
+        for one in statement.expressions
+        if isinstance(one, exp.Alias) and one.this is not node and one.find(exp.AggFunc)
+    }
+
+    def spelled(part: exp.Expr) -> exp.Expr:
+        name = part.name.lower() if isinstance(part, exp.Column) and not part.table else ""
+        return exp.Paren(this=named[name].copy()) if name in named and name not in columns else part
+
+    return node.transform(spelled) if node.find(exp.Column) and named else node
 
 
 def _check_names(scope: Scope, outputs: list[tuple[str, Key | exp.Expr]]) -> None:
@@ -232,9 +268,15 @@ def _output(scope: Scope, inner: exp.Expr, keys: list[Key]) -> Key | exp.Expr:
     for key in keys:
         if key.is_the(scope, inner):
             return key
+    if isinstance(inner, exp.Literal) and inner.is_string:  # a label: everybody has it
+        keys.append(Key(inner, None, [(str(inner.this), scope.one)]))
+        return keys[-1]
+    if isinstance(inner, exp.Star):
+        message = "Rows are private, and SELECT * would show them. Ask for COUNT(*) … GROUP BY column."
+        raise UnsupportedSqlError(message, code="private-rows", text=scope.text)
     if isinstance(inner, exp.Column):
         attribute = scope.find(inner).attribute
         message = f"{attribute.name} is neither in GROUP BY nor in an aggregate. Add it to GROUP BY."
         raise BindError(message, code="not-grouped", text=scope.text, span=span_of(inner))
-    formula(scope, inner, scope.rows)  # refuse what cannot be before anything runs
+    formula(scope, inner, scope.rows, lambda _: scope.rows)  # refuse what cannot be before anything runs
     return inner

@@ -14,8 +14,9 @@ from tacit.contract.schema import Ordinal
 from tacit.sql.predicates import holds
 from tacit.sql.public import literal_of
 from tacit.sql.scope import Scope
+from tacit.sql.tabulated import tabulated
 from tacit.sql.totals import Total
-from tacit.sql.vectors import exact_values, null_vector, shown_value
+from tacit.sql.vectors import exact_values, kind_of, null_vector, shown_value
 
 __all__ = ["Classes", "classes_of_case", "classes_of_group"]
 
@@ -49,16 +50,41 @@ def classes_of_group(scope: Scope, node: exp.Expr) -> Classes:
         attribute = found.sensitive
         marks = np.eye(attribute.size)
         return [(shown_value(attribute, i), scope.total(found, marks[i])) for i in range(attribute.size)]
-    if isinstance(node, exp.Case):
+    if isinstance(node, exp.Case) and _is_constant(node):
         labels: dict[Any, Total] = {}
         for result, total in classes_of_case(scope, node):
             label = _label(scope, result)
             labels[label] = labels[label] + total if label in labels else total
         return list(labels.items())
+    if isinstance(node, exp.Literal) and node.is_string:
+        return [(str(node.this), scope.one)]
     if isinstance(node, exp.WidthBucket):
         return _buckets(scope, node)
-    message = "GROUP BY takes columns, CASE with constant results, and width_bucket(column, low, high, count)."
-    raise scope.unsupported(message, node, "unsupported-group")
+    return _classes(scope, node)
+
+
+def _classes(scope: Scope, node: exp.Expr) -> Classes:
+    """Return a class for each value that an expression over sensitive columns has; NULL comes last."""
+    if not node.find(exp.Column):
+        message = "GROUP BY takes columns and expressions over them. Name a column."
+        raise scope.unsupported(message, node, "unsupported-group")
+    table = tabulated(scope, node, "unsupported-group")
+    labels = [_plain(value) for value in table.values.ravel()]
+    known = sorted({label for label in labels if label is not None}, key=lambda label: (kind_of(label), label))
+    kept = [*known, *([None] if None in labels else [])]
+    place = {label: number for number, label in enumerate(kept)}
+    numbers = np.array([place[label] for label in labels]).reshape(table.values.shape)
+    return [(label, table.total(numbers == number)) for number, label in enumerate(kept)]
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if isinstance(value, Fraction) else value
+
+
+def _is_constant(node: exp.Case) -> bool:
+    """Tell whether all results are constants, as they must be beside public columns."""
+    results = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default")]
+    return all(one is None or isinstance(one, exp.Null) or literal_of(one) is not None for one in results)
 
 
 def _label(scope: Scope, node: exp.Expr | None) -> Any:

@@ -7,13 +7,14 @@ import math
 from sqlglot import exp
 
 from tacit.contract.schema import Ordinal
+from tacit.sql.covariances import COVARIANCES
 from tacit.sql.public import COMPARISONS
 from tacit.sql.quantiles import QUANTILES
 from tacit.sql.scope import Scope
 
 __all__ = ["coarse_notes"]
 
-SQUARED = (exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Variance, exp.VariancePop)
+SQUARED = (exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Variance, exp.VariancePop, *COVARIANCES)
 
 CONDITIONS = (*COMPARISONS, exp.Between, exp.In, exp.Is)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from tacit.sql.formula import Dual, Evaluate, Formula, Reach, combine
+from tacit.sql.formula import After, Dual, Evaluate, Formula, Reach, combine, mapped_to
 from tacit.sql.quantiles import Quantile
 from tacit.sql.totals import Total
 
-__all__ = ["Column", "Composite", "Leaf", "leaves", "together"]
+__all__ = ["Column", "Composite", "Leaf", "end_of", "leaves", "together", "wrapped"]
 
 Leaf = Formula | Quantile
 
@@ -25,6 +26,8 @@ class Composite:
 
     parts: tuple[Leaf, ...]
     evaluate: Evaluate
+    end: Literal["low", "high", ""] = ""
+    """Which end of the interval is the value, if not the estimate itself."""
 
     @property
     def totals(self) -> tuple[Total, ...]:
@@ -59,6 +62,19 @@ def together(left: Column, right: Column, operation: Evaluate2) -> Column:
     cut = len(leaves(left))
     first, second = _over(left), _over(right)
     return Composite((*leaves(left), *leaves(right)), lambda given: operation(first(given[:cut]), second(given[cut:])))
+
+
+def wrapped(column: Column, after: After) -> Column:
+    """Return a function of a column's estimate."""
+    if isinstance(column, Formula):
+        return mapped_to(column, after)
+    over = _over(column)
+    return Composite(leaves(column), lambda given: after.of(over(given)))
+
+
+def end_of(column: Column, end: Literal["low", "high"]) -> Composite:
+    """Return an end of a column's interval: a number that is known."""
+    return Composite(leaves(column), _over(column), end)
 
 
 def _over(column: Column) -> Evaluate:

@@ -16,7 +16,20 @@ import numpy as np
 from tacit.estimate.functional import Vector
 from tacit.sql.totals import Total
 
-__all__ = ["Dual", "Formula", "Reach", "combine", "constant", "of_total", "ratio", "variance"]
+__all__ = [
+    "After",
+    "Dual",
+    "Evaluate",
+    "Formula",
+    "Reach",
+    "combine",
+    "comoment",
+    "constant",
+    "mapped_to",
+    "of_total",
+    "ratio",
+    "variance",
+]
 
 
 @dataclass(frozen=True)
@@ -132,6 +145,24 @@ ROUNDING = 1e-11
 Evaluate = Callable[[list[Dual]], Dual]
 
 
+@dataclass(frozen=True)
+class After:
+    """A function of a finished estimate, as ROUND: of its value, of an interval's ends, and how much it blurs."""
+
+    value: Callable[[float], float]
+    ends: Callable[[float, float], tuple[float, float]]
+    blur: float = 0.0
+    slope: Callable[[float], float] = lambda _: 1.0
+
+    def of(self, number: Dual) -> Dual:
+        """Return the function of a number."""
+        value, slope = self.value(number.value), self.slope(number.value)
+        if isinstance(number, Reach):
+            return Reach(value, number.gradient * slope, *self.ends(number.low, number.high))
+        beyond = math.hypot(number.beyond * abs(slope), self.blur)
+        return Dual(value, number.gradient * slope, beyond=beyond)
+
+
 @dataclass(frozen=True, eq=False)
 class Formula:
     """An output column: the totals it needs, and how they combine.
@@ -150,6 +181,9 @@ class Formula:
     corrects: bool = False
     moments: Callable[[list[Dual], float], Dual] | None = None
     affine: tuple[float, float] = (1.0, 0.0)
+    inner: Formula | None = None
+    after: After | None = None
+    """A function of the finished estimate of ``inner``, which has the same totals."""
 
     @property
     def is_linear(self) -> bool:
@@ -250,6 +284,36 @@ def ratio(left: Formula, right: Formula) -> Formula:
     )
 
 
+def mapped_to(made: Formula, after: After) -> Formula:
+    """Return a function of a formula's estimate."""
+    return Formula(
+        made.totals,
+        lambda given: after.of(made.evaluate(given)),
+        denominators=made.denominators,
+        corrects=made.corrects,
+        inner=made,
+        after=after,
+    )
+
+
+def comoment(given: list[Dual], product: int, first: int, second: int, count: int, *, sample: bool) -> Dual:
+    """Return the covariance of two columns, given the places of their totals, as `variance` does of one with itself."""
+    number, one = given[count], Dual(1.0, np.zeros(len(given[count].gradient)))
+    left, right = given[first] / number, given[second] / number
+    divisor = number - one if sample else number
+    spread = (given[product] - given[first] * right) / divisor
+    if isinstance(number, Noisy) and divisor.value:
+        lost = (number.noise_of(left + right) - number.noise_of(left) - number.noise_of(right)) / 2
+        lost *= number.value / divisor.value
+        size = math.sqrt(max(0.0, number.noise_of(left) * number.noise_of(right))) * number.value / divisor.value
+        kept = 1 / (1 + number.shared / number.value) if number.value > 1 else 1.0
+        spread = (spread + one.scaled(lost)).scaled(kept)
+        spread = replace(spread, beyond=kept * math.sqrt(2) * size)
+    if abs(spread.value) <= ROUNDING * abs((given[product] / number).value):
+        spread = replace(spread, value=0.0)
+    return spread
+
+
 def variance(squares: Total, values: Total, count: Total, *, sample: bool, root: bool) -> Formula:
     """Return the formula of VAR or STDDEV, of a sample (as DuckDB does by default) or of the population.
 
@@ -259,18 +323,7 @@ def variance(squares: Total, values: Total, count: Total, *, sample: bool, root:
     """
 
     def evaluate(given: list[Dual]) -> Dual:
-        square, value, number = given
-        one = Dual(1.0, np.zeros(len(number.gradient)))
-        mean, divisor = value / number, number - one if sample else number
-        spread = (square - value * mean) / divisor
-        if isinstance(number, Noisy) and divisor.value:
-            lost = number.noise_of(mean) * number.value / divisor.value
-            kept = 1 / (1 + number.shared / number.value) if number.value > 1 else 1.0
-            spread = (spread + one.scaled(lost)).scaled(kept)
-            spread = replace(spread, beyond=kept * math.sqrt(2) * max(0.0, lost))
-        if abs(spread.value) <= ROUNDING * abs((square / number).value):
-            spread = replace(spread, value=0.0)
-        return spread
+        return comoment(given, 0, 1, 1, 2, sample=sample)
 
     def moments(given: list[Dual], about: float) -> Dual:
         square, value, number = given

@@ -11,7 +11,8 @@ from tacit.contract.schema import Ordinal, Public
 from tacit.errors import BindError
 from tacit.estimate.functional import Vector
 from tacit.sql.parse import span_of
-from tacit.sql.scope import Found, Scope
+from tacit.sql.scope import Scope
+from tacit.sql.tabulated import Tabulated, tabulated
 from tacit.sql.totals import Total
 from tacit.sql.vectors import cell_ends
 
@@ -28,10 +29,9 @@ class Outcomes:
     The four are equal unless the attribute was collected in coarser cells, or has very many values.
     """
 
-    scope: Scope
-    found: Found
+    table: Tabulated
     rank: Vector
-    """Of each value index, the place of its number; NULL has none, -1."""
+    """Of each combination of values, the place of its number; NULL has none, -1."""
     values: Vector
     lows: Vector
     highs: Vector
@@ -49,36 +49,38 @@ class Outcomes:
     def test(self, place: int, share: float) -> Total:
         """Return the total of being at most the number at a place, less a share of everybody who has one."""
         known = self.rank >= 0
-        return self.scope.total(self.found, (known & (self.rank <= place)) - share * known)
+        return self.table.total((known & (self.rank <= place)) - share * known)
 
 
 def outcomes_of(scope: Scope, node: exp.Expr) -> Outcomes:
-    """Return the numbers of a column."""
+    """Return the numbers of a column, or of an expression over sensitive columns."""
     if isinstance(node, exp.Paren):
         return outcomes_of(scope, node.this)
-    if not isinstance(node, exp.Column):
-        message = "A quantile is of one sensitive column. Name it, without arithmetic."
-        raise scope.unsupported(message, node, "unsupported-expression")
-    found = scope.find(node)
-    if isinstance(found.attribute, Public):
+    if any(isinstance(scope.find(column).attribute, Public) for column in node.find_all(exp.Column)):
         message = (
-            f"{found.attribute.name} is public, and quantiles are of sensitive columns. Count the people on either "
-            "side of a value instead, as COUNT(*) FILTER (WHERE …)."
+            "Quantiles are of sensitive columns, and this one is public. Count the people on either side of a value "
+            "instead, as COUNT(*) FILTER (WHERE …)."
         )
         raise scope.unsupported(message, node, "unsupported-expression")
-    try:
-        numbers = found.measure()
-    except BindError as error:
-        error.text, error.span = scope.text, span_of(node)
-        raise
-    known = found.null() == 0
+    found = scope.find(node) if isinstance(node, exp.Column) else None
+    if found is None:
+        table = tabulated(scope, node, "unsupported-expression")
+        numbers = table.numbers(node)
+        known = np.asarray(np.frompyfunc(lambda value: value is not None, 1, 1)(table.values), dtype=bool)
+    else:
+        table = Tabulated(scope, (found,), np.empty(0, dtype=object))
+        try:
+            numbers, known = found.measure(), found.null() == 0
+        except BindError as error:
+            error.text, error.span = scope.text, span_of(node)
+            raise
     values, rank = np.unique(numbers[known], return_inverse=True)
-    ranks = np.full(len(numbers), -1.0)
+    ranks = np.full(numbers.shape, -1.0)
     ranks[known] = rank
-    attribute = found.attribute
-    if isinstance(attribute, Ordinal) and attribute.values < attribute.ticks and found.lookup is None:
-        return _thinned(Outcomes(scope, found, ranks, values, *cell_ends(attribute)))
-    return _thinned(Outcomes(scope, found, ranks, values, values, values, values, values))
+    attribute = found.attribute if found is not None and found.lookup is None else None
+    if isinstance(attribute, Ordinal) and attribute.values < attribute.ticks:
+        return _thinned(Outcomes(table, ranks, values, *cell_ends(attribute)))
+    return _thinned(Outcomes(table, ranks, values, values, values, values, values))
 
 
 def _thinned(known: Outcomes) -> Outcomes:
@@ -90,8 +92,7 @@ def _thinned(known: Outcomes) -> Outcomes:
     first = np.concatenate([[0], last[:-1] + 1])
     rank = np.where(known.rank < 0, -1, np.searchsorted(last, known.rank)).astype(np.float64)
     return Outcomes(
-        known.scope,
-        known.found,
+        known.table,
         rank,
         known.values[last],
         known.lows[first],

@@ -15,6 +15,7 @@ from tacit.estimate.functional import Functional, Term, Vector
 from tacit.sql.parse import span_of
 from tacit.sql.public import COMPARISONS, is_list, is_public, literal_of, public_condition
 from tacit.sql.scope import Found, Scope
+from tacit.sql.tabulated import tabulated
 from tacit.sql.totals import SqlPiece, Total
 from tacit.sql.vectors import (
     OPERATORS,
@@ -114,12 +115,12 @@ def _short(value: object) -> str:
 def comparison(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
     """Return the total that is 1 where a comparison, BETWEEN, IN or IS NULL is true (or, if not wanted, false)."""
     subject = node.this
-    if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+    if isinstance(node, exp.Between) and not node.args.get("symmetric") and isinstance(_unwrapped(subject), exp.Column):
         bounds = [node.args["low"], node.args["high"]]
         parts = [exp.GTE(this=subject, expression=bounds[0]), exp.LTE(this=subject, expression=bounds[1])]
         left, right = (comparison(scope, part, wanted=wanted) for part in parts)
         return left * right if wanted else _either(left, right)
-    if isinstance(node, exp.In) and is_list(node):
+    if isinstance(node, exp.In) and is_list(node) and isinstance(_unwrapped(subject), exp.Column):
         parts = [exp.EQ(this=subject, expression=item) for item in node.expressions]
         found = [comparison(scope, part, wanted=wanted) for part in parts]
         result = found[0]
@@ -132,9 +133,23 @@ def comparison(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
         return scope.total(column, vector if wanted else 1 - vector)
     if type(node) in COMPARISONS:
         operator = COMPARISONS[type(node)]
+        if not _is_plain(node):
+            return _tested(scope, node, wanted=wanted)
         return _compared(scope, node, operator if wanted else OPPOSITE[operator])
-    message = "This condition cannot be estimated. Compare columns with constants by =, <>, <, BETWEEN, IN or IS NULL."
-    raise scope.unsupported(message, node, "unsupported-condition")
+    return _tested(scope, node, wanted=wanted)
+
+
+def _tested(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
+    """Return the total of a condition that a table of all values decides."""
+    return tabulated(scope, node, "unsupported-condition").where(lambda value: value is wanted)
+
+
+def _is_plain(node: exp.Expr) -> bool:
+    """Tell whether a comparison is of a column with a constant or with another column."""
+    sides = [_unwrapped(node.this), _unwrapped(node.expression)]
+    constants = [literal_of(side) is not None for side in sides]
+    columns = [isinstance(side, exp.Column) for side in sides]
+    return all(columns) or (any(columns) and any(constants))
 
 
 def _compared(scope: Scope, node: exp.Expr, operator: str) -> Total:

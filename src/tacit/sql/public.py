@@ -72,6 +72,10 @@ def public_condition(scope: Scope, node: exp.Expr) -> SqlPiece:
         return SqlPiece(f"({subject.text} IS NULL)", subject.parameters)
     if type(node) in COMPARISONS:
         return _compared(scope, node.this, COMPARISONS[type(node)], node.expression)
+    if isinstance(node, exp.Like | exp.ILike) and isinstance(node.this, exp.Column):
+        column, pattern = _operand(scope, node.this), _operand(scope, node.expression)
+        word = ("NOT " if node.args.get("negate") else "") + ("ILIKE" if isinstance(node, exp.ILike) else "LIKE")
+        return SqlPiece(f"({column.text} {word} {pattern.text})", column.parameters + pattern.parameters)
     message = "This condition on public columns is not supported. Use =, <>, <, BETWEEN, IN, IS NULL, AND, OR, NOT."
     raise scope.unsupported(message, node, "unsupported-condition")
 

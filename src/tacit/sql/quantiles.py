@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 from sqlglot import exp
 
+from tacit.contract.budget import exact_number
 from tacit.estimate.functional import Vector
 from tacit.sql.outcomes import Outcomes, outcomes_of
 from tacit.sql.public import literal_of
@@ -57,7 +58,7 @@ class Quantile:
     @property
     def key(self) -> Hashable:
         """What quantiles of one column and share have in common, in whatever groups."""
-        return self.share, self.outcomes.found, self.outcomes.values.tobytes()
+        return self.share, self.outcomes.table.founds, self.outcomes.rank.tobytes(), self.outcomes.values.tobytes()
 
     def counts(self, tests: Vector) -> Vector:
         """Return the counts of rows at most each number, in order, of tests that never decrease."""
@@ -127,7 +128,7 @@ def _share(scope: Scope, node: exp.Expr, whole: exp.Expr) -> Fraction:
     if literal is None or literal[1]:
         raise scope.unsupported(message, whole, "bad-share")
     try:
-        share = Fraction(literal[0])
+        share = exact_number(literal[0]) or Fraction(0)
     except ValueError:
         raise scope.unsupported(message, whole, "bad-share") from None
     if not 0 < share < 1:

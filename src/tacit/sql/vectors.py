@@ -11,6 +11,7 @@ import math
 import operator
 import re
 from collections.abc import Callable
+from difflib import get_close_matches
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -140,7 +141,10 @@ def category_vector(attribute: Categorical, wanted: list[str | int]) -> Vector:
     for value in wanted:
         if value not in attribute.values:
             known = ", ".join(map(str, attribute.values[:8])) + (", …" if len(attribute.values) > 8 else "")
-            message = f"{attribute.name} has no value {str(value)[:40]!r}. Values: {known}."
+            near = get_close_matches(str(value).lower(), [str(own).lower() for own in attribute.values], 1, 0.6)
+            meant = [own for own in attribute.values if str(own).lower() in near]
+            hint = f" Did you mean {str(meant[0])!r}?" if meant else ""
+            message = f"{attribute.name} has no value {str(value)[:40]!r}.{hint} Values: {known}."
             raise BindError(message, code="unknown-value")
         vector[list(attribute.values).index(value)] = 1
     return vector

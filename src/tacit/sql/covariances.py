@@ -1,0 +1,80 @@
+"""CORR, COVAR and REGR: arithmetic of six totals over the rows in which both columns are present."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from tacit.sql.formula import After, Dual, Formula, comoment, mapped_to
+from tacit.sql.totals import Total
+
+__all__ = ["COVARIANCES", "covariance"]
+
+PRODUCT, FIRST, SECOND, FIRST_SQUARED, SECOND_SQUARED, COUNT = range(6)
+
+
+def _both(given: list[Dual], *, sample: bool = False) -> Dual:
+    return comoment(given, PRODUCT, FIRST, SECOND, COUNT, sample=sample)
+
+
+def _first(given: list[Dual]) -> Dual:
+    return comoment(given, FIRST_SQUARED, FIRST, FIRST, COUNT, sample=False)
+
+
+def _second(given: list[Dual]) -> Dual:
+    return comoment(given, SECOND_SQUARED, SECOND, SECOND, COUNT, sample=False)
+
+
+def _correlation(given: list[Dual]) -> Dual:
+    return _both(given) / (_first(given) * _second(given)).root()
+
+
+def _slope(given: list[Dual]) -> Dual:
+    return _both(given) / _second(given)
+
+
+def _intercept(given: list[Dual]) -> Dual:
+    return given[FIRST] / given[COUNT] - _slope(given) * (given[SECOND] / given[COUNT])
+
+
+def _explained(given: list[Dual]) -> Dual:
+    return _both(given) * _both(given) / (_first(given) * _second(given))
+
+
+def _between(low: float, high: float) -> After:
+    """Return the limitation to a range that no data can leave."""
+
+    def inside(number: float) -> float:
+        return min(max(number, low), high) if number == number else number  # not a number stays so
+
+    return After(inside, lambda first, last: (inside(first), inside(last)))
+
+
+def _weak(*denominators: Callable[[list[Dual]], Dual]) -> tuple[Callable[[list[Dual]], Dual], ...]:
+    return (lambda given: given[COUNT], *denominators)
+
+
+def covariance(node: exp.Expr, first: tuple[Total, Total], second: tuple[Total, Total], where: Total) -> Formula:
+    """Return the formula of an aggregate of two columns, each its value and its presence; REGR's y comes first."""
+    rows = where * first[1] * second[1]
+    left, right = rows * first[0], rows * second[0]
+    totals = (left * second[0], left, right, left * first[0], right * second[0], rows)
+    return COVARIANCES[type(node)](totals)
+
+
+COVARIANCES: dict[type[exp.Expr], Callable[[tuple[Total, ...]], Formula]] = {
+    exp.CovarSamp: lambda totals: Formula(
+        totals, lambda given: _both(given, sample=True), denominators=_weak(), corrects=True
+    ),
+    exp.CovarPop: lambda totals: Formula(totals, _both, denominators=_weak(), corrects=True),
+    exp.Corr: lambda totals: mapped_to(
+        Formula(totals, _correlation, denominators=_weak(_first, _second), corrects=True), _between(-1.0, 1.0)
+    ),
+    exp.RegrSlope: lambda totals: Formula(totals, _slope, _both, (_second,), corrects=True),
+    exp.RegrIntercept: lambda totals: Formula(totals, _intercept, denominators=_weak(_second), corrects=True),
+    exp.RegrR2: lambda totals: mapped_to(
+        Formula(totals, _explained, denominators=_weak(_first, _second), corrects=True), _between(0.0, 1.0)
+    ),
+}
+"""The formula of each, given its totals."""

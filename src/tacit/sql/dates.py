@@ -1,0 +1,73 @@
+"""Functions of dates and times: parts, the start of a period, and steps of the calendar, as DuckDB defines them."""
+
+from __future__ import annotations
+
+import calendar
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["PARTS", "differing", "moved", "parsed", "truncated"]
+
+Day = datetime.date
+
+PARTS: dict[str, Callable[[Any], int]] = {
+    "year": lambda day: day.year,
+    "quarter": lambda day: (day.month + 2) // 3,
+    "month": lambda day: day.month,
+    "week": lambda day: day.isocalendar()[1],
+    "day": lambda day: day.day,
+    "dow": lambda day: day.isoweekday() % 7,
+    "dayofweek": lambda day: day.isoweekday() % 7,
+    "isodow": lambda day: day.isoweekday(),
+    "doy": lambda day: day.timetuple().tm_yday,
+    "dayofyear": lambda day: day.timetuple().tm_yday,
+    "hour": lambda day: getattr(day, "hour", 0),
+    "minute": lambda day: getattr(day, "minute", 0),
+}
+"""Whole numbers that a date has; Sunday is day 0 of the week."""
+
+STARTS: dict[str, Callable[[Day], Day]] = {
+    "year": lambda day: day.replace(month=1, day=1),
+    "quarter": lambda day: day.replace(month=3 * ((day.month - 1) // 3) + 1, day=1),
+    "month": lambda day: day.replace(day=1),
+    "week": lambda day: day - datetime.timedelta(days=day.weekday()),
+    "day": lambda day: day,
+}
+
+MONTHS = {"month": 1, "quarter": 3, "year": 12}
+DAYS = {"day": 1, "week": 7}
+
+
+def parsed(text: str) -> Day:
+    """Return a text as a date."""
+    return datetime.date.fromisoformat(text)
+
+
+def truncated(unit: str, day: Day) -> Day:
+    """Return the first day of the period that a day lies in; a time keeps being one, at its start."""
+    if isinstance(day, datetime.datetime):
+        if unit == "hour":
+            return day.replace(minute=0, second=0, microsecond=0)
+        return datetime.datetime.combine(STARTS[unit](day.date()), datetime.time())
+    return STARTS[unit](day)
+
+
+def moved(day: Day, count: int, unit: str) -> Day:
+    """Return a day so many periods later; the day of the month is at most the month's last."""
+    if unit in DAYS:
+        return day + datetime.timedelta(days=DAYS[unit] * count)
+    if unit == "hour" and isinstance(day, datetime.datetime):
+        return day + datetime.timedelta(hours=count)
+    place = 12 * day.year + day.month - 1 + MONTHS[unit] * count
+    year, month = place // 12, place % 12 + 1
+    return day.replace(year=year, month=month, day=min(day.day, calendar.monthrange(year, month)[1]))
+
+
+def differing(unit: str, first: Day, second: Day) -> int:
+    """Return how many starts of periods lie between two days."""
+    if unit in MONTHS:
+        places = [(12 * day.year + day.month - 1) // MONTHS[unit] for day in (first, second)]
+        return places[1] - places[0]
+    days = [truncated(unit, day).toordinal() for day in (first, second)]
+    return (days[1] - days[0]) // DAYS[unit]

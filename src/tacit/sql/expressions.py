@@ -1,0 +1,98 @@
+"""Expressions as functions of a row's values: an allow-list of SQL.
+
+Sensitive attributes have declared values, so an expression over them is looked up in a table that is made before
+anything is asked: whatever is allowed here is allowed in conditions, in aggregates and in groups.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from sqlglot import exp
+
+from tacit.sql.dates import moved
+from tacit.sql.functions import FUNCTIONS, named
+from tacit.sql.public import COMPARISONS
+from tacit.sql.scalars import Function, NotScalar, as_day, compared, connected, strict
+from tacit.sql.vectors import OPERATORS
+
+__all__ = ["compiled"]
+
+NUMBER = re.compile(r"[0-9]{0,30}(\.[0-9]{0,30})?([eE][-+]?[0-9]{1,2})?")
+"""Constants that are read exactly."""
+
+
+def compiled(node: exp.Expr, places: Callable[[exp.Column], int]) -> Function:
+    """Return an expression as a function of a row; ``places`` says where the value of a column stands in it."""
+    read = partial(compiled, places=places)
+    if isinstance(node, exp.Column):
+        place = places(node)
+        return lambda row: row[place]
+    if isinstance(node, exp.Paren | exp.Alias):
+        return read(node.this)
+    if isinstance(node, exp.Literal | exp.Null | exp.Boolean):
+        value = _constant(node)
+        return lambda _: value
+    if isinstance(node, exp.And | exp.Or):
+        return connected(read(node.left), read(node.right), decisive=isinstance(node, exp.Or))
+    if type(node) in COMPARISONS:
+        return compared(OPERATORS[COMPARISONS[type(node)]], read(node.this), read(node.expression))
+    if isinstance(node, exp.Case):
+        return _case(node, read)
+    if isinstance(node, exp.If):
+        otherwise = node.args.get("false")
+        return _branches([(read(node.this), read(node.args["true"]))], read(otherwise) if otherwise else None)
+    if isinstance(node, exp.Add | exp.Sub) and isinstance(node.expression, exp.Interval):
+        return _stepped(node, read)
+    made = FUNCTIONS.get(type(node))
+    if made is not None:
+        return made(node, read)
+    if isinstance(node, exp.Anonymous):
+        return named(node, read)
+    raise NotScalar(node)
+
+
+def _constant(node: exp.Literal | exp.Null | exp.Boolean) -> Any:
+    if isinstance(node, exp.Null):
+        return None
+    if isinstance(node, exp.Boolean):
+        return bool(node.this)
+    if node.is_string:
+        return str(node.this)
+    if not NUMBER.fullmatch(str(node.this)):
+        raise NotScalar(node)
+    number = Fraction(str(node.this))
+    return int(number) if number.denominator == 1 else number
+
+
+def _case(node: exp.Case, read: Callable[[exp.Expr], Function]) -> Function:
+    default = node.args.get("default")
+    branches = []
+    for branch in node.args["ifs"]:
+        asked = exp.EQ(this=node.this, expression=branch.this) if node.this else branch.this
+        branches.append((read(asked), read(branch.args["true"])))
+    return _branches(branches, read(default) if default is not None else None)
+
+
+def _branches(branches: Sequence[tuple[Function, Function]], default: Function | None) -> Function:
+    def made(row: Sequence[Any]) -> Any:
+        for test, result in branches:
+            if test(row):
+                return result(row)
+        return default(row) if default is not None else None
+
+    return made
+
+
+def _stepped(node: exp.Add | exp.Sub, read: Callable[[exp.Expr], Function]) -> Function:
+    interval = node.expression
+    unit = str(interval.args.get("unit") or "").lower().removesuffix("s")
+    count = str(interval.this.this) if isinstance(interval.this, exp.Literal) else ""
+    if not re.fullmatch(r"-?[0-9]{1,6}", count) or unit not in ("day", "week", "month", "quarter", "year", "hour"):
+        raise NotScalar(interval)
+    steps = int(count) * (-1 if isinstance(node, exp.Sub) else 1)
+    return strict(lambda day: moved(as_day(day), steps, unit), read(node.this))

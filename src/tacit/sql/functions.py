@@ -1,0 +1,284 @@
+"""The functions of expressions over values, by their syntax nodes."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import operator
+import re
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from tacit.sql import scalars
+from tacit.sql.dates import PARTS, parsed
+from tacit.sql.scalars import Function, NotScalar, alike, compared, connected, strict
+
+__all__ = ["FUNCTIONS", "named"]
+
+Read = Callable[[exp.Expr], Function]
+Maker = Callable[[Any, Read], Function]
+
+
+def _unary(function: Callable[[Any], Any]) -> Maker:
+    return lambda node, read: strict(function, read(node.this))
+
+
+def _binary(function: Callable[[Any, Any], Any]) -> Maker:
+    return lambda node, read: strict(function, read(node.this), read(node.expression))
+
+
+def _not(node: exp.Not, read: Read) -> Function:
+    return strict(lambda value: not value, read(node.this))
+
+
+def _between(node: exp.Between, read: Read) -> Function:
+    value, low, high = read(node.this), read(node.args["low"]), read(node.args["high"])
+    return connected(compared(operator.ge, value, low), compared(operator.le, value, high), decisive=False)
+
+
+def _in(node: exp.In, read: Read) -> Function:
+    if not node.expressions or node.args.get("query") or node.args.get("unnest"):
+        raise NotScalar(node)
+    value = read(node.this)
+    tests = [compared(operator.eq, value, read(item)) for item in node.expressions]
+    found = tests[0]
+    for test in tests[1:]:
+        found = connected(found, test, decisive=True)
+    return found
+
+
+def _is(node: exp.Is, read: Read) -> Function:
+    value = read(node.this)
+    if isinstance(node.expression, exp.Null):
+        return lambda row: value(row) is None
+    if isinstance(node.expression, exp.Boolean):
+        wanted = bool(node.expression.this)
+        return lambda row: value(row) is wanted
+    raise NotScalar(node)
+
+
+def _distinct(node: exp.Expr, read: Read) -> Function:
+    left, right, wanted = read(node.this), read(node.expression), isinstance(node, exp.NullSafeNEQ)
+
+    def made(row: Sequence[Any]) -> bool:
+        first, second = left(row), right(row)
+        if first is None or second is None:
+            return (first is not second) is wanted
+        return operator.ne(*alike(first, second)) is wanted
+
+    return made
+
+
+def _like(node: exp.Expr, read: Read) -> Function:
+    pattern = node.expression
+    if not isinstance(pattern, exp.Literal) or not pattern.is_string:
+        raise NotScalar(pattern)
+    parts = {"%": ".*", "_": "."}
+    text = "".join(parts.get(letter, re.escape(letter)) for letter in str(pattern.this))
+    wanted = re.compile(text, re.DOTALL | (re.IGNORECASE if isinstance(node, exp.ILike) else 0))
+    negated = bool(node.args.get("negate"))
+
+    def matches(value: Any) -> bool:
+        if not isinstance(value, str):
+            raise TypeError
+        return (wanted.fullmatch(value) is not None) is not negated
+
+    return strict(matches, read(node.this))
+
+
+def _coalesce(node: exp.Coalesce, read: Read) -> Function:
+    parts = [read(node.this), *map(read, node.expressions)]
+    return lambda row: next((value for part in parts if (value := part(row)) is not None), None)
+
+
+def _nullif(node: exp.Nullif, read: Read) -> Function:
+    value, other = read(node.this), read(node.expression)
+    equal = compared(operator.eq, value, other)
+    return lambda row: None if equal(row) else value(row)
+
+
+def _extreme(choose: Callable[..., Any]) -> Maker:
+    def made(node: exp.Expr, read: Read) -> Function:
+        parts = [read(node.this), *map(read, node.expressions)]
+
+        def found(row: Sequence[Any]) -> Any:
+            known = [value for part in parts if (value := part(row)) is not None]
+            return choose(known) if known else None
+
+        return found
+
+    return made
+
+
+def _round(node: exp.Round, read: Read) -> Function:
+    digits = node.args.get("decimals")
+    return strict(scalars.rounded, read(node.this), read(digits) if digits is not None else lambda _: 0)
+
+
+def _substring(node: exp.Substring, read: Read) -> Function:
+    length = node.args.get("length")
+
+    def cut(text: Any, start: Any, count: Any) -> str:
+        first = int(start) - 1
+        return str(text)[max(0, first) : max(0, first + int(count))]
+
+    return strict(cut, read(node.this), read(node.args["start"]), read(length) if length else lambda _: 2**31)
+
+
+def _side(node: exp.Left | exp.Right, read: Read) -> Function:
+    left = isinstance(node, exp.Left)
+
+    def cut(text: str, count: int) -> str:
+        kept = count if count >= 0 else max(0, len(text) + count)
+        return text[:kept] if left else text[len(text) - min(kept, len(text)) :]
+
+    return strict(cut, read(node.this), read(node.expression))
+
+
+def _concat(node: exp.Concat, read: Read) -> Function:
+    parts = [read(item) for item in node.expressions]
+    return lambda row: "".join(shown(value) for part in parts if (value := part(row)) is not None)
+
+
+def shown(value: Any) -> str:
+    """Return a value as text."""
+    return str(float(value)) if isinstance(value, Fraction) else str(value)
+
+
+def _whole(value: Any) -> int:
+    """Return a number as a whole one: halves of exact numbers go away from zero, others to the even one."""
+    if isinstance(value, float | str):
+        return round(float(value))
+    return int(scalars.rounded(int(value) if isinstance(value, bool) else value))
+
+
+CASTS: dict[str, Callable[[Any], Any]] = {
+    "INT": _whole,
+    "DOUBLE": float,
+    "VARCHAR": shown,
+    "DATE": lambda value: parsed(value) if isinstance(value, str) else _date(value),
+}
+CASTS |= dict.fromkeys(("BIGINT", "SMALLINT", "TINYINT", "INTEGER"), CASTS["INT"])
+CASTS |= {"FLOAT": CASTS["DOUBLE"], "TEXT": CASTS["VARCHAR"], "DECIMAL": lambda value: value}
+
+
+def _date(value: Any) -> datetime.date:
+    if not isinstance(value, datetime.date):
+        raise TypeError
+    return datetime.date(value.year, value.month, value.day)
+
+
+def _cast(node: exp.Cast, read: Read) -> Function:
+    cast = CASTS.get(node.to.this.value if hasattr(node.to.this, "value") else str(node.to.this))
+    if cast is None or node.to.expressions:
+        raise NotScalar(node)
+    return strict(cast, read(node.this))
+
+
+def _unit(node: exp.Expr, text: str) -> str:
+    unit = text.lower().strip("'")
+    if unit not in PARTS:
+        raise NotScalar(node)
+    return unit
+
+
+def _extract(node: exp.Extract, read: Read) -> Function:
+    unit = _unit(node, node.name or str(node.this))
+    return strict(lambda day: scalars.part(unit, day), read(node.expression))
+
+
+def _part(unit: str) -> Maker:
+    return _unary(lambda day: scalars.part(unit, day))
+
+
+def _truncated(node: exp.Expr, read: Read) -> Function:
+    unit = _unit(node, node.args["unit"].name)
+    return strict(lambda day: scalars.start(unit, day), read(node.this))
+
+
+def _differing(node: exp.DateDiff, read: Read) -> Function:
+    unit = _unit(node, node.args["unit"].name if node.args.get("unit") else "day")
+    return strict(lambda last, first: scalars.between_days(unit, first, last), read(node.this), read(node.expression))
+
+
+def _formatted(node: exp.TimeToStr, read: Read) -> Function:
+    pattern = node.args["format"]
+    if not isinstance(pattern, exp.Literal):
+        raise NotScalar(node)
+    return strict(lambda day: day.strftime(str(pattern.this)), read(node.this))
+
+
+def named(node: exp.Anonymous, read: Read) -> Function:
+    """Return a function that the parser has no node for."""
+    name, given = str(node.this).lower(), node.expressions
+    if name in ("date_part", "datepart") and len(given) == 2 and isinstance(given[0], exp.Literal):
+        unit = _unit(node, str(given[0].this))
+        return strict(lambda day: scalars.part(unit, day), read(given[1]))
+    if name in PARTS and len(given) == 1:
+        return strict(lambda day: scalars.part(name, day), read(given[0]))
+    raise NotScalar(node)
+
+
+FUNCTIONS: dict[type[exp.Expr], Maker] = {
+    exp.Add: _binary(scalars.total),
+    exp.Sub: _binary(scalars.difference),
+    exp.Mul: _binary(scalars.product),
+    exp.Div: _binary(scalars.divided),
+    exp.IntDiv: _binary(scalars.whole_part),
+    exp.Mod: _binary(scalars.remainder),
+    exp.Pow: _binary(lambda left, right: math.pow(left, right)),
+    exp.Neg: _unary(operator.neg),
+    exp.Not: _not,
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Is: _is,
+    exp.NullSafeEQ: _distinct,
+    exp.NullSafeNEQ: _distinct,
+    exp.Like: _like,
+    exp.ILike: _like,
+    exp.Coalesce: _coalesce,
+    exp.Nullif: _nullif,
+    exp.Greatest: _extreme(max),
+    exp.Least: _extreme(min),
+    exp.Abs: _unary(abs),
+    exp.Round: _round,
+    exp.Floor: _unary(math.floor),
+    exp.Ceil: _unary(math.ceil),
+    exp.Trunc: _unary(math.trunc),
+    exp.Sign: _unary(lambda value: (value > 0) - (value < 0)),
+    exp.Sqrt: _unary(math.sqrt),
+    exp.Ln: _unary(math.log),
+    exp.Exp: _unary(math.exp),
+    exp.Upper: _unary(lambda text: str(text).upper()),
+    exp.Lower: _unary(lambda text: str(text).lower()),
+    exp.Length: _unary(len),
+    exp.Trim: _unary(lambda text: str(text).strip(" ")),
+    exp.Substring: _substring,
+    exp.Left: _side,
+    exp.Right: _side,
+    exp.Concat: _concat,
+    exp.DPipe: _binary(lambda left, right: shown(left) + shown(right)),
+    exp.StartsWith: _binary(lambda text, start: str(text).startswith(start)),
+    exp.Contains: _binary(lambda text, part: part in str(text)),
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Extract: _extract,
+    exp.Year: _part("year"),
+    exp.Quarter: _part("quarter"),
+    exp.Month: _part("month"),
+    exp.Week: _part("week"),
+    exp.Day: _part("day"),
+    exp.DayOfWeek: _part("dow"),
+    exp.DayOfWeekIso: _part("isodow"),
+    exp.DayOfYear: _part("doy"),
+    exp.DayOfMonth: _part("day"),
+    exp.TimestampTrunc: _truncated,
+    exp.DateTrunc: _truncated,
+    exp.DateDiff: _differing,
+    exp.TimeToStr: _formatted,
+    exp.Dayname: _unary(lambda day: day.strftime("%A")),
+    exp.Monthname: _unary(lambda day: day.strftime("%B")),
+}

@@ -1,0 +1,36 @@
+"""Why aggregates have no answer, and what to ask instead."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+__all__ = ["REFUSED", "REFUSED_NAMES"]
+
+_RAREST = (
+    "The {0} value belongs to single people, so it has no estimate that protects them. Ask for QUANTILE(column, {1})."
+)
+
+REFUSED: dict[type[exp.Expr], str] = {
+    exp.Min: _RAREST.format("least", 0.01),
+    exp.Max: _RAREST.format("largest", 0.99),
+    exp.Mode: "The most frequent value depends on noise. Ask for SELECT column, COUNT(*) … GROUP BY column ORDER BY 2 "
+    "DESC LIMIT 1, whose notes say which values it could be.",
+    exp.ArgMax: "The row of the largest value belongs to a single person. Group by the column and sort the groups.",
+    exp.ArgMin: "The row of the least value belongs to a single person. Group by the column and sort the groups.",
+    exp.AnyValue: "Any row's value belongs to a single person. Group by the column.",
+    exp.GroupConcat: "Lists of values show single rows. Group by the column and count.",
+    exp.ArrayAgg: "Lists of values show single rows. Group by the column and count.",
+    exp.ApproxDistinct: "Values are declared, so how many occur is not asked. Group by the column and count.",
+    exp.First: "The first row belongs to a single person. Group by the column.",
+    exp.Last: "The last row belongs to a single person. Group by the column.",
+    exp.LogicalOr: "Whether anybody meets a condition depends on single people. Use COUNT_IF(condition).",
+    exp.LogicalAnd: "Whether everybody meets a condition depends on single people. Use COUNT_IF(condition).",
+}
+"""Why aggregates have no answer, and what to ask instead."""
+
+REFUSED_NAMES = {
+    "histogram": "HISTOGRAM returns a map. Ask for SELECT column, COUNT(*) … GROUP BY column, or GROUP BY "
+    "width_bucket(column, low, high, count).",
+    "entropy": "ENTROPY has no unbiased estimate. Group by the column and count.",
+    "product": "PRODUCT has no unbiased estimate. Ask for SUM or AVG.",
+}

@@ -1,0 +1,176 @@
+"""Arithmetic, comparisons and logic of plain values, with NULL as None, as in DuckDB."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import operator
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from tacit.sql.dates import PARTS, differing, parsed, truncated
+from tacit.sql.vectors import kind_of
+
+__all__ = [
+    "Function",
+    "NotScalar",
+    "alike",
+    "as_day",
+    "between_days",
+    "compared",
+    "connected",
+    "difference",
+    "divided",
+    "part",
+    "product",
+    "remainder",
+    "rounded",
+    "start",
+    "strict",
+    "total",
+    "whole_part",
+]
+
+MOST_DIGITS = 18
+
+Function = Callable[[Sequence[Any]], Any]
+"""From the values of a row's columns to a value."""
+
+
+class NotScalar(Exception):  # noqa: N818  it says what a node is not, and never leaves the package
+    """A node that is no function of values."""
+
+    def __init__(self, node: exp.Expr) -> None:
+        super().__init__(node.key)
+        self.node = node
+
+
+def strict(function: Callable[..., Any], *given: Function) -> Function:
+    """Return a function whose result is NULL where any of its arguments is."""
+
+    def made(row: Sequence[Any]) -> Any:
+        values = [one(row) for one in given]
+        return None if any(value is None for value in values) else function(*values)
+
+    return made
+
+
+def connected(left: Function, right: Function, *, decisive: bool) -> Function:
+    """Return OR (true decides) or AND (false decides) of two tests, either of which may be NULL."""
+
+    def made(row: Sequence[Any]) -> bool | None:
+        sides = (left(row), right(row))
+        if decisive in sides:
+            return decisive
+        return None if None in sides else not decisive
+
+    return made
+
+
+def compared(compare: Callable[[Any, Any], bool], left: Function, right: Function) -> Function:
+    """Return the comparison of two values."""
+    return strict(lambda a, b: bool(compare(*alike(a, b))), left, right)
+
+
+def alike(left: Any, right: Any) -> tuple[Any, Any]:
+    """Return two values that can be compared: texts beside dates are dates."""
+    if isinstance(left, datetime.date) and isinstance(right, str):
+        right = parsed(right)
+    elif isinstance(right, datetime.date) and isinstance(left, str):
+        left = parsed(left)
+    if isinstance(left, datetime.datetime) != isinstance(right, datetime.datetime):
+        left, right = (_midnight(side) if isinstance(side, datetime.date) else side for side in (left, right))
+    if _kind(left) != _kind(right):
+        raise TypeError
+    return left, right
+
+
+def _kind(value: Any) -> str:
+    return "number" if isinstance(value, Fraction) else kind_of(value)
+
+
+def _midnight(day: datetime.date) -> datetime.datetime:
+    if isinstance(day, datetime.datetime):
+        return day
+    return datetime.datetime.combine(day, datetime.time())
+
+
+def as_day(value: Any) -> datetime.date:
+    """Return a date, or a text as one."""
+    return parsed(value) if isinstance(value, str) else value if isinstance(value, datetime.date) else _wrong()
+
+
+def _wrong() -> Any:
+    raise TypeError
+
+
+def product(left: Any, right: Any) -> Any:
+    """Return a product of numbers."""
+    return _numeric(left) * _numeric(right)
+
+
+def _numeric(value: Any) -> Any:
+    return value if isinstance(value, int | float | Fraction) else _wrong()
+
+
+def divided(left: Any, right: Any) -> float:
+    """Return a quotient, as a number with a fraction."""
+    left, right = _numeric(left), _numeric(right)
+    return float(left) / float(right)
+
+
+def whole_part(left: Any, right: Any) -> Any:
+    """Return a quotient without its fraction; of numbers with one, the quotient."""
+    if isinstance(left, int) and isinstance(right, int):
+        return math.trunc(Fraction(left, right))
+    return divided(left, right)
+
+
+def remainder(left: Any, right: Any) -> Any:
+    """Return what is left over, with the sign of the dividend."""
+    left, right = _numeric(left), _numeric(right)
+    return left - right * math.trunc(left / right if isinstance(left, float) else Fraction(left) / Fraction(right))
+
+
+def rounded(value: Any, digits: Any = 0) -> Any:
+    """Return a number with so many digits; halves go away from zero."""
+    if abs(digits) > MOST_DIGITS:
+        raise ValueError
+    unit = Fraction(10) ** -int(digits)
+    places = Fraction(_numeric(value)) / unit
+    whole = math.floor(abs(places) + Fraction(1, 2)) * (1 if places >= 0 else -1) * unit
+    return int(whole) if whole.denominator == 1 else whole
+
+
+def difference(left: Any, right: Any) -> Any:
+    """Return a difference: of two dates, in days."""
+    if isinstance(left, datetime.date) and isinstance(right, datetime.date):
+        return (left - right).days
+    if isinstance(left, datetime.date):
+        return left - datetime.timedelta(days=int(right))
+    return operator.sub(left, right)
+
+
+def total(left: Any, right: Any) -> Any:
+    """Return a sum: of a date and a number, so many days later."""
+    if isinstance(left, datetime.date):
+        return left + datetime.timedelta(days=int(right))
+    return _wrong() if isinstance(left, str) or isinstance(right, str) else operator.add(left, right)
+
+
+def part(unit: str, day: Any) -> int:
+    """Return a part of a date."""
+    return PARTS[unit](as_day(day))
+
+
+def start(unit: str, day: Any) -> datetime.date:
+    """Return the first day of a period."""
+    return truncated(unit, as_day(day))
+
+
+def between_days(unit: str, first: Any, second: Any) -> int:
+    """Return how many periods lie between two days."""
+    return differing(unit, as_day(first), as_day(second))

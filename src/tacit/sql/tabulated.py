@@ -1,0 +1,158 @@
+"""An expression over sensitive attributes as a table: its value for every combination of their declared values."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from tacit.contract.schema import Ordinal, Public
+from tacit.errors import BindError, TacitError
+from tacit.estimate.functional import Functional, Term
+from tacit.sql.expressions import compiled
+from tacit.sql.parse import span_of, sql_of
+from tacit.sql.scalars import NotScalar
+from tacit.sql.scope import Found, Scope
+from tacit.sql.totals import Total
+from tacit.sql.vectors import Sensitive, exact_values, shown_value
+
+__all__ = ["Tabulated", "is_sensitive", "tabulated"]
+
+Values = npt.NDArray[np.object_]
+
+MOST_CELLS = 2**16
+"""Combinations of values that an expression is worked out for."""
+
+MOST_TERMS = 2_000
+"""Combinations of all attributes but the largest: each is a product of its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tabulated:
+    """The values of an expression; an axis for each attribute."""
+
+    scope: Scope
+    founds: tuple[Found, ...]
+    values: Values
+
+    def where(self, test: Callable[[Any], bool]) -> Total:
+        """Return the total that is 1 where a test of the value holds."""
+        return self.total(np.asarray(np.frompyfunc(test, 1, 1)(self.values), dtype=np.float64))
+
+    def total(self, weights: npt.ArrayLike) -> Total:
+        """Return the total of a number for each combination."""
+        table = np.asarray(weights, dtype=np.float64)
+        if not self.founds:
+            return self.scope.one.scaled(float(table))
+        if len(self.founds) == 1:
+            return self.scope.total(self.founds[0], table)
+        longest = int(np.argmax(table.shape))
+        others = [axis for axis in range(table.ndim) if axis != longest]
+        marks = [np.eye(size) for size in table.shape]
+        terms = []
+        for place in itertools.product(*(range(table.shape[axis]) for axis in others)):
+            index: list[Any] = [slice(None)] * table.ndim
+            for axis, own in zip(others, place, strict=True):
+                index[axis] = own
+            if table[tuple(index)].any():
+                factors = {self.founds[axis].place: marks[axis][own] for axis, own in zip(others, place, strict=True)}
+                terms.append(Term(1.0, factors | {self.founds[longest].place: table[tuple(index)]}))
+        functional = Functional(self.scope.sizes, tuple(terms))
+        return Total.of(functional * Functional.constant(self.scope.sizes))  # adds up what differs in one attribute
+
+    def measure(self, node: exp.Expr) -> tuple[Total, Total]:
+        """Return the value as a number, 0 where it is NULL, and the total of its not being NULL."""
+        return self.total(self.numbers(node)), self.where(lambda value: value is not None)
+
+    def numbers(self, node: exp.Expr) -> npt.NDArray[np.float64]:
+        """Return the values as numbers, 0 for NULL; refuse texts, dates and what is too large."""
+        flat = [0.0 if value is None else _number(value) for value in self.values.ravel()]
+        if any(number is None or not abs(number) < 1e30 for number in flat):
+            message = f"{sql_of(node)} is not a number below 1e30 for every value. Use COUNT, or group by it."
+            raise BindError(message, code="not-a-number", text=self.scope.text, span=span_of(node))
+        return np.array(flat, dtype=np.float64).reshape(self.values.shape)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool):
+        return float(value)
+    return None if isinstance(value, str) or not hasattr(value, "__float__") else float(value)
+
+
+def is_sensitive(scope: Scope, node: exp.Expr) -> bool:
+    """Tell whether an expression is about sensitive columns only, and has some."""
+    columns = list(node.find_all(exp.Column))
+    return bool(columns) and not any(isinstance(scope.find(column).attribute, Public) for column in columns)
+
+
+def tabulated(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
+    """Return an expression's values; refuse with a code what no function of sensitive columns gives."""
+    columns: list[Found] = []
+    for column in node.find_all(exp.Column):
+        found = scope.find(column)
+        _check(scope, found, column)
+        if found not in columns:
+            columns.append(found)
+    axes = list({found.place: Found(found.source, found.attribute) for found in columns}.values())
+    sizes = [found.sensitive.size for found in axes]
+    if math.prod(sizes) > MOST_CELLS or math.prod(sizes) // max(sizes, default=1) > MOST_TERMS:
+        message = (
+            f"{sql_of(node)} has {math.prod(sizes):,} combinations of values; at most {MOST_CELLS:,} are allowed, and "
+            f"{MOST_TERMS:,} of all but the largest attribute. Use fewer or coarser attributes."
+        )
+        raise scope.unsupported(message, node, "too-many-terms")
+    try:
+        function = compiled(node, lambda column: columns.index(scope.find(column)))
+    except NotScalar as refusal:
+        message = f"{sql_of(refusal.node)} is not a supported function of columns (docs/sql.md lists them)."
+        raise scope.unsupported(message, refusal.node, code) from None
+    domains = [_domain(found) for found in columns]
+    place = [[axis.place for axis in axes].index(found.place) for found in columns]
+    values = np.empty(tuple(sizes), dtype=object)
+    try:
+        for index in itertools.product(*map(range, sizes)):
+            values[index] = function([own[index[axis]] for own, axis in zip(domains, place, strict=True)])
+    except TacitError:
+        raise
+    except ZeroDivisionError:
+        message = f"{sql_of(node)} divides by zero for some values. Write NULLIF(…, 0) around the divisor."
+        raise scope.unsupported(message, node, "divides-by-zero") from None
+    except (TypeError, ValueError, KeyError, OverflowError, AttributeError):
+        message = (
+            f"{sql_of(node)} mixes kinds of values. Compare numbers with numbers, dates with dates, text with text."
+        )
+        raise BindError(message, code="wrong-constant", text=scope.text, span=span_of(node)) from None
+    return Tabulated(scope, tuple(axes), values)
+
+
+def _check(scope: Scope, found: Found, column: exp.Column) -> None:
+    attribute = found.attribute
+    if isinstance(attribute, Public):
+        message = (
+            f"{attribute.name} is public, and functions are of sensitive columns. Compare {attribute.name} itself with "
+            "constants, or group by it."
+        )
+        raise scope.unsupported(message, column, "unsupported-expression")
+    if isinstance(attribute, Ordinal) and attribute.values < attribute.ticks and found.lookup is None:
+        message = (
+            f"{attribute.name} was collected in coarser cells, so functions of its single values are not known. "
+            f"Compare {attribute.name} itself with constants."
+        )
+        raise scope.unsupported(message, column, "cuts-a-bin")
+
+
+def _domain(found: Found) -> list[Any]:
+    """Return the value of every index of a column."""
+    if found.lookup:
+        return list(found.lookup.values)
+    attribute: Sensitive = found.sensitive
+    if isinstance(attribute, Ordinal) and not attribute.is_date:
+        numbers = [int(value) if value.denominator == 1 else value for value in exact_values(attribute)]
+        return [*numbers, *([None] * attribute.null)]
+    return [shown_value(attribute, index) for index in range(attribute.size)]
