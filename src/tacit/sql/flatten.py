@@ -13,6 +13,9 @@ __all__ = ["flattened"]
 
 Named = Mapping[str, exp.Select]
 
+MOST_NODES = 20_000
+"""Nodes of a syntax tree that names of a subquery's columns may become: each level of WITH can double them."""
+
 CLAUSES = ("where", "group", "having", "order")
 
 
@@ -58,6 +61,10 @@ def _merged(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: str, 
         raise _refused("LIMIT in a subquery chooses rows, which are private. Put it at the end.", inner, text)
     outputs = {_name(node).lower(): node.unalias() for node in inner.expressions if not isinstance(node, exp.Star)}
     starred = any(isinstance(node, exp.Star) for node in inner.expressions)
+    largest = max((sum(1 for _ in node.walk()) for node in outputs.values()), default=1)
+    if largest * sum(1 for _ in outer.find_all(exp.Column)) > MOST_NODES:
+        message = "The subqueries expand to too large a question. Name fewer columns of them."
+        raise UnsupportedSqlError(message, code="too-many-terms", text=text)
     if aggregates:
         return _of_groups(outer, inner, alias, outputs, text)
     made = _replaced(outer, alias, outputs, text, keep=starred)
