@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tacit.answers.about import about
 from tacit.answers.answer_cache import AnswerCache
 from tacit.answers.catalog import Catalog
 from tacit.answers.contributions import Contributions, Page, contributions_to
@@ -15,6 +16,7 @@ from tacit.answers.crowds import ClassSizes, Crowds
 from tacit.answers.fitted import Models, run_consistent
 from tacit.answers.people import People
 from tacit.answers.run import explain_answer, run
+from tacit.answers.unions import union_of
 from tacit.collection import Collection
 from tacit.contract.attributes import check_name
 from tacit.contract.contract import ServiceContract
@@ -222,6 +224,14 @@ class Database:
         """
         options = Options(confidence, decoder, simultaneous=simultaneous, superpopulation=superpopulation)
         question, explain = without_explain(text)
+        told = None if explain or parameters else about(question, self.tables)
+        if told is not None:
+            return told
+        wanted: dict[str, Any] = {"confidence": confidence, "decoder": decoder, "simultaneous": simultaneous}
+        wanted |= {"superpopulation": superpopulation, "consistent": consistent}
+        union = None if explain or parameters else union_of(question, lambda part: self.sql(part, **wanted))
+        if union is not None:
+            return union
         if not explain and not consistent:
             kept, rounds = self._kept.answer(self._answer, question, parameters, options)
             return kept.with_privacy(self._crowds.seen(rounds))
@@ -231,8 +241,8 @@ class Database:
             answer = run_consistent(asked.bound, asked.people, self._models, options, explain=explain)
             return answer.with_privacy(self._crowds.seen(asked.rounds))
         answer = run(asked.bound, asked.people, options).with_privacy(self._crowds.seen(asked.rounds))
-        wanted = {"confidence": options.confidence, "decoder": options.decoder}
-        return explain_answer(answer, asked.people, lambda n: asked.newest.predict(asked.question, users=n, **wanted))
+        like = {"confidence": options.confidence, "decoder": options.decoder}
+        return explain_answer(answer, asked.people, lambda n: asked.newest.predict(asked.question, users=n, **like))
 
     def _answer(self, text: str, parameters: Sequence[Any], options: Options) -> tuple[Answer, list[Collection]]:
         asked = self._question(text, parameters, options)

@@ -120,7 +120,6 @@ REFUSED = [
     ("too-deep", "SELECT " + "ARRAY[" * 30 + "1" + "]" * 30 + " FROM adult"),  # read, it would take hours
     ("too-long", "SELECT COUNT(*) FROM adult WHERE age = 1" + " " * 20_000),
     ("unknown-table", "SELECT COUNT(*) FROM adults"),
-    ("unknown-table", "SELECT 1"),
     ("unknown-column", "SELECT COUNT(*) FROM adult WHERE agee = 1"),
     ("key-column", "SELECT AVG(uid) FROM adult"),
     ("ambiguous-column", "SELECT COUNT(*) AS n, SUM(age) AS n FROM adult"),
@@ -137,12 +136,9 @@ REFUSED = [
     ("wrong-constant", "SELECT COUNT(*) FROM adult WHERE age = work"),
     ("no-order", "SELECT COUNT(*) FROM adult WHERE age < work"),
     ("unsupported-condition", "SELECT COUNT(*) FROM adult WHERE age IN (SELECT 1)"),
-    ("unsupported-condition", "SELECT COUNT(*) FROM adult WHERE work LIKE 'n%'"),
-    ("unsupported-expression", "SELECT SUM(age / 2) FROM adult"),
     ("unsupported-having", "SELECT COUNT(*) FROM adult HAVING COUNT(*) IS NULL"),
     ("unsupported-order", "SELECT COUNT(*) FROM adult HAVING age > 1"),
     ("unsupported-order", "SELECT COUNT(*) FROM adult ORDER BY age"),
-    ("unsupported-group", "SELECT COUNT(*) FROM adult GROUP BY CASE WHEN age > 1 THEN edu END"),
     ("unsupported-group", "SELECT COUNT(*) FROM adult GROUP BY width_bucket(age, 5, 1, 3)"),
     ("unsupported-group", "SELECT COUNT(*) FROM adult GROUP BY 7"),
     ("unsupported-group", "SELECT COUNT(*) FROM adult GROUP BY ALL"),
@@ -150,9 +146,6 @@ REFUSED = [
     ("unsupported-join", "SELECT COUNT(*) FROM adult JOIN adult b ON adult.age = b.age"),
     ("unsupported-join", "SELECT COUNT(*) FROM adult, adult b"),
     ("ambiguous-table", "SELECT COUNT(*) FROM adult JOIN adult USING (uid)"),
-    ("unsupported", "WITH x AS (SELECT 1) SELECT COUNT(*) FROM adult"),
-    ("unsupported", "SELECT DISTINCT COUNT(*) FROM adult"),
-    ("unsupported-group", "SELECT COUNT(*) FROM adult GROUP BY age % 2"),
     ("unsupported-order", "SELECT work, COUNT(*) n FROM adult GROUP BY work ORDER BY nothing"),
 ]
 

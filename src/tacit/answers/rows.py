@@ -14,7 +14,10 @@ from tacit.sql.bind import Bound
 from tacit.sql.composite import Column, Composite
 from tacit.sql.formula import Formula
 
-__all__ = ["Pending", "PendingComposite", "Row", "after", "finished", "pending_of"]
+__all__ = ["Pending", "PendingComposite", "Row", "after", "finished", "pending_of", "possible_notes"]
+
+MOST_COMPARED, MOST_NAMED = 1_000, 12
+"""Rows that are compared with each other to say which could be among the first, and names in a note."""
 
 Row = tuple[tuple[Any, ...], list[Any]]
 """The values and classes of a row's group, and its cells."""
@@ -102,3 +105,24 @@ def finished(bound: Bound, rows: list[Row], options: Options) -> list[list[Any]]
     cells = [[cell.at(level) if isinstance(cell, Pending) else cell for cell in row] for _, row in rows]
     chosen = bound.selection.apply(cells) if bound.selection.selects else cells
     return [row[:width] for row in chosen]
+
+
+def possible_notes(bound: Bound, rows: list[Row], options: Options) -> list[str]:
+    """Say which rows could be among the first, where LIMIT keeps the first of an order by estimates.
+
+    All intervals hold together (Bonferroni). A row could be among the first k unless k others are surely before it.
+    """
+    order, limit = bound.selection.order, bound.selection.limit
+    if limit is None or not order or bound.is_key(order[0][0]) or not 0 < limit < len(rows) <= MOST_COMPARED:
+        return []
+    place, descending = order[0]
+    level = 1 - (1 - options.confidence) / len(rows)
+    found = [row[place].at(level) for _, row in rows]
+    ends = [(-one.high, -one.low) if descending else (one.low, one.high) for one in found]
+    possible = [i for i, (low, _) in enumerate(ends) if sum(other[1] < low for other in ends) < limit]
+    keys = [i for i in range(len(bound.names)) if bound.is_key(i)]
+    names = [", ".join(str(rows[i][1][key]) for key in keys) or f"row {i + 1}" for i in possible]
+    if len(possible) <= limit:
+        return [f"with {options.confidence:.4g} confidence no other rows are among the first {limit}"]
+    shown = "; ".join(names[:MOST_NAMED]) + (f"; and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+    return [f"with {options.confidence:.4g} confidence the first {limit} are among these {len(possible)}: {shown}"]

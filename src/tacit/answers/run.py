@@ -13,7 +13,7 @@ from tacit.answers.intervals import uneven_error, uneven_interval
 from tacit.answers.notes import meaning_notes, tier_notes, weak_notes
 from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People, ReportProvenance, add_terms
 from tacit.answers.quantiles import PendingQuantile, fetch_quantiles
-from tacit.answers.rows import Pending, Row, after, finished, pending_of
+from tacit.answers.rows import Pending, Row, after, finished, pending_of, possible_notes
 from tacit.answers.sums import Fetch, Sums, SumsRequest, Values, fetch_by_code, fetch_sums
 from tacit.errors import TacitError, UnanswerableError
 from tacit.estimate.answer import Answer, Options, shift_text
@@ -59,6 +59,7 @@ def run(bound: Bound, people: People, options: Options) -> Answer:
             *question.not_numbers(),
             *question.not_met(),
             *tier_notes(question.tiers),
+            *possible_notes(bound, rows, options),
         ],
         plan=question.explain,
         estimates=[name for place, name in enumerate(bound.names) if not bound.is_key(place)],

@@ -162,6 +162,8 @@ class Bound:
             f"{s.name}: at most {s.at_most} rows per person count; if a person has more, {s.at_most} random ones count"
             for s in several
         ]
+        if self.keys and all(isinstance(output, Key) for _, output in self.outputs):
+            notes.append("sensitive values are listed as they were declared; whether anybody has them takes COUNT(*)")
         return [*notes, *decided(self.scope, self.statement, self.where), *coarse_notes(self.scope, self.statement)]
 
 
@@ -266,6 +268,12 @@ def _output(scope: Scope, inner: exp.Expr, keys: list[Key]) -> Key | exp.Expr:
     for key in keys:
         if key.is_the(scope, inner):
             return key
+    if isinstance(inner, exp.Literal) and inner.is_string:  # a label: everybody has it
+        keys.append(Key(inner, None, [(str(inner.this), scope.one)]))
+        return keys[-1]
+    if isinstance(inner, exp.Star):
+        message = "Rows are private, and SELECT * would show them. Ask for COUNT(*) … GROUP BY column."
+        raise UnsupportedSqlError(message, code="private-rows", text=scope.text)
     if isinstance(inner, exp.Column):
         attribute = scope.find(inner).attribute
         message = f"{attribute.name} is neither in GROUP BY nor in an aggregate. Add it to GROUP BY."

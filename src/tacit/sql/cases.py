@@ -56,6 +56,8 @@ def classes_of_group(scope: Scope, node: exp.Expr) -> Classes:
             label = _label(scope, result)
             labels[label] = labels[label] + total if label in labels else total
         return list(labels.items())
+    if isinstance(node, exp.Literal) and node.is_string:
+        return [(str(node.this), scope.one)]
     if isinstance(node, exp.WidthBucket):
         return _buckets(scope, node)
     return _classes(scope, node)

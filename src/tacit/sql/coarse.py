@@ -7,13 +7,23 @@ import math
 from sqlglot import exp
 
 from tacit.contract.schema import Ordinal
+from tacit.sql.covariances import COVARIANCES
 from tacit.sql.public import COMPARISONS
 from tacit.sql.quantiles import QUANTILES
 from tacit.sql.scope import Scope
 
 __all__ = ["coarse_notes"]
 
-SQUARED = (exp.Stddev, exp.StddevSamp, exp.StddevPop, exp.Variance, exp.VariancePop)
+SQUARED: tuple[type[exp.Expr], ...] = (
+    exp.Stddev,
+    exp.StddevSamp,
+    exp.StddevPop,
+    exp.Variance,
+    exp.VariancePop,
+    *COVARIANCES,
+)
+
+ADDED_UP: tuple[type[exp.Expr], ...] = (exp.Sum, exp.Avg, *SQUARED)
 
 CONDITIONS = (*COMPARISONS, exp.Between, exp.In, exp.Is)
 
@@ -30,7 +40,7 @@ def coarse_notes(scope: Scope, statement: exp.Select) -> list[str]:
         for attribute in _coarse(scope, asked)
         if attribute.dither
     ]
-    for node in statement.find_all(exp.Sum, exp.Avg, *SQUARED):
+    for node in statement.find_all(*ADDED_UP):
         measured = _measured(scope, node)
         squared = measured if isinstance(node, SQUARED) else _multiplied(scope, node)
         notes += [_bins(attribute) for attribute in measured if not attribute.dither]

@@ -66,7 +66,7 @@ def outcomes_of(scope: Scope, node: exp.Expr) -> Outcomes:
     if found is None:
         table = tabulated(scope, node, "unsupported-expression")
         numbers = table.numbers(node)
-        known = np.frompyfunc(lambda value: value is not None, 1, 1)(table.values).astype(bool)
+        known = np.asarray(np.frompyfunc(lambda value: value is not None, 1, 1)(table.values), dtype=bool)
     else:
         table = Tabulated(scope, (found,), np.empty(0, dtype=object))
         try:

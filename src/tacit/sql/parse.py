@@ -13,8 +13,10 @@ from sqlglot.errors import ErrorLevel, SqlglotError, TokenError
 from sqlglot.errors import ParseError as NotParsed
 
 from tacit.errors import ParseError, UnsupportedSqlError
+from tacit.sql.flatten import flattened
 from tacit.sql.limits import check_size
 from tacit.sql.parameters import fill, numbered
+from tacit.sql.parse_spans import span_of
 
 __all__ = ["parse", "refuse_deep", "span_of", "sql_of", "without_explain"]
 
@@ -29,16 +31,8 @@ MAX_DEPTH = 32
 MAX_BRACKETS = 4
 """Nested brackets of arrays, which no question needs: the parser's time doubles with each."""
 
-CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having", "order", "limit"})
+CLAUSES = frozenset({"distinct", "expressions", "from_", "joins", "where", "group", "having", "order", "limit"})
 """What a question may have; everything else is refused by its name."""
-
-
-def span_of(node: exp.Expr) -> tuple[int, int] | None:
-    """Return where in the text a node stands, as far as the parser remembers."""
-    spans = [part.meta for part in node.find_all(exp.Identifier, exp.Func) if "start" in part.meta]
-    if not spans:
-        return None
-    return min(span["start"] for span in spans), max(span["end"] for span in spans) + 1
 
 
 def sql_of(node: exp.Expr) -> str:
@@ -113,10 +107,26 @@ def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
         message = "Only SELECT statements can be answered. Write SELECT … FROM …."
         raise UnsupportedSqlError(message, code="not-a-select")
     check_size(statement, text)
+    statement = flattened(fill(statement, parameters), text)
+    check_size(statement, text)
     for clause, value in statement.args.items():
         if value and clause not in CLAUSES:
             name = clause.strip("_").upper()
-            known = "SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY and LIMIT"
+            known = "WITH, SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY and LIMIT"
             message = f"{name} is not supported. Use {known}."
             raise UnsupportedSqlError(message, text=text)
-    return fill(statement, parameters)
+    return _distinct(statement)
+
+
+def _distinct(statement: exp.Select) -> exp.Select:
+    """Return SELECT DISTINCT as groups; rows of groups are distinct as they are."""
+    distinct = statement.args.get("distinct")
+    if distinct is None:
+        return statement
+    if distinct.args.get("on"):
+        message = "DISTINCT ON chooses single rows, which are private. Use GROUP BY and aggregates."
+        raise UnsupportedSqlError(message, code="private-rows")
+    statement.set("distinct", None)
+    if not statement.args.get("group") and not any(one.find(exp.AggFunc) for one in statement.expressions):
+        statement.set("group", exp.Group(expressions=[one.unalias().copy() for one in statement.expressions]))
+    return statement

@@ -20,6 +20,10 @@ WHY_INNER = (
 )
 
 
+SCHEMAS = ("main", "public")
+"""Names that a service's schema may go by: tools write them in front of tables."""
+
+
 @dataclass(frozen=True)
 class Named:
     """A table in FROM: the service's name, what the question calls it, and the join that brought it."""
@@ -49,7 +53,11 @@ def tables_of(statement: exp.Select, text: str) -> list[Named]:
 
 
 def _named(table: exp.Table, join: exp.Join | None, text: str) -> Named:
-    extra = [word for word, value in table.args.items() if value and word not in ("this", "alias")]
+    schema = str(table.args.get("db") or "").lower().strip('"')
+    if schema and schema not in SCHEMAS:
+        message = f"There is no schema {schema!r}. Services are in {' or '.join(SCHEMAS)}, and need no schema."
+        raise BindError(message, code="unknown-table", text=text, span=span_of(table))
+    extra = [w for w, value in table.args.items() if value and w not in ("this", "alias", "db", "catalog")]
     if extra:
         message = f"FROM takes names of services; {extra[0]} is not supported."
         raise UnsupportedSqlError(message, text=text)

@@ -43,7 +43,7 @@ class Tabulated:
 
     def where(self, test: Callable[[Any], bool]) -> Total:
         """Return the total that is 1 where a test of the value holds."""
-        return self.total(np.frompyfunc(test, 1, 1)(self.values).astype(np.float64))
+        return self.total(np.asarray(np.frompyfunc(test, 1, 1)(self.values), dtype=np.float64))
 
     def total(self, weights: npt.ArrayLike) -> Total:
         """Return the total of a number for each combination."""
@@ -68,8 +68,7 @@ class Tabulated:
 
     def measure(self, node: exp.Expr) -> tuple[Total, Total]:
         """Return the value as a number, 0 where it is NULL, and the total of its not being NULL."""
-        known = np.frompyfunc(lambda value: value is not None, 1, 1)(self.values).astype(np.float64)
-        return self.total(self.numbers(node)), self.total(known)
+        return self.total(self.numbers(node)), self.where(lambda value: value is not None)
 
     def numbers(self, node: exp.Expr) -> npt.NDArray[np.float64]:
         """Return the values as numbers, 0 for NULL; refuse texts, dates and what is too large."""

@@ -1,0 +1,122 @@
+"""Questions about the database itself: SELECT 1, SHOW TABLES, DESCRIBE, and information_schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
+
+from tacit.errors import BindError, UnknownNameError
+from tacit.estimate.answer import Answer
+from tacit.sql.columns import Shape
+from tacit.sql.expressions import compiled
+from tacit.sql.parse import refuse_deep, sql_of
+from tacit.sql.scalars import NotScalar
+
+__all__ = ["about"]
+
+Shapes = Callable[[], Sequence[Shape]]
+
+COLUMNS = ("column_name", "column_type", "null", "role")
+
+INFORMATION = "information_schema"
+
+LONGEST = 2_000
+"""Characters of such a question."""
+
+
+def about(text: str, shapes: Shapes) -> Answer | None:
+    """Return the answer to a question that is about no reports; None for any other."""
+    if not isinstance(text, str) or len(text) > LONGEST:
+        return None
+    words = text.strip().rstrip(";").split()
+    first = [word.lower() for word in words[:2]]
+    if first == ["show", "tables"] and len(words) == 2:
+        return Answer(["name"], [[shape.name] for shape in shapes()])
+    if first[:1] in (["describe"], ["desc"]) and len(words) == 2:
+        return _described(words[1], shapes())
+    if first[:1] == ["select"] and (
+        "information_schema" in text.lower() or not re.search(r"\bfrom\b", text, re.IGNORECASE)
+    ):
+        return _selected(text, shapes)
+    return None
+
+
+def _described(name: str, shapes: Sequence[Shape]) -> Answer:
+    wanted = name.lower().strip('"').removeprefix("main.").removeprefix("public.")
+    for shape in shapes:
+        if shape.name.lower() == wanted:
+            rows = [[one.name, one.type, "YES" if one.nullable else "NO", one.role] for one in shape.columns]
+            return Answer(COLUMNS, rows)
+    raise UnknownNameError("table", name, [shape.name for shape in shapes], code="unknown-table")
+
+
+def _selected(text: str, shapes: Shapes) -> Answer | None:
+    refuse_deep(text)
+    try:
+        statement = parse_one(text, dialect="duckdb")
+    except (SqlglotError, RecursionError, ValueError):
+        return None
+    if not isinstance(statement, exp.Select) or statement.find(exp.AggFunc, exp.Subquery, exp.Placeholder):
+        return None
+    source = statement.args.get("from_")
+    if source is None:
+        columns: list[str] = []
+        rows: list[list[Any]] = [[]]
+    elif isinstance(source.this, exp.Table) and source.this.db.lower() == INFORMATION:
+        columns, rows = _information(source.this.name.lower(), shapes())
+    else:
+        return None
+    try:
+        return _evaluated(statement, columns, rows)
+    except NotScalar as refusal:
+        if source is None:
+            return None
+        message = f"{sql_of(refusal.node)} is not supported in questions about information_schema."
+        raise BindError(message, text=text) from None
+
+
+def _evaluated(statement: exp.Select, columns: list[str], rows: list[list[Any]]) -> Answer:
+    def place(column: exp.Column) -> int:
+        if column.name.lower() not in columns:
+            raise NotScalar(column)
+        return columns.index(column.name.lower())
+
+    where, order = statement.args.get("where"), statement.args.get("order")
+    if where is not None:
+        test = compiled(where.this, place)
+        rows = [row for row in rows if test(row)]
+    for item in reversed(order.expressions if order is not None else []):
+        key = compiled(item.this, place)
+        rows = sorted(rows, key=lambda row: str(key(row)), reverse=bool(item.args.get("desc")))
+    shown: list[exp.Expr] = []
+    for node in statement.expressions:
+        shown += [exp.column(name) for name in columns] if isinstance(node, exp.Star) else [node]
+    functions = [compiled(node.unalias(), place) for node in shown]
+    names = [node.alias_or_name or sql_of(node) for node in shown]
+    return Answer(names, [[_plain(function(row)) for function in functions] for row in rows])
+
+
+def _plain(value: Any) -> Any:
+    return (
+        value
+        if isinstance(value, str | int | float | None)
+        else float(value)
+        if hasattr(value, "denominator")
+        else value
+    )
+
+
+def _information(name: str, shapes: Sequence[Shape]) -> tuple[list[str], list[list[Any]]]:
+    if name == "tables":
+        return ["table_schema", "table_name", "table_type"], [["main", one.name, "BASE TABLE"] for one in shapes]
+    if name == "columns":
+        return ["table_schema", "table_name", "column_name", "ordinal_position", "is_nullable", "data_type"], [
+            ["main", one.name, column.name, number, "YES" if column.nullable else "NO", column.type]
+            for one in shapes
+            for number, column in enumerate(one.columns, start=1)
+        ]
+    raise UnknownNameError("table of information_schema", name, ("tables", "columns"), code="unknown-table")

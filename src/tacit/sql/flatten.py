@@ -1,0 +1,229 @@
+"""WITH and subqueries in FROM, merged into one SELECT: projections, filters, and groups that are looked at again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from tacit.errors import BindError, UnsupportedSqlError
+from tacit.sql.parse_spans import span_of
+
+__all__ = ["flattened"]
+
+Named = Mapping[str, exp.Select]
+
+MOST_NODES = 20_000
+"""Nodes of a syntax tree that names of a subquery's columns may become: each level of WITH can double them."""
+
+CLAUSES = ("where", "group", "having", "order")
+
+
+def flattened(statement: exp.Select, text: str, known: Named | None = None) -> exp.Select:
+    """Return a statement whose FROM names tables only; refuse what one SELECT does not say."""
+    named = dict(known or {})
+    clause = statement.args.get("with_")
+    for one in clause.expressions if clause is not None else []:
+        if one.parent.args.get("recursive") or not isinstance(one.this, exp.Select):
+            raise _refused("WITH takes SELECT statements, not recursive ones or unions.", one, text)
+        named[one.alias.lower()] = flattened(one.this, text, named)
+    statement.set("with_", None)
+    joins = list(statement.args.get("joins") or [])
+    source = statement.args.get("from_")
+    for holder in [*([source] if source else []), *joins]:
+        inner = _inner(holder.this, named, text)
+        if inner is not None:
+            alias = str(holder.this.alias or getattr(holder.this, "name", "") or "").lower()
+            statement = _merged(statement, holder, inner, alias, text)
+    return statement
+
+
+def _inner(node: exp.Expr, named: Named, text: str) -> exp.Select | None:
+    """Return the SELECT that a table of FROM stands for."""
+    if isinstance(node, exp.Subquery):
+        if not isinstance(node.this, exp.Select):
+            raise _refused("A subquery in FROM must be a SELECT.", node, text)
+        return flattened(node.this, text, named)
+    if isinstance(node, exp.Table) and not node.args.get("db") and node.name.lower() in named:
+        return named[node.name.lower()].copy()
+    return None
+
+
+def _refused(message: str, node: exp.Expr, text: str) -> UnsupportedSqlError:
+    return UnsupportedSqlError(message, code="unsupported-subquery", text=text, span=span_of(node))
+
+
+def _merged(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: str, text: str) -> exp.Select:
+    aggregates = bool(inner.args.get("group") or inner.args.get("distinct") or _has_aggregate(inner))
+    if aggregates and (outer.args.get("joins") or isinstance(holder, exp.Join)):
+        raise _refused("A subquery with aggregates cannot be joined. Ask it alone.", holder, text)
+    if inner.args.get("limit") and (not aggregates or outer.args.get("where") or outer.args.get("limit")):
+        raise _refused("LIMIT in a subquery chooses rows, which are private. Put it at the end.", inner, text)
+    outputs = {_name(node).lower(): node.unalias() for node in inner.expressions if not isinstance(node, exp.Star)}
+    starred = any(isinstance(node, exp.Star) for node in inner.expressions)
+    largest = max((sum(1 for _ in node.walk()) for node in outputs.values()), default=1)
+    if largest * sum(1 for _ in outer.find_all(exp.Column)) > MOST_NODES:
+        message = "The subqueries expand to too large a question. Name fewer columns of them."
+        raise UnsupportedSqlError(message, code="too-many-terms", text=text)
+    if aggregates:
+        return _of_groups(outer, inner, alias, outputs, text)
+    made = _replaced(outer, alias, outputs, text, keep=starred)
+    table = inner.args["from_"].this.copy() if inner.args.get("from_") else None
+    if table is None:
+        raise _refused("A subquery needs FROM.", inner, text)
+    target = made.args["from_"] if isinstance(holder, exp.From) else _same_join(made, outer, holder)
+    target.set("this", table)
+    if starred and isinstance(table, exp.Table) and not table.alias and alias:
+        table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+    made.set("joins", [*(join.copy() for join in inner.args.get("joins") or []), *(made.args.get("joins") or [])])
+    return _with_condition(made, "where", inner.args.get("where"))
+
+
+def _same_join(made: exp.Select, outer: exp.Select, holder: exp.Expr) -> exp.Expr:
+    places = [join is holder for join in outer.args["joins"]]
+    joins: list[exp.Expr] = list(made.args["joins"])
+    return joins[places.index(True)]
+
+
+def _of_groups(
+    outer: exp.Select, inner: exp.Select, alias: str, outputs: Mapping[str, exp.Expr], text: str
+) -> exp.Select:
+    """Return a SELECT over groups that another one made, as one SELECT."""
+    if any(isinstance(node, exp.Star) for node in outer.expressions):
+        shown = [node.copy() for node in inner.expressions]
+        outer = outer.copy()
+        outer.set("expressions", [exp.alias_(exp.column(_name(node)), _name(node), quoted=True) for node in shown])
+    if outer.args.get("group") or outer.args.get("distinct") or _has_aggregate(outer):
+        return _summed(outer, inner, outputs, text)
+    made = _replaced(outer, alias, outputs, text, keep=False)
+    where = made.args.get("where")
+    result = inner.copy()
+    result.set("expressions", made.expressions)
+    result.set("group", _spelled_group(inner, outputs))
+    if result.args.get("distinct"):
+        result.set("distinct", None)
+        result.set("group", exp.Group(expressions=[node.copy() for node in outputs.values()]))
+    for part in _conjuncts(where.this if where else None):
+        result = _with_condition(result, "having" if part.find(exp.AggFunc) else "where", part)
+    for word in ("order", "limit"):
+        if made.args.get(word):
+            result.set(word, made.args[word])
+    order = result.args.get("order")
+    if order is not None and not made.args.get("order"):
+        result.set("order", _replaced_node(order, "", outputs))
+    return result
+
+
+def _summed(outer: exp.Select, inner: exp.Select, outputs: Mapping[str, exp.Expr], text: str) -> exp.Select:
+    """Return SUM of what groups counted or summed: the same over all rows."""
+    sums = [node.unalias() for node in outer.expressions]
+    plain = not any(outer.args.get(word) for word in ("group", "where", "having", "distinct")) and all(
+        isinstance(one, exp.Sum)
+        and isinstance(one.this, exp.Column)
+        and isinstance(outputs.get(one.this.name.lower()), exp.Count | exp.Sum)
+        and not outputs[one.this.name.lower()].find(exp.Distinct)
+        for one in sums
+    )
+    if not plain or inner.args.get("having") or inner.args.get("limit"):
+        message = (
+            "Of aggregates of aggregates, SUM of a COUNT or SUM is supported: the number of groups depends on noise. "
+            "Ask for the groups, and summarise the answer."
+        )
+        raise _refused(message, outer.expressions[0], text)
+    result = inner.copy()
+    result.set(
+        "expressions",
+        [
+            exp.alias_(outputs[one.this.name.lower()].copy(), _name(node), quoted=True)
+            for one, node in zip(sums, outer.expressions, strict=True)
+        ],
+    )
+    for word in ("group", "order"):
+        result.set(word, None)
+    return result
+
+
+def _spelled_group(inner: exp.Select, outputs: Mapping[str, exp.Expr]) -> exp.Group | None:
+    """Return GROUP BY with expressions instead of positions and names of output columns."""
+    group = inner.args.get("group")
+    if group is None:
+        return None
+    listed = [node.unalias() for node in inner.expressions]
+    found = []
+    for node in group.expressions:
+        if isinstance(node, exp.Literal) and str(node.this).isdigit() and 1 <= int(node.this) <= len(listed):
+            found.append(listed[int(node.this) - 1].copy())
+        elif isinstance(node, exp.Column) and not node.table and node.name.lower() in outputs:
+            found.append(outputs[node.name.lower()].copy())
+        else:
+            found.append(node.copy())
+    return exp.Group(**{**group.args, "expressions": found})
+
+
+def _replaced(outer: exp.Select, alias: str, outputs: Mapping[str, exp.Expr], text: str, *, keep: bool) -> exp.Select:
+    made = outer.copy()
+    shown = {node.alias.lower(): node for node in made.expressions if isinstance(node, exp.Alias)}
+    if not keep and not made.args.get("joins"):
+        parts = [*made.expressions, *(made.args[word] for word in CLAUSES if made.args.get(word))]
+        for column in (column for part in parts for column in part.find_all(exp.Column)):
+            if column.name.lower() not in {**outputs, **shown}:
+                message = f"The subquery has no column {column.name!r}. Columns: {', '.join(outputs)}."
+                raise BindError(message, text=text, span=span_of(column))
+    made.set("expressions", [_renamed(node, alias, outputs) for node in made.expressions])
+    named = {_name(node).lower() for node in outer.expressions}
+    for word in CLAUSES:
+        if made.args.get(word):
+            own = {n: one for n, one in outputs.items() if n not in named} if word == "order" else outputs
+            made.set(word, _replaced_node(made.args[word], alias, own))
+    return made
+
+
+def _renamed(node: exp.Expr, alias: str, outputs: Mapping[str, exp.Expr]) -> exp.Expr:
+    """Return an output column that keeps the name it had."""
+    made = _replaced_node(node, alias, outputs)
+    if isinstance(node, exp.Column) and made != node:
+        return exp.alias_(made, node.name, quoted=True)
+    return made
+
+
+def _replaced_node(node: exp.Expr, alias: str, outputs: Mapping[str, exp.Expr]) -> exp.Expr:
+    """Return a node in which names of a subquery's columns stand for what they are."""
+
+    def spelled(part: exp.Expr) -> exp.Expr:
+        if not isinstance(part, exp.Column) or (part.table and part.table.lower() != alias):
+            return part
+        found = outputs.get(part.name.lower())
+        if found is None:
+            return part
+        return found.copy() if isinstance(found, exp.Column | exp.Func | exp.Literal) else exp.Paren(this=found.copy())
+
+    return node.transform(spelled)
+
+
+def _with_condition(statement: exp.Select, word: str, condition: exp.Expr | None) -> exp.Select:
+    if condition is None:
+        return statement
+    added = condition.this if isinstance(condition, exp.Where | exp.Having) else condition
+    before = statement.args.get(word)
+    both = (
+        exp.And(this=exp.Paren(this=before.this), expression=exp.Paren(this=added.copy())) if before else added.copy()
+    )
+    statement.set(word, exp.Where(this=both) if word == "where" else exp.Having(this=both))
+    return statement
+
+
+def _conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
+    if node is None:
+        return []
+    if isinstance(node, exp.Paren):
+        return _conjuncts(node.this)
+    return _conjuncts(node.left) + _conjuncts(node.right) if isinstance(node, exp.And) else [node]
+
+
+def _has_aggregate(statement: exp.Select) -> bool:
+    found = [one for node in statement.expressions for one in node.find_all(exp.AggFunc)]
+    return any(not isinstance(one.parent, exp.Window) for one in found)
+
+
+def _name(node: exp.Expr) -> str:
+    return str(node.alias_or_name or node.sql(dialect="duckdb"))
