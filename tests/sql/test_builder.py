@@ -82,7 +82,6 @@ OUTSIDE = [
     "SELECT work, COUNT(*) AS n FROM adult GROUP BY work HAVING COUNT(*) > 5",
     "SELECT COUNT(*) AS n FROM adult LEFT JOIN other USING (uid)",
     "SELECT COUNT(*) AS n FROM adult, other",
-    "SELECT COUNT(*) AS n FROM (SELECT 1) AS x",
     "SELECT COUNT(*) AS n FROM adult GROUP BY ROLLUP (work)",
     "SELECT work, COUNT(*) AS n FROM adult GROUP BY work ORDER BY n NULLS FIRST",
     "SELECT COUNT(*) AS n FROM adult WHERE age IN (SELECT 1)",

@@ -141,7 +141,7 @@ def test_texts_that_are_no_numbers_are_left_out_and_counted() -> None:
         ("number-too-large", "SELECT SUM(age * 1e400) FROM t"),
         ("number-too-large", "SELECT 1e400 * COUNT(*) FROM t"),
         ("unsupported-limit", "SELECT age, COUNT(*) n FROM t GROUP BY age LIMIT 20%"),
-        ("unsupported", "SELECT COUNT(*) FROM other.t"),
+        ("unknown-table", "SELECT COUNT(*) FROM other.t"),
         ("unsupported", "SELECT COUNT(*) FROM t TABLESAMPLE 10%"),
         ("unsupported-aggregate", "SELECT COUNT(age, age) FROM t"),
         ("unsupported-condition", "SELECT COUNT(*) FROM t WHERE age BETWEEN SYMMETRIC 5 AND 1"),

@@ -26,6 +26,29 @@ NUMBER = re.compile(r"[0-9]{0,30}(\.[0-9]{0,30})?([eE][-+]?[0-9]{1,2})?")
 """Constants that are read exactly."""
 
 
+ARGUMENTS = frozenset(
+    {
+        "this",
+        "expression",
+        "expressions",
+        "decimals",
+        "start",
+        "length",
+        "unit",
+        "low",
+        "high",
+        "format",
+        "to",
+        "negate",
+        "safe",
+        "coalesce",
+        "ignore_nulls",
+        "date_part_boundary",
+    }
+)
+"""Parts of nodes that functions look at, and marks of the parser; a node with others says something else."""
+
+
 def compiled(node: exp.Expr, places: Callable[[exp.Column], int]) -> Function:
     """Return an expression as a function of a row; ``places`` says where the value of a column stands in it."""
     read = partial(compiled, places=places)
@@ -49,7 +72,7 @@ def compiled(node: exp.Expr, places: Callable[[exp.Column], int]) -> Function:
     if isinstance(node, exp.Add | exp.Sub) and isinstance(node.expression, exp.Interval):
         return _stepped(node, read)
     made = FUNCTIONS.get(type(node))
-    if made is not None:
+    if made is not None and not any(value for word, value in node.args.items() if word not in ARGUMENTS):
         return made(node, read)
     if isinstance(node, exp.Anonymous):
         return named(node, read)

@@ -139,6 +139,12 @@ def _round(node: exp.Round, read: Read) -> Function:
     return strict(scalars.rounded, read(node.this), read(digits) if digits is not None else lambda _: 0)
 
 
+def _trimmed(node: exp.Trim, read: Read) -> Function:
+    if node.args.get("expression"):
+        raise NotScalar(node)
+    return strict(lambda text: str(text).strip(" "), read(node.this))
+
+
 def _substring(node: exp.Substring, read: Read) -> Function:
     length = node.args.get("length")
 
@@ -276,7 +282,7 @@ FUNCTIONS: dict[type[exp.Expr], Maker] = {
     exp.Upper: _unary(lambda text: str(text).upper()),
     exp.Lower: _unary(lambda text: str(text).lower()),
     exp.Length: _unary(len),
-    exp.Trim: _unary(lambda text: str(text).strip(" ")),
+    exp.Trim: _trimmed,
     exp.Substring: _substring,
     exp.Left: _side,
     exp.Right: _side,
