@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -23,17 +24,16 @@ from tacit.contract.contract import ServiceContract
 from tacit.contract.schema import Service
 from tacit.encode.bulk import Progress
 from tacit.encode.reports import Loaded, ReportTable, report_table
-from tacit.engines.base import Batch, Engine, rollup_of
+from tacit.engines.base import Batch, Engine
 from tacit.errors import ReportError, UnanswerableError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer, Options
-from tacit.estimate.decoder import Decoder, DecoderName
+from tacit.estimate.decoder import DecoderName
 from tacit.model.labelled import Marginal
 from tacit.model.questions import Tables
 from tacit.sql.bind import Bound, bind
 from tacit.sql.columns import Shape, dimension_shape, service_shape
 from tacit.sql.lookup import Dimension
 from tacit.sql.parse import parse, without_explain
-from tacit.sql.plan import ReportSource, Rollup, Round
 from tacit.sql.scope import Scope
 from tacit.sql.tables import check_rounds, scope_of, tables_of
 from tacit.tables.html import table_html
@@ -158,8 +158,7 @@ class Database:
     ) -> dict[str, Loaded]:
         """Store encoded reports, as `Collection.encode` returns them; a person's second report is refused.
 
-        All tables are stored together, or none if one is refused or the machine fails. ``progress`` is called with the
-        rows stored and the total number of rows.
+        All tables are stored, or none if one is refused or the machine fails; ``progress`` gets rows stored and in all.
         """
         if not isinstance(reports, Mapping):
             message = "Reports are a dict of Arrow tables, one for each service, as Collection.encode returns them."
@@ -213,8 +212,7 @@ class Database:
         confidence : float
             Level of the intervals.
         decoder : {"blue", "cover", "rdc", "rdc(1)", "rdc(4)", "rdc(8)", "rdc(16)"}
-            The decoder: least squares, or those of the papers; rdc averages two signed covers of each attribute, or the
-            given number.
+            Least squares, or those of the papers; rdc averages two signed covers of each attribute, or the given number.
         simultaneous : bool
             Whether all intervals of the answer hold simultaneously at the confidence (Bonferroni).
         superpopulation : bool
@@ -224,14 +222,11 @@ class Database:
         """
         options = Options(confidence, decoder, simultaneous=simultaneous, superpopulation=superpopulation)
         question, explain = without_explain(text)
-        told = None if explain or parameters else about(question, self.tables)
-        if told is not None:
-            return told
         wanted: dict[str, Any] = {"confidence": confidence, "decoder": decoder, "simultaneous": simultaneous}
-        wanted |= {"superpopulation": superpopulation, "consistent": consistent}
-        union = None if explain or parameters else union_of(question, lambda part: self.sql(part, **wanted))
-        if union is not None:
-            return union
+        ask = partial(self.sql, **wanted, superpopulation=superpopulation, consistent=consistent)
+        for whole in () if explain or parameters else (about(question, self.tables), union_of(question, ask)):
+            if whole is not None:
+                return whole
         if not explain and not consistent:
             kept, rounds = self._kept.answer(self._answer, question, parameters, options)
             return kept.with_privacy(self._crowds.seen(rounds))
@@ -241,8 +236,8 @@ class Database:
             answer = run_consistent(asked.bound, asked.people, self._models, options, explain=explain)
             return answer.with_privacy(self._crowds.seen(asked.rounds))
         answer = run(asked.bound, asked.people, options).with_privacy(self._crowds.seen(asked.rounds))
-        like = {"confidence": options.confidence, "decoder": options.decoder}
-        return explain_answer(answer, asked.people, lambda n: asked.newest.predict(asked.question, users=n, **like))
+        expected = partial(asked.newest.predict, asked.question, confidence=confidence, decoder=decoder)
+        return explain_answer(answer, asked.people, lambda n: expected(users=n))
 
     def _answer(self, text: str, parameters: Sequence[Any], options: Options) -> tuple[Answer, list[Collection]]:
         asked = self._question(text, parameters, options)
@@ -265,8 +260,7 @@ class Database:
         service : str, optional
             Needed if several services have these attributes.
         method : {"fit", "calm", "linear", "em", "uniform"}, optional
-            How views become tables. Default: fit, as ``sql`` with ``consistent=True`` has it; em if attributes were
-            reported separately.
+            How views become tables. Default: fit, as ``sql(consistent=True)``; em if attributes were reported separately.
             ``linear`` is unbiased, and refused for attributes that no view reports together.
         confidence : float
             Level of the intervals.
@@ -366,19 +360,8 @@ class Database:
         services = [source.service.name for source in scope.sources]
         key = (*services, *(collection.id for collection in rounds), decoder)
         if key not in self._people:
-            found = []
-            for collection in rounds:
-                stored = [self._stored(collection, name, decoder) for name in services]
-                labels = {"round": collection.contract.round, "tier": collection.contract.tier}
-                found.append(Round(labels, tuple(stored), collection.panel))
-            self._people[key] = People(self._engine, scope, found)
+            self._people[key] = People(self._engine, scope, self._catalog.stored_rounds(rounds, services, decoder))
         return self._people[key]
-
-    def _stored(self, collection: Collection, name: str, decoder: DecoderName) -> ReportSource:
-        table = report_table(collection.id, name)
-        by = self._engine.rollups().get(table)
-        rollup = None if by is None else Rollup(rollup_of(table), by)
-        return ReportSource(table, Decoder(collection.contract[name], decoder), rollup)
 
     def services(self) -> list[Service]:
         """Return the services with reports, by name, each as the newest collection that has some defines it."""
@@ -386,11 +369,7 @@ class Database:
 
     def stored_types(self, service: str) -> dict[str, pa.DataType]:
         """Return the types of the columns that are stored as they are: a service's key and its public columns."""
-        collection = self._catalog.find([service])
-        found = collection.contract[service].service
-        names = ", ".join(f'"{name}"' for name in (found.key, *(column.name for column in found.public)))
-        query = f'SELECT {names} FROM "{report_table(collection.id, found.name)}" LIMIT 1'  # noqa: S608  names of a contract
-        return {field.name: field.type for field in self._engine.fetch(query, [], {}).schema}
+        return self._catalog.stored_types(service)
 
     def __repr__(self) -> str:
         names = ", ".join(service.name for service in self.services())

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
+import pyarrow as pa
+
 from tacit.contract.contract import Contract, ServiceContract
 from tacit.contract.schema import Schema, Service
 from tacit.encode.reports import report_table
-from tacit.engines.base import Engine
+from tacit.engines.base import Engine, rollup_of
 from tacit.errors import ReportError, UnknownNameError, UsageError
+from tacit.estimate.decoder import Decoder, DecoderName
+from tacit.sql.plan import ReportSource, Rollup, Round
 
 __all__ = ["Catalog"]
 
@@ -124,3 +128,26 @@ class Catalog(Generic[C]):
     def _has_reports(self, collection: C, services: Sequence[str]) -> bool:
         names = {collection.contract[name].service.name for name in services}
         return all(self._engine.has_table(report_table(collection.id, name)) for name in names)
+
+    def stored_rounds(self, rounds: Sequence[C], services: Sequence[str], decoder: DecoderName) -> list[Round]:
+        """Return where the reports of some rounds are stored, service by service, and how they are read."""
+        stored = []
+        for collection in rounds:
+            labels = {"round": collection.contract.round, "tier": collection.contract.tier}
+            sources = tuple(self._source(collection, name, decoder) for name in services)
+            stored.append(Round(labels, sources, collection.contract.panel))
+        return stored
+
+    def _source(self, collection: C, name: str, decoder: DecoderName) -> ReportSource:
+        table = report_table(collection.id, name)
+        by = self._engine.rollups().get(table)
+        rollup = None if by is None else Rollup(rollup_of(table), by)
+        return ReportSource(table, Decoder(collection.contract[name], decoder), rollup)
+
+    def stored_types(self, service: str) -> dict[str, pa.DataType]:
+        """Return the types of the columns that are stored as they are: a service's key and its public columns."""
+        collection = self.find([service])
+        own = collection.contract[service].service
+        names = ", ".join(f'"{name}"' for name in (own.key, *(column.name for column in own.public)))
+        query = f'SELECT {names} FROM "{report_table(collection.id, own.name)}" LIMIT 1'  # noqa: S608  names of a contract
+        return {field.name: field.type for field in self._engine.fetch(query, [], {}).schema}

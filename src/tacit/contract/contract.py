@@ -121,20 +121,14 @@ class Channel:
         """Return how many of the 2**bits draws pick a view: draws modulo the number of views are slightly uneven."""
         span = self.views[0].oracle.span
         if self.weights:
-            return self.weights[index] * (span // self.weight_total)
+            return self.weights[index] * (span // sum(self.weights))
         return span // len(self.views) + (index < span % len(self.views))
-
-    @cached_property
-    def weight_total(self) -> int:
-        """What the weights add up to; 0 without any."""
-        return sum(self.weights)
 
     def pick_views(self, draws: Draws) -> npt.NDArray[np.int64]:
         """Return the view that each draw picks."""
         if not self.weights:
             return remainder(draws, len(self.views)).astype(np.int64)
-        numbers = draws & draws.dtype.type(self.weight_total - 1)
-        return np.searchsorted(np.cumsum(self.weights), numbers.astype(np.int64), side="right")
+        return np.searchsorted(np.cumsum(self.weights), remainder(draws, sum(self.weights)), side="right")
 
     def probability(self, index: int) -> float:
         """Return the probability of a view."""

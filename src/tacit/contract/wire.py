@@ -251,7 +251,7 @@ def _read_levels(data: Mapping[str, Any], attribute: Ordinal | Categorical) -> L
         runs = list(zip(widths, offsets, strict=True))
         _require(all(0 <= offset < width <= attribute.values for width, offset in runs), "bad-levels")
         _require(runs == sorted(set(runs), key=lambda run: (-run[0], run[1])), "bad-levels")
-        levels = Levels.partitioned(attribute.values, runs, null=attribute.null)
+        levels = Levels.of_runs(attribute.values, runs, null=attribute.null)
         _require(runs[-1] == (1, 0) and len(levels) == len(runs) + 1, "bad-levels")
     _require(_levels(attribute, levels) == data, "bad-levels")
     return levels

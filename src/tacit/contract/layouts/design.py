@@ -103,7 +103,7 @@ def range_gram(values: int, null: bool) -> Matrix:  # noqa: FBT001
     """Return the mean of f f' over all ranges of values."""
     place = np.arange(values)
     gram = np.minimum.outer(place + 1, place + 1) * np.minimum.outer(values - place, values - place)
-    return _padded(gram / (values * (values + 1) / 2), null=null)
+    return _pad(gram / (values * (values + 1) / 2), null=null)
 
 
 @lru_cache(maxsize=256)
@@ -116,17 +116,17 @@ def point_gram(values: int, null: bool) -> Matrix:  # noqa: FBT001
 def value_gram(values: int, null: bool) -> Matrix:  # noqa: FBT001
     """Return f f' of the values themselves, even from 0 to 1."""
     place = (np.arange(values) + 0.5) / values
-    return _padded(np.outer(place, place), null=null)
+    return _pad(np.outer(place, place), null=null)
 
 
 @lru_cache(maxsize=256)
 def centred_gram(values: int, null: bool) -> Matrix:  # noqa: FBT001
     """Return f f' of the values around their middle, as means under a condition need them."""
     place = (np.arange(values) + 0.5) / values - 0.5
-    return _padded(np.outer(place, place), null=null)
+    return _pad(np.outer(place, place), null=null)
 
 
-def _padded(gram: Matrix, *, null: bool) -> Matrix:
+def _pad(gram: Matrix, *, null: bool) -> Matrix:
     return np.pad(gram, (0, 1)) if null else gram
 
 
@@ -222,7 +222,7 @@ def design_sets(families: SetFamilies, questions: Sequence[Question], epsilon: f
         if max(ratios) <= 1:
             break
         weights = [weight * max(1.0, ratio) ** 3 for weight, ratio in zip(weights, ratios, strict=True)]
-    return [_kept(own, shares[own], families[own], sets.axes[own]) for own in families]
+    return [_drop_rare(own, shares[own], families[own], sets.axes[own]) for own in families]
 
 
 def design_variances(designs: Sequence[SetDesign], questions: Sequence[Question], epsilon: float) -> list[float]:
@@ -258,7 +258,7 @@ def _information(families: Sequence[Family], grown: float) -> tuple[float, list[
     return float(np.exp(logs.mean())), relative
 
 
-def _kept(own: tuple[int, ...], share: float, families: Sequence[Family], axes: Sequence[_Axis]) -> SetDesign:
+def _drop_rare(own: tuple[int, ...], share: float, families: Sequence[Family], axes: Sequence[_Axis]) -> SetDesign:
     """Return the design of a set without widths that next to nobody would report."""
     kept = [
         [g for g, share in enumerate(axis.shares) if share >= LEAST_GROUP or g == len(axis.shares) - 1] for axis in axes

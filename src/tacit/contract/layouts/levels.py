@@ -77,10 +77,10 @@ class Levels:
         widths = [1]
         while widths[-1] * fanout < values:
             widths.append(widths[-1] * fanout)
-        return cls.partitioned(values, ((width, 0) for width in reversed(widths)), null=null)
+        return cls.of_runs(values, ((width, 0) for width in reversed(widths)), null=null)
 
     @classmethod
-    def partitioned(cls, values: int, runs: Iterable[tuple[int, int]], *, null: bool) -> Levels:
+    def of_runs(cls, values: int, runs: Iterable[tuple[int, int]], *, null: bool) -> Levels:
         """Return the root and a level for each (width, offset); one that tells nothing is left out."""
         root = Level(width=values + null, values=values + null, null=False)
         below = [Level(width, values, null, offset) for width, offset in runs]

@@ -142,7 +142,7 @@ def _levels(shape: Shape, attribute: int, designs: Sequence[SetDesign], nested: 
     }
     if not used:
         return nested
-    return Levels.partitioned(shape[0], sorted(used, key=lambda run: (-run[0], run[1])), null=shape[1])
+    return Levels.of_runs(shape[0], sorted(used, key=lambda run: (-run[0], run[1])), null=shape[1])
 
 
 def _views(levels: Sequence[Levels], designs: Sequence[SetDesign], extras: int) -> list[tuple[View, float]]:

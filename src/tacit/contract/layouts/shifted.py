@@ -48,7 +48,7 @@ class Family:
     @property
     def levels(self) -> Levels:
         """Root, then all partitions."""
-        return Levels.partitioned(self.values, (run for group in self.groups for run in group), null=self.null)
+        return Levels.of_runs(self.values, (run for group in self.groups for run in group), null=self.null)
 
     def places(self) -> list[range]:
         """Return for each group the indices of its partitions among the levels."""
