@@ -212,7 +212,7 @@ class Database:
         confidence : float
             Level of the intervals.
         decoder : {"blue", "cover", "rdc", "rdc(1)", "rdc(4)", "rdc(8)", "rdc(16)"}
-            Least squares, or those of the papers; rdc averages two signed covers of each attribute, or the given number.
+            Least squares, or those of the papers; rdc averages two signed covers of an attribute, or the given number.
         simultaneous : bool
             Whether all intervals of the answer hold simultaneously at the confidence (Bonferroni).
         superpopulation : bool
@@ -260,7 +260,7 @@ class Database:
         service : str, optional
             Needed if several services have these attributes.
         method : {"fit", "calm", "linear", "em", "uniform"}, optional
-            How views become tables. Default: fit, as ``sql(consistent=True)``; em if attributes were reported separately.
+            How views become tables. Default: fit, as with ``consistent=True``; em if attributes were reported apart.
             ``linear`` is unbiased, and refused for attributes that no view reports together.
         confidence : float
             Level of the intervals.

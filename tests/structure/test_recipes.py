@@ -173,7 +173,7 @@ collection = tc.Collection(schema, 1.0)
 db = tc.connect()
 db.create(collection)
 db.load(collection.encode(users=table, rng=tc.insecure_rng(1)))
-both = db.sql("SELECT COUNT_IF(age < 2) AS a, COUNT(*) FILTER (WHERE age < 2) AS b FROM users")
+both = db.sql("SELECT REGR_COUNT(age, age) AS a, COUNT(*) AS b FROM users WHERE age < 2")
 assert (both["a"].value, both["a"].error) == (both["b"].value, both["b"].error)
 """
 )
