@@ -11,7 +11,7 @@ import numpy as np
 
 import tacit as tc
 
-__all__ = ["HELD_OUT", "POPULATIONS", "attributes_of"]
+__all__ = ["HELD_OUT", "JOINED", "POPULATIONS", "attributes_of"]
 
 Columns = dict[str, np.ndarray]
 Make = Callable[[int, np.random.Generator, Path], Columns]
@@ -100,6 +100,18 @@ def acs(people: int, source: np.random.Generator, data: Path) -> Columns:
     return _sample(data, "acs2024_person.parquet", columns, people, source)
 
 
+def joined_smooth(people: int, source: np.random.Generator, data: Path) -> Columns:  # noqa: ARG001
+    """Two correlated bells, in two services."""
+    z = source.multivariate_normal([0, 0], [[1, 0.7], [0.7, 1]], people)
+    return {"x": _clip((z[:, 0] + 3) * 10.7), "y": _clip((z[:, 1] + 3) * 10.7)}
+
+
+def joined_gaps(people: int, source: np.random.Generator, data: Path) -> Columns:  # noqa: ARG001
+    """Two lognormal numbers, one of them in steps of four, in two services."""
+    z = source.multivariate_normal([0, 0], [[1, 0.7], [0.7, 1]], people)
+    return {"x": _clip(np.exp(z[:, 0]) * 8) // 4 * 4, "y": _clip(np.exp(0.7 * z[:, 1]) * 9)}
+
+
 def retail(people: int, source: np.random.Generator, data: Path) -> Columns:
     """Quantity, price and hour of lines of an online shop."""
     columns = "least(greatest(quantity, 0), 63) AS quantity, least(greatest(unit_price, 0), 63) AS price"
@@ -118,7 +130,12 @@ POPULATIONS: dict[str, Make] = {
     "census": census,
     "acs": acs,
     "retail": retail,
+    "joined, smooth": joined_smooth,
+    "joined, gaps": joined_gaps,
 }
+
+JOINED = frozenset({"joined, smooth", "joined, gaps"})
+"""Populations whose columns are in a service each, with half of the budget."""
 
 
 def attributes_of(columns: Columns) -> list[Any]:

@@ -20,7 +20,7 @@ import numpy as np
 
 import tacit as tc
 from bench.common import figure, provenance, say, seed_of, write_part
-from bench.model.populations import HELD_OUT, POPULATIONS, attributes_of
+from bench.model.populations import HELD_OUT, JOINED, POPULATIONS, attributes_of
 from tacit.errors import TacitError
 
 HERE = Path(__file__).parent
@@ -71,8 +71,10 @@ def questions(columns: Columns, sizes: dict[str, int], wide: list[str]) -> Itera
 
 
 def answers(db: tc.Database, shown: str, rest: str, **options: Any) -> list[Any]:
-    """Return the estimates of a question."""
-    rows = list(db.sql(f"SELECT {shown} FROM t {rest}", **options))
+    """Return the estimates of a question, over all services joined."""
+    first, *others = [own.name for own in db.collections[0].schema.services]
+    tables = " ".join([first, *(f"JOIN {own} USING (uid)" for own in others)])
+    rows = list(db.sql(f"SELECT {shown} FROM {tables} {rest}", **options))
     return list(rows[0]) if not rest else [row[-1] for row in rows]
 
 
@@ -81,12 +83,15 @@ def measure(population: str, epsilon: float, people: int, encoding: int, data: P
     source = np.random.default_rng(seed_of(population, people))
     columns = POPULATIONS[population](people, source, data)
     attributes = attributes_of(columns)
-    schema = tc.Schema([tc.Service("t", key="uid", attributes=attributes)])
-    collection = tc.Collection(schema, epsilon, users=people)
+    groups = [[own] for own in attributes] if population in JOINED else [attributes]
+    services = [tc.Service(f"t{k}", key="uid", attributes=own) for k, own in enumerate(groups)]
+    collection = tc.Collection(tc.Schema(services), epsilon, users=people)
     db = tc.connect()
     db.create(collection)
     rng = tc.insecure_rng(seed_of(population, epsilon, people, encoding))
-    db.load(collection.encode(t={"uid": np.arange(people)} | columns, rng=rng))
+    keys = {"uid": np.arange(people)}
+    rows = {own.name: keys | {one.name: columns[one.name] for one in own.attributes} for own in services}
+    db.load(collection.encode(**rows, rng=rng))
     found: dict[str, list[list[float]]] = {}
     sizes = {own.name: own.size for own in attributes}
     wide = [own.name for own in attributes if isinstance(own, tc.Ordinal) and own.size > 8]

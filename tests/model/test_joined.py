@@ -149,6 +149,34 @@ def test_what_cannot_be_fitted_is_refused(db: tc.Database, question: str, code: 
     assert refusal.value.code
 
 
+def test_tiers_are_one_model_and_rounds_add_up() -> None:
+    """Two rounds of two tiers, 5,000 people each, fixed seeds: every number within 6.1 stated errors (1e-9 each)."""
+    attributes = [tc.Ordinal("x", 0, 31), tc.Public("os")]
+    schema = tc.Schema([tc.Service("t", key="uid", attributes=attributes)])
+    source, database, counts = np.random.default_rng(1), tc.connect(), {}
+    for name, middle in (("r1", 12), ("r2", 18)):
+        for tier, epsilon, first in (("low", 1.0, 0), ("high", 4.0, 5_000)):
+            collection = tc.Collection(schema, epsilon, round=name, tier=tier, users=5_000)
+            database.create(collection)
+            x = np.clip(source.normal(middle, 5, 5_000), 0, 31).astype(int)
+            rows = {"uid": np.arange(first, first + 5_000), "x": x, "os": np.where(x % 2, "a", "b")}
+            database.load(collection.encode(t=rows, rng=tc.insecure_rng(3)))
+            counts[name, tier] = int((x < 15).sum())
+    asked = {
+        "SELECT COUNT(*) AS n FROM t WHERE x < 15": [counts["r2", "low"] + counts["r2", "high"]],
+        "SELECT tier, COUNT(*) AS n FROM t WHERE x < 15 GROUP BY tier": [counts["r2", "high"], counts["r2", "low"]],
+        "SELECT COUNT(*) AS n FROM t WHERE x < 15 AND round IN ('r1', 'r2')": [sum(counts.values())],
+    }
+    for question, expected in asked.items():
+        found = [row[-1] for row in database.sql(question, consistent=True)]
+        for estimate, right in zip(found, expected, strict=True):
+            assert abs(estimate.value - right) < 6.1 * estimate.error
+            assert abs(estimate.value - right) < 1_000
+    with pytest.raises(TacitError) as refusal:
+        database.sql("SELECT COUNT(*) AS n FROM t WHERE os = 'c'", consistent=True)
+    assert refusal.value.code == "not-consistent"
+
+
 def test_partitions_need_not_be_nested() -> None:
     """Two shifted partitions of 12 values into runs of three, without noise: the table is one that has both's sums."""
     truth_of = np.random.default_rng(1).dirichlet(np.full(12, 3.0))
@@ -181,6 +209,6 @@ def test_pairs_of_reports_are_unbiased() -> None:
     [table] = paired_tables((sides[0], sides[1]), ((0, 0), (1, 0)), np.ones(people), (2, group, shares))
     right = np.histogram2d(x, y, bins=[np.arange(5)] * 2)[0] / people
     error = float(table.precision.ravel()[0]) ** -0.5
-    assert np.abs(table.shares[0] - right).max() < 6.1 * error
+    assert np.abs(table.shares - right).max() < 6.1 * error
     assert np.abs(np.full((4, 4), 1 / 16) - right).max() > 6.1 * error
     assert np.abs(table.shares.sum() - 1) < 1e-9

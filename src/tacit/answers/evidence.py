@@ -82,7 +82,12 @@ def _fetch(bound: Bound, plans: Sequence[Plan], known: Models) -> Fetched:
         columns = [np.asarray(table.column(i)).astype(np.int64) for i in range(width, table.num_columns)]
         services = tuple(stored.service for stored in plan.round.stored)
         tiers.append(Reports(services, tuple(columns[0:-1:2]), tuple(columns[1:-1:2]), columns[-1], own[number]))
-    return Fetched(tuple(tiers), tuple(classes) or ((),))
+    if not classes:
+        message = (
+            "Nobody meets the question's public conditions, so there is nothing to fit. Ask without consistent=True."
+        )
+        raise UnsupportedSqlError(message, code="not-consistent", text=bound.scope.text)
+    return Fetched(tuple(tiers), tuple(classes))
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,6 +49,8 @@ class NoisyTable:
     partitions: tuple[Cells, ...]
     shares: Vector
     precision: Vector
+    split: bool = False
+    """Whether the first attribute is public classes: another table has the same reports, of everybody."""
 
     @cached_property
     def keys(self) -> dict[int, bytes]:
@@ -135,12 +137,14 @@ def observe(
     The shares of values say which part of a fitted cell lies in a cell of the evidence where neither holds the other.
     """
     parts = [within(own, shares) for own, shares in zip(fine, values, strict=True)]
+    evidence = list(evidence)
+    split = any(table.split and table.attributes[0] in attributes for table in evidence)
     stacks: list[list[Vector]] = [[] for _ in attributes]
     places: list[dict[bytes, slice]] = [{} for _ in attributes]
     seen: dict[tuple[bytes, ...], tuple[Vector, Vector]] = {}
     for table in evidence:
         shown = [k for k, i in enumerate(attributes) if i in table.attributes]
-        if not shown:
+        if not shown or table.split != split:
             continue
         axes, partitions = [], []
         for k, i in enumerate(attributes):

@@ -19,7 +19,7 @@ from tacit.contract.oracles import Oracle
 from tacit.estimate.functional import Vector
 from tacit.model.evidence import Cells, NoisyTable
 
-__all__ = ["Side", "cell_noise", "paired_tables", "partition_of"]
+__all__ = ["Side", "by_class", "cell_noise", "paired_tables", "partition_of"]
 
 Codes = npt.NDArray[np.int64]
 
@@ -179,11 +179,40 @@ def paired_tables(
             for number in range(len(shares)):
                 some = rows if len(shares) == 1 else rows[group[rows] == number]
                 table, weight = _product(first, second, own[some], other[some], times[some])
-                tables.append(shares[number] * table / max(weight, SMALL))
-                weights.append(weight / max(shares[number], SMALL) ** 2 + SMALL)
-            partitions = (np.arange(len(shares)), first.partition, second.partition)
-            precision = np.array(weights)[:, None, None]
-            yield NoisyTable((public, left_place, right_place), partitions, np.stack(tables), precision)
+                tables.append(table / max(weight, SMALL))
+                weights.append(weight)
+            places, partitions = (left_place, right_place), (first.partition, second.partition)
+            if any(weights):
+                exact = np.ones((1, 1))
+                yield from by_class(places, partitions, np.stack(tables), np.array(weights), (public, shares), exact)
+
+
+def by_class(
+    places: tuple[int, ...],
+    partitions: tuple[Cells, ...],
+    tables: Vector,
+    reports: Vector,
+    public: tuple[int, Vector],
+    exact: Vector,
+) -> Iterator[NoisyTable]:
+    """Yield the table of everybody and, where there are several, that of all public classes.
+
+    ``tables`` and ``reports`` (their precisions) are those of each class; ``exact`` multiplies the precision of cells.
+    """
+    place, shares = public
+    whole = np.tensordot(reports / reports.sum(), tables, (0, 0))
+    yield NoisyTable(places, partitions, whole, reports.sum() * exact)
+    if len(shares) > 1:
+        wide = (-1, *[1] * len(places))
+        precision = reports / np.maximum(shares, SMALL) ** 2 + SMALL
+        classes = np.arange(len(shares))
+        yield NoisyTable(
+            (place, *places),
+            (classes, *partitions),
+            tables * shares.reshape(wide),
+            precision.reshape(wide) * exact,
+            split=True,
+        )
 
 
 def _places(side: Side, own: _Looks) -> Codes:

@@ -25,9 +25,9 @@ from tacit.contract.oracles import Oracle
 from tacit.contract.schema import Ordinal
 from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Functional, Term, Vector
-from tacit.model.evidence import Attribute, Cells, NoisyTable
+from tacit.model.evidence import Attribute, NoisyTable
 from tacit.model.model import Model
-from tacit.model.pairs import Side, cell_noise, paired_tables, partition_of
+from tacit.model.pairs import Side, by_class, cell_noise, paired_tables, partition_of
 
 __all__ = ["Counts", "Reports", "Services", "check_tables", "decode_frequencies", "model_of"]
 
@@ -41,8 +41,6 @@ MOST_VIEW_CELLS = 2**22
 
 IMPOSSIBLE = 1e-3
 """Variance of a combination of values that nobody has, in units of another cell's."""
-
-SMALL = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,31 +217,23 @@ class _Place:
     def _of_view(self, view: CompiledView, tables: Vector, counts: Vector) -> Iterator[NoisyTable]:
         """Yield the table of what a view shows and, where rows may be missing, of presence."""
         extras, shown = self.service.extras, [i for i in view.active if view.levels[i]]
-        precision = counts / cell_noise(view.oracle) / np.maximum(self.shares, SMALL) ** 2 + SMALL
+        reports = counts / cell_noise(view.oracle)
         if extras:
             behind = tables.reshape(len(tables), tables.shape[1], -1)[:, -extras:, 0]
             presence = np.concatenate([1 - behind.sum(axis=1, keepdims=True), behind], axis=1)
-            exact = precision[:, None] * np.array([1 / extras] + [1.0] * extras)
             place = self.first + len(self.service.service.sensitive)
-            yield NoisyTable(
-                (self.public, place), (*self._classes, np.arange(1 + extras)), self._of_all(presence), exact
+            exact = np.array([1 / extras] + [1.0] * extras)
+            yield from by_class(
+                (place,), (np.arange(1 + extras),), presence, reports, (self.public, self.shares), exact
             )
         if shown:
-            weights = precision.reshape(-1, *[1] * len(shown))
+            exact = np.ones([1] * len(shown))
             if extras:
                 tables, possible = _with_extra_cells(tables, extras)
-                weights = weights * np.where(possible, 1.0, 1 / IMPOSSIBLE)
-            partitions = (*self._classes, *(partition_of(self.service, view, i) for i in shown))
-            places = (self.public, *(self.first + i for i in shown))
-            yield NoisyTable(places, partitions, self._of_all(tables), weights)
-
-    @property
-    def _classes(self) -> tuple[Cells]:
-        return (np.arange(len(self.shares)),)
-
-    def _of_all(self, tables: Vector) -> Vector:
-        """Return shares of everybody, given those of each class."""
-        return tables * self.shares.reshape(-1, *[1] * (tables.ndim - 1))
+                exact = np.where(possible, 1.0, 1 / IMPOSSIBLE)
+            partitions = tuple(partition_of(self.service, view, i) for i in shown)
+            places = tuple(self.first + i for i in shown)
+            yield from by_class(places, partitions, tables, reports, (self.public, self.shares), exact)
 
 
 def _with_extra_cells(tables: Vector, extras: int) -> tuple[Vector, npt.NDArray[np.bool_]]:

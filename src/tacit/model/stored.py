@@ -20,6 +20,9 @@ __all__ = ["Fetched", "Models", "StoredService", "code_counts"]
 MOST_MODELS = 32
 """Models that are kept."""
 
+MOST_ROWS = 2**19
+"""Rows of reports that are kept to see whether they are still the same; with more, any change makes a new model."""
+
 MOST_MADE = 256
 """Unbiased estimates of questions that are kept."""
 
@@ -77,6 +80,8 @@ class Models:
                 same = kept is not None and kept[1].equals(fetched)
                 model = kept[2] if kept and same else model_of(fetched.tiers, len(fetched.classes), asked)
                 self._kept.pop(key, None)
+                if changes is not None and sum(len(one.times) for one in fetched.tiers) > MOST_ROWS:
+                    fetched = Fetched((), fetched.classes)
                 self._kept[key] = kept = changes, fetched, model
                 while len(self._kept) > MOST_MODELS:
                     del self._kept[next(iter(self._kept))]
