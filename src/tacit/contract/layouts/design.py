@@ -43,7 +43,7 @@ ROUNDS = 5
 MANY_SETS = 30
 """Sets of attributes above which one design must do."""
 
-COARSE = 64
+COARSE = 128
 """Values of an attribute on which designs are computed; larger attributes take those of as many widths."""
 
 LEAST_GROUP = 0.01
@@ -162,8 +162,8 @@ def _grams(family: Family) -> Matrix:
 class _Axis:
     """One attribute's partitions within a set, on a coarse copy of its values."""
 
-    def __init__(self, family: Family, says: npt.NDArray[np.float64]) -> None:
-        self.key = family, tuple(says.round(3))
+    def __init__(self, family: Family, says: npt.NDArray[np.float64], floor: float) -> None:
+        self._floor, self.key = floor, (family, tuple(says.round(3)), floor)
         self._grams = _grams(family) * says[:, None, None]
         self.shares = np.full(len(self._grams), 1 / len(self._grams))
         self.refresh()
@@ -194,7 +194,7 @@ class _Axis:
             inverse = self.known_inverse if alone else self.inverse
             parts = np.tensordot(self._grams, inverse @ wanted @ inverse, axes=2)
             shares = np.sqrt(np.maximum(parts, 0.0)) * self.shares
-            shares[-1] = max(shares[-1], FLOOR * shares.sum())
+            shares[-1] = max(shares[-1], self._floor * shares.sum())
             self.shares = shares / shares.sum()
             self.refresh()
 
@@ -203,11 +203,14 @@ SetFamilies = Mapping[tuple[int, ...], Sequence[Family]]
 """For each set of attributes the partitions of each."""
 
 
-def design_sets(families: SetFamilies, questions: Sequence[Question], epsilon: float) -> list[SetDesign]:
+def design_sets(
+    families: SetFamilies, questions: Sequence[Question], epsilon: float, *, points: bool = False
+) -> list[SetDesign]:
     """Return how likely each set of attributes, and each width of its attributes, should be.
 
     Questions count by their weights, relative to their variances with nested levels of equal probabilities. They are
-    over coarse copies of the attributes. Sets that no question is about get a small share.
+    over coarse copies of the attributes. Sets that no question is about get a small share. With ``points``, single
+    values of attributes that are larger than their copies keep the share that they have among nested levels.
     """
     nested = _Sets({own: [family.nested for family in some] for own, some in families.items()}, epsilon)
     levels = {own: math.prod(len(axis.shares) for axis in axes) for own, axes in nested.axes.items()}
@@ -215,7 +218,7 @@ def design_sets(families: SetFamilies, questions: Sequence[Question], epsilon: f
     weights = [one.weight for one in questions]
     for _ in range(ROUNDS if len(families) <= MANY_SETS else 1):
         wanted = [Question(w / old, one.grams) for w, old, one in zip(weights, before, questions, strict=True)]
-        sets = _Sets(families, epsilon)
+        sets = _Sets(families, epsilon, points=points)
         sets.design_axes(wanted)
         shares = sets.design_shares(wanted)
         ratios = [new / old for new, old in zip(sets.variances(questions, shares), before, strict=True)]
@@ -271,14 +274,18 @@ def _drop_rare(own: tuple[int, ...], share: float, families: Sequence[Family], a
 class _Sets:
     """Sets of attributes with the partitions of each: what their reports say, and what questions cost."""
 
-    def __init__(self, families: SetFamilies, epsilon: float) -> None:
+    def __init__(self, families: SetFamilies, epsilon: float, *, points: bool = False) -> None:
         grown = math.exp(min(epsilon, 30.0))
         self.axes: dict[tuple[int, ...], list[_Axis]] = {}
         self._says: dict[tuple[int, ...], float] = {}
         for own, some in families.items():
             self._says[own], relative = _information(some, grown)
             copies = [coarse_copy(family, COARSE) for family in some]
-            self.axes[own] = [_Axis(copy, said) for copy, said in zip(copies, relative, strict=True)]
+            floors = [
+                1 / len(family.nested.groups) if points and copy.values < family.values else FLOOR
+                for family, copy in zip(some, copies, strict=True)
+            ]
+            self.axes[own] = [_Axis(*parts) for parts in zip(copies, relative, floors, strict=True)]
 
     def design_axes(self, questions: Sequence[Question]) -> None:
         """Find the shares of widths, attribute by attribute, given those of the others in a set."""

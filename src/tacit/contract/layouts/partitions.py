@@ -127,7 +127,7 @@ def _standard_designs(
         for own in sets
     }
     coarse = [(min(values, COARSE), null, ordered) for values, null, ordered in shapes]
-    return design_sets(families, standard_questions(coarse, sets), epsilon)
+    return design_sets(families, standard_questions(coarse, sets), epsilon, points=True)
 
 
 def _levels(shape: Shape, attribute: int, designs: Sequence[SetDesign], nested: Levels) -> Levels:
