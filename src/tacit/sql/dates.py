@@ -40,8 +40,18 @@ DAYS = {"day": 1, "week": 7}
 
 
 def parsed(text: str) -> Day:
-    """Return a text as a date."""
-    return datetime.date.fromisoformat(text)
+    """Return a text as a date, or as a time; that of a month is its first day.
+
+    Examples
+    --------
+    >>> parsed("2026-11").isoformat(), parsed("2026-11-16T13").isoformat()
+    ('2026-11-01', '2026-11-16T13:00:00')
+    """
+    if len(text) == len("2026-11"):
+        return datetime.date.fromisoformat(f"{text}-01")
+    return (
+        datetime.date.fromisoformat(text) if len(text) == len("2026-11-16") else datetime.datetime.fromisoformat(text)
+    )
 
 
 def truncated(unit: str, day: Day) -> Day:

@@ -157,10 +157,17 @@ def _tested(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
     return tabulated(scope, node, "unsupported-condition").where(lambda value: value is wanted)
 
 
+def _is_moment(node: exp.Expr) -> bool:
+    """Tell whether a node is a constant that is cast to a time."""
+    return (
+        isinstance(node, exp.Cast) and node.is_type(exp.DataType.Type.TIMESTAMP) and literal_of(node.this) is not None
+    )
+
+
 def _is_plain(node: exp.Expr) -> bool:
     """Tell whether a comparison is of a column with a constant or with another column."""
     sides = [_unwrapped(node.this), _unwrapped(node.expression)]
-    constants = [literal_of(side) is not None for side in sides]
+    constants = [literal_of(side) is not None or isinstance(side, exp.Boolean) or _is_moment(side) for side in sides]
     columns = [isinstance(side, exp.Column) for side in sides]
     return all(columns) or (any(columns) and any(constants))
 
