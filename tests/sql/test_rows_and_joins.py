@@ -34,7 +34,7 @@ def orders(**shape: int) -> tc.Service:
 def test_means_over_all_draws_are_totals_of_rows(layout: str, decoder: str, shape: dict[str, int]) -> None:
     """E[sum over slots of c] = sum over rows of f, for everybody; of more than at_most rows, that many count."""
     service = tc.Collection(tc.Schema([orders(**shape)]), 1.5, mechanism=layout).contract["orders"]
-    reader = Decoder(service, "blue" if service.channels[0].weights else decoder)  # type: ignore[arg-type]
+    reader = Decoder(service, decoder)  # type: ignore[arg-type]
     sizes, extras = (5, 1 + service.service.extras), service.service.extras
     scale = service.service.rows_at_most / service.service.sends
     rows_only = Functional.of(sizes, 1, [scale] + [0.0] * extras)

@@ -34,6 +34,9 @@ __all__ = ["choose_layout", "mean_variance", "shows_all"]
 MOST_VIEWS = 400
 """Views above which a product of levels is not even compared: each would have next to nobody."""
 
+FEW_VIEWS = 60
+"""Designed views up to which their variance is computed from the channel itself."""
+
 MOST_QUESTIONS = 36
 """Questions a comparison asks: all single attributes and pairs of eight attributes."""
 
@@ -92,8 +95,8 @@ def choose_layout(service: Service, expected: Expected, oracle: str) -> ServiceC
 
 
 def _variance(service: Service, expected: Expected, compiled: ServiceContract) -> float:
-    """Return the mean variance of half-ranges of one and two attributes; of designed views, as they were designed."""
-    if compiled.layout != "partitions":
+    """Return the mean variance of half-ranges of one and two attributes; of many designed views, as designed."""
+    if compiled.layout != "partitions" or len(compiled.channels[0].views) <= FEW_VIEWS:
         return mean_variance(compiled)
     sizes = [levels.size for levels in compiled.levels]
     alone = [{i: _half(size).astype(np.float64)} for i, size in enumerate(sizes) if size > 1]

@@ -32,7 +32,7 @@ from tacit.contract.contract import ServiceContract
 from tacit.errors import UnanswerableError
 from tacit.estimate.fourier import Parities
 from tacit.estimate.functional import Functional, Term, Vector
-from tacit.estimate.partitions import Partitions, solver
+from tacit.estimate.partitions import Partitions, is_nested, solver
 from tacit.estimate.reading import Factor, Product, Reading
 from tacit.estimate.rounding import rewritten
 from tacit.estimate.sets import Sets
@@ -202,9 +202,6 @@ class Decoder:
         self.service, self.name = service, name
         self._grids: dict[tuple[tuple[int, ...], bool, bool], Grid] = {}
         self._parities = Parities(service) if service.channels[0].parities else None
-        if service.channels[0].weights and name != "blue":
-            message = f"decoder={name!r} reads nested levels, and these views are partitions with weights. Use 'blue'."
-            raise UnanswerableError(message, code="decoder-not-possible")
 
     def decode(self, functional: Functional) -> Decoded:
         """Return contributions whose mean, for every record, is the functional."""
@@ -231,6 +228,8 @@ class Decoder:
         """
         if self._sets and attributes:
             home = self._sets.home(attributes)
+            if home and self.name != "blue":
+                return [self._sets.whole(term, home)]
             return list(self._sets.parts(term, attributes, home)) if home else None
         grid = self._grid(attributes)
         grid = grid if grid.is_grid else self._grid(attributes, whole=True)
@@ -326,9 +325,10 @@ class Decoder:
         found = []
         for i, depths, vector in zip(grid.attributes, grid.depths, vectors, strict=True):
             levels = self.service.levels[i]
-            if depths[-len(levels) + 1 :] == list(range(1, len(levels))) or len(levels) == 1:
+            complete = depths[-len(levels) + 1 :] == list(range(1, len(levels))) or len(levels) == 1
+            if complete and is_nested(levels):
                 found.append(split(levels, vector, with_root=depths[0] == 0))
-            else:  # some levels were not collected: read single values
+            else:  # some levels were not collected, or they overlap: read single values
                 found.append([None] * levels.finest + [vector])
         return found
 

@@ -13,14 +13,17 @@ from tacit.errors import InternalError
 from tacit.estimate.functional import Vector
 from tacit.estimate.split import BlueTree, Split
 
-__all__ = ["Partitions", "solver"]
+__all__ = ["Partitions", "is_nested", "solver"]
 
 
 def solver(levels: Levels, weights: npt.ArrayLike) -> BlueTree | Partitions:
     """Return what solves for the split of one attribute's vectors: a tree where levels are nested."""
-    below = levels.levels[1:]
-    nested = all(wide.width % fine.width == 0 for wide, fine in pairwise(below))
-    return BlueTree(levels, weights) if nested and not any(levels.offsets) else Partitions(levels, weights)
+    return BlueTree(levels, weights) if is_nested(levels) else Partitions(levels, weights)
+
+
+def is_nested(levels: Levels) -> bool:
+    """Tell whether each level refines the one before."""
+    return not any(levels.offsets) and all(wide % fine == 0 for wide, fine in pairwise(levels.widths))
 
 
 class Partitions:

@@ -45,10 +45,14 @@ class Sets:
         fitting = [own for own in self._grids if set(attributes) <= set(own)]
         return min(fitting, key=lambda own: (len(own), own), default=None)
 
+    def whole(self, term: Term, home: tuple[int, ...]) -> tuple[Grid, Term]:
+        """Return a term to be read from one set alone."""
+        return self._part(term.coefficient, home, dict(term.factors))
+
     def parts(self, term: Term, attributes: tuple[int, ...], home: tuple[int, ...]) -> Iterator[tuple[Grid, Term]]:
         """Yield the parts of a term, each with the grid that reads it."""
         beside = {i: vector for i, vector in term.factors.items() if i not in attributes}
-        yield self._part(term.coefficient, home, dict(term.factors))
+        yield self.whole(term, home)
         centres = {i: self._centre(home, i, term.factors[i]) for i in attributes}
         for i in attributes:
             scale = term.coefficient * math.prod(centres[k] for k in attributes if k != i)

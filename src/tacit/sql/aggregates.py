@@ -102,6 +102,9 @@ def _number(scope: Scope, node: exp.Literal) -> float:
 
 def _aggregate(scope: Scope, node: exp.Expr, where: Total) -> Formula:
     if type(node) in COVARIANCES:
+        if node.args.get("this") is None or node.args.get("expression") is None:
+            message = "It takes two columns, such as CORR(age, income)."
+            raise scope.unsupported(message, node, "unsupported-aggregate")
         return covariance(node, _expression(scope, node.this), _expression(scope, node.expression), where)
     inner = node.this if isinstance(node, exp.WithinGroup | exp.IgnoreNulls) else node
     aggregate = AGGREGATES.get(type(node))

@@ -146,13 +146,15 @@ def _trimmed(node: exp.Trim, read: Read) -> Function:
 
 
 def _substring(node: exp.Substring, read: Read) -> Function:
-    length = node.args.get("length")
+    start, length = node.args.get("start"), node.args.get("length")
+    if start is None:
+        raise NotScalar(node)
 
     def cut(text: Any, start: Any, count: Any) -> str:
         first = int(start) - 1
         return str(text)[max(0, first) : max(0, first + int(count))]
 
-    return strict(cut, read(node.this), read(node.args["start"]), read(length) if length else lambda _: 2**31)
+    return strict(cut, read(node.this), read(start), read(length) if length else lambda _: 2**31)
 
 
 def _side(node: exp.Left | exp.Right, read: Read) -> Function:

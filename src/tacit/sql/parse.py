@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -107,15 +107,21 @@ def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
         message = "Only SELECT statements can be answered. Write SELECT … FROM …."
         raise UnsupportedSqlError(message, code="not-a-select")
     check_size(statement, text)
+    _check_clauses(statement, text, {*CLAUSES, "with_"})
     statement = flattened(fill(statement, parameters), text)
     check_size(statement, text)
-    for clause, value in statement.args.items():
-        if value and clause not in CLAUSES:
-            name = clause.strip("_").upper()
-            known = "WITH, SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY and LIMIT"
-            message = f"{name} is not supported. Use {known}."
-            raise UnsupportedSqlError(message, text=text)
+    _check_clauses(statement, text, CLAUSES)
     return _distinct(statement)
+
+
+def _check_clauses(statement: exp.Select, text: str, known: Collection[str]) -> None:
+    """Refuse clauses that no question has."""
+    for clause, value in statement.args.items():
+        if value and clause not in known:
+            name = clause.strip("_").upper()
+            words = "WITH, SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY and LIMIT"
+            message = f"{name} is not supported. Use {words}."
+            raise UnsupportedSqlError(message, text=text)
 
 
 def _distinct(statement: exp.Select) -> exp.Select:
