@@ -132,11 +132,11 @@ def test_auto_takes_the_layout_of_least_predicted_variance_and_says_so() -> None
     least = mean_variance(chosen)
     for layout in ("hio", "pairs", "fc"):
         assert least <= mean_variance(service_of(attributes, layout, 1.0)) * (1 + 1e-9)
-    assert chosen.layout == "pairs"
+    assert chosen.layout == "partitions"
     assert "hio" in chosen.why
-    assert service_of([tc.Ordinal("a", 0, 124)], "auto", 1.0).layout == "hio"
+    assert service_of([tc.Ordinal("a", 0, 124)], "auto", 1.0).layout == "partitions"
     many: list[object] = [tc.Ordinal(f"a{i}", 0, 63) for i in range(6)]
-    assert service_of(many, "auto", 1.0).layout == "pairs"
+    assert service_of(many, "auto", 1.0).layout == "partitions"
 
 
 def test_given_codes_and_the_whole_alphabet_agree(source: np.random.Generator) -> None:

@@ -167,4 +167,4 @@ def test_groups_are_shown_as_declared(db: tc.Database) -> None:
 
 def test_contracts_are_of_the_first_version() -> None:
     schema = tc.Schema([tc.Service("users", "uid", [SMOKER, MONTH])])
-    assert '"tacit": 1' in tc.Collection(schema, epsilon=2).to_json()
+    assert '"tacit": 1' in tc.Collection(schema, epsilon=2, mechanism="hio").to_json()

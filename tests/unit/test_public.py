@@ -17,7 +17,7 @@ OS = tc.Public("os", values=["ios", "android"])
 
 def collection(*public: tc.Public) -> tc.Collection:
     service = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", 0, 9), *public])
-    return tc.Collection(tc.Schema([service]), epsilon=1)
+    return tc.Collection(tc.Schema([service]), epsilon=1, mechanism="hio")
 
 
 @pytest.mark.parametrize(

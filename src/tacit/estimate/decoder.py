@@ -7,10 +7,9 @@ attribute, single values among them), the term's vectors are split level by leve
     gamma_view = (share of the view in its trace) * kron_i g_i[trace_i],
 
 which adds up to the term exactly, whatever the weights. Blue weighs a view by ``probability / (noise * cells of the
-other attributes)``, fitted by a product over the attributes; the noise is that of reports about even records, of which
-the cell that a person is in is part. Papers' decoders read views of S alone where they exist. If the traces fill no
-grid, but each attribute has reports of its own (SC), estimates are multiplied. Views with weights were designed, and
-are read set by set (`tacit.estimate.sets`).
+other attributes)``, fitted by a product over the attributes; papers' decoders read views of S alone where they exist.
+If the traces fill no grid, but each attribute has reports of its own (SC), estimates are multiplied. Views with weights
+were designed, and are read set by set (`tacit.estimate.sets`); their noise includes which cell a person is in.
 
 A service whose people may have no row has extra cells (none, skip), and functionals over one more attribute, the last:
 its **presence**, with index 0 for a record and 1, 2 for the extra cells. Attributes have no value on extra cells, so a
@@ -96,9 +95,9 @@ class Grid:
                     if i not in self.attributes
                 ]
                 share = channel.probability(v)
-                noise = (
-                    float(view.oracle.noise) + 1 / view.oracle.domain
-                )  # mean square of a unit contrast, even records
+                noise = float(view.oracle.noise) or 1.0  # one cell: nothing is read from it
+                if channel.weights:
+                    noise += 1 / view.oracle.domain  # which cell a person is in, of even records
                 pure = all(n == 1 for n in others)
                 yield Source(c, v, trace, share / noise / float(np.prod(others)), share / noise, pure=pure)
 
