@@ -72,6 +72,7 @@ def test_the_wire_version_is_2_only_with_a_typed_column() -> None:
 def test_a_file_declares_what_python_does() -> None:
     text = """
         epsilon = 1
+mechanism = "hio"
         [[services]]
         name = "users"
         key = "uid"
