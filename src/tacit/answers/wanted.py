@@ -33,30 +33,31 @@ def wanted(schema: Schema, questions: Iterable[QuestionLike]) -> dict[str, tuple
     """Return for each service what the questions ask of it."""
     provisional = compile_contract(schema, Fraction(1), mechanism="am(1)", oracle="auto", round_name="")
     found: dict[str, list[Asked]] = {}
-    for text, weight in map(_weighed, questions):
+    for text, weight in map(_weighed, [(questions, 0)] if isinstance(questions, str) else questions):
         expected = Expectation(provisional, text, None, Options(), MOST_GROUPS)
         functionals = list(expected.linearised())
         for functional in functionals:
             for parts in expected.bound.scope.separated(functional):
                 for number, local in parts.items():
-                    name = expected.bound.scope.sources[number].service.name
-                    found.setdefault(name, []).extend(_asked(local, weight / len(functionals)))
+                    service = expected.bound.scope.sources[number].service
+                    own = _asked(local, len(service.sensitive), weight / len(functionals))
+                    found.setdefault(service.name, []).extend(own)
     return {name: tuple(asked) for name, asked in found.items() if asked}
 
 
 def _weighed(question: QuestionLike) -> tuple[str, float]:
-    text, weight = (question, 1.0) if isinstance(question, str) else question
+    pair = (question, 1.0) if isinstance(question, str) else question
+    text, weight = pair if isinstance(pair, Sequence) and len(pair) == 2 else (None, 0)
     if not isinstance(text, str) or isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
         message = "questions are SQL texts, or pairs of a text and a weight above 0, such as ('SELECT AVG(age) …', 2)."
         raise UsageError(message, code="bad-option")
     return text, float(weight)
 
 
-def _asked(functional: Functional, weight: float) -> Iterator[Asked]:
-    """Yield what a functional asks, term by term."""
-    places = range(len(functional.sizes))
+def _asked(functional: Functional, attributes: int, weight: float) -> Iterator[Asked]:
+    """Yield what a functional asks about a service's attributes, term by term; every view shows who has no row."""
     terms = [
-        (term.coefficient, {i: vector for i, vector in term.factors.items() if i in places})
+        (term.coefficient, {i: vector for i, vector in term.factors.items() if i < attributes})
         for term in functional.terms
     ]
     for coefficient, vectors in _merged(terms):
