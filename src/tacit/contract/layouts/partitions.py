@@ -48,10 +48,9 @@ ROOT = 1 / 32
 def partitions(planning: Planning) -> list[ChannelPlan]:
     """Return one channel over views of one and two attributes, with weights."""
     shapes = [_shape(levels, ordered) for levels, ordered in zip(planning.levels, planning.ordered, strict=True)]
-    telling = [i for i, (values, null, _) in enumerate(shapes) if values + null > 1]
-    if not telling:
+    sets = _sets(shapes)
+    if not sets:
         return [ChannelPlan("partitions", Fraction(1), ((0,) * len(shapes),))]
-    sets = tuple(own for count in (1, 2) for own in itertools.combinations(telling, count))
     for offsets in (RATIO, 2, 1) if len(sets) <= MOST_SETS else ():
         if offsets > 1 and len(sets) * _most_views(shapes, offsets) > 2 * MOST_VIEWS:
             continue
@@ -73,6 +72,12 @@ def partitions(planning: Planning) -> list[ChannelPlan]:
 
 def _shape(levels: Levels, ordered: bool) -> Shape:  # noqa: FBT001
     return levels.size - levels.has_null, levels.has_null, ordered
+
+
+def _sets(shapes: Sequence[Shape]) -> tuple[tuple[int, ...], ...]:
+    """Return each attribute that has several values alone, and every two of them together."""
+    telling = [i for i, (values, null, _) in enumerate(shapes) if values + null > 1]
+    return tuple(own for count in (1, 2) for own in itertools.combinations(telling, count))
 
 
 def _most_views(shapes: Sequence[Shape], offsets: int) -> float:
@@ -111,9 +116,7 @@ def question_of(asked: Asked, shapes: Sequence[Shape]) -> Question:
 def mean_variance(planning: Planning, asked: Sequence[Asked]) -> float:
     """Return the mean variance of questions per report, over uniform records, without compiling any view."""
     shapes = [_shape(levels, ordered) for levels, ordered in zip(planning.levels, planning.ordered, strict=True)]
-    telling = [i for i, (values, null, _) in enumerate(shapes) if values + null > 1]
-    sets = tuple(own for count in (1, 2) for own in itertools.combinations(telling, count))
-    designs = _designs(shapes, sets, planning.expected, RATIO)
+    designs = _designs(shapes, _sets(shapes), planning.expected, RATIO)
     questions = [question_of(one, shapes) for one in asked]
     return float(np.mean(design_variances(designs, questions, float(planning.expected.epsilon))))
 
