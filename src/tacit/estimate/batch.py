@@ -46,6 +46,17 @@ class FunctionalBatch:
 
     def __init__(self, count: int, constants: Vector, terms: Sequence[tuple[TermBatch, Codes]]) -> None:
         self.count, self._constants, self._terms = count, constants, terms
+        self._showing: dict[int, tuple[list[tuple[TermBatch, Codes]], Vector]] = {}
+
+    def _reading(self, view: int) -> tuple[list[tuple[TermBatch, Codes]], Vector]:
+        """Return the terms that read a view, and what every code of it adds by all others."""
+        if view not in self._showing:
+            beside = self._constants.copy()
+            for batch, owner in self._terms:
+                if not batch.reads(view):
+                    beside += np.bincount(owner, batch.unread, minlength=self.count)
+            self._showing[view] = [one for one in self._terms if one[0].reads(view)], beside
+        return self._showing[view]
 
     def totals(self, tallies: Tallies, views: Iterable[int]) -> Vector:
         """Return what all reports of some views add to each functional; of all views, its unbiased estimate."""
@@ -96,14 +107,13 @@ class FunctionalBatch:
 
         Of ``cells``, what a code would add that supports this cell alone; -1 is a code that supports none.
         """
-        found = np.tile(self._constants, (len(codes), 1))
-        for batch, owner in self._terms:
+        reading, beside = self._reading(view)
+        values = np.tile(beside, (len(codes), 1))
+        for batch, owner in reading:
+            first = np.flatnonzero(np.diff(owner, prepend=-1))  # the terms of a functional are next to each other
             added = batch.contributions(view, codes, _products_at if cells else None)
-            if len(owner) == self.count and (owner == np.arange(self.count)).all():
-                found += added
-            else:
-                np.add.at(found.T, owner, added.T)
-        return found
+            values[:, owner[first]] += np.add.reduceat(added, first, axis=1)
+        return values
 
 
 def batch_of(decoder: Decoder, functionals: Sequence[Functional]) -> FunctionalBatch | None:
@@ -173,23 +183,37 @@ class TermBatch:
         return self.grid.service
 
     @cached_property
-    def _splits(self) -> list[list[Vector]]:
-        """For each attribute and level, the splits of all its vectors as rows."""
-        return [
-            [weight * sums for weight, sums in zip(tree.weights, tree.cell_sums(own), strict=True)]
-            for tree, own in zip(self.grid.trees, self.vectors, strict=True)
-        ]
+    def _shares(self) -> dict[int, tuple[Source, float]]:
+        """Of each view that blue reads, what it shows, and its share in that."""
+        return {source.view: (source, share) for source, share in self.grid.read_shares()}
 
     @cached_property
-    def _ones(self) -> list[list[Vector]]:
-        """For each attribute and level, the split of 1 as a row."""
-        return [
-            [
-                weight * sums
-                for weight, sums in zip(tree.weights, tree.cell_sums(np.ones(tree.levels.size)), strict=True)
-            ]
-            for tree in self.grid.trees
-        ]
+    def _sources(self) -> dict[int, Source]:
+        """Of each view, what it shows."""
+        return {source.view: source for source in self.grid.sources}
+
+    def reads(self, view: int) -> bool:
+        """Tell whether codes of a view differ in what they add."""
+        return view in self._shares or (bool(self.grid.extras) and view in self._sources)
+
+    @cached_property
+    def unread(self) -> Vector:
+        """What a report adds to each term by a view that is not read."""
+        return self.coefficients * self._known_shares
+
+    @cached_property
+    def _splits(self) -> list[list[Vector]]:
+        """For each attribute and level, the splits of all its vectors as rows, and of 1 as the last."""
+        made = []
+        for tree, own in zip(self.grid.trees, self.vectors, strict=True):
+            rows = np.concatenate([own, np.ones((1, own.shape[1]))])
+            made.append([weight * sums for weight, sums in zip(tree.weights, tree.cell_sums(rows), strict=True)])
+        return made
+
+    @cached_property
+    def _split_picks(self) -> Codes:
+        """The splits that each term takes; 1 is the last."""
+        return np.concatenate([self.picks, [[len(own) for own in self.vectors]]])
 
     @cached_property
     def _known_shares(self) -> Vector:
@@ -207,82 +231,73 @@ class TermBatch:
 
     def totals(self, tallies: Tallies, views: frozenset[int], reports: float) -> Vector:
         """Return what all reports of some views add to each term."""
-        shape = tuple(len(own) for own in self.vectors)
-        combined, ones = np.zeros(shape), 0.0
-        for trace, table in self._traced(tallies, views).items():
-            rows = [split[depth] for split, depth in zip(self._splits, trace, strict=True)]
-            combined += _contracted(table, rows)
-            ones += _contracted(table, [own[depth] for own, depth in zip(self._ones, trace, strict=True)]).item()
-        product = combined[tuple(self.picks.T)] if self.vectors else np.full(len(self.coefficients), float(combined))
-        return self._gather(reports, product, np.array(ones), self._extra_cells(tallies, views))
+        shown = [view for view in views if self.reads(view)]
+        if not shown:
+            return reports * self.unread
+        combined = np.zeros(tuple(len(own) + 1 for own in self.vectors))
+        for trace, table in self._traced(tallies, shown).items():
+            combined += _contracted(table, [split[depth] for split, depth in zip(self._splits, trace, strict=True)])
+        sums = combined[tuple(self._split_picks.T)] if self.vectors else np.full(len(self._split_picks), combined)
+        return self._gather(reports, sums[:-1], sums[-1], self._extra_cells(tallies, shown))
 
-    def _traced(self, tallies: Tallies, views: frozenset[int]) -> dict[tuple[int, ...], Vector]:
+    def _traced(self, tallies: Tallies, views: Sequence[int]) -> dict[tuple[int, ...], Vector]:
         """Return for each combination of levels the tables of all views that show it, weighted and added up."""
         tables: dict[tuple[int, ...], Vector] = {}
-        for source, share in self.grid.read_shares():
-            table = tallies.table(source.view) if source.view in views else None
+        for view in views:
+            table = tallies.table(view) if view in self._shares else None
             if table is None:
                 continue
-            weight = share / tallies.probability(source.view)
+            source, share = self._shares[view]
+            weight = share / tallies.probability(view)
             weighted = weight * _over(self.service, source, self.grid.attributes, table)
             tables[source.trace] = tables[source.trace] + weighted if source.trace in tables else weighted
         return tables
 
-    def _extra_cells(self, tallies: Tallies, views: frozenset[int]) -> Vector:
+    def _extra_cells(self, tallies: Tallies, views: Sequence[int]) -> Vector:
         """Return how many people are in each extra cell."""
         people = np.zeros(self.grid.extras)
-        for source in self.grid.sources if self.grid.extras else ():
-            table = tallies.table(source.view) if source.view in views else None
+        for view in views if self.grid.extras else ():
+            table = tallies.table(view) if view in self._sources else None
             if table is not None:
                 cells = table.reshape(table.shape[0], -1)[-self.grid.extras :, 0]
-                people += cells * (self.grid.extra_share(source) / tallies.probability(source.view))
+                people += cells * (self.grid.extra_share(self._sources[view]) / tallies.probability(view))
         return people
 
     def contributions(self, view: int, codes: Codes, at: Products | None = None) -> Vector:
         """Return what each of a view's codes adds to each term; ``at`` sums products in place of the oracle."""
         channel = self.service.channels[0]
-        read = {source.view: (source, share) for source, share in self.grid.read_shares()}
-        product = np.zeros((len(codes), len(self.coefficients)))
-        ones, extras = np.zeros(len(codes)), np.zeros((len(codes), self.grid.extras))
         oracle, probability = channel.views[view].oracle, channel.probability(view)
         products = at or oracle.products
         keep, lie = oracle.support_rates
         scale = 1 / ((keep - lie) * probability)
-        if view in read:
-            source, share = read[view]
-            axes, picks, factor = self._axes(source, self._splits, self.picks)
-            sums = products(axes, picks, codes)
-            product = (sums - lie * _product_sums(axes, picks)) * (factor * share * scale)
-            axes, picks, factor = self._axes(source, self._ones, np.zeros((1, len(self.vectors)), dtype=np.int64))
-            sums = products(axes, picks, codes)
-            ones = ((sums - lie * _product_sums(axes, picks)) * (factor * share * scale))[:, 0]
-        source_of_view = next((source for source in self.grid.sources if source.view == view), None)
-        if self.grid.extras and source_of_view is not None:
+        sums, extras = np.zeros((len(codes), len(self._split_picks))), np.zeros((len(codes), self.grid.extras))
+        if view in self._shares:
+            source, share = self._shares[view]
+            axes, picks, factor = self._axes(source)
+            sums = (products(axes, picks, codes) - lie * _product_sums(axes, picks)) * (factor * share * scale)
+        if self.grid.extras and view in self._sources:
             behind = np.eye(self.grid.extras, oracle.sizes[0], oracle.sizes[0] - self.grid.extras)
             cells = [behind, *(np.eye(1, size) for size in oracle.sizes[1:])]
             picks = np.zeros((self.grid.extras, len(cells)), dtype=np.int64)
             picks[:, 0] = np.arange(self.grid.extras)
-            extras = (products(cells, picks, codes) - lie) * (self.grid.extra_share(source_of_view) * scale)
-        return self._gather(1.0, product, ones, extras)
+            extras = (products(cells, picks, codes) - lie) * (self.grid.extra_share(self._sources[view]) * scale)
+        return self._gather(1.0, sums[:, :-1], sums[:, -1], extras)
 
-    def _axes(
-        self, source: Source, splits: Sequence[Sequence[Vector]], picks: Codes
-    ) -> tuple[list[Vector], Codes, Vector]:
+    def _axes(self, source: Source) -> tuple[list[Vector], Codes, Vector]:
         """Return vectors over the cells of each attribute that a view shows, which of them terms take, and factors."""
-        view = self.service.channels[0].views[source.view]
+        view, picks = self.service.channels[0].views[source.view], self._split_picks
         factor = np.ones(len(picks))
         axes: list[Vector] = []
         chosen: list[Codes] = []
         for i, size in zip(view.active, view.oracle.sizes, strict=True):
             behind = 0 if axes else self.grid.extras
             k = self.grid.attributes.index(i) if i in self.grid.attributes else None
-            rows = splits[k][source.trace[k]] if k is not None else None
-            real = np.ones((1, size - behind)) if rows is None else rows
+            real = np.ones((1, size - behind)) if k is None else self._splits[k][source.trace[k]]
             axes.append(np.concatenate([real, np.zeros((len(real), behind))], axis=1) if behind else real)
             chosen.append(picks[:, k] if k is not None else np.zeros(len(picks), dtype=np.int64))
         for k, i in enumerate(self.grid.attributes):
             if i not in view.active:  # at its root: a number
-                factor *= splits[k][source.trace[k]][picks[:, k], 0]
+                factor *= self._splits[k][source.trace[k]][picks[:, k], 0]
         return axes, np.stack(chosen, axis=1), factor
 
 
