@@ -13,8 +13,10 @@ import os
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -56,38 +58,37 @@ def spread(most: int) -> Iterator[int]:
             yield place
 
 
-def run_cell(rounds: Rounds, cell: Cell, most: int, until: float) -> dict[str, Any]:
-    """Run the rounds of one cell, and add up what they found."""
-    found: list[Round] = []
-    reach, complete = most + 1, True
+def run_cell(rounds: Rounds, cell: Cell, most: int, until: float, before: dict[str, Any]) -> dict[str, Any]:
+    """Run the rounds of one cell that were not run before, and add up what all of them found."""
+    fired: list[Round] = []
+    tried, reach = set(before.get("tried", ())), before.get("reach", most + 1)
     for n in spread(most):
-        if n >= reach:
+        if n in tried or n >= reach:
             continue
-        if found and time.monotonic() > until:
-            complete = False
+        if fired and time.monotonic() > until:
             break
         made = rounds.run(cell, n)
         if made.fired:
-            found.append(made)
+            fired.append(made)
+            tried.add(n)
         else:
             reach = n
-            if n == 1:
-                break
-    rows = [*found, rounds.last()]
-    totals = {name: sum(getattr(one, name) for one in rows) for name in COLUMNS}
-    codes: dict[str, int] = {}
-    for one in found:
-        codes |= {code: codes.get(code, 0) + count for code, count in one.codes.items()}
+    rows = [*fired, rounds.last()]
+    codes: Counter[str] = Counter(before.get("codes", {}))
+    for one in fired:
+        codes.update(one.codes)
     bad = [one.plain() for one in rows if one.bad]
-    about = {"phase": cell.phase, "file": cell.file, "call": cell.call, "error": cell.error, "forever": cell.forever}
-    return about | {
-        "rounds": len(found),
-        "largest_n": max((one.n for one in found), default=0),
-        "complete": complete,
-        **totals,
-        "codes": codes,
-        "bad_rounds": len(bad),
-        "examples": bad[:SHOWN],
+    return {
+        **asdict(cell),
+        "rounds": len(tried),
+        "largest_n": max(tried, default=0),
+        "complete": all(n in tried for n in range(1, min(most + 1, reach))),
+        **{name: before.get(name, 0) + sum(getattr(one, name) for one in rows) for name in COLUMNS},
+        "codes": dict(codes),
+        "bad_rounds": before.get("bad_rounds", 0) + len(bad),
+        "examples": [*before.get("examples", ()), *bad][:SHOWN],
+        "reach": reach,
+        "tried": sorted(tried),
     }
 
 
@@ -96,30 +97,32 @@ def run_syscalls(work: Path, options: argparse.Namespace, seconds: float) -> lis
     shim = Shim(work / "shim")
     cells = cells_of(Rehearsal(shim, work / "rehearsal").touched, set(options.calls))
     cells = [cell for cell in cells if all(word in str(cell) for word in options.only)]
-    say(f"{len(cells)} files, calls and errors; {options.n} rounds of each, or as many as happen")
-    zygote, until = Zygote(shim.environment()), time.monotonic() + seconds
     part = options.output and options.output.with_suffix(".part.json")
-    results: list[dict[str, Any]] = json.loads(part.read_text()) if options.resume and part and part.exists() else []
+    kept = json.loads(part.read_text(encoding="utf-8")) if options.resume and part and part.exists() else []
+    results: dict[Cell, dict[str, Any]] = {Cell(*(one[own.name] for own in fields(Cell))): one for one in kept}
+    left = [cell for cell in cells if not results.get(cell, {}).get("complete")]
+    say(f"{len(cells)} files, calls and errors, {len(left)} not complete; {options.n} rounds each, if so many happen")
+    zygote, until = Zygote(shim.environment()), time.monotonic() + seconds
     try:
-        for number, cell in list(enumerate(cells))[len(results) :]:
+        for number, cell in enumerate(left):
             rounds = Rounds(shim, zygote, work / "cell")
-            share = (until - time.monotonic()) / (len(cells) - number)
+            share = (until - time.monotonic()) / (len(left) - number)
             try:
-                results.append(run_cell(rounds, cell, options.n, time.monotonic() + share))
+                made = run_cell(rounds, cell, options.n, time.monotonic() + share, results.get(cell, {}))
             finally:
                 rounds.close()
                 shutil.rmtree(work / "cell", ignore_errors=True)
-            made = results[-1]
+            results[cell] = made
             if part:
-                part.write_text(json.dumps(results, indent=1), encoding="utf-8")
+                part.write_text(json.dumps(list(results.values()), indent=1), encoding="utf-8")
             wrong = ", ".join(f"{name} {made[name]}" for name in COLUMNS[1:] if made[name])
             done = f"{made['rounds']} rounds, n to {made['largest_n']}"
-            say(f"[{number + 1}/{len(cells)}] {cell}: {done}; {wrong or 'well'}")
+            say(f"[{number + 1}/{len(left)}] {cell}: {done}; {wrong or 'well'}")
             for one in made["examples"][:1]:
                 say(f"    for example: {one}")
     finally:
         zygote.close()
-    return [one for one in results if one["rounds"]]
+    return [results[cell] for cell in cells if results.get(cell, {}).get("rounds")]
 
 
 def main() -> int:
@@ -132,7 +135,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=[], help="words that a file, call, error or phase must contain")
     parser.add_argument("--rounds", type=int, default=100, help="kills, and disturbed deliveries")
     parser.add_argument("--minutes", type=float, default=0.0, help="stop after about so many minutes")
-    parser.add_argument("--resume", action="store_true", help="go on where a run with the same output was ended")
+    parser.add_argument("--resume", action="store_true", help="run what a run with the same output left out")
     parser.add_argument("--output", type=Path, help="where to write the results as JSON")
     options = parser.parse_args()
     seconds = 60 * options.minutes or 1e9
