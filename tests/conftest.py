@@ -35,7 +35,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Leave long tests out unless they are asked for."""
+    """Leave long tests out unless they are asked for; give workers and the processes that they start one thread each.
+
+    Threads of OpenBLAS wait for each other in a loop: with more threads than cores, a design of 1 s took 20 s.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     config.stash[STARTED] = time.monotonic()
     if not LONG and not config.option.markexpr:
         config.option.markexpr = "not long"

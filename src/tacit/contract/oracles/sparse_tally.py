@@ -16,17 +16,18 @@ __all__ = ["is_sparse", "sparse_tally"]
 Codes = npt.NDArray[np.int64]
 
 LARGE, HUGE = 2**24, 2**27
-"""Codes of an alphabet from which it is transformed only if that is less work, and never."""
+"""Codes of an alphabet from which its transform takes gigabytes, and from which there is none."""
 
-WORK = 64
-"""Hashes of a cell that cost as much as transforming one code."""
+WORK, WORK_OF_LARGE = 6, 64
+"""Hashes of a cell that may be computed instead of transforming one code: as fast; and slower, in less memory."""
 
 CELLS_AT_ONCE = 2**22
 
 
 def is_sparse(codes: int, domain: int, alphabet: int) -> bool:
     """Tell whether so many codes are better looked at one by one."""
-    return alphabet > LARGE and (alphabet > HUGE or codes * domain <= WORK * alphabet)
+    work = WORK if alphabet <= LARGE else WORK_OF_LARGE
+    return alphabet > HUGE or codes * domain <= work * alphabet
 
 
 def sparse_tally(
