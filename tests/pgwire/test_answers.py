@@ -219,7 +219,7 @@ def test_cancel(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def slow(*_: Any, **__: Any) -> Any:
         begun.set()
-        ended.wait(10)
+        ended.wait(60)
         message = "It was not interrupted."
         raise OverloadedError(message)
 
@@ -235,7 +235,7 @@ def test_cancel(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
 
         asking = threading.Thread(target=ask)
         asking.start()
-        assert begun.wait(10)
+        assert begun.wait(60)
         with Raw(place.port) as stranger:
             pid = connection.info.backend_pid.to_bytes(4, "big")
             stranger.send((16).to_bytes(4, "big") + (80_877_102).to_bytes(4, "big") + pid + b"none")
@@ -243,11 +243,11 @@ def test_cancel(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(0.3)
         assert found == []
         start = time.monotonic()
-        connection.cancel_safe(timeout=5)
-        asking.join(10)
+        connection.cancel_safe(timeout=30)
+        asking.join(60)
         ended.set()
         assert [state for state, _ in found] == ["57014"]
-        assert found[0][1] - start < 3
+        assert found[0][1] - start < 30  # it was not waited for: that would take a minute
         monkeypatch.undo()
         assert connection.execute("SELECT COUNT(*) AS n FROM users").fetchone()[0] == 400  # type: ignore[index]
 

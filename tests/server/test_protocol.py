@@ -294,7 +294,7 @@ def test_a_column_without_a_type_takes_any_scalar(tmp_path: Path) -> None:
 )
 def test_what_is_not_http_is_a_problem_too(collector: Serving, sent: bytes) -> None:
     parts = urlsplit(collector.address)
-    with socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=10) as connection:
+    with socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=60) as connection:
         connection.sendall(sent)
         received = b""
         while chunk := connection.recv(4096):
@@ -350,9 +350,9 @@ def test_a_body_that_was_answered_early_may_not_come_for_ever(tmp_path: Path, mo
             assert connection.recv(4096).startswith(b"HTTP/1.1 404")
             start = time.monotonic()
             with contextlib.suppress(OSError):
-                while connection.send(b"x") and time.monotonic() < start + 20:
-                    time.sleep(0.1)
-            assert time.monotonic() < start + 15
+                while connection.send(b"x") and time.monotonic() < start + 60:
+                    time.sleep(0.05)
+            assert time.monotonic() < start + 45
 
 
 def test_requests_may_follow_each_other_without_waiting(collector: Serving) -> None:
