@@ -28,6 +28,7 @@ from tacit.contract.readers import central_loss
 from tacit.contract.rules import reformat
 from tacit.contract.schema import Schema, describe_values
 from tacit.contract.wire import contract_id, contract_text, read_contract
+from tacit.encode.assigned import assignment_of
 from tacit.encode.bulk import Progress
 from tacit.encode.everybody import encode_everybody
 from tacit.encode.prepare import prepare_tables
@@ -38,7 +39,7 @@ __all__ = ["Collection"]
 
 FILE_WORDS = (
     *("epsilon", "services", "mechanism", "oracle", "round", "tier", "weights", "users", "questions"),
-    *("central_epsilon", "delta", "alike", "panel", "rounds", "reports"),
+    *("central_epsilon", "delta", "alike", "panel", "rounds", "reports", "assigned"),
 )
 
 
@@ -81,6 +82,9 @@ class Collection(Forecasting):
         Then epsilon is a person's total over the panel, whatever the values do in between (docs/panels.md).
     rounds, reports : int
         See ``panel``.
+    assigned : bool
+        Whether views, seeds and the places of rows follow from a key that the collector keeps, instead of being drawn
+        by devices: then liars cannot choose the reports that move an answer most (docs/assigned.md).
 
     Examples
     --------
@@ -109,6 +113,7 @@ class Collection(Forecasting):
         panel: str = "",
         rounds: int = 0,
         reports: int = 1,
+        assigned: bool = False,
     ) -> None:
         if not isinstance(schema, Schema):
             message = f"schema is a {type(schema).__name__}; it must be a tc.Schema."
@@ -132,6 +137,7 @@ class Collection(Forecasting):
             users=users,
             asked=wanted(schema, questions),
             panel=Panel.of(panel, rounds, reports, round),
+            assigned=bool(assigned),
         )
         if (epsilon is None) == (central_epsilon is None):
             message = "Give epsilon, what anyone may learn, or central_epsilon, what readers of answers may learn."
@@ -254,13 +260,15 @@ class Collection(Forecasting):
         old, panel = self._contract, self._contract.panel
         weights = {s.service.name: sum(channel.epsilon for channel in s.channels) for s in old.services}
         labels: dict[str, Any] = {"mechanism": old.mechanism, "oracle": old.oracle, "tier": old.tier}
-        labels |= panel.options if panel else {"round": old.round}
+        labels |= (panel.options if panel else {"round": old.round}) | {"assigned": old.assigned}
         return Collection(self.schema, epsilon, weights=weights, **labels)
 
     def with_schema(self, schema: Schema) -> Collection:
         """Return the same collection of other attributes, with equal shares for its services."""
         old = self._contract
-        return Collection(schema, old.epsilon, mechanism=old.mechanism, oracle=old.oracle, round=old.round)
+        return Collection(
+            schema, old.epsilon, mechanism=old.mechanism, oracle=old.oracle, round=old.round, assigned=old.assigned
+        )
 
     def prepare(self, **tables: Any) -> dict[str, Any]:
         """Return what `encode` takes from raw tables or files, made to fit the schema.
@@ -305,6 +313,7 @@ class Collection(Forecasting):
         self,
         *,
         people: Iterable[int] | Iterable[str] | None = None,
+        key: str | None = None,
         rng: Rng | None = None,
         progress: Progress | None = None,
         **tables: Any,
@@ -316,6 +325,9 @@ class Collection(Forecasting):
         people : iterable of keys, optional
             Who takes part; everybody reports to every service, with or without rows. Default: the keys of the first
             service with one row per person.
+        key : str, optional
+            Where views and seeds are assigned: the key to assign them by, 64 hexadecimal digits. `Database.load` takes
+            the same one; a collector keeps its own.
         rng : Rng, optional
             Default: the operating system. `insecure_rng` is for tests, and shows in the output's metadata.
         progress : callable, optional
@@ -337,7 +349,8 @@ class Collection(Forecasting):
             message = f"rng is a {type(rng).__name__}. Leave it out, or pass tc.insecure_rng(seed) in tests."
             raise UsageError(message, code="bad-option")
         source = SystemRng() if rng is None else rng
-        return encode_everybody(self.id, self._contract, tables, people, source, progress)
+        assignment = assignment_of(self._contract, self.id, key)
+        return encode_everybody(self.id, self._contract, tables, people, source, progress, assignment)
 
     def refuse_unsafe(self) -> None:
         """Raise if the audit fails."""

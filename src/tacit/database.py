@@ -15,6 +15,7 @@ from tacit.answers.catalog import Catalog
 from tacit.answers.contributions import Contributions, Page, contributions_to
 from tacit.answers.crowds import ClassSizes, Crowds
 from tacit.answers.fitted import Models, run_consistent
+from tacit.answers.loading import batch_of
 from tacit.answers.people import People
 from tacit.answers.run import explain_answer, run
 from tacit.answers.unions import union_of
@@ -24,7 +25,7 @@ from tacit.contract.contract import ServiceContract
 from tacit.contract.schema import Service
 from tacit.encode.bulk import Progress
 from tacit.encode.reports import Loaded, ReportTable, report_table
-from tacit.engines.base import Batch, Engine
+from tacit.engines.base import Engine
 from tacit.errors import ReportError, UnanswerableError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import DecoderName
@@ -154,16 +155,21 @@ class Database:
         self._engine.close()
 
     def load(
-        self, reports: Mapping[str, pa.Table | ReportTable], *, progress: Progress | None = None
+        self,
+        reports: Mapping[str, pa.Table | ReportTable],
+        *,
+        key: str | None = None,
+        progress: Progress | None = None,
     ) -> dict[str, Loaded]:
         """Store encoded reports, as `Collection.encode` returns them; a person's second report is refused.
 
         All tables are stored, or none if one is refused or the machine fails; ``progress`` gets rows stored and in all.
+        Where views and seeds are assigned, ``key`` is the one they were assigned by; other reports are refused.
         """
         if not isinstance(reports, Mapping):
             message = "Reports are a dict of Arrow tables, one for each service, as Collection.encode returns them."
             raise ReportError(message, code="wrong-columns")
-        batches = [self._batch(name, table) for name, table in reports.items()]
+        batches = [batch_of(self._catalog, name, table, key) for name, table in reports.items()]
         refused = self._engine.append(batches)
         self._crowds.grew(batch.table for batch in batches)
         if progress is not None:
@@ -171,24 +177,6 @@ class Database:
             progress(rows, rows)
         loaded = [Loaded(batch.rows - count, count) for batch, count in zip(batches, refused, strict=True)]
         return dict(zip(reports, loaded, strict=True))
-
-    def _batch(self, name: str, table: pa.Table | ReportTable) -> Batch:
-        """Return reports that may be stored; refuse those of no collection here, and those that break its rules."""
-        owner = table.collection if isinstance(table, ReportTable) else ReportTable.owner(table)
-        collection = self._catalog.get(owner)
-        if collection is None or not isinstance(name, str):
-            message = f"The reports of {str(name)[:60]!r} belong to no collection of this database. Create it first."
-            raise ReportError(message, code="unknown-collection")
-        compiled = collection.contract[name]
-        made = table.check() if isinstance(table, ReportTable) else ReportTable.from_arrow(owner, compiled, table)
-        is_admitted = made.rows_before is not None  # by an inbox, which lets people into one tier each
-        tiers = [
-            (report_table(tier.id, one.name), one.key)
-            for tier in ([] if is_admitted else self._catalog.other_tiers(collection))
-            for one in tier.schema.services
-        ]
-        service = compiled.service
-        return Batch(report_table(collection.id, service.name), service, made.arrow, tiers, made.rows_before)
 
     def sql(
         self,

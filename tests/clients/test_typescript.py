@@ -16,7 +16,7 @@ import pytest
 
 import tacit as tc
 from support.browser import CHROMIUM, MISSING
-from support.meeting import assert_two_clients_meet
+from support.meeting import assert_assigned_views_are_followed, assert_two_clients_meet
 from support.npm import install
 from support.tiers import how_many
 from tacit.client import Interpreter
@@ -52,6 +52,7 @@ def test_the_typescript_client_passes_its_tests(source: np.random.Generator, tmp
     assert "ℹ fail 0" in run("npm", "test")
     assert_codes_agree(source)  # with the bundle that was just built and tested
     assert_two_clients_meet(FOLDER / "dist", tmp_path, source)
+    assert_assigned_views_are_followed(FOLDER / "dist", tmp_path / "assigned", source)
     if CHROMIUM is None:
         pytest.skip(MISSING)
 

@@ -47,9 +47,9 @@ def truth(people: list[dict[str, Any]]) -> int:
     return sum(one["users"]["age"] < 9 and row["pay"] >= 1 for one in people for row in one["orders"])
 
 
-def through_python(people: list[dict[str, Any]], address: str, wallet: Path) -> int:
+def through_python(people: list[dict[str, Any]], address: str, wallet: Path, collection: str = COLLECTION.id) -> int:
     """Hand people over and deliver; return how many reports arrived."""
-    client = connect(address, collection=COLLECTION.id, store=wallet, cap=24, every=0)
+    client = connect(address, collection=collection, store=wallet, cap=24, every=0)
     for one in people:
         me = client.person(one["person"])
         me.record("users", one["users"])
@@ -58,6 +58,27 @@ def through_python(people: list[dict[str, Any]], address: str, wallet: Path) -> 
     assert (delivered.rejected, delivered.pending, delivered.problem) == (0, 0, "")
     client.close()
     return delivered.sent
+
+
+def assert_assigned_views_are_followed(built: Path, folder: Path, source: np.random.Generator) -> None:
+    """Both clients fetch coins from one collector and follow them: it refuses nothing."""
+    assigned = tc.Collection(COLLECTION.schema, 24.0, assigned=True)
+    people = made_people(source)[:60]
+    serving = Serving(folder, collection=assigned)
+    program = Path(__file__).parents[1] / "clients" / "half.mjs"
+    try:
+        done = subprocess.run(
+            ["node", str(program), str(built / "tacit.js"), serving.address, assigned.id, "24"],
+            input="\n".join(map(json.dumps, people[::2])),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        )
+        assert json.loads(done.stdout.splitlines()[-1]) == {"sent": 90, "rejected": 0, "pending": 0}
+        assert through_python(people[1::2], serving.address, folder / "wallet.db", assigned.id) == 90
+    finally:
+        serving.end()
 
 
 def assert_two_clients_meet(built: Path, folder: Path, source: np.random.Generator) -> None:

@@ -45,6 +45,7 @@ BASES = {
     "optional": compiled(CITY, mechanism="fc", rows={"optional": True}),
     "tier": compiled(CITY, mechanism="fc", tier="gold", round="2026-11"),
     "panel": compiled(CITY, mechanism="fc", epsilon="2", panel="2026", rounds=12, reports=2),
+    "assigned": compiled(CITY, mechanism="fc", assigned=True),
     "runs": compiled(X, CITY, mechanism="partitions"),
     "null runs": compiled(tc.Ordinal("x", 0, 5, null=True), mechanism="partitions"),
     "two": tc.Collection(

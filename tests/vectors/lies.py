@@ -193,11 +193,23 @@ def version_2() -> Iterator[Lie]:
         yield "wrong-type", "typed", put((*SERVICE, "attributes", 2, "type"), value)
     yield "wrong-type", "typed", put((*typed, "null"), False)
     for name in RESERVED:
-        top = [] if name in ("panel", "rounds", "reports") else [()]
+        top = [] if name in ("panel", "rounds", "reports", "assigned") else [()]
         for path in (*top, SERVICE, FIRST, typed, CHANNEL):
             yield "reserved", "typed", put((*path, name), 1)
     for kind in ("boolean", "timestamp"):
         yield "reserved", "typed", put((*FIRST, "kind"), kind)
+
+
+def assigned() -> Iterator[Lie]:
+    """Yield contracts that say in a wrong way, or in a wrong place, that views are assigned."""
+    for value in (False, 1, "true", None, [], {}):
+        yield "wrong-type", "assigned", put(("assigned",), value)
+    yield "version", "assigned", drop(("assigned",))
+    yield "unknown-member", "assigned", put(("tacit",), 1)
+    yield "unknown-member", "grr", add((), "assigned", True, after="round")
+    for after in ("tacit", "epsilon", "services"):
+        yield "not-canonical", "assigned", both(drop(("assigned",)), add((), "assigned", True, after=after))
+    yield "over-total", "assigned", put(("epsilon",), "0.5")
 
 
 def panels() -> Iterator[Lie]:
@@ -340,6 +352,7 @@ KINDS: dict[str, Callable[[], Iterator[Lie]]] = {
     "public": public,
     "version_2": version_2,
     "panels": panels,
+    "assigned": assigned,
     "runs": runs,
     "views": views,
     "entries": entries,

@@ -18,11 +18,14 @@ from typing import Any
 
 import tacit as tc
 from tacit.client import Interpreter
+from tacit.client.coin import coin_of, secret_of
 from tacit.client.interpreter import draw_of_words
 from tacit.contract.oracles import ORACLES
 from tacit.errors import RecordError
 
 HERE = Path(__file__).parent / "v1"
+
+Vector = dict[str, Any]
 
 SMALL = [tc.Ordinal("age", 0, 6, fanout=3), tc.Categorical("state", ["CA", "NY", "WA"])]
 WIDE = [tc.Ordinal("age", 0, 99), tc.Ordinal("hour", 0, 23), tc.Categorical("plan", ["free", "pro"], null=True)]
@@ -191,6 +194,34 @@ def vectors_2() -> Iterator[tuple[str, dict[str, Any]]]:
         ids = {str(one.contract.member): [one.id, one.contract.round] for one in panel.parts[:3]}
         yield f"{name}.json", _head(panel) | {"version": 2, "people": asked, "rounds": ids}
 
+    for name, (attributes, all_rows, options) in ASSIGNED.items():
+        yield f"{name}.json", _assigned(name, attributes, all_rows, options)
+
+
+ASSIGNED: dict[str, tuple[list[Any], list[list[dict[str, Any]]], dict[str, Any]]] = {
+    "assigned": (WIDE, [[record] for record in WIDE_RECORDS], {"epsilon": 1, "mechanism": "hio"}),
+    "assigned_split": (SMALL, [[record] for record in SMALL_RECORDS], {"epsilon": 3, "mechanism": "sc"}),
+    "assigned_many": (ORDERS, ORDER_ROWS, {"epsilon": 4, "shape": {"at_most": 4, "sends": 3}}),
+}
+PEOPLE = ["ada", "42", "Zoë", 42, -1, 2**53 - 1, "x" * 200]
+
+
+def _assigned(name: str, attributes: list[Any], rows: list[list[dict[str, Any]]], options: dict[str, Any]) -> Vector:
+    """Return a vector with a key, the coins of people, and their codes from free draws whose views are replaced."""
+    collection = _stored(name, attributes, {"mechanism": "partitions", **options, "assigned": True})
+    interpreter = Interpreter(collection.to_json())
+    people = [PEOPLE[i] if i < len(PEOPLE) else f"u{i}" for i in range(len(rows))]
+    key, count = hashlib.sha256(name.encode()).hexdigest(), interpreter.draws("s")
+    stream = words(name, len(rows), 2 * count)
+    draws = [draw_of_words(*pair) for pair in zip(stream[::2], stream[1::2], strict=True)]
+    coins = [coin_of(secret_of(key, collection.id), person) for person in people]
+    codes = [
+        interpreter.encode_rows("s", own, interpreter.assign("s", coins[i], draws[i * count : (i + 1) * count]))
+        for i, own in enumerate(rows)
+    ]
+    said = {"key": key, "people": [[*pair] for pair in zip(people, coins, strict=True)], "rows": rows}
+    return _head(collection) | {"version": 2} | said | {"words": stream, "codes": codes}
+
 
 PARTITIONS: dict[str, tuple[list[Any], list[Any], dict[str, Any]]] = {
     "partitions": (WIDE, WIDE_RECORDS, {"epsilon": 1}),
@@ -199,16 +230,20 @@ PARTITIONS: dict[str, tuple[list[Any], list[Any], dict[str, Any]]] = {
 }
 
 
+def _stored(name: str, attributes: list[Any], options: dict[str, Any]) -> tc.Collection:
+    """Return the collection of a vector that is stored, or compile it."""
+    stored = HERE.parent / "v2" / f"{name}.json"
+    if stored.exists():
+        return tc.Collection.from_json(json.loads(stored.read_text())["contract"])
+    return collection_of(attributes, **options)
+
+
 def _partitions(name: str, attributes: list[Any], records: list[Any], options: dict[str, Any]) -> dict[str, Any]:
     """Return a vector of partitions with weights; the contract stays the one that is stored.
 
     Weights are found with floating-point numbers, and another machine may round a few of them differently.
     """
-    stored = HERE.parent / "v2" / f"{name}.json"
-    if stored.exists():
-        collection = tc.Collection.from_json(json.loads(stored.read_text())["contract"])
-    else:
-        collection = collection_of(attributes, mechanism="partitions", **options)
+    collection = _stored(name, attributes, {"mechanism": "partitions", **options})
     interpreter = Interpreter(collection.to_json())
     count = interpreter.draws("s")
     stream = words(name, len(records), 2 * count)

@@ -13,12 +13,14 @@ import pytest
 
 import tacit as tc
 from tacit.client import Interpreter
+from tacit.client.coin import coin_of, secret_of
 from tacit.client.interpreter import draw_of_words
 from tacit.client.panel import assigned_rounds, turn_of
 from tacit.client.public import takes
 from tacit.contract.randomness import ReplayRng
+from tacit.encode.assigned import Assignment
 from tacit.errors import RecordError
-from vectors.make import BAD, CASES, HERE, MANY, TYPED, many, text, vectors, vectors_2, with_dates, words
+from vectors.make import ASSIGNED, BAD, CASES, HERE, MANY, TYPED, many, text, vectors, vectors_2, with_dates, words
 
 FILES = sorted(HERE.glob("*.json"))
 VERSION_2 = HERE.parent / "v2"
@@ -114,6 +116,29 @@ def test_package_and_client_take_the_same_public_values() -> None:
                 values[column.name]
             )
     assert len(vector["takes"]) == len(TYPED) - 2
+
+
+@pytest.mark.parametrize("name", ASSIGNED)
+def test_a_coin_assigns_the_same_views_in_every_program(name: str) -> None:
+    vector, collection = load(VERSION_2 / f"{name}.json")
+    interpreter, key = Interpreter(vector["contract"]), vector["key"]
+    assert interpreter.is_assigned
+    count = interpreter.draws("s")
+    types = {
+        one.name: pa.string() if isinstance(one, tc.Categorical) else pa.int64()
+        for one in collection.schema["s"].sensitive
+    }
+    for i, (person, coin) in enumerate(vector["people"]):
+        rows, words_of_one = vector["rows"][i], vector["words"][2 * count * i : 2 * count * (i + 1)]
+        assert coin_of(secret_of(key, collection.id), person) == coin == Assignment(key, collection.id).coin(person)
+        draws = [draw_of_words(*pair) for pair in zip(words_of_one[::2], words_of_one[1::2], strict=True)]
+        assert interpreter.encode_rows("s", rows, interpreter.assign("s", coin, draws)) == vector["codes"][i]
+        columns = {word: pa.array([row[word] for row in rows], kind) for word, kind in types.items()}
+        table = pa.table({"uid": pa.array([person] * len(rows), pa.array([person]).type), **columns})
+        people = None if collection.schema["s"].one_to_one else [person]
+        out = collection.encode(s=table, people=people, key=key, rng=ReplayRng(words_of_one))["s"]
+        by_slot = sorted(zip(out["slot"].to_pylist(), out["channel"].to_pylist(), out["code"].to_pylist(), strict=True))
+        assert [code for _, _, code in by_slot] == [code for slot in vector["codes"][i] for code in slot]
 
 
 @pytest.mark.parametrize("name", ["panel", "panel_of_three"])

@@ -4,7 +4,7 @@
 import { spending } from "./audit.js";
 import type { TacitError } from "./errors.js";
 import { exact, toNumber } from "./exact.js";
-import type { Interpreter, Row } from "./interpreter.js";
+import type { Interpreter, Row, Service } from "./interpreter.js";
 import { type Meaning, meaningOf } from "./meaning.js";
 import { type Address, type Attempt, batches, deliver, type Envelope, envelope, waiting } from "./outbox.js";
 import { publicText } from "./person.js";
@@ -26,6 +26,8 @@ export interface Parts {
   readonly period: number;
   /** Milliseconds a request may take. */
   readonly timeout: number;
+  /** Returns draws of which the person's coin assigns some, if the contract says so. */
+  readonly assigned?: (rules: Service) => Promise<number[]>;
   /** Whether the browser promised to keep the wallet; undefined where nobody can say. */
   readonly kept?: Promise<boolean | undefined>;
 }
@@ -190,10 +192,13 @@ export class Client {
     const { address, interpreter, wallet, draws, timeout } = this.#parts;
     const rules = interpreter.service(service);
     const asked = !address.token || wallet.isAsked(await wallet.read(), address.collection) || !await this.#ask(timeout);
-    const { entry, again } = await wallet.take(this.#claim(service, held), () => {
+    const claim = this.#claim(service, held);
+    const assign = this.#parts.assigned;
+    const drawn = assign && !wallet.isDrawn(await wallet.read(), claim) ? await assign(rules) : undefined;
+    const { entry, again } = await wallet.take(claim, () => {
       rules.check(rows);
       const shown = rows.map((row) => publicText(rules, row)); // only services with exactly one row have any
-      return rules.encode(rows, draws(rules.draws)).map((codes, slot) =>
+      return rules.encode(rows, drawn ?? draws(rules.draws)).map((codes, slot) =>
         `{"person":${address.person},"service":${JSON.stringify(service)},"slot":${slot},"codes":[${codes.join()}]` +
         `${rules.publicColumns.length ? shown[0] : ""}}`);
     }, asked);

@@ -3,11 +3,12 @@
  */
 import { audit } from "./audit.js";
 import { Client, type Parts } from "./client.js";
+import { coinOf } from "./coin.js";
 import { MAX_BYTES } from "./contract.js";
 import { ContractError, UsageError } from "./errors.js";
 import { exact } from "./exact.js";
 import { indexedDBStore } from "./indexeddb.js";
-import { Interpreter } from "./interpreter.js";
+import { Interpreter, type Service } from "./interpreter.js";
 import type { Token } from "./outbox.js";
 import { attachToPage } from "./page.js";
 import { turnOf } from "./panel.js";
@@ -77,9 +78,13 @@ export async function connectWith(url: string, options: Options, parts: Partial<
   const turn = isPanel && await turnOf(interpreter.contract, text, round!, person, hash);
   const wallet = new Wallet(store, address.person, limit, days);
   await wallet.read();
+  const target = { ...address, round: interpreter.contract.round, ...turn };
+  const draws = parts.draws ?? secureDraws;
+  const assigned = async (rules: Service): Promise<number[]> =>
+    rules.assign(draws(rules.draws), await coinOf(store, target, timeout), hash);
   const client = new Client({
-    address: { ...address, round: interpreter.contract.round, ...turn }, interpreter, wallet, timeout, draws: secureDraws, clock: systemClock, patience: PATIENCE,
-    period: 1000 * every, ...(kept ? { kept } : {}), ...parts,
+    address: target, interpreter, wallet, timeout, draws, clock: systemClock, patience: PATIENCE,
+    period: 1000 * every, ...(kept ? { kept } : {}), ...(interpreter.contract.assigned ? { assigned } : {}), ...parts,
   });
   if (typeof document !== "undefined" && every > 0) attachToPage(client);
   return client;

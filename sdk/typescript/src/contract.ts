@@ -90,6 +90,8 @@ export interface Contract {
   readonly panel?: string;
   readonly rounds?: number;
   readonly reports?: number;
+  /** Whether views, seeds and places follow from a person's coin, which the collector hands out. */
+  readonly assigned?: true;
   readonly epsilon: string;
   readonly mechanism: string;
   readonly oracle: string;
@@ -117,11 +119,11 @@ export function readContract(text: string, bits = BITS): Contract {
   needContract(version === 1 || version === 2, "version");
   needContract(`${written}\n` === text, "not-canonical");
   checkMembers(data, "contract", version);
-  const { draw_bits, round, tier = "-", panel, rounds, reports, mechanism, oracle, epsilon, services } = data!;
+  const { draw_bits, round, tier = "-", panel, rounds, reports, assigned, mechanism, oracle, epsilon, services } = data!;
   const typed = services.some(({ attributes }) => attributes.some(isTyped));
   const designed = services.some(({ levels, channels }) =>
     levels.some(({ offsets }) => offsets) || channels.some(({ weights }) => weights));
-  needContract((typed || designed || panel !== undefined) === version > 1, "version");
+  needContract((typed || designed || assigned || panel !== undefined) === version > 1, "version");
   needContract(draw_bits === bits, "draw-bits");
   [round, mechanism, oracle].forEach((label) => needLabel(label));
   needLabel(tier, 1);

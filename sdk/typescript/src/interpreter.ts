@@ -8,7 +8,7 @@ import {
   widthsOf,
 } from "./contract.js";
 import { needContract, RandomnessError, RecordError, UnknownNameError, UsageError } from "./errors.js";
-import { BITS } from "./randomness.js";
+import { BITS, drawOfWords } from "./randomness.js";
 import { Column, isDithered, type Known, type Read } from "./record.js";
 import { type Step, stepOf } from "./steps.js";
 import { type Limits, limits, readViews } from "./views.js";
@@ -166,6 +166,24 @@ export class Service {
       return this.channels.map((channel) =>
         channel.encode(values, place < rows.length, extra, left.splice(0, channel.draws)));
     });
+  }
+
+  /** Replace the draws of places, views and seeds by those that a person's coin assigns: see docs/wire.md. */
+  async assign(draws: number[], coin: string, hash: (text: string) => Promise<string>): Promise<number[]> {
+    let at = 0;
+    const put = async (count: number, ...parts: readonly (string | number)[]): Promise<void> => {
+      const words = (await hash([coin, ...parts].join("\0"))).match(/.{8}/g)!.map((word) => parseInt(word, 16));
+      for (let i = 0; i < count; i++) draws[at + i] = drawOfWords(words[2 * i]!, words[2 * i + 1]!);
+    };
+    if (this.#many) for (; at < this.sends; at++) await put(1, "place", this.name, at);
+    for (let slot = 0; slot < this.sends; slot++) {
+      at += this.#ownDraws;
+      for (const [i, { draws: count }] of this.channels.entries()) {
+        await put(2, "view", this.name, slot, i);
+        at += count;
+      }
+    }
+    return draws;
   }
 
   /** Return a different place for each slot: rows stand at the first ones. */

@@ -51,7 +51,7 @@ const TABLE: Readonly<Record<string, string>> = {
 
 /** What objects have in version 2 in addition, before which member. */
 const SECOND: readonly (readonly [string, string, string])[] = [
-  ["contract", " epsilon", " panel? rounds?:number reports?:number epsilon"],
+  ["contract", " epsilon", " panel? rounds?:number reports?:number assigned?:true epsilon"],
   ["public", "kind", "kind values?:scalar+ type? null?:true"],
   ["level", "*", "* offsets?:number+"],
   ["channel", " by_", " weights?:number+ by_"],

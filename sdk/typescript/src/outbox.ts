@@ -120,7 +120,7 @@ export function freshToken({ token }: Address): string | undefined {
   return typeof token === "function" ? token() : token;
 }
 
-function access(address: Address): string {
+export function access(address: Address): string {
   return JSON.stringify({ tacit: 1, key: address.key, token: freshToken(address) }).slice(1, -1); // undefined ones are left out
 }
 

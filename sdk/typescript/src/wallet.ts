@@ -103,6 +103,12 @@ export class Wallet {
     return { entry: pages.entries.find(isClaimed)!, again };
   }
 
+  /** Tell whether nothing is left to be drawn for a claim: there are reports, or the person has left. */
+  isDrawn(pages: Pages, { collection, service }: Claim): boolean {
+    return pages.forgotten.includes(collection) ||
+      pages.entries.some((entry) => entry.collection === collection && entry.service === service);
+  }
+
   /** Return the charges that still count on a day, oldest first. */
   counted(pages: Pages, today: string): Entry[] {
     return pages.entries.filter((entry) => this.days === undefined || later(entry.day, this.days) > today)

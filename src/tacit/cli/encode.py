@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow.parquet
 
+from tacit.cli.coin_key import read_coin_key
 from tacit.cli.outputs import new_folder
 from tacit.cli.progress import bar
 from tacit.cli.tables import named_tables
@@ -35,7 +36,8 @@ def run(options: argparse.Namespace) -> int:
     if options.prepare:
         tables, notes = prepare_tables(collection.schema, tables)
     with new_folder(folder) as part:
-        reports = collection.encode(**tables, progress=bar if sys.stderr.isatty() else None)
+        key = read_coin_key(options.coin_key, make=collection.contract.assigned)
+        reports = collection.encode(**tables, key=key, progress=bar if sys.stderr.isatty() else None)
         (part / "contract.json").write_text(collection.to_json(), encoding="utf-8")
         for name, table in reports.items():
             pyarrow.parquet.write_table(table, part / f"{name}.parquet")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
+from tacit.cli.coin_key import read_coin_key
 from tacit.cli.progress import bar
 from tacit.collection import Collection
 from tacit.errors import ReportError
@@ -22,12 +23,14 @@ def run(options: argparse.Namespace) -> int:
     """Create the collections and load their reports."""
     totals: dict[str, dict[str, int]] = {}
     read = [_read_folder(Path(folder)) for folder in options.folders]  # before a database is created
+    key = read_coin_key(options.coin_key)
     existed = Path(options.database).exists()
     database = connect(options.database)
     try:
         for collection, reports in read:
             database.create(collection)
-            for name, loaded in database.load(reports, progress=bar if sys.stderr.isatty() else None).items():
+            progress = bar if sys.stderr.isatty() else None
+            for name, loaded in database.load(reports, key=key, progress=progress).items():
                 total = totals.setdefault(name, {"stored": 0, "refused": 0})
                 total["stored"] += loaded.stored
                 total["refused"] += loaded.refused

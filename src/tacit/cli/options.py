@@ -126,6 +126,7 @@ def encode(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="first leave out what is not declared, and rows without a key, and number rows; says what it did",
     )
+    _coin_key(parser, "made if it does not exist")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
@@ -133,7 +134,14 @@ def load(parser: argparse.ArgumentParser) -> None:
     """Store encoded reports in a database file; a person's second report is refused and counted."""
     parser.add_argument("database", help="a database file; created if it does not exist")
     parser.add_argument("folders", nargs="+", help="folders that `tacit encode` wrote")
+    _coin_key(parser, "the one that `tacit encode` used")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def _coin_key(parser: argparse.ArgumentParser, which: str) -> None:
+    parser.add_argument(
+        "--coin-key", type=Path, metavar="FILE", help=f"the key that assigns views, where the contract says so: {which}"
+    )
 
 
 def query(parser: argparse.ArgumentParser) -> None:

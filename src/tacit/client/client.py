@@ -24,7 +24,7 @@ from tacit.client.interpreter import Interpreter
 from tacit.client.panel import Turn, turn_of
 from tacit.client.preview import NOTHING_LEAVES, Preview, guarantee, service_cost
 from tacit.client.public import allowed_text, takes
-from tacit.client.receipts import ask_receipts, taken_services
+from tacit.client.receipts import ask_coin, ask_receipts, taken_services
 from tacit.client.scalars import plain_rows, plain_scalar
 from tacit.client.transport import Answered, Transport
 from tacit.client.wallet import Claim, Entry, Person, Waiting, Wallet
@@ -175,12 +175,25 @@ class Client:
         rows = plain_rows(rows)
         asked = not self._token or self._wallet.is_asked(self.collection, person) or self._ask(person) is None
         public = _public(self._services[service], rows)
+        is_new = not self._wallet.is_drawn(self.collection, person, service)
+        coin = self._coin(person) if self._interpreter.is_assigned and is_new else None
 
         def draw() -> list[str]:
-            codes = self._interpreter.encode_rows(service, rows, draws(self._interpreter.draws(service)))
+            drawn = draws(self._interpreter.draws(service))
+            if coin is not None:
+                drawn = self._interpreter.assign(service, coin, drawn)
+            codes = self._interpreter.encode_rows(service, rows, drawn)
             return [_body(person, service, slot, own, public) for slot, own in enumerate(codes)]
 
         return self._wallet.claim(self._claim(service), person, self.cap, draw, held=held, asked=asked)
+
+    def _coin(self, person: Person) -> str:
+        """Return the coin that assigns a person's views and seeds: kept from before, or fetched and kept."""
+        kept = self._wallet.coin(self.collection, person)
+        if kept is None:
+            request = self._request(person, person=person)
+            kept = self._wallet.keep_coin(self.collection, person, ask_coin(self._transport, self.collection, request))
+        return kept
 
     def _claim(self, service: str) -> Claim:
         labels = {word: str(self._contract.get(word, "")) for word in ("round", "tier")}

@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import Any
 
 from tacit.client.cells import LevelCells, ParityCells, cell_reader
+from tacit.client.coin import assign
 from tacit.client.record import BIAS, Column, Read
 from tacit.client.shape import read_contract
 from tacit.client.steps import BITS, Draw, Step
@@ -69,6 +70,18 @@ class Interpreter:
             problem = "there must be exactly one row, or at most one if the service is optional."
             raise RecordError(problem, code="duplicate-key", service=service)
         return rules.encode(records, draws)
+
+    @property
+    def is_assigned(self) -> bool:
+        """Whether views, seeds and places follow from the person's coin."""
+        return "assigned" in self.data
+
+    def assign(self, service: str, coin: str, draws: Sequence[int]) -> list[int]:
+        """Return draws of a person's reports to a service, those of places, views and seeds replaced by the coin's."""
+        rules = self._service(service)
+        counts = [channel.draws for channel in rules.channels]
+        shape: dict[str, Any] = {"sends": rules.sends, "many": rules.many, "own": rules.own_draws, "channels": counts}
+        return assign(draws, coin, service, **shape)
 
 
 class _Service:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tacit.client.coin import person_text
 from tacit.errors import UsageError
 
 __all__ = ["Turn", "assigned_rounds", "round_id", "round_label", "turn_of"]
@@ -26,10 +27,9 @@ def assigned_rounds(panel: str, rounds: int, reports: int, person: int | str) ->
     >>> assigned_rounds("2026", 52, 2, "ada")
     (40, 49)
     """
-    mark = "n" if isinstance(person, int) else "t"
     places: dict[int, int] = {}
     for j in range(reports):
-        text = f"tacit panel\0{panel}\0{mark}{person}\0{j}"
+        text = f"tacit panel\0{panel}\0{person_text(person)}\0{j}"
         word = int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
         i = j + word % (rounds - j)
         places[j], places[i] = places.get(i, i), places.get(j, j)

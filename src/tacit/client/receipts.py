@@ -1,15 +1,34 @@
-"""Ask a collector which reports of a person it has: after a lost wallet they must not be drawn again."""
+"""Ask a collector about a person: which reports it has, and the coin that assigns views and seeds.
+
+After a lost wallet, reports that the collector has must not be drawn again.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Container
 
+from tacit.client.coin import is_coin
 from tacit.client.transport import Answered, Transport
+from tacit.errors import EngineError
 
-__all__ = ["ask_receipts", "taken_services"]
+__all__ = ["ask_coin", "ask_receipts", "taken_services"]
 
 Person = int | str
+
+
+def ask_coin(transport: Transport, collection: str, request: str) -> str:
+    """Return the coin of the person that a request names; without it nothing can be drawn."""
+    answered = transport.post(f"/v1/collections/{collection}/coin", request)
+    data = answered.data if answered.status == 200 else None
+    coin = data.get("coin") if isinstance(data, dict) else None
+    if not is_coin(coin):
+        message = (
+            f"Views are assigned, and the collector did not say which ({answered.status or 'no answer'}). "
+            "Nothing was drawn. Try again later."
+        )
+        raise EngineError(message, code=answered.code or "no-coin")
+    return str(coin)
 
 
 def ask_receipts(transport: Transport, *, collection: str, person: Person, token: str) -> Answered:

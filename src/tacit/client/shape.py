@@ -33,7 +33,8 @@ def read_contract(text: str) -> Data:
     typed = any(column["kind"] == "public" and ("values" in column or "type" in column) for column in columns)
     shifted = any("offsets" in level for service in data["services"] for level in service["levels"])
     weighted = any("weights" in channel for service in data["services"] for channel in service["channels"])
-    need((typed or shifted or weighted or "panel" in data) == (data["tacit"] == 2), "version")
+    second = typed or shifted or weighted or "panel" in data or "assigned" in data
+    need(second == (data["tacit"] == 2), "version")
     need(data["draw_bits"] == 53, "draw-bits")
     check_labels(data)
     check_declarations(data["services"])
@@ -241,7 +242,7 @@ def _shape(version: int) -> Check:
         "tacit": WHOLE,
         "round": TEXT,
         "tier?": TEXT,
-        **({"panel?": TEXT, "rounds?": WHOLE, "reports?": WHOLE} if version == 2 else {}),
+        **({"panel?": TEXT, "rounds?": WHOLE, "reports?": WHOLE, "assigned?": TRUE} if version == 2 else {}),
         "epsilon": TEXT,
         "mechanism": TEXT,
         "oracle": TEXT,

@@ -45,6 +45,9 @@ TABLES = (
 )
 """Statements that migrate a file of format 0, or an empty one, to this format."""
 
+COINS = """CREATE TABLE IF NOT EXISTS coins (collection TEXT, person TEXT, coin TEXT,
+  PRIMARY KEY (collection, person)) WITHOUT ROWID"""
+
 Draw = Callable[[], Sequence[str]]
 """Draws the bodies of a service's reports, one for each slot."""
 
@@ -104,6 +107,7 @@ class Wallet:
             self._file.execute("PRAGMA synchronous = FULL")
             self._file.execute("PRAGMA secure_delete = ON")  # deleted reports leave no traces in free pages
             self._upgrade()
+            self._file.execute(COINS)  # clients of earlier versions ignore it
         except (sqlite3.Error, OSError) as cause:
             message = f"The wallet {Path(path).name!r} cannot be used ({type(cause).__name__}). Name another file."
             raise UsageError(message, code="unusable-wallet") from None
@@ -154,6 +158,25 @@ class Wallet:
         """Remember a contract whose hash was checked."""
         with self._transaction() as file:
             file.execute("INSERT OR REPLACE INTO contracts VALUES (?, ?)", (collection, text))
+
+    def coin(self, collection: str, person: Person) -> str | None:
+        """Return the coin that assigns a person's views and seeds, if it was kept."""
+        where = (collection, _key(person))
+        with self._lock:
+            row = self._file.execute("SELECT coin FROM coins WHERE collection = ? AND person = ?", where).fetchone()
+        return None if row is None else str(row[0])
+
+    def keep_coin(self, collection: str, person: Person, coin: str) -> str:
+        """Keep a person's coin and return it; the first one stays."""
+        with self._transaction() as file:
+            file.execute("INSERT OR IGNORE INTO coins VALUES (?, ?, ?)", (collection, _key(person), coin))
+        return self.coin(collection, person) or coin
+
+    def is_drawn(self, collection: str, person: Person, service: str) -> bool:
+        """Tell whether nothing is left to be drawn: there are reports of a service, or the person has left."""
+        who = _key(person)
+        with self._lock:
+            return self._is_forgotten(collection, who) or self._entry(collection, who, service) is not None
 
     def claim(self, claim: Claim, person: Person, cap: Cap, draw: Draw, *, held: bool, asked: bool = True) -> Entry:
         """Return the reports of a service: those drawn before, or new ones, charged and stored.
@@ -336,7 +359,8 @@ class Wallet:
         where = (collection, _key(person))
         with self._transaction() as file:
             file.execute("INSERT OR IGNORE INTO forgotten VALUES (?, ?, 0)", where)
-            file.execute("DELETE FROM reports WHERE collection = ? AND person = ?", where)
+            for table in ("reports", "coins"):
+                file.execute(f"DELETE FROM {table} WHERE collection = ? AND person = ?", where)  # noqa: S608
 
     def pending_deletions(self, collection: str) -> list[Person]:
         """Return people whose deletion the collector has not confirmed yet."""

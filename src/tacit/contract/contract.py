@@ -6,17 +6,13 @@ other languages read the integers it left. A contract is immutable, and `tacit.c
 
 from __future__ import annotations
 
-import bisect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
-
-import numpy as np
-import numpy.typing as npt
 
 from tacit.contract.budget import exp_below
+from tacit.contract.channels import Channel, CompiledView, active_attributes
 from tacit.contract.layouts import (
     MAX_VIEWS,
     ROUNDED,
@@ -31,9 +27,8 @@ from tacit.contract.layouts import (
     plan_channels,
 )
 from tacit.contract.oracles import Grr, Oracle, choose, oracle_named
-from tacit.contract.oracles.base import remainder
 from tacit.contract.panel import Panel
-from tacit.contract.randomness import DRAW_BITS, Draws
+from tacit.contract.randomness import DRAW_BITS
 from tacit.contract.schema import Ordinal, Schema, Service
 from tacit.errors import LayoutError, UnknownNameError
 
@@ -63,76 +58,6 @@ MAX_DRAWS = 1_000_000
 
 MAX_CODE = 2**53
 """Codes are integers below this, which engines and JavaScript represent exactly."""
-
-
-@dataclass(frozen=True)
-class CompiledView:
-    """A view with its oracle and the first of its codes."""
-
-    levels: View
-    oracle: Oracle
-    offset: int
-    parity: bool = False
-    """Whether ``levels`` are bit masks, whose parity is the only cell."""
-
-    @cached_property
-    def active(self) -> tuple[int, ...]:
-        """Attributes the oracle sees: those below the root, or the first one if all are at the root."""
-        return active_attributes(self.levels)
-
-
-def active_attributes(view: View) -> tuple[int, ...]:
-    """Return the attributes that a view reports; a view with all attributes at the root uses the first one."""
-    return tuple(i for i, level in enumerate(view) if level > 0) or (0,)
-
-
-@dataclass(frozen=True)
-class Channel:
-    """One code: draw a view, then a code from its oracle."""
-
-    name: str
-    epsilon: Fraction
-    views: tuple[CompiledView, ...]
-    weights: tuple[int, ...] = ()
-    """How many of all draws, a power of two, pick each view; empty if draws are taken modulo the number of views."""
-
-    @property
-    def parities(self) -> bool:
-        """Whether parities of bits are reported instead of cells."""
-        return self.views[0].parity
-
-    @property
-    def alphabet(self) -> int:
-        """Number of codes of all views."""
-        last = self.views[-1]
-        return last.offset + last.oracle.alphabet
-
-    @cached_property
-    def draws(self) -> int:
-        """Draws that a record consumes: view, seed, and as many answers as the largest view needs."""
-        return 2 + max(view.oracle.answers for view in self.views)
-
-    def locate(self, code: int) -> tuple[CompiledView, int]:
-        """Return the view of a code and the code within it."""
-        index = bisect.bisect_right(self.views, code, key=lambda view: view.offset) - 1
-        return self.views[index], code - self.views[index].offset
-
-    def view_weight(self, index: int) -> int:
-        """Return how many of the 2**bits draws pick a view: draws modulo the number of views are slightly uneven."""
-        span = self.views[0].oracle.span
-        if self.weights:
-            return self.weights[index] * (span // sum(self.weights))
-        return span // len(self.views) + (index < span % len(self.views))
-
-    def pick_views(self, draws: Draws) -> npt.NDArray[np.int64]:
-        """Return the view that each draw picks."""
-        if not self.weights:
-            return remainder(draws, len(self.views)).astype(np.int64)
-        return np.searchsorted(np.cumsum(self.weights), remainder(draws, sum(self.weights)), side="right")
-
-    def probability(self, index: int) -> float:
-        """Return the probability of a view."""
-        return self.view_weight(index) / self.views[index].oracle.span
 
 
 @dataclass(frozen=True)
@@ -193,6 +118,9 @@ class Contract:
 
     member: int = 0
     """Which round of the panel this is, from 1 on; 0 for the panel as a whole."""
+
+    assigned: bool = False
+    """Whether views, seeds and places follow from the collector's key and the person (`tacit.client.coin`)."""
 
     def __getitem__(self, name: str) -> ServiceContract:
         """Return a service by name, ignoring case."""
@@ -279,6 +207,7 @@ def compile_contract(
     users: int | None = None,
     asked: Mapping[str, tuple[Asked, ...]] | None = None,
     panel: Panel | None = None,
+    assigned: bool = False,
 ) -> Contract:
     """Turn a budget into integers: split it over reports and channels, choose oracles, lay out codes.
 
@@ -312,7 +241,7 @@ def compile_contract(
     if any(service.draws_per_person > MAX_DRAWS for service in compiled):
         message = f"A person's reports to a service would take more than {MAX_DRAWS} draws. Lower sends, or use hio."
         raise LayoutError(message, code="too-many-draws")
-    return Contract(schema, epsilon, mechanism, oracle, round_name, bits, compiled, tier, panel)
+    return Contract(schema, epsilon, mechanism, oracle, round_name, bits, compiled, tier, panel, assigned=assigned)
 
 
 def compile_service(

@@ -42,6 +42,9 @@ CONDITIONS = (
 )
 """What the number rests on beside what is computed; docs/two-guarantees.md says how each is kept."""
 
+KEYED = "the reader does not know the key that assigns views and seeds"
+"""One more condition where they are assigned: whoever knows the key can tell whose report has which view."""
+
 ENUMERATE = 20_000
 """Entries of a view's matrix up to which the share of clones is computed from every entry."""
 
@@ -58,18 +61,21 @@ class CentralLoss:
     people: int
     share: Fraction
     reason: str = ""
+    keyed: bool = False
+    """Whether it holds only against readers who do not know the key that assigns views and seeds."""
 
     def to_data(self) -> dict[str, Any]:
         """Return plain data."""
+        conditions = [*CONDITIONS, KEYED] if self.keyed else [*CONDITIONS]
         stated = {"epsilon": self.epsilon, "delta": decimal_text(self.delta), "people": self.people}
-        return stated | {"clone_share": str(self.share), "reason": self.reason, "conditions": list(CONDITIONS)}
+        return stated | {"clone_share": str(self.share), "reason": self.reason, "conditions": conditions}
 
     def __str__(self) -> str:
         if self.epsilon is None:
             return f"Against readers of answers nothing better is claimed: {self.reason}"
         return (
             f"Against readers of answers: at most {self.epsilon:.4g} nats at delta {float(self.delta):g}, "
-            f"hidden among {self.people:,} people."
+            f"hidden among {self.people:,} people{', if they do not know the key that assigns views' * self.keyed}."
         )
 
 
@@ -133,7 +139,8 @@ def over_rounds(losses: Iterable[tuple[str, float, CentralLoss]], panels: Mappin
         return Privacy(collector, lacking)
     delta = _largest({name: part.delta for name, _, part in parts}, known)
     crowd, share = min(part.people for _, _, part in parts), min(part.share for _, _, part in parts)
-    return Privacy(collector, CentralLoss(_up(_largest(central, known)), delta, crowd, share))
+    keyed = any(part.keyed for _, _, part in parts)
+    return Privacy(collector, CentralLoss(_up(_largest(central, known)), delta, crowd, share, keyed=keyed))
 
 
 def _largest(losses: Mapping[str, Fraction], panels: Mapping[str, Panel]) -> Fraction:
@@ -232,7 +239,7 @@ def central_loss(
     crowd = rounded_crowd(max(0, min(people, people if alike is None else alike) - known))
     loss = central_epsilon(ratio, share, crowd, delta) if crowd > 1 else None
     reason = "" if loss is not None else f"{crowd:,} people are too few to hide one among them."
-    return CentralLoss(loss, delta, crowd, share, reason)
+    return CentralLoss(loss, delta, crowd, share, reason, keyed=contract.assigned)
 
 
 def _of_panel(

@@ -32,7 +32,7 @@ PRETTY_DEPTH = 4
 RULES = {
     "too-large": "the text has at most 262,144 bytes",
     "not-json": "the text is JSON, at most 16 levels deep",
-    "version": "the version is 1, or 2 if and only if there is a typed public column, a panel, offsets or weights",
+    "version": "the version is 1, or 2 if and only if something in the contract needs it",
     "not-canonical": "the text is the canonical writing of its JSON, members in the order of the table",
     "reserved": "reserved members and kinds of version 2 are absent",
     "unknown-member": "every member is in the table",
@@ -102,7 +102,7 @@ def parse(text: str) -> dict[str, Any]:
     if written != text:
         refuse("not-canonical")
     Members(version).check_object(data, "contract")
-    if version == 2 and "panel" not in data and not any(map(_is_second, data["services"])):
+    if version == 2 and not {"panel", "assigned"} & data.keys() and not any(map(_is_second, data["services"])):
         refuse("version")
     return dict(data)
 
@@ -219,7 +219,7 @@ TABLE = {
 """The members of every object, in order: ``?`` optional, ``*`` a list, ``+`` a non-empty list."""
 
 SECOND = {
-    "contract": TABLE["contract"].replace(" epsilon", " panel?:text rounds?:int reports?:int epsilon"),
+    "contract": TABLE["contract"].replace(" epsilon", " panel?:text rounds?:int reports?:int assigned?:true epsilon"),
     "public": TABLE["public"] + " values?:scalar+ type?:text null?:true",
     "level": TABLE["level"] + " offsets?:int+",
     "channel": TABLE["channel"].replace(" by_domain", " weights?:int+ by_domain"),

@@ -48,10 +48,11 @@ BUDGET = re.compile(r"[0-9]{1,100}(\.[0-9]{1,100})?\Z|[0-9]{1,100}/[1-9][0-9]{0,
 def contract_text(contract: Contract) -> str:
     """Return the canonical JSON of a contract."""
     data: dict[str, Any] = {
-        "tacit": 2 if contract.panel or any(map(_is_second, contract.services)) else 1,
+        "tacit": 2 if contract.panel or contract.assigned or any(map(_is_second, contract.services)) else 1,
         "round": contract.round,
         **({"tier": contract.tier} if contract.tier else {}),
         **_panel(contract.panel),
+        **({"assigned": True} if contract.assigned else {}),
         "epsilon": decimal_text(contract.epsilon),
         "mechanism": contract.mechanism,
         "oracle": contract.oracle,
@@ -212,7 +213,10 @@ def _read(data: Mapping[str, Any]) -> Contract:
     pairs = zip(data["services"], schema.services, strict=True)
     services = tuple(_read_service(item, service, limits) for item, service in pairs)
     labels = (mechanism, oracle, round_name)
-    return Contract(schema, epsilon, *labels, DRAW_BITS, services, tier if "tier" in data else "", panel)
+    assigned = "assigned" in data
+    return Contract(
+        schema, epsilon, *labels, DRAW_BITS, services, tier if "tier" in data else "", panel, assigned=assigned
+    )
 
 
 def _read_declaration(data: Mapping[str, Any]) -> Service:

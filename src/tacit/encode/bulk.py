@@ -22,6 +22,7 @@ from tacit.contract.contract import Channel, ServiceContract
 from tacit.contract.layouts import Derived
 from tacit.contract.oracles.base import remainder
 from tacit.contract.randomness import Draws, Rng
+from tacit.encode.assigned import Assignment
 from tacit.encode.slots import FULL, MADE_UP
 from tacit.encode.values import reader_of
 from tacit.errors import RandomnessError
@@ -45,8 +46,14 @@ Progress = Callable[[int, int], None]
 class _Encoder:
     """Encodes chunks of one service."""
 
-    def __init__(self, compiled: ServiceContract, table: pa.Table, extra: Codes | None = None) -> None:
-        self.compiled, self.table, self.extra = compiled, table, extra
+    def __init__(
+        self,
+        compiled: ServiceContract,
+        table: pa.Table,
+        extra: Codes | None = None,
+        coins: pa.ChunkedArray | None = None,
+    ) -> None:
+        self.compiled, self.table, self.extra, self.coins = compiled, table, extra, coins
         self.span = compiled.channels[0].views[0].oracle.span
         self.readers = [reader_of(compiled.service.name, attribute) for attribute in compiled.service.sensitive]
         views = max(len(channel.views) for channel in compiled.channels)
@@ -88,11 +95,18 @@ class _Encoder:
             made = _derive(values[derived.source], size, derived, columns[taken])
             values.append(made + 2 * (extra == FULL) if derived.kind == "pair" else made)
             taken += 1
-        for channel, codes in zip(self.compiled.channels, out, strict=True):
+        for number, (channel, codes) in enumerate(zip(self.compiled.channels, out, strict=True)):
             used = columns[taken : taken + channel.draws]
+            if self.coins is not None:
+                used[:2] = self._assigned_draws(self.coins, start, rows, number)
             self._channel(channel, values, used, codes[start : start + rows])
             taken += channel.draws
         return rows
+
+    def _assigned_draws(self, coins: pa.ChunkedArray, start: int, rows: int, channel: int) -> tuple[Draws, Draws]:
+        """Return the draws of views and seeds that coins assign to rows: a person's slots stand side by side."""
+        person, slot = np.divmod(np.arange(start, start + rows), self.compiled.service.sends)
+        return Assignment.draws(coins.take(pa.array(person)), self.compiled.service.name, slot, channel)
 
     def _replace(self, values: list[Codes], extra: Codes, draws: Draws) -> int:
         """Give rows without a record value indices after all others, or random ones; return the draws used."""
@@ -163,13 +177,14 @@ def encode_rows(
     progress: Progress | None = None,
     *,
     extra: Codes | None = None,
+    coins: pa.ChunkedArray | None = None,
 ) -> list[Codes]:
     """Return the codes of all rows, one array for each channel.
 
     Where ``extra`` is 0 or more, the row stands for that extra cell, and what it holds is ignored; double rounding has
-    marks of its own (`tacit.encode.slots`).
+    marks of its own (`tacit.encode.slots`). ``coins``, one for each person, assign views and seeds.
     """
-    encoder, rows = _Encoder(compiled, table, extra), table.num_rows
+    encoder, rows = _Encoder(compiled, table, extra, coins), table.num_rows
     out = [np.empty(rows, dtype=np.int64) for _ in compiled.channels]
     workers, done = os.cpu_count() or 1, 0
     pending: deque[Future[int]] = deque()

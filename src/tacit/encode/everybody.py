@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tacit.contract.contract import Contract
 from tacit.contract.randomness import Rng, SystemRng
+from tacit.encode.assigned import Assignment
 from tacit.encode.bulk import Progress, encode_rows, validate_rows
 from tacit.encode.keys import check_people, key_column, key_order, owners, people_column
 from tacit.encode.reports import ReportTable
@@ -26,6 +27,7 @@ def encode_everybody(
     people: Iterable[int] | Iterable[str] | None,
     rng: Rng,
     progress: Progress | None,
+    assignment: Assignment | None = None,
 ) -> dict[str, pa.Table]:
     """Validate the records of all services, then draw everybody's reports."""
     sources = _sources(contract, tables)
@@ -52,9 +54,12 @@ def encode_everybody(
     for name, table in sources.items():
         compiled, people_of, rows, extra = contract[name], keys[name], table, None
         if name not in everybody:
-            slots = choose_rows(compiled, table, owned[name], len(taking_part), rng)
-            people_of, rows, extra = taking_part, slots.table, slots.extra
-        codes = encode_rows(compiled, rows, rng, progress, extra=extra)
+            people_of = taking_part
+        coins = assignment.coins(people_of) if assignment else None
+        if name not in everybody:
+            slots = choose_rows(compiled, table, owned[name], len(taking_part), rng, coins)
+            rows, extra = slots.table, slots.extra
+        codes = encode_rows(compiled, rows, rng, progress, extra=extra, coins=coins)
         about = {"tacit.randomness": _label(rng)}
         reports[name] = ReportTable.from_codes(collection, compiled, people_of, codes, rows, **about).arrow
     return reports

@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from tacit.client.coin import assigned_draws
 from tacit.contract.contract import ServiceContract
 from tacit.contract.schema import Service
+from tacit.encode.assigned import Assignment
 from tacit.encode.public import public_array
 from tacit.errors import ReportError
 
@@ -97,6 +99,13 @@ class ReportRules:
             return False
         for code, most in zip(codes, self.alphabets, strict=True):  # a loop: `all` takes three times as long for one
             if type(code) is not int or not 0 <= code < most:
+                return False
+        return True
+
+    def follows(self, codes: Sequence[int], coin: str, slot: int) -> bool:
+        """Tell whether known codes are of the views and seeds that a person's coin assigns."""
+        for number, (channel, code) in enumerate(zip(self._compiled.channels, codes, strict=True)):
+            if not channel.follows_one(code, *assigned_draws(coin, self.name, slot, number)):
                 return False
         return True
 
@@ -192,9 +201,11 @@ class ReportTable:
         return cls(collection, compiled, _with_labels(pa.table(columns), collection, service), rows_before)
 
     @classmethod
-    def from_arrow(cls, collection: str, compiled: ServiceContract, table: pa.Table) -> ReportTable:
-        """Return reports from outside; ReportError if they are none of this service, or incomplete."""
-        return cls(collection, compiled, table).check()
+    def from_arrow(
+        cls, collection: str, compiled: ServiceContract, table: pa.Table, assignment: Assignment | None = None
+    ) -> ReportTable:
+        """Return reports from outside; ReportError if they are none of this service, incomplete, or not as assigned."""
+        return cls(collection, compiled, table).check(assignment)
 
     @staticmethod
     def owner(table: Any) -> str:
@@ -202,8 +213,11 @@ class ReportTable:
         metadata = (table.schema.metadata or {}) if isinstance(table, pa.Table) else {}
         return bytes(metadata.get(COLLECTION.encode(), b"")).decode(errors="replace")
 
-    def check(self) -> ReportTable:
-        """Return the table; refuse reports that the contract does not know, or that tell of a person only in part."""
+    def check(self, assignment: Assignment | None = None) -> ReportTable:
+        """Return the table; refuse reports that the contract does not know, or that tell of a person only in part.
+
+        With an assignment, also refuse those of another view or seed than it assigns.
+        """
         table, service = self.arrow, self.compiled.service
         name, expected = service.name, column_names(service)
         if not isinstance(table, pa.Table) or table.column_names != expected:
@@ -227,7 +241,24 @@ class ReportTable:
                 "Load all slots and channels of a person together."
             )
             raise ReportError(message, code="incomplete-reports")
+        if assignment is not None and not self._follows(assignment):
+            message = (
+                f"A report of {name!r} has another view or seed than the key assigns. Nothing was stored. "
+                "Encode with the key that is loaded with."
+            )
+            raise ReportError(message, code="not-assigned")
         return self
+
+    def _follows(self, assignment: Assignment) -> bool:
+        """Tell whether all codes are of the views and seeds that are assigned."""
+        service, table = self.compiled.service, self.arrow
+        slots, numbers, codes = (np.asarray(table[word]).astype(np.int64) for word in NUMBERS)
+        views, seeds = assignment.draws(assignment.coins(table[service.key]), service.name, slots, numbers)
+        for number, channel in enumerate(self.compiled.channels):
+            mine = numbers == number
+            if not channel.follows(codes[mine], views[mine], seeds[mine]):
+                return False
+        return True
 
     def _is_complete(self) -> bool:
         """Tell whether people have all channels and slots, with the same public columns in all of them."""

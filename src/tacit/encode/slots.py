@@ -20,8 +20,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.contract.contract import ServiceContract
-from tacit.contract.randomness import Rng
+from tacit.contract.randomness import Draws, Rng
 from tacit.contract.schema import Categorical, Service
+from tacit.encode.assigned import Assignment
 
 __all__ = ["NONE", "SKIP", "Slots", "choose_rows"]
 
@@ -42,8 +43,15 @@ class Slots:
     extra: Ints
 
 
-def choose_rows(compiled: ServiceContract, table: pa.Table, owner: Ints, people: int, rng: Rng) -> Slots:
-    """Return what each person reports; ``owner`` is the number of each row's person."""
+def choose_rows(
+    compiled: ServiceContract,
+    table: pa.Table,
+    owner: Ints,
+    people: int,
+    rng: Rng,
+    coins: pa.ChunkedArray | None = None,
+) -> Slots:
+    """Return what each person reports; ``owner`` is the number of each row's person, ``coins`` assign the places."""
     service = compiled.service
     count = np.bincount(owner, minlength=people).astype(np.int64)
     if compiled.makes_rows_up:
@@ -52,7 +60,10 @@ def choose_rows(compiled: ServiceContract, table: pa.Table, owner: Ints, people:
         if service.at_most is None:
             places = np.zeros((people, 1), dtype=np.int64)
         else:
-            places = _drawn_places(np.maximum(count, service.at_most), service.sends, rng)
+            draws = rng.draws(people * service.sends).reshape(people, service.sends)
+            if coins is not None:
+                draws = Assignment.places(coins, service.name, service.sends)
+            places = _drawn_places(np.maximum(count, service.at_most), draws)
         extra = np.where(places < count[:, None], -1, np.where(count[:, None] == 0, NONE, SKIP))
     if table.num_rows == 0:
         return Slots(_placeholder(service, people * service.sends), extra.ravel())
@@ -71,10 +82,9 @@ def _drawn_again(service: Service, count: Ints, rng: Rng) -> tuple[Ints, Ints]:
     return places, np.where(count[:, None] == 0, MADE_UP, np.where(full, FULL, -1))
 
 
-def _drawn_places(places: Ints, sends: int, rng: Rng) -> Ints:
-    """Return ``sends`` distinct places below each person's number of places."""
-    people = len(places)
-    draws = rng.draws(people * sends).reshape(people, sends)
+def _drawn_places(places: Ints, draws: Draws) -> Ints:
+    """Return a place for each draw of a person, all distinct and below the person's number of places."""
+    people, sends = draws.shape
     chosen = np.zeros((people, sends), dtype=np.int64)
     for slot in range(sends):
         left = (places - slot).astype(np.uint64)

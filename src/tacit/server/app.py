@@ -24,6 +24,7 @@ from tacit.server.keys import Keys
 from tacit.server.metrics import ROUTE, Requests
 from tacit.server.postgres import Listening, open_port
 from tacit.server.routes.analyst import ANALYST
+from tacit.server.routes.coins import COINS
 from tacit.server.routes.contracts import CONTRACTS
 from tacit.server.routes.demo import DEMO, EXACT, Demo
 from tacit.server.routes.health import HEALTH
@@ -45,6 +46,7 @@ TABLE: tuple[Endpoint, ...] = (
     *CONTRACTS,
     *REPORTING,
     *RECEIPTS,
+    *COINS,
     *QUESTIONS,
     *ANALYST,
     *OPERATIONS,

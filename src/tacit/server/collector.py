@@ -7,6 +7,7 @@ be written, or is being rebuilt, there is an error with the reason instead of an
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
@@ -23,6 +24,7 @@ from tacit.collection import Collection
 from tacit.contract.budget import decimal_text
 from tacit.contract.readers import Privacy
 from tacit.database import Database, Loaded
+from tacit.encode.assigned import Assignment
 from tacit.encode.reports import ReportTable
 from tacit.engines.failures import opening
 from tacit.errors import TacitError, UnknownNameError, UsageError
@@ -42,6 +44,9 @@ from tacit.server.store.watermarks import Watermarks
 __all__ = ["Collector"]
 
 T = TypeVar("T")
+COIN_KEY = "coin-key"
+"""Where a store remembers the key that assigns views and seeds."""
+
 TAKEN = {"stored": {"status": "stored"}, "again": {"status": "again"}}
 
 
@@ -122,6 +127,8 @@ class Collector:
     def publish(self, collection: Collection) -> None:
         """Accept reports of a collection from now on; publishing it again changes nothing."""
         collection.refuse_unsafe()
+        if collection.contract.assigned and self.coin_key is None:
+            self.inbox.remember(**{COIN_KEY: secrets.token_hex(32)})  # before anybody can report by it
         if collection.id not in self.collections:
             self.database.check_new(collection)  # check first: a store with two such collections would be unusable
             contract = collection.contract
@@ -136,7 +143,7 @@ class Collector:
         owners = {name: self.collection(ReportTable.owner(table)).contract[name] for name, table in reports.items()}
         keyed = {name: with_stored_keys(table, owners[name].service.key) for name, table in reports.items()}
         with self.mover.changing():
-            loaded = self.database.load(keyed)
+            loaded = self.database.load(keyed, key=self.coin_key)
             for name, table in reports.items():
                 people = loaded[name].stored // len(owners[name].channels)
                 self.inbox.add_bulk(ReportTable.owner(table), name, people)
@@ -167,8 +174,32 @@ class Collector:
             costs = {(collection.id, one.service.name): cost_of(one) for one in contract.services}
             self.inbox.limit(self.person_epsilon, costs)
         self.snapshots.add(collection)
-        self._validators[collection.id] = Validator(contract)
+        assignment = Assignment(self._needed_key(), collection.id) if contract.assigned else None
+        self._validators[collection.id] = Validator(contract, assignment)
         self._published = self._published | {collection.id: collection}
+
+    @property
+    def coin_key(self) -> str | None:
+        """The key that assigns views and seeds in this store; None before there is a collection that needs one."""
+        return self.inbox.recall(COIN_KEY)
+
+    def _needed_key(self) -> str:
+        key = self.coin_key
+        if key is None:
+            message = "The key that assigns views and seeds is gone from this store. Restore an archive that has it."
+            raise UsageError(message, code="no-coin-key")
+        return key
+
+    def coin(self, collection: str, person: Person) -> str:
+        """Return the coin that assigns a person's views and seeds in a collection, or a round of a panel."""
+        contract = self.collection(collection).contract
+        if not contract.assigned:
+            message = "In this collection devices draw views and seeds themselves."
+            raise UsageError(message, code="free-views")
+        if not contract.asks(person):
+            message = "This person is not asked in this round of the panel."
+            raise UsageError(message, code="not-asked")
+        return Assignment(self._needed_key(), collection).coin(person)
 
     @property
     def collections(self) -> dict[str, Collection]:

@@ -124,6 +124,10 @@ class Oracle(ABC):
     def randomise(self, cells: Sequence[Cells], seed: Draws, answer: Draws) -> Codes:
         """Return a code for each record, given its cell in each attribute and its draws."""
 
+    def has_seed(self, code: Any, seed: Any) -> Any:  # noqa: ARG002
+        """Tell whether a code can come from a seed draw, for numbers or arrays; any can where there are no seeds."""
+        return code >= 0
+
     @abstractmethod
     def weight(self, cell: int, code: int) -> int:
         """Return the exact weight of a code for a cell."""

@@ -253,6 +253,11 @@ class LinearHash(Oracle):
             code[seed >= np.uint64(self.span - self._rest)] = 0
         return code
 
+    def has_seed(self, code: Any, seed: Any) -> Any:
+        """Tell whether a code has the number of a seed draw, or is the one that supports all cells."""
+        rest = seed >= self.span - self._rest
+        return ((code == 0) == rest) & (rest | ((code - 1) // self.g == seed % self.seeds))
+
     def _cells_of(self, cell: Cells | list[int]) -> list[Cells]:
         return [np.asarray(column).ravel() for column in np.unravel_index(cell, self.sizes)]
 

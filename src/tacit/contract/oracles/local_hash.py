@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -123,6 +123,10 @@ class LocalHash(Oracle):
         seeds = remainder(seed, SEEDS)
         hashed = self.hash(seeds, flat_index(cells, self.sizes))
         return seeds * self.g + respond(hashed, answer, cells=self.g, flip=self.flip)
+
+    def has_seed(self, code: Any, seed: Any) -> Any:
+        """Tell whether a code has the seed of a draw."""
+        return code // self.g == seed % SEEDS
 
     def weight(self, cell: int, code: int) -> int:
         """Return the exact weight of a code."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tacit.client.record import is_person
 from tacit.contract.contract import Contract
+from tacit.encode.assigned import Assignment
 from tacit.encode.reports import ReportRules
 
 __all__ = ["Person", "Refused", "Report", "Validator", "person_of", "stored_key"]
@@ -43,8 +44,8 @@ class Refused(NamedTuple):
 class Validator:
     """Validates reports of one collection."""
 
-    def __init__(self, contract: Contract) -> None:
-        self._contract = contract
+    def __init__(self, contract: Contract, assignment: Assignment | None = None) -> None:
+        self._contract, self._assignment = contract, assignment
         self._services = {one.service.name: ReportRules(one) for one in contract.services}
 
     def __call__(self, data: Any) -> Report | Refused:
@@ -66,6 +67,8 @@ class Validator:
         codes = data.get("codes")
         if not rules.knows_codes(codes):
             return Refused("unknown-code")
+        if self._assignment and not rules.follows(codes, self._assignment.coin(person), slot):
+            return Refused("not-assigned")
         public = data.get("public")
         if not rules.fits_public(public):
             return Refused("wrong-public")

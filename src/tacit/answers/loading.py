@@ -1,0 +1,40 @@
+"""Which reports a database stores: of its collections, by their contracts and, where views are assigned, by the key."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from tacit.answers.catalog import C, Catalog
+from tacit.encode.assigned import assignment_of
+from tacit.encode.reports import ReportTable, report_table
+from tacit.engines.base import Batch
+from tacit.errors import ReportError
+
+__all__ = ["batch_of"]
+
+
+def batch_of(catalog: Catalog[C], name: str, table: pa.Table | ReportTable, key: str | None) -> Batch:
+    """Return reports that may be stored; refuse those of no collection here, and those that break its rules.
+
+    ``key`` is the one that views and seeds were assigned by. A collector has checked them already.
+    """
+    owner = table.collection if isinstance(table, ReportTable) else ReportTable.owner(table)
+    collection = catalog.get(owner)
+    if collection is None or not isinstance(name, str):
+        message = f"The reports of {str(name)[:60]!r} belong to no collection of this database. Create it first."
+        raise ReportError(message, code="unknown-collection")
+    contract = collection.contract
+    compiled = contract[name]
+    if isinstance(table, ReportTable):
+        made = table.check()
+    else:
+        assignment = assignment_of(contract, owner, key if contract.assigned else None)
+        made = ReportTable.from_arrow(owner, compiled, table, assignment)
+    is_admitted = made.rows_before is not None  # by an inbox, which lets people into one tier each
+    tiers = [
+        (report_table(tier.id, one.name), one.key)
+        for tier in ([] if is_admitted else catalog.other_tiers(collection))
+        for one in tier.schema.services
+    ]
+    service = compiled.service
+    return Batch(report_table(collection.id, service.name), service, made.arrow, tiers, made.rows_before)

@@ -1,0 +1,46 @@
+"""The route for coins: what assigns a person's views and seeds, for whoever may report for that person.
+
+A device asks once, before its first report, and keeps the coin. It tells nothing about other people's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.responses import JSONResponse, Response
+
+from tacit.client.record import is_person
+from tacit.errors import BodyError
+from tacit.server.http.endpoints import PERSON, Call, Endpoint, Server
+from tacit.server.http.proof import proven_people
+
+__all__ = ["COINS"]
+
+
+async def coin(server: Server, call: Call) -> Response:
+    """Return a person's coin."""
+    person, name = call.body.get("person"), call.request.path_params["id"]
+    if not is_person(person):
+        message = "person must be text or a whole number."
+        raise BodyError(message)
+    server.ingest.take(call.key, 1)
+    proven_people(server, call, name, [person])
+    return JSONResponse({"coin": await asyncio.to_thread(server.collector.coin, name, person)})
+
+
+COINS = (
+    Endpoint(
+        "POST",
+        "/v1/collections/{id}/coin",
+        coin,
+        "The coin that assigns a person's views and seeds, if the contract says that they are assigned.",
+        "ingest",
+        takes={"token": {"type": "string"}, "person": PERSON},
+        required=("person",),
+        returns={
+            "type": "object",
+            "required": ["coin"],
+            "properties": {"coin": {"type": "string", "pattern": "^[0-9a-f]{32}$"}},
+        },
+    ),
+)
