@@ -1,6 +1,6 @@
-// Builds dist/ (or the folder given): one minified bundle for browsers and Node, the store of Node, type declarations.
+// Builds dist/ (or the folder given): one minified bundle for browsers and Node, the store and the type generator of Node, type declarations.
 import { execFileSync } from "node:child_process";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,11 +17,11 @@ const bundle = join(out, "tacit.js");
 await build({ ...common, entryPoints: ["src/index.ts"], outfile: bundle, platform: "neutral" });
 const again = { module: true, ecma: 2022, compress: { passes: 3, keep_fargs: false } }; // 4 % smaller than esbuild alone
 writeFileSync(bundle, (await minify(readFileSync(bundle, "utf8"), again)).code);
-await build({
-  ...common, entryPoints: ["src/node.ts"], outfile: join(out, "node.js"), platform: "node",
-  external: ["@tacit/client"], // the package itself, so that errors are the same classes
-});
+const forNode = { ...common, platform: "node", external: ["@tacit/client"] }; // the package itself: errors are the same classes
+await build({ ...forNode, entryPoints: ["src/node.ts"], outfile: join(out, "node.js") });
+await build({ ...forNode, entryPoints: ["src/generate.ts"], outfile: join(out, "generate.js"), banner: { js: "#!/usr/bin/env node" } });
 if (!withTypes) process.exit();
+copyFileSync(join(root, "../../LICENSE"), join(root, "LICENSE")); // npm packs it from here
 const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
 const types = ["--emitDeclarationOnly", "--declaration", "--stripInternal", "--rootDir", "src"];
 const args = [tsc, "-p", "tsconfig.build.json", ...types, "--outDir", join(out, "types")];

@@ -11,6 +11,7 @@ import { publicText } from "./person.js";
 import type { Draws } from "./randomness.js";
 import { askReceipts } from "./receipts.js";
 import { guarantee, NOTHING_LEAVES } from "./sentences.js";
+import type { Named, Services } from "./services.js";
 import { atTicks, backOff, type Clock, type Patience } from "./time.js";
 import { type Claim, type Entry, spent, type Wallet } from "./wallet.js";
 
@@ -71,7 +72,7 @@ export interface Budget {
 
 const FLUSH_SECONDS = 10;
 
-export class Client {
+export class Client<S extends Services = Services> {
   readonly #parts: Parts;
   #failures = 0;
   #running: Promise<Attempt> | undefined;
@@ -85,13 +86,13 @@ export class Client {
   }
 
   /** Report a person's row in a service that has exactly one. The first call of a round counts, later ones are kept. */
-  async record(service: string, row: Row): Promise<Receipt> {
+  async record<Name extends Named<S["one"]>>(service: Name, row: S["one"][Name]): Promise<Receipt> {
     this.#parts.interpreter.service(service).needOneToOne();
     return this.#take(service, [row], false);
   }
 
   /** Report a person's current rows, none or many, once a round: the number of reports is always the same. */
-  async rows(service: string, rows: readonly Row[]): Promise<Receipt> {
+  async rows<Name extends Named<S["all"]>>(service: Name, rows: readonly S["all"][Name][]): Promise<Receipt> {
     return this.#take(service, rows, false);
   }
 
@@ -99,7 +100,9 @@ export class Client {
    * Show what will leave for a row (or rows), and what it tells. The report is drawn, charged and kept, but does not
    * leave before `record` or `rows` is called: drawing again until one likes the result would give the row away.
    */
-  async preview(service: string, raw: Row | readonly Row[]): Promise<Preview> {
+  async preview<Name extends Named<S["all"]>>(
+    service: Name, raw: S["all"][Name] | readonly S["all"][Name][],
+  ): Promise<Preview> {
     const rules = this.#parts.interpreter.service(service);
     const { reports, epsilon } = await this.#take(service, (Array.isArray(raw) ? raw : [raw]) as Row[], true);
     const certainty = 1 / (1 + Math.exp(-epsilon));

@@ -14,6 +14,7 @@ import { attachToPage } from "./page.js";
 import { turnOf } from "./panel.js";
 import { type Person, personText } from "./person.js";
 import { secureDraws } from "./randomness.js";
+import type { Services } from "./services.js";
 import type { Store } from "./store.js";
 import { PATIENCE, systemClock } from "./time.js";
 import { fetchBytes } from "./transport.js";
@@ -50,7 +51,8 @@ const MOST_DAYS = 36_500;
 const EVERY = 300;
 const TIMEOUT = 15_000;
 
-export async function connect(url: string, options: Options): Promise<Client> {
+/** `connect<Shop>(…)` with the types that `tacit-types` wrote refuses wrong names and values at compile time. */
+export async function connect<S extends Services = Services>(url: string, options: Options): Promise<Client<S>> {
   return connectWith(url, options, {});
 }
 

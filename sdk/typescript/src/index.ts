@@ -14,4 +14,5 @@ export type { Meaning } from "./meaning.js";
 export type { Person } from "./person.js";
 export { drawOfWords } from "./randomness.js";
 export { certaintyText, guarantee } from "./sentences.js";
+export type { Services } from "./services.js";
 export { memoryStore, type Store } from "./store.js";
