@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-FILES := src tests bench docs
+FILES := src tests bench docs deploy
 WORKERS ?= 3  # of pytest, on two cores: a third of the time, tests wait for processes and browsers
 
 # Compiled Python is kept, whatever the environment says: tests start hundreds of processes.
@@ -16,7 +16,7 @@ CHECK := tests/structure/test_architecture.py tests/structure/test_glossary.py t
   tests/property tests/sql/test_planner_is_exact.py tests/server/test_protocol.py tests/cli/test_start_up.py \
   $(addprefix --ignore=tests/,unit/test_doctor.py unit/test_evidence.py privacy/test_constant_work.py)
 
-.PHONY: demo check test test-all hostile engines crashes faults bench lint docs lock clean
+.PHONY: demo check test test-all hostile engines crashes faults bench lint docs release lock clean
 
 demo: .venv/run.done
 	@$(BIN)/tacit demo
@@ -68,10 +68,16 @@ bench: .venv/bench.done
 docs: .venv/dev.done
 	$(BIN)/python -m docs.generate
 
+# Wheel, sdist, npm package, lists of parts and checksums into dist/, built twice and compared: docs/publishing.md.
+release: .venv/release.done
+	$(BIN)/python -m deploy.release dist
+
 lock: .venv/dev.done
 	$(PIP) install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --extra build -o requirements/run.lock $(LOCK)
-	$(BIN)/uv pip compile pyproject.toml --extra build --extra dev -o requirements/dev.lock $(LOCK)
+	$(BIN)/uv pip compile pyproject.toml --extra build --extra dev --extra docs --extra notebooks -o requirements/dev.lock $(LOCK)
+	$(BIN)/uv pip compile pyproject.toml --extra postgres -o requirements/image.lock $(LOCK)
+	$(BIN)/uv pip compile pyproject.toml --extra build --extra release -o requirements/release.lock $(LOCK)
 	$(BIN)/uv pip compile pyproject.toml --extra build --extra bench -o requirements/bench.lock $(LOCK)
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade
 
