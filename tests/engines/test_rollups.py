@@ -34,7 +34,7 @@ def people(first: int, count: int) -> dict[str, dict[str, np.ndarray]]:
     return {"users": users, "orders": {"uid": keys[::2], "pay": keys[::2] % 10}}
 
 
-@pytest.mark.parametrize("name", ["duckdb", "postgres"])
+@pytest.mark.parametrize("name", ["duckdb", "lake", "postgres"])
 def test_rollups_equal_reports_after_every_batch(name: str, tmp_path: Path) -> None:
     """The second batch repeats people; the rest make the rollup long enough to be rolled up again."""
     collection = tc.Collection(SCHEMA, 4.0, oracle="ss", mechanism="hio", round="r")

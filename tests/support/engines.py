@@ -110,6 +110,7 @@ def _spark(folder: Path, session: str = "spark") -> Iterator[tc.Database]:
 
 ENGINES: dict[str, Callable[[Path], AbstractContextManager[tc.Database]]] = {
     "duckdb": lambda folder: closing(tc.connect(folder / "reports.tacit")),
+    "lake": lambda folder: closing(tc.connect(f"{folder}/lake/")),
     "postgres": _postgres,
     "spark": _spark,
 }

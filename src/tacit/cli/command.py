@@ -36,6 +36,7 @@ VERBS: dict[str, str] = {
     "doctor": "doctor",
     "export": "export",
     "import": "restore",
+    "lake": "lake",
     "release": "release",
     "advise": "advise",
 }

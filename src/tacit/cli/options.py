@@ -20,6 +20,7 @@ __all__ = [
     "export",
     "init",
     "keys",
+    "lake",
     "load",
     "marginal",
     "mcp",
@@ -130,6 +131,23 @@ def encode(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
+def lake(parser: argparse.ArgumentParser) -> None:
+    """List, verify, back up or restore the versions of a lake of Parquet files."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="action")
+    listed = actions.add_parser("versions", help="list the versions that can be read, with people's reports and files")
+    verified = actions.add_parser("verify", help="read all files and compare their digests with the manifests")
+    copied = actions.add_parser("backup", help="copy what a backup lacks; after a deletion, remove what it ended")
+    restored = actions.add_parser("restore", help="copy one version of a backup to an empty place")
+    for action in (listed, verified, copied, restored):
+        action.add_argument("lake", help="folder, or s3://…, of a lake or of its backup")
+        action.add_argument("--json", action="store_true", help="print the result as JSON")
+    for action in (copied, restored):
+        action.add_argument("target", help="folder, or s3://…, to copy to")
+    which = restored.add_mutually_exclusive_group()
+    which.add_argument("--version", type=int, help="number of the version (default: the newest)")
+    which.add_argument("--time", help="the last version at this time: ISO 8601, UTC unless it has an offset")
+
+
 def load(parser: argparse.ArgumentParser) -> None:
     """Store encoded reports in a database file; a person's second report is refused and counted."""
     parser.add_argument("database", help="a database file; created if it does not exist")
@@ -225,6 +243,7 @@ def serve(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--certificate", help="PEM file with the certificate, for TLS")
     parser.add_argument("--private-key", help="PEM file with its key")
+    parser.add_argument("--lake", default="", help="folder or s3://… of Parquet files that answer questions")
     parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front terminates TLS")
     parser.add_argument("--log", type=Path, metavar="FILE", help="also write a JSON line for each request to this file")
     chosen = Settings()

@@ -72,7 +72,7 @@ def _collect(
 ) -> None:
     """Open the store and serve it."""
     total = _total(options.person_epsilon)
-    collector = Collector(folder, options.store, person_epsilon=total, snapshot=options.snapshot)
+    collector = Collector(folder, options.store, lake=options.lake, person_epsilon=total, snapshot=options.snapshot)
     try:
         _publish_and_serve(options, collector, read, listening, postgres)
     finally:

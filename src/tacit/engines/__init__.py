@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.engines.base import Engine
+from tacit.engines.lake.place import is_lake
 from tacit.errors import UsageError
 
 __all__ = ["ENGINES", "EngineKind", "open_engine"]
@@ -42,6 +43,7 @@ ENGINES: dict[str, EngineKind] = {
     "postgres": EngineKind(
         lambda path, engine: _is_address(path) or _is_address(engine), "tacit.engines.postgres:open_postgres"
     ),
+    "lake": EngineKind(is_lake, "tacit.engines.lake.engine:open_lake"),
     "spark": EngineKind(
         lambda path, engine: engine == "spark" or _is_session(engine) or _is_session(path),
         "tacit.engines.spark:open_spark",
@@ -62,5 +64,5 @@ def open_engine(path: Any, engine: Any, *, read_only: bool = False) -> Engine:
     for kind in ENGINES.values():
         if kind.is_meant(path, engine):
             return kind.open(path, engine, read_only=read_only)
-    message = "Pass a file, or engine='duckdb', 'postgresql://…', 'spark' or a SparkSession."
+    message = "Pass a file or folder, or engine='duckdb', 'lake', 'postgresql://…', 'spark' or a SparkSession."
     raise UsageError(message, code="bad-option")

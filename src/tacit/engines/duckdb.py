@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.engines.base import Batch, Stamp, Upload, broken, counted, is_long, rollup_of, uncounted, unfit, unrunnable
-from tacit.engines.deadline import interruptible
+from tacit.engines.base import Batch, Stamp, Upload, counted, is_long, rollup_of, uncounted, unfit, unrunnable
+from tacit.engines.duckdb_cursors import Cursors, run_statement
 from tacit.engines.duckdb_files import SHUT, UNUSABLE, open_file
 from tacit.engines.failures import REMEDIES, failure_code
 from tacit.errors import EngineError
@@ -37,10 +37,6 @@ AS_TEXT = {
 """Types that collectors once gave public columns, by their first value, and how such a column becomes text."""
 
 
-BROKEN = (duckdb.FatalException, duckdb.IOException, duckdb.InternalException, duckdb.SerializationException)
-"""What it raises when its file cannot be read or written, or is not what was written."""
-
-
 CHANGES: Counter[Hashable] = Counter()
 """How often the reports of each file, or database in memory, were changed."""
 
@@ -51,17 +47,18 @@ class DuckDB:
     whole_alphabet = 4_000_000
 
     def __init__(self, path: str | Path | None = None, *, read_only: bool = False) -> None:
-        self._door, self._idle = threading.Lock(), threading.Condition()
+        self._door = threading.Lock()
         self._place: Hashable = object() if path is None else str(Path(path).resolve())
-        self._busy: list[duckdb.DuckDBPyConnection] = []
         self._known: tuple[int, dict[str, frozenset[str] | None]] = (0, {})
         if path is not None and any(mark in str(path) for mark in UNUSABLE):
             message = f"The path {str(path)!r} contains one of {' '.join(UNUSABLE)}, which DuckDB interprets."
             raise EngineError(f"{message} Choose another one.", code="bad-path")
         try:
-            self._connection = open_file(str(path) if path is not None else ":memory:", read_only=read_only)
+            connection = open_file(str(path) if path is not None else ":memory:", read_only=read_only)
+            self._cursors = Cursors(connection)
+            self._cursor = self._cursors.lend
             if not read_only:
-                self._connection.execute("CREATE TABLE IF NOT EXISTS tacit_collections (id TEXT, contract TEXT)")
+                connection.execute("CREATE TABLE IF NOT EXISTS tacit_collections (id TEXT, contract TEXT)")
         except duckdb.ConnectionException:
             message = (
                 "This program already has the file open: read-only through tacit.dbapi or SQLAlchemy, or with other "
@@ -75,24 +72,6 @@ class DuckDB:
                 raise EngineError(message, code=code) from None
             message = f"{named!r} cannot be opened ({type(cause).__name__}). Name a tacit database or a new file."
             raise EngineError(message, code="unreadable-database") from None
-
-    @contextmanager
-    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Lend a cursor to one call: one that threads share mixes up or refuses their results."""
-        with self._idle:
-            cursor = self._connection.cursor()
-            self._busy.append(cursor)
-        try:
-            yield cursor
-        except duckdb.Error as cause:
-            if isinstance(cause, BROKEN) or type(cause) is duckdb.Error:  # wrong checksums have no class of their own
-                raise broken(cause) from None
-            raise
-        finally:
-            with self._idle:
-                self._busy = [other for other in self._busy if other is not cursor]
-                self._idle.notify_all()
-                cursor.close()
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -291,11 +270,7 @@ class DuckDB:
         """Run one statement over the reports and the uploaded tables."""
         try:
             with self._cursor() as connection:
-                for name, table in uploads.items():  # as tables of its own: of Arrow tables it does not know the size
-                    connection.register(f"arrow_{name}", table)
-                    connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM arrow_{name}")  # noqa: S608
-                with interruptible(connection.interrupt):
-                    return connection.sql(statement, params=list(parameters)).to_arrow_table()
+                return run_statement(connection, statement, parameters, uploads)
         except duckdb.Error as cause:
             failure = cause
         raise unrunnable(failure)
@@ -353,12 +328,8 @@ class DuckDB:
 
     def close(self) -> None:
         """Close the database: what is being written is finished, what is being asked is interrupted."""
-        with self._door, self._idle:
-            while self._busy:
-                for cursor in self._busy:
-                    cursor.interrupt()
-                self._idle.wait(0.05)  # and again: one that has not begun yet is not stopped by it
-            self._connection.close()
+        with self._door:
+            self._cursors.close()
 
 
 def open_duckdb(path: str | Path | None, engine: object, *, read_only: bool) -> DuckDB:

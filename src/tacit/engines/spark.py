@@ -36,7 +36,7 @@ except ImportError:
     message = "Spark needs pyspark. Install tacit with its extra: pip install '.[spark]'."
     raise EngineError(message, code="missing-extra") from None
 
-__all__ = ["Spark", "local_session", "open_spark"]
+__all__ = ["FAILURES", "Spark", "local_session", "open_spark", "upload"]
 
 FAILURES = (PySparkException, Py4JError)
 
@@ -262,9 +262,7 @@ class Spark:
     def _show(self, statement: str, uploads: Upload) -> None:
         """Make the tables that a statement names known to the session."""
         for name, table in uploads.items():
-            frame = self._session.createDataFrame(table)
-            small = table.nbytes <= BROADCAST_BYTES
-            (broadcast(frame) if small else frame).createOrReplaceTempView(name)
+            upload(self._session, name, table)
         for word in set(statement.split('"')[1::2]):
             if word.startswith("reports_"):
                 reports = self._reports(word)
@@ -302,6 +300,12 @@ class Spark:
         """Remove a temporary folder; the session is the caller's."""
         if self._temporary:
             shutil.rmtree(self._root, ignore_errors=True)
+
+
+def upload(session: Any, name: str, table: pa.Table) -> None:
+    """Make a small table known to a session, at every executor."""
+    frame = session.createDataFrame(table)
+    (broadcast(frame) if table.nbytes <= BROADCAST_BYTES else frame).createOrReplaceTempView(name)
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int, int]]:

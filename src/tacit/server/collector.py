@@ -27,6 +27,7 @@ from tacit.database import Database, Loaded
 from tacit.encode.assigned import Assignment
 from tacit.encode.reports import ReportTable
 from tacit.engines.failures import opening
+from tacit.engines.lake.place import as_lake
 from tacit.errors import TacitError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer
 from tacit.server.store.analytical import Analytical
@@ -59,6 +60,8 @@ class Collector:
         The folder with ``inbox.db``, ``reports.tacit`` and ``log.db``.
     store : str
         The address of a PostgreSQL database that stores the reports instead of the first two files.
+    lake : str
+        The folder or address of a lake that answers questions instead of ``reports.tacit`` or that database.
     person_epsilon : Fraction, optional
         Limit on a person's total epsilon over all collections; reports beyond it are refused.
     snapshot : int, optional
@@ -66,14 +69,20 @@ class Collector:
     """
 
     def __init__(
-        self, folder: Path, store: str = "", *, person_epsilon: Fraction | None = None, snapshot: int | None = None
+        self,
+        folder: Path,
+        store: str = "",
+        *,
+        lake: str = "",
+        person_epsilon: Fraction | None = None,
+        snapshot: int | None = None,
     ) -> None:
         self.folder, self._elsewhere, self.person_epsilon = folder, bool(store), person_epsilon
         self._validators: dict[str, Validator] = {}
         self._published: dict[str, Collection] = {}
         self._is_closed = False
         with ExitStack() as opened:  # closed again if a part fails to open
-            self._open_files(folder, store, opened)
+            self._open_files(folder, store, lake, opened)
             self.snapshots = Snapshots(self.inbox, snapshot)
             self.mover = Mover(self.inbox, self.analytical, folder, self.snapshots, is_elsewhere=self._elsewhere)
             with opening(folder / "log.db"):
@@ -83,7 +92,7 @@ class Collector:
             opened.pop_all()
         self.mover.start()
 
-    def _open_files(self, folder: Path, store: str, opened: ExitStack) -> None:
+    def _open_files(self, folder: Path, store: str, lake: str, opened: ExitStack) -> None:
         with opening(folder):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # it contains people's ids
             self._lock = FolderLock(folder)
@@ -94,9 +103,18 @@ class Collector:
         with opening(folder / "log.db"):
             self.log = Log(folder / "log.db")
         opened.callback(self.log.close)
+        self._check_lake(lake)
         with opening(folder / "reports.tacit"):
-            self.analytical = Analytical(folder / "reports.tacit", store)
+            self.analytical = Analytical(folder / "reports.tacit", as_lake(lake) or store)
         opened.callback(self.analytical.close)
+
+    def _check_lake(self, lake: str) -> None:
+        """Remember that reports are in a lake, and refuse to go on without it."""
+        if lake:
+            self.inbox.remember(lake="required")
+        elif self.inbox.recall("lake") == "required":
+            message = "The reports of this store are in a lake. Pass its folder or address: tacit serve --lake LAKE."
+            raise UsageError(message, code="no-lake")
 
     def _go_on_with_log(self) -> None:
         """Record in the log if it is not the one this store had before."""

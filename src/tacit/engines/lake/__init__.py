@@ -1,0 +1,1 @@
+"""A lake of immutable Parquet files: in a folder, or in an object store."""

@@ -1,0 +1,127 @@
+"""Backups of a lake: copies of files. What a target has already is not copied again.
+
+A backup holds every version since the last one; any of them can be restored. A deletion is copied too: versions before
+it are removed from the backup, because a person's reports could be read from them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tacit.engines.lake.manifest import Manifest, Stored, digest_of, manifest_name, number_of, read_manifest
+from tacit.engines.lake.place import MANIFESTS
+from tacit.engines.lake.storage import Storage
+from tacit.errors import EngineError, UsageError
+
+__all__ = ["Copied", "back_up", "restore", "verify", "versions_of"]
+
+
+class Copied(NamedTuple):
+    """What was copied: the newest version, files, and bytes."""
+
+    version: int
+    files: int
+    bytes: int
+
+
+def versions_of(storage: Storage) -> list[Manifest]:
+    """Return all versions that can be read, oldest first."""
+    return [read_manifest(storage, name) for name in storage.names(MANIFESTS)]
+
+
+def verify(storage: Storage) -> list[str]:
+    """Return what is wrong with the files of a lake, each by its name: missing, altered, or not where it belongs."""
+    problems, checked = [], set()
+    before: Manifest | None = None
+    for version in versions_of(storage):
+        if before is not None and before.number + 1 == version.number and version.previous != before.digest:
+            problems.append(f"version {version.number} does not follow version {before.number}")
+        for file in version.files():
+            if file.name not in checked:
+                checked.add(file.name)
+                problems += _problem_of(storage, file)
+        before = version
+    return problems
+
+
+def _problem_of(storage: Storage, file: Stored) -> list[str]:
+    try:
+        content = storage.read(file.name)
+    except FileNotFoundError:
+        return [f"{file.name} is missing"]
+    return [] if digest_of(content) == file.digest else [f"{file.name} was altered"]
+
+
+def back_up(source: Storage, target: Storage) -> Copied:
+    """Copy what a backup lacks; return what was copied."""
+    versions = versions_of(source)
+    if not versions:
+        message = "There is no lake at this place. Name the folder or address of one."
+        raise UsageError(message, code="no-store")
+    known = versions_of(target)
+    if known and known[-1].identity != versions[-1].identity:
+        message = "The target is the backup of another lake. Name another one."
+        raise UsageError(message, code="another-lake")
+    have = {file.name for version in known for file in version.files()}
+    numbers, files, size = {version.number for version in known}, 0, 0
+    for version in versions:
+        if version.number in numbers:
+            continue
+        for file in version.files():
+            if file.name not in have:
+                _copy(source, target, file)
+                have.add(file.name)
+                files, size = files + 1, size + file.bytes
+        name = manifest_name(version.number)
+        target.create(name, source.read(name))
+    _follow_deletions(target, versions[-1].since)
+    return Copied(versions[-1].number, files, size)
+
+
+def _copy(source: Storage, target: Storage, file: Stored) -> None:
+    """Copy a file whose content is what the manifest says."""
+    try:
+        content = source.read(file.name)
+    except FileNotFoundError:
+        content = b""
+    if digest_of(content) != file.digest:
+        message = f"{file.name} is missing or was altered, so it was not copied. Restore it from an earlier backup."
+        raise EngineError(message, code="damaged-store")
+    try:
+        target.create(file.name, content)
+    except FileExistsError:  # of a copy that was interrupted
+        if digest_of(target.read(file.name)) != file.digest:
+            target.remove(file.name)
+            target.create(file.name, content)
+
+
+def _follow_deletions(target: Storage, since: int) -> None:
+    """Remove versions before the last deletion, and the files that only they name."""
+    ended = [name for name in target.names(MANIFESTS) if number_of(name) < since]
+    gone = {file.name for name in ended for file in read_manifest(target, name).files()}
+    for name in ended:
+        target.remove(name)
+    for name in sorted(gone - {file.name for version in versions_of(target) for file in version.files()}):
+        target.remove(name)
+
+
+def restore(backup: Storage, target: Storage, *, version: int | None = None, time: str | None = None) -> Copied:
+    """Copy one version to an empty place: the given one, the last one at a time (ISO 8601, UTC), or the newest."""
+    if target.names(MANIFESTS):
+        message = "There is a lake at the target already. Name an empty folder."
+        raise UsageError(message, code="not-empty")
+    chosen = [
+        one
+        for one in versions_of(backup)
+        if (version is None or one.number == version) and (time is None or one.time <= time)
+    ]
+    if not chosen:
+        message = "The backup has no such version. `tacit lake versions` lists those that it has."
+        raise UsageError(message, code="no-such-version")
+    wanted = chosen[-1]
+    files = {file.name: file for file in wanted.files()}
+    for file in files.values():
+        _copy(backup, target, file)
+    name = manifest_name(wanted.number)
+    target.create(name, backup.read(name))
+    return Copied(wanted.number, len(files), sum(file.bytes for file in files.values()))

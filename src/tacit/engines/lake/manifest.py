@@ -1,0 +1,181 @@
+"""What a lake contains at one moment: one immutable JSON file, which names all others with their digests.
+
+A version of the lake is one manifest. It refers to the digest of the one before, and exists from the moment its file
+has its name: that is the commit. Readers take the newest; earlier ones are points in time to go back to.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, NamedTuple
+
+from tacit.engines.base import Stamp
+from tacit.engines.lake.place import MANIFESTS
+from tacit.engines.lake.storage import Storage
+from tacit.errors import EngineError
+
+__all__ = [
+    "Columns",
+    "Dimension",
+    "LakeTable",
+    "Manifest",
+    "Stored",
+    "digest_of",
+    "manifest_name",
+    "number_of",
+    "read_manifest",
+]
+
+FORMAT = 1
+
+
+class Stored(NamedTuple):
+    """A file, how many rows it has, its size, and the SHA-256 of its content."""
+
+    name: str
+    rows: int
+    bytes: int
+    digest: str
+
+
+Columns = Sequence[tuple[str, str]]
+"""Names of columns with their Arrow types."""
+
+
+class Dimension(NamedTuple):
+    """A public table."""
+
+    name: str
+    key: str
+    file: Stored
+
+
+@dataclass(frozen=True)
+class LakeTable:
+    """The reports of one service, or what is counted of them."""
+
+    columns: tuple[tuple[str, str], ...]
+    """Names and Arrow types of the columns."""
+
+    files: tuple[Stored, ...] = ()
+
+    by: tuple[str, ...] | None = None
+    """Public columns by which codes are counted; None if they are not."""
+
+    rollups: tuple[Stored, ...] = ()
+    """Counts of codes; together they count each row once."""
+
+    @property
+    def rows(self) -> int:
+        """Number of reports."""
+        return sum(file.rows for file in self.files)
+
+    @property
+    def rollup_columns(self) -> Columns:
+        """The columns of its rollups; the last one counts people."""
+        kinds = dict(self.columns)
+        return [*((name, kinds[name]) for name in ("channel", "code", *(self.by or ()))), ("0n", "int64")]
+
+    def with_files(self, *files: Stored) -> LakeTable:
+        """Return it with other files of reports."""
+        return replace(self, files=files)
+
+    def with_rollups(self, *rollups: Stored) -> LakeTable:
+        """Return it with other rollups."""
+        return replace(self, rollups=rollups)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One version of a lake."""
+
+    number: int = 0
+    identity: str = ""
+    previous: str = ""
+    """Digest of the manifest before."""
+
+    time: str = ""
+    since: int = 1
+    """The oldest version that may be read again: a deletion ends the history before it."""
+
+    contracts: tuple[tuple[str, Stored], ...] = ()
+    dimensions: tuple[Dimension, ...] = ()
+    tables: dict[str, LakeTable] = field(default_factory=dict)
+    stamp: Stamp | None = None
+    digest: str = ""
+    """Of its own text."""
+
+    def files(self) -> Iterator[Stored]:
+        """Yield every file that it names."""
+        yield from (file for _, file in self.contracts)
+        yield from (one.file for one in self.dimensions)
+        for table in self.tables.values():
+            yield from table.files
+            yield from table.rollups
+
+    def with_table(self, name: str, table: LakeTable | None) -> Manifest:
+        """Return it with one table replaced, added or taken out."""
+        others = {own: one for own, one in self.tables.items() if own != name}
+        return replace(self, tables=others if table is None else others | {name: table})
+
+    def write(self, storage: Storage) -> Manifest:
+        """Store it as the next version; FileExistsError if somebody else has stored one."""
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+        made = replace(self, number=self.number + 1, previous=self.digest, time=now, digest="")
+        values = {"format": FORMAT} | {name: value for name, value in asdict(made).items() if name != "digest"}
+        text = json.dumps(values, separators=(",", ":")).encode()
+        storage.create(manifest_name(made.number), text)
+        return replace(made, digest=digest_of(text))
+
+
+def manifest_name(number: int) -> str:
+    """Return the file name of a version."""
+    return f"{MANIFESTS}/{number:012d}.json"
+
+
+def number_of(name: str) -> int:
+    """Return the version that a manifest's file name means."""
+    return int(name.removeprefix(f"{MANIFESTS}/").removesuffix(".json"))
+
+
+def digest_of(content: bytes | memoryview) -> str:
+    """Return the SHA-256 of a file's content."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def read_manifest(storage: Storage, name: str) -> Manifest:
+    """Read one version."""
+    text = storage.read(name)
+    try:
+        values = json.loads(text)
+        if values.pop("format") != FORMAT:
+            message = f"The lake was written by a later version of tacit ({name}). Update tacit."
+            raise EngineError(message, code="later-version")
+        manifest = _from_json(values)
+    except (ValueError, KeyError, TypeError):
+        message = f"{name} is no manifest of a lake, or was altered. Restore it from a backup."
+        raise EngineError(message, code="damaged-store") from None
+    return replace(manifest, digest=digest_of(text))
+
+
+def _from_json(values: dict[str, Any]) -> Manifest:
+    tables = {name: _table(one) for name, one in values.pop("tables").items()}
+    contracts = tuple((name, Stored(*file)) for name, file in values.pop("contracts"))
+    dimensions = tuple(Dimension(name, key, Stored(*file)) for name, key, file in values.pop("dimensions"))
+    stamp = values.pop("stamp")
+    return Manifest(
+        **values, tables=tables, contracts=contracts, dimensions=dimensions, stamp=Stamp(*stamp) if stamp else None
+    )
+
+
+def _table(values: dict[str, Any]) -> LakeTable:
+    return LakeTable(
+        tuple((name, kind) for name, kind in values["columns"]),
+        tuple(Stored(*file) for file in values["files"]),
+        None if values["by"] is None else tuple(values["by"]),
+        tuple(Stored(*file) for file in values["rollups"]),
+    )

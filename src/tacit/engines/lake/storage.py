@@ -1,0 +1,199 @@
+"""Where the files of a lake are: a folder, or an object store that Arrow can reach.
+
+Files are written once and never changed. A file has its name only when it is complete and on disk, and creating one
+that exists fails; object stores lack the second guarantee here, so a lake in one must have one writer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from tacit.engines.failures import opening
+from tacit.errors import EngineError
+
+__all__ = ["Folder", "ObjectStore", "Storage", "storage_at"]
+
+
+class Storage(Protocol):
+    """A set of immutable files by name."""
+
+    refresh_seconds: float
+    """Seconds for which a list of files may be used again."""
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of the files in a folder, in order; none if there is no such folder."""
+
+    def read(self, name: str) -> bytes:
+        """Return a file's content; FileNotFoundError if there is none."""
+
+    def create(self, name: str, content: bytes | memoryview) -> None:
+        """Write a new file; FileExistsError if there is one."""
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it exists."""
+
+    def written_at(self, name: str) -> float:
+        """Return when a file was written, in seconds since 1970."""
+
+    def source(self, names: list[str]) -> str | ds.Dataset:
+        """Return what DuckDB scans: an expression of SQL, or a dataset of Arrow."""
+
+    def parquet(self, name: str) -> pq.ParquetFile:
+        """Open one Parquet file."""
+
+    def uri(self, name: str) -> str:
+        """Return the address of a file for other programs."""
+
+
+class Folder:
+    """A folder on a disk."""
+
+    refresh_seconds = 0.0
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve()
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of the files in a folder, in order; none if there is no such folder."""
+        try:
+            entries = [entry.name for entry in os.scandir(self.root / folder) if entry.is_file()]
+        except FileNotFoundError:
+            return []
+        return sorted(f"{folder}/{name}" for name in entries if not name.startswith("."))
+
+    def read(self, name: str) -> bytes:
+        """Return a file's content; FileNotFoundError if there is none."""
+        return (self.root / name).read_bytes()
+
+    def create(self, name: str, content: bytes | memoryview) -> None:
+        """Write a new file; FileExistsError if there is one."""
+        path = self.root / name
+        with opening(self.root):
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            number, unfinished = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-")
+            try:
+                with os.fdopen(number, "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                with contextlib.suppress(FileExistsError):
+                    os.link(unfinished, path)  # unlike a rename, it replaces nothing
+                    _sync(path.parent)
+                    return
+            finally:
+                Path(unfinished).unlink()
+        raise FileExistsError(name)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it exists."""
+        (self.root / name).unlink(missing_ok=True)
+
+    def written_at(self, name: str) -> float:
+        """Return when a file was written, in seconds since 1970."""
+        return (self.root / name).stat().st_mtime
+
+    def source(self, names: list[str]) -> str | ds.Dataset:
+        """Return the expression of SQL that scans files."""
+        quoted = ", ".join("'" + str(self.root / name).replace("'", "''") + "'" for name in names)
+        return f"read_parquet([{quoted}], union_by_name = true)"
+
+    def parquet(self, name: str) -> pq.ParquetFile:
+        """Open one Parquet file."""
+        return pq.ParquetFile(self.root / name)
+
+    def uri(self, name: str) -> str:
+        """Return the address of a file for other programs."""
+        return (self.root / name).as_uri()
+
+
+def _sync(folder: Path) -> None:
+    """Make a new name survive a power failure."""
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+class ObjectStore:
+    """A bucket, or a part of one; writing an object is atomic, but two writers do not notice each other."""
+
+    refresh_seconds = 1.0
+
+    def __init__(self, address: str) -> None:
+        self._address = address.rstrip("/")
+        with _reaching():
+            self._files, self._root = fs.FileSystem.from_uri(self._address)
+
+    def _path(self, name: str) -> str:
+        return f"{self._root.rstrip('/')}/{name}"
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of the files in a folder, in order; none if there is no such folder."""
+        with _reaching():
+            entries = self._files.get_file_info(fs.FileSelector(self._path(folder), allow_not_found=True))
+        return sorted(f"{folder}/{entry.base_name}" for entry in entries if entry.type == fs.FileType.File)
+
+    def read(self, name: str) -> bytes:
+        """Return a file's content; FileNotFoundError if there is none."""
+        with _reaching(), self._files.open_input_stream(self._path(name)) as file:
+            return bytes(file.read())
+
+    def create(self, name: str, content: bytes | memoryview) -> None:
+        """Write a new file; FileExistsError if there is one."""
+        with _reaching():
+            if self._files.get_file_info(self._path(name)).type != fs.FileType.NotFound:
+                raise FileExistsError(name)
+            with self._files.open_output_stream(self._path(name), compression=None) as file:
+                file.write(content)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it exists."""
+        with _reaching(), contextlib.suppress(FileNotFoundError):
+            self._files.delete_file(self._path(name))
+
+    def written_at(self, name: str) -> float:
+        """Return when a file was written, in seconds since 1970."""
+        with _reaching():
+            return float(self._files.get_file_info(self._path(name)).mtime_ns or 0) / 1e9
+
+    def source(self, names: list[str]) -> str | ds.Dataset:
+        """Return a dataset that reads through Arrow: DuckDB itself reaches no network."""
+        with _reaching():
+            return ds.dataset([self._path(name) for name in names], filesystem=self._files, format="parquet")
+
+    def parquet(self, name: str) -> pq.ParquetFile:
+        """Open one Parquet file."""
+        with _reaching():
+            return pq.ParquetFile(self._path(name), filesystem=self._files)
+
+    def uri(self, name: str) -> str:
+        """Return the address of a file for other programs."""
+        return f"{self._address.partition('?')[0]}/{name}"
+
+
+@contextlib.contextmanager
+def _reaching() -> Iterator[None]:
+    """Say which kind of thing failed, but nothing of addresses, which may hold keys."""
+    try:
+        yield
+    except (FileNotFoundError, FileExistsError):
+        raise
+    except (OSError, pa.ArrowException) as cause:
+        message = f"The lake's object store does not answer ({type(cause).__name__}). Check its address and keys."
+        raise EngineError(message, code="no-store") from None
+
+
+def storage_at(place: Any) -> Storage:
+    """Return the storage of an address such as ``s3://bucket/lake``, or of a folder."""
+    return ObjectStore(place) if isinstance(place, str) and "://" in place else Folder(Path(place))

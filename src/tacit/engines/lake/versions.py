@@ -1,0 +1,105 @@
+"""The versions of a lake: which is the newest, how the next one is made, and which old ones are given up."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from tacit.engines.lake.manifest import Manifest, number_of, read_manifest
+from tacit.engines.lake.place import MANIFESTS
+from tacit.engines.lake.storage import Storage
+from tacit.errors import EngineError
+
+__all__ = ["Versions"]
+
+KEPT_VERSIONS = 200
+"""Versions that can be read again; files that only older ones name are removed."""
+
+UNNAMED_SECONDS = 86_400.0
+"""Age from which a file that no version names is removed: its writer has crashed."""
+
+TRIES = 20
+"""How often a change is made again because another process was faster."""
+
+
+class Versions:
+    """The manifests of a lake, of which this process and others may write more."""
+
+    def __init__(self, storage: Storage, *, read_only: bool = False) -> None:
+        self._storage, self._read_only, self._door = storage, read_only, threading.RLock()
+        self._latest, self._looked = Manifest(), float("-inf")
+        if self.latest().number == 0:
+            if read_only:
+                message = "There is no lake at this place. Name the folder or address of one."
+                raise EngineError(message, code="no-store")
+            self.commit(lambda before: before if before.number else replace(before, identity=uuid.uuid4().hex))
+
+    def latest(self) -> Manifest:
+        """Return the newest version; of an object store, the newest of a moment ago."""
+        with self._door:
+            if time.monotonic() - self._looked >= self._storage.refresh_seconds:
+                names = self._storage.names(MANIFESTS)
+                if names and number_of(names[-1]) != self._latest.number:
+                    self._latest = read_manifest(self._storage, names[-1])
+                self._looked = time.monotonic()
+            return self._latest
+
+    def commit(self, change: Callable[[Manifest], Manifest]) -> Manifest:
+        """Make a change of the newest version the next one; change it again if another process was faster.
+
+        A change that returns what it was given makes no version.
+        """
+        if self._read_only:
+            message = "The lake is open for reading only. Open it for writing."
+            raise EngineError(message, code="read-only-store")
+        with self._door:
+            for _ in range(TRIES):
+                self._looked = float("-inf")
+                before = self.latest()
+                wanted = change(before)
+                if wanted is before:
+                    return before
+                try:
+                    self._latest = wanted.write(self._storage)
+                except FileExistsError:
+                    self._remove_new(before, wanted)
+                    continue
+                self._expire(self._latest)
+                return self._latest
+        message = "Other processes change the lake all the time. Try again, or let one process write."
+        raise EngineError(message, code="store-in-use")
+
+    def _remove_new(self, before: Manifest, wanted: Manifest) -> None:
+        """Remove the files of a version that was not made; contracts have names that others may use."""
+        named = {file.name for file in before.files()}
+        for file in wanted.files():
+            if file.name not in named and file.name.endswith(".parquet"):
+                self._storage.remove(file.name)
+
+    def _expire(self, latest: Manifest) -> None:
+        """Remove versions that are too old, or that a deletion has ended, and the files that only they name."""
+        names = self._storage.names(MANIFESTS)
+        first = max(latest.since, latest.number - KEPT_VERSIONS + 1)
+        expired = [name for name in names if number_of(name) < first]
+        if expired:
+            kept = self._files(name for name in names if name not in expired)
+            gone = self._files(expired) - kept
+            for name in (*expired, *sorted(gone)):
+                self._storage.remove(name)
+
+    def _files(self, names: Iterable[str]) -> set[str]:
+        return {file.name for name in names for file in read_manifest(self._storage, name).files()}
+
+    def remove_unnamed(self) -> int:
+        """Remove files that crashed writers have left a day ago; return how many."""
+        with self._door:
+            named = self._files(self._storage.names(MANIFESTS))
+            folders = sorted({name.rpartition("/")[0] for name in named})
+            unnamed = [name for folder in folders for name in self._storage.names(folder) if name not in named]
+            old = [name for name in unnamed if time.time() - self._storage.written_at(name) > UNNAMED_SECONDS]
+            for name in old:
+                self._storage.remove(name)
+        return len(old)
