@@ -95,6 +95,12 @@ def test_duckdb_keeps_whole_batches(round_: int, tmp_path: Path, seed: int) -> N
     check(address, killed_after(address, 0.05 + seed % 1000 / 1500))
 
 
+@pytest.mark.parametrize("round_", keeping([0], range(12), "kills of a loader into a lake"))
+def test_a_lake_keeps_whole_batches(round_: int, tmp_path: Path, seed: int) -> None:
+    address = f"{tmp_path}/lake/"
+    check(address, killed_after(address, 0.05 + seed % 1000 / 1500))
+
+
 def test_services_that_are_stored_one_by_one_are_caught(tmp_path: Path) -> None:
     address = str(tmp_path / "reports.tacit")
     acknowledged = killed_after(address, 0.1, MUTANT)

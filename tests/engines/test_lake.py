@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 import tacit as tc
 from support.engines import engine_named, spark_session
+from tacit.cli import main
 from tacit.engines.lake import copies
 from tacit.engines.lake.engine import Lake
 from tacit.engines.lake.storage import Folder
@@ -251,3 +253,26 @@ def test_a_lake_may_be_opened_by_name_and_needs_one(tmp_path: Path) -> None:
     assert tc.connect(tmp_path / "new", engine="lake").collections == []
     with pytest.raises(UsageError, match="folder"):
         tc.connect(engine="lake")
+
+
+def test_the_command_lists_verifies_backs_up_and_restores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake, backup, restored = (str(tmp_path / name) for name in ("lake", "backup", "restored"))
+    database = lake_with(tmp_path / "lake", (0, 300))
+
+    def said(*words: str, code: int = 0) -> str:
+        assert main(["lake", *words]) == code
+        return capsys.readouterr().out
+
+    [*_, newest] = json.loads(said("versions", lake, "--json"))
+    assert (newest["version"], newest["reports"]) == (3, 900)
+    assert "900 reports" in said("versions", lake)
+    assert "sound" in said("verify", lake)
+    assert "version 3" in said("backup", lake, backup)
+    database.load(reports_of(300, 100))
+    said("restore", backup, restored, "--time", newest["time"])
+    assert tc.connect(restored).sql(QUESTIONS[0])["x"].n == 300
+    next((tmp_path / "lake").glob("rollup_*/*.parquet")).write_bytes(b"")
+    assert "altered" in said("verify", lake, code=1)
+    assert main(["lake", "versions", str(tmp_path / "nothing")]) == 2
+    assert main(["lake", "restore", backup, str(tmp_path / "x"), "--time", "yesterday"]) == 2
+    assert "2026-11-30T12:00:00" in capsys.readouterr().err

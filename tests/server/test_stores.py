@@ -1,11 +1,11 @@
-"""The rules of reports on both stores: a file of SQLite, and a real PostgreSQL server."""
+"""The rules of reports on all stores: a file of SQLite, with or without a lake, and a real PostgreSQL server."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import tacit as tc
 from support.collectors import COLLECTION, body_of, collector_here, reports_of, serving
 from support.engines import postgres_address
 from tacit.encode.reports import report_table
-from tacit.errors import EngineError, OverloadedError
+from tacit.errors import EngineError, OverloadedError, UsageError
 from tacit.server.collector import Collector
 
 FEES = tc.Service("s", key="uid", attributes=[tc.Ordinal("a", 0, 3), tc.Public("fee")])
@@ -35,15 +35,19 @@ def store_named(name: str) -> Iterator[str]:
             yield address
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest) -> Iterator[str]:
+@pytest.fixture(params=["sqlite", "lake", "postgres"])
+def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Lend where a collector stores reports, and where it answers from."""
+    if request.param == "lake":
+        yield {"lake": str(tmp_path / "lake")}
+        return
     with store_named(request.param) as address:
-        yield address
+        yield {"store": address}
 
 
 @pytest.fixture
-def collector(store: str, tmp_path: Path) -> Iterator[Collector]:
-    with collector_here(tmp_path, COLLECTION, ROUND, HIGHER, store=store) as made:
+def collector(places: dict[str, str], tmp_path: Path) -> Iterator[Collector]:
+    with collector_here(tmp_path, COLLECTION, ROUND, HIGHER, **places) as made:
         yield made
 
 
@@ -115,15 +119,15 @@ def test_forgotten_people_are_gone_and_stay_away(collector: Collector) -> None:
     assert collector.query("SELECT COUNT(*) AS n FROM users")["n"].value == 1.0
 
 
-def test_what_was_stored_is_there_after_a_restart(store: str, tmp_path: Path) -> None:
-    first = Collector(tmp_path, store)
+def test_what_was_stored_is_there_after_a_restart(places: dict[str, str], tmp_path: Path) -> None:
+    first = Collector(tmp_path, **places)
     first.publish(COLLECTION)
     first.publish(ROUND)
     told(first, reports_of(0, 5))
     told(first, [fee(1, 2)], ROUND)
     first.forget("u-4")
     first.close()
-    again = Collector(tmp_path, store)
+    again = Collector(tmp_path, **places)
     assert again.inbox.counts()["known"] == 13
     assert told(again, [fee(1, "text"), fee(2, "text")], ROUND) == ["report-differs", "stored"]
     assert set(told(again, reports_of(0, 5))) == {"again", "forgotten"}
@@ -170,14 +174,18 @@ def test_a_lost_connection_loses_nothing_and_is_made_again(tmp_path: Path) -> No
         collector.close()
 
 
-def test_what_a_killed_process_acknowledged_is_in_the_database(tmp_path: Path) -> None:
-    with store_named("postgres") as address:
+@pytest.mark.parametrize("name", ["postgres", "lake"])
+def test_what_a_killed_process_acknowledged_is_there(name: str, tmp_path: Path) -> None:
+    with ExitStack() as opened:
+        place = ("--lake", str(tmp_path / "lake"))
+        if name == "postgres":
+            place = ("--store", opened.enter_context(store_named("postgres")))
         sent = [reports_of(first, 10) for first in range(0, 200, 10)]
-        with serving(tmp_path, "--store", address) as running, running.client() as client:
+        with serving(tmp_path, *place) as running, running.client() as client:
             for reports in sent:
                 assert client.post(running.path, json=body_of(reports)).status_code == 200
             running.end(signal.SIGKILL)
-        with serving(tmp_path, "--store", address) as running, running.client() as client:
+        with serving(tmp_path, *place) as running, running.client() as client:
             for reports in sent:
                 statuses = client.post(running.path, json=body_of(reports)).json()["statuses"]
                 assert {one["status"] for one in statuses} == {"again"}
@@ -221,10 +229,10 @@ def test_a_lost_tier_is_in_the_watermark(collector: Collector) -> None:
     collector.load(ROUND.encode(s={"uid": ["p1", "p2"], "a": [1, 1], "fee": ["1", "1"]}))
     assert told(collector, [fee("q", 1)], HIGHER) == ["stored"]
     collector.move()
-    if collector.is_elsewhere:
-        collector.database._engine.clear(report_table(ROUND.id, "s"))
-    else:
+    if (collector.folder / "reports.tacit").exists():
         (collector.folder / "reports.tacit").unlink()
+    else:
+        collector.database._engine.clear(report_table(ROUND.id, "s"))
         collector.move()
     answer = collector.query("SELECT COUNT(*) AS n FROM s")
     assert (answer["n"].value, answer.watermark) == (1, (3, 1))
@@ -240,3 +248,11 @@ def test_numbers_that_were_loaded_in_bulk_are_the_people_of_reports(collector: C
     collector.forget(9, ROUND.id)
     collector.forget("10", ROUND.id)
     assert collector.query("SELECT COUNT(*) AS n FROM s")["n"].value == 21, "nobody is called 10"
+
+
+def test_a_store_with_a_lake_does_not_start_without_it(tmp_path: Path) -> None:
+    Collector(tmp_path, lake=str(tmp_path / "lake")).close()
+    with pytest.raises(UsageError) as refused:
+        Collector(tmp_path)
+    assert refused.value.code == "no-lake"
+    Collector(tmp_path, lake=str(tmp_path / "lake")).close()

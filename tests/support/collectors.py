@@ -96,9 +96,9 @@ def serving(folder: Path, *more: str) -> Iterator[Serving]:
 
 
 @contextmanager
-def collector_here(folder: Path, *collections: tc.Collection, store: str = "") -> Iterator[Collector]:
+def collector_here(folder: Path, *collections: tc.Collection, **places: str) -> Iterator[Collector]:
     """Lend a collector of this process that publishes these collections, or the one above."""
-    made = Collector(folder, store)
+    made = Collector(folder, **places)
     for collection in collections or (COLLECTION,):
         made.publish(collection)
     yield made
