@@ -29,10 +29,11 @@ def connect(
     Parameters
     ----------
     path : str or Path, optional
-        A DuckDB file, a folder for Spark, the address of a PostgreSQL database (``postgresql://…``), or a SparkSession.
-        ``https://host`` is a running collector. Default: in memory.
+        A DuckDB file, a lake (a folder with a slash at its end, or ``s3://…``), a folder for Spark, the address of a
+        PostgreSQL database (``postgresql://…``), or a SparkSession. ``https://host`` is a running collector. Default:
+        in memory.
     engine : str or SparkSession
-        ``"duckdb"``, ``"postgresql://…"``, a SparkSession, or ``"spark"`` for one on this machine.
+        ``"duckdb"``, ``"lake"``, ``"postgresql://…"``, a SparkSession, or ``"spark"`` for one on this machine.
     key, key_file : str, optional
         A collector's key with the scope ``query``, or a file with it. Default: TACIT_KEY or TACIT_KEY_FILE in the
         environment.

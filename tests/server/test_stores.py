@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,8 @@ import tacit as tc
 from support.collectors import COLLECTION, body_of, collector_here, reports_of, serving
 from support.engines import postgres_address
 from tacit.encode.reports import report_table
+from tacit.engines.lake.copies import back_up, restore
+from tacit.engines.lake.storage import Folder
 from tacit.errors import EngineError, OverloadedError, UsageError
 from tacit.server.collector import Collector
 
@@ -256,3 +259,20 @@ def test_a_store_with_a_lake_does_not_start_without_it(tmp_path: Path) -> None:
         Collector(tmp_path)
     assert refused.value.code == "no-lake"
     Collector(tmp_path, lake=str(tmp_path / "lake")).close()
+
+
+def test_a_lake_of_yesterday_is_filled_again(tmp_path: Path) -> None:
+    """The operator restores a backup under a running inbox: what was moved since is moved again."""
+    lake, backup = tmp_path / "lake", Folder(tmp_path / "backup")
+    with collector_here(tmp_path / "store", lake=str(lake)) as collector:
+        told(collector, reports_of(0, 20))
+        collector.move()
+        back_up(Folder(lake), backup)
+        told(collector, reports_of(20, 10))
+        collector.move()
+    shutil.rmtree(lake)
+    restore(backup, Folder(lake))
+    with collector_here(tmp_path / "store", lake=str(lake)) as collector:
+        answer = collector.query("SELECT COUNT(*) AS n FROM users")
+        assert answer["n"].value == 30.0
+        assert answer.watermark.acknowledged == answer.watermark.counted
