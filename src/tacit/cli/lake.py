@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
         copied = back_up(source, target)
     else:
         copied = restore(source, target, version=options.version, time=_moment(options.time))
-    _print(options, copied._asdict(), [_copied(copied)])
+    _print(options, copied._asdict(), [_summary(copied)])
     return 0
 
 
@@ -58,7 +58,7 @@ def _line(version: Manifest) -> str:
     return "version {version}  {time}  {reports:,} reports in {files:,} files, {bytes:,} bytes".format(**about)
 
 
-def _copied(copied: Copied) -> str:
+def _summary(copied: Copied) -> str:
     return f"version {copied.version}: {copied.files:,} files copied, {copied.bytes:,} bytes"
 
 
