@@ -46,9 +46,10 @@ __all__ = ["Database", "Loaded"]
 class Database:
     """Reports of any number of collections, and SQL queries over them."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, unbound: set[str] | None = None) -> None:
         self._engine = engine
-        self._catalog: Catalog[Collection] = Catalog(engine)
+        self._unbound = set() if unbound is None else unbound
+        self._catalog: Catalog[Collection] = Catalog(engine, self._unbound)
         self._people: dict[tuple[object, ...], People] = {}
         self._crowds = Crowds(engine)
         self._kept: AnswerCache[list[Collection], _Question] = AnswerCache(engine)
@@ -73,6 +74,12 @@ class Database:
             for part in collection.parts:
                 self._catalog.add(part)
             self._kept.redefine()
+
+    def unbind(self, collection: str) -> None:
+        """Note that people of a collection may have chosen their ids: assigned views then bound no liar."""
+        self._unbound.add(collection)
+        self._people.clear()
+        self._kept.redefine()
 
     def check_new(self, collection: Collection) -> None:
         """Refuse a collection that `create` would refuse."""

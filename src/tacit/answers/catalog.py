@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
@@ -40,8 +40,8 @@ C = TypeVar("C", bound=Compiled)
 class Catalog(Generic[C]):
     """The collections of an engine, in the order of their creation."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, unbound: Container[str] = ()) -> None:
+        self._engine, self._unbound = engine, unbound
         self._collections: dict[str, C] = {}
 
     @property
@@ -135,7 +135,9 @@ class Catalog(Generic[C]):
         for collection in rounds:
             labels = {"round": collection.contract.round, "tier": collection.contract.tier}
             sources = tuple(self._source(collection, name, decoder) for name in services)
-            stored.append(Round(labels, sources, collection.contract.panel))
+            contract = collection.contract
+            assigned = contract.assigned and collection.id not in self._unbound
+            stored.append(Round(labels, sources, contract.panel, assigned))
         return stored
 
     def _source(self, collection: C, name: str, decoder: DecoderName) -> ReportSource:

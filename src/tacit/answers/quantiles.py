@@ -23,10 +23,10 @@ from tacit.answers.sums import Fetch, Sums, SumsRequest, Values, fetch_by_code, 
 from tacit.estimate.estimate import Estimate, t_quantile
 from tacit.estimate.functional import Vector
 from tacit.estimate.isotonic import isotonic, isotonic_rows
-from tacit.sql.extremes import contribution_range
 from tacit.sql.plan import Plan
 from tacit.sql.quantiles import Quantile
 from tacit.sql.scope import Found
+from tacit.sql.shifts import moved_by_liars
 from tacit.sql.totals import SqlPiece
 
 __all__ = ["FEW_CORRELATED", "WIDE", "Curve", "Noise", "PendingQuantile", "fetch_quantiles", "interpolated", "spread"]
@@ -309,9 +309,7 @@ class PendingQuantile(Pending):
         """Return how far 1 % of the people move each test if they send what moves it most, in whatever round."""
         return np.array(
             [
-                test.sums.count
-                / 100
-                * max(contribution_range(plan, total, test.place).width * plan.round.weight for plan in test.plans)
+                max(moved_by_liars(plan, total, test.place, test.sums.count) * plan.round.weight for plan in test.plans)
                 for test, total in zip(self.found, self.asked.totals, strict=True)
             ]
         )

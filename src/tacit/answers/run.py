@@ -23,13 +23,13 @@ from tacit.sql.bind import Bound
 from tacit.sql.composite import leaves
 from tacit.sql.domains import about_public
 from tacit.sql.explain import explain_plan
-from tacit.sql.extremes import contribution_range
 from tacit.sql.formula import Dual, Formula
 from tacit.sql.mixed import is_number
 from tacit.sql.parse import sql_of
 from tacit.sql.plan import Plan, needs_codes_only
 from tacit.sql.public import public_condition
 from tacit.sql.quantiles import Quantile
+from tacit.sql.shifts import moved_by_liars
 from tacit.sql.totals import Piece, SqlPiece, Total
 
 __all__ = ["equal_to", "explain_answer", "run", "unbiased_estimates", "value_of"]
@@ -309,12 +309,12 @@ class _Pending(Pending):
 
     def shift(self) -> float:
         """Return how far it moves if 1 % of the people send what moves it most, in whatever round."""
-        widths = [self._width(total, place) for total, place in zip(self.made.totals, self.place, strict=True)]
-        moved = [self.sums.count / 100 * width for width in widths]
+        moved = [self._moved(total, place) for total, place in zip(self.made.totals, self.place, strict=True)]
         return self.made.shift([float(self.sums.totals[i]) for i in self.place], moved)
 
-    def _width(self, total: Total, place: int) -> float:
-        return max(contribution_range(plan, total, place).width * plan.round.weight for plan in self.plans)
+    def _moved(self, total: Total, place: int) -> float:
+        people = self.sums.count
+        return max(moved_by_liars(plan, total, place, people) * plan.round.weight for plan in self.plans)
 
 
 def equal_to(bound: Bound, values: tuple[Any, ...]) -> list[SqlPiece]:

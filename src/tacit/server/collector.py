@@ -7,7 +7,6 @@ be written, or is being rebuilt, there is an error with the reason instead of an
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
@@ -24,7 +23,6 @@ from tacit.collection import Collection
 from tacit.contract.budget import decimal_text
 from tacit.contract.readers import Privacy
 from tacit.database import Database, Loaded
-from tacit.encode.assigned import Assignment
 from tacit.encode.reports import ReportTable
 from tacit.engines.failures import opening
 from tacit.engines.lake.place import as_lake
@@ -32,6 +30,7 @@ from tacit.errors import TacitError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer
 from tacit.server.store.analytical import Analytical
 from tacit.server.store.batches import with_stored_keys
+from tacit.server.store.coins import Coins
 from tacit.server.store.folder import FolderLock
 from tacit.server.store.inbox import Inbox, Status
 from tacit.server.store.ledger import cost_of, round_of
@@ -45,9 +44,6 @@ from tacit.server.store.watermarks import Watermarks
 __all__ = ["Collector"]
 
 T = TypeVar("T")
-COIN_KEY = "coin-key"
-"""Where a store remembers the key that assigns views and seeds."""
-
 TAKEN = {"stored": {"status": "stored"}, "again": {"status": "again"}}
 
 
@@ -83,7 +79,7 @@ class Collector:
         self._is_closed = False
         with ExitStack() as opened:  # closed again if a part fails to open
             self._open_files(folder, store, lake, opened)
-            self.snapshots = Snapshots(self.inbox, snapshot)
+            self.snapshots, self._coins = Snapshots(self.inbox, snapshot), Coins(self.inbox)
             self.mover = Mover(self.inbox, self.analytical, folder, self.snapshots, is_elsewhere=self._elsewhere)
             with opening(folder / "log.db"):
                 self._go_on_with_log()
@@ -145,8 +141,7 @@ class Collector:
     def publish(self, collection: Collection) -> None:
         """Accept reports of a collection from now on; publishing it again changes nothing."""
         collection.refuse_unsafe()
-        if collection.contract.assigned and self.coin_key is None:
-            self.inbox.remember(**{COIN_KEY: secrets.token_hex(32)})  # before anybody can report by it
+        self._coins.prepare(collection)
         if collection.id not in self.collections:
             self.database.check_new(collection)  # check first: a store with two such collections would be unusable
             contract = collection.contract
@@ -192,32 +187,19 @@ class Collector:
             costs = {(collection.id, one.service.name): cost_of(one) for one in contract.services}
             self.inbox.limit(self.person_epsilon, costs)
         self.snapshots.add(collection)
-        assignment = Assignment(self._needed_key(), collection.id) if contract.assigned else None
-        self._validators[collection.id] = Validator(contract, assignment)
+        self._validators[collection.id] = Validator(contract, self._coins.assignment(collection))
+        if self._coins.is_unbound(collection):
+            self.analytical.unbound.add(collection.id)
         self._published = self._published | {collection.id: collection}
 
     @property
     def coin_key(self) -> str | None:
         """The key that assigns views and seeds in this store; None before there is a collection that needs one."""
-        return self.inbox.recall(COIN_KEY)
-
-    def _needed_key(self) -> str:
-        key = self.coin_key
-        if key is None:
-            message = "The key that assigns views and seeds is gone from this store. Restore an archive that has it."
-            raise UsageError(message, code="no-coin-key")
-        return key
+        return self._coins.key
 
     def coin(self, collection: str, person: Person) -> str:
         """Return the coin that assigns a person's views and seeds in a collection, or a round of a panel."""
-        contract = self.collection(collection).contract
-        if not contract.assigned:
-            message = "In this collection devices draw views and seeds themselves."
-            raise UsageError(message, code="free-views")
-        if not contract.asks(person):
-            message = "This person is not asked in this round of the panel."
-            raise UsageError(message, code="not-asked")
-        return Assignment(self._needed_key(), collection).coin(person)
+        return self._coins.coin(self.collection(collection), person)
 
     @property
     def collections(self) -> dict[str, Collection]:
@@ -232,11 +214,17 @@ class Collector:
         return collection
 
     def accept(
-        self, collection: str, reports: Sequence[Any], objection: Callable[[Report], str | None] | None = None
+        self,
+        collection: str,
+        reports: Sequence[Any],
+        objection: Callable[[Report], str | None] | None = None,
+        *,
+        proven: bool = False,
     ) -> Future[list[dict[str, str]]]:
         """Validate and store reports; the statuses are returned once everything acknowledged is on disk.
 
-        ``objection`` returns why the sender may not send an otherwise acceptable report, if there is a reason.
+        ``objection`` returns why the sender may not send an otherwise acceptable report, if there is a reason;
+        ``proven`` says that tokens bind the ids.
         """
         validator = self._validators.get(collection)
         if validator is None:
@@ -253,6 +241,8 @@ class Collector:
         if not good:
             answer.set_result([_status_json(report) for report in validated if isinstance(report, Refused)])
             return answer
+        if not proven:
+            self._note_unbound(collection)
         stored = self.inbox.put(collection, good)
 
         def tell(done: Future[list[Status]]) -> None:
@@ -267,6 +257,12 @@ class Collector:
 
         stored.add_done_callback(tell)
         return answer
+
+    def _note_unbound(self, collection: str) -> None:
+        """Remember that liars may have chosen their ids, where it matters: answers state a wider bound from then on."""
+        if self._published[collection].contract.assigned and collection not in self.analytical.unbound:
+            self._coins.note_unbound(self._published[collection])
+            self.database.unbind(collection)
 
     def query(self, text: str, *, asker: str = "", **options: Any) -> Answer:
         """Answer a question about everything acknowledged before it was asked; ``asker`` is a key's name."""

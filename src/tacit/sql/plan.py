@@ -24,6 +24,7 @@ from tacit.errors import UnanswerableError, UnsupportedSqlError
 from tacit.estimate.decoder import Decoded, Decoder
 from tacit.estimate.functional import Functional, Vector
 from tacit.estimate.reading import WHOLE_ALPHABET, Factor, contributions
+from tacit.estimate.widths import Widths
 from tacit.sql.mixed import Reading
 from tacit.sql.scope import LABELS, Found, Scope
 from tacit.sql.totals import Piece, SqlPiece, Total
@@ -74,6 +75,8 @@ class Round:
     labels: dict[str, str]
     stored: tuple[ReportSource, ...]
     panel: Panel | None = None
+    assigned: bool = False
+    """Whether views and seeds were assigned to people who could not choose their ids."""
 
     @property
     def weight(self) -> float:
@@ -118,6 +121,8 @@ class Plan:
         self._noisy: list[bool] = []
         self.ranges: dict[int, tuple[float, float]] = {}
         """The least and the most that a person can add to a measure, once that was looked at."""
+        self.widths: dict[int, Widths | None] = {}
+        """How far a person can move a measure within what is assigned, once that was looked at; None if not known."""
         self._decoded: list[list[tuple[int, float, list[int]]]] = []
         pieces = [piece for total in totals for piece in total.pieces]
         guards = dict.fromkeys(self.resolved(guard) for piece in pieces for guard in piece.guards)

@@ -38,7 +38,7 @@ async def reports(server: Server, call: Call) -> Response:
         return None if about is None or report.person in about else "token-mismatch"
 
     limited = objection if services or about is not None else None
-    statuses = await asyncio.wrap_future(server.collector.accept(name, given, limited))
+    statuses = await asyncio.wrap_future(server.collector.accept(name, given, limited, proven=about is not None))
     for word, more in Counter(status["status"] for status in statuses).items():
         server.counts[word] += more
     return JSONResponse({"statuses": statuses})

@@ -49,6 +49,8 @@ class Analytical:
     def __init__(self, path: Path, store: str = "") -> None:
         self._path, self._store = path, store
         self._file: _File | None = None
+        self.unbound: set[str] = set()
+        """Collections in whose reports ids are not bound to people; every database that is opened here shares it."""
         self.open()
 
     def open(self, *, check: bool = False) -> None:
@@ -69,7 +71,7 @@ class Analytical:
     def _open(self, *, check: bool = False) -> None:
         self._engine: Engine = open_engine(self._store or self._path, "duckdb")
         try:
-            self.database = Database(self._engine)
+            self.database = Database(self._engine, self.unbound)
             if check:
                 self._engine.read_all()
         except BaseException:
@@ -116,7 +118,7 @@ class Analytical:
             for collection in self.database.collections:
                 for service in collection.schema.services:
                     self._engine.clear(report_table(collection.id, service.name))
-            self.database = Database(self._engine)
+            self.database = Database(self._engine, self.unbound)
             return
         tables: list[tuple[str, str, pa.Table]] = []
         with contextlib.suppress(Exception):  # an engine that failed may refuse everything
@@ -129,7 +131,7 @@ class Analytical:
         self.open()
         for name, key, table in tables:
             self._engine.store_dimension(name, key, table)
-        self.database = Database(self._engine)
+        self.database = Database(self._engine, self.unbound)
 
     def rollups(self, remembered: str | None) -> str:
         """Return which tables have rollups, by which columns, as JSON; as remembered if the database has none."""
@@ -147,7 +149,7 @@ class Analytical:
                     self._engine.add_rollup(table, by)
         except Exception as cause:  # a full disk, say; questions read the reports themselves
             LOG.error("rollups cannot be defined again: %s", type(cause).__name__)
-        self.database = Database(self._engine)
+        self.database = Database(self._engine, self.unbound)
 
     def set_aside(self) -> None:
         """Rename the file so that nothing reads it again."""

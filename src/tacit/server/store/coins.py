@@ -1,0 +1,68 @@
+"""The key with which a store assigns views and seeds, and whether liars could have chosen the ids it assigns by.
+
+The key stays in the inbox, and so in archives; the analytical database, the log and evidence do not have it.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from tacit.collection import Collection
+from tacit.encode.assigned import Assignment
+from tacit.errors import UsageError
+from tacit.server.store.inbox import Inbox
+from tacit.server.store.validate import Person
+
+__all__ = ["Coins"]
+
+KEY = "coin-key"
+"""Where a store remembers the key."""
+
+UNBOUND = "unbound/"
+"""Marks a collection of which a report was stored without proof of who sent it."""
+
+
+class Coins:
+    """What a store assigns to people."""
+
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+
+    @property
+    def key(self) -> str | None:
+        """The key; None before there is a collection that needs one."""
+        return self._inbox.recall(KEY)
+
+    def prepare(self, collection: Collection) -> None:
+        """Make a key before anybody can report to a collection that needs one."""
+        if collection.contract.assigned and self.key is None:
+            self._inbox.remember(**{KEY: secrets.token_hex(32)})
+
+    def assignment(self, collection: Collection) -> Assignment | None:
+        """Return what the key assigns in a collection; None where devices draw views and seeds freely."""
+        if not collection.contract.assigned:
+            return None
+        key = self.key
+        if key is None:
+            message = "The key that assigns views and seeds is gone from this store. Restore an archive that has it."
+            raise UsageError(message, code="no-coin-key")
+        return Assignment(key, collection.id)
+
+    def coin(self, collection: Collection, person: Person) -> str:
+        """Return the coin that assigns a person's views and seeds in a collection, or a round of a panel."""
+        assignment = self.assignment(collection)
+        if assignment is None:
+            message = "In this collection devices draw views and seeds themselves."
+            raise UsageError(message, code="free-views")
+        if not collection.contract.asks(person):
+            message = "This person is not asked in this round of the panel."
+            raise UsageError(message, code="not-asked")
+        return assignment.coin(person)
+
+    def is_unbound(self, collection: Collection) -> bool:
+        """Tell whether a report of a collection that assigns views was stored without proof of who sent it."""
+        return collection.contract.assigned and self._inbox.recall(f"{UNBOUND}{collection.id}") is not None
+
+    def note_unbound(self, collection: Collection) -> None:
+        """Remember that such a report was stored."""
+        self._inbox.remember(**{f"{UNBOUND}{collection.id}": "yes"})

@@ -1,0 +1,107 @@
+"""How far 1 % of the people can move a total by lying together.
+
+Where devices choose views and seeds, every liar sends the code with the extreme contribution: the shift is the range of
+contributions times the liars. Where views and seeds are assigned, and liars cannot choose their ids, each liar chooses
+among the codes of one view and seed only. Who lies does not depend on the key, so the widths of those choices are
+independent draws from the distribution that the key gives, and their sum is, by Bernstein's inequality, at most
+
+    m mean + sqrt(2 m log(1/chance)) deviation + largest log(1/chance) / 3
+
+for m liars, but for a chance of 1e-9 over keys. In joins, and where estimates are multiplied, the first bound is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tacit.contract.contract import Channel
+from tacit.contract.oracles.linear_hash import LinearHash
+from tacit.estimate.functional import Functional, Vector
+from tacit.estimate.reading import WHOLE_ALPHABET, Reading, contributions, view_bounds
+from tacit.estimate.widths import Widths
+from tacit.sql.extremes import contribution_range
+from tacit.sql.plan import Plan
+from tacit.sql.totals import Piece, Total
+
+__all__ = ["moved_by_liars"]
+
+Terms = Sequence[tuple[float, Reading]]
+
+
+NONE = Widths(0.0, 0.0, 0.0)
+
+
+def moved_by_liars(plan: Plan, total: Total, place: int, people: float) -> float:
+    """Return how far 1 % of so many people move a total, the plan's measure at a place."""
+    liars = people / 100
+    free = liars * contribution_range(plan, total, place).width
+    if not plan.round.assigned:
+        return free
+    if place not in plan.widths:
+        plan.widths[place] = _of_total(plan, total)
+    widths = plan.widths[place]
+    return free if widths is None else min(free, widths.shift(liars))
+
+
+def _of_total(plan: Plan, total: Total) -> Widths | None:
+    """Return the widths of a person's contribution to a total; None where only the free bound is known."""
+    widths = NONE
+    for piece in total.pieces:
+        one = _of_piece(plan, piece)
+        if one is None:
+            return None
+        widths += one
+    return widths
+
+
+def _of_piece(plan: Plan, piece: Piece) -> Widths | None:
+    parts = plan.scope.separated(piece.functional)
+    if any(piece.powers.values()) or len(plan.round.stored) > 1 or any(len(one) > 1 for one in parts):
+        return None
+    widths = NONE
+    for part in parts:
+        for number, local in part.items():
+            one = _of_service(plan, number, local, guarded=bool(piece.guards or piece.powers))
+            if one is None:
+                return None
+            widths += one
+    return widths
+
+
+def _of_service(plan: Plan, number: int, local: Functional, *, guarded: bool) -> Widths | None:
+    """Return the widths of a functional of one service, over all reports that a person sends to it."""
+    stored = plan.round.stored[number]
+    sends, products, factors = stored.service.service.sends, plan.decoded(number, local), plan.known_factors[number]
+    if any(len(places) > 1 for _, places in products) or (guarded and not stored.is_one_report):
+        return None
+    alone = [(coefficient, factors[places[0]]) for coefficient, places in products]
+    constant = sum(coefficient * factor.constant for coefficient, factor in alone)
+    widths = NONE
+    for index, channel in enumerate(stored.service.channels):
+        terms = [(c, factor.readings[index]) for c, factor in alone if index in factor.readings]
+        low, high, chances = (np.concatenate(ends) for ends in zip(*_coins(channel, terms), strict=True))
+        if guarded:  # who does not fulfil a condition adds nothing
+            low, high = np.minimum(low + constant, 0.0), np.maximum(high + constant, 0.0)
+        widths += Widths.of(high - low, chances).scaled(sends)
+    return widths
+
+
+def _coins(channel: Channel, terms: Terms) -> Iterator[tuple[Vector, Vector, Vector]]:
+    """Yield for each view the least and the most that its codes of each seed add, and how likely the seed is."""
+    weights = np.array([weight for weight, _ in terms])
+    for index, view in enumerate(channel.views):
+        oracle, share = view.oracle, channel.probability(index)
+        own = [Reading(channel, {index: reading.products.get(index, [])}) for _, reading in terms]
+        own = [reading if reading.products[index] else Reading(channel, {}) for reading in own]
+        if not any(reading.products for reading in own):
+            yield np.zeros(1), np.zeros(1), np.array([share])
+        elif oracle.alphabet > WHOLE_ALPHABET:
+            ends = np.array([view_bounds(reading) for reading in own])
+            ordered = np.sort(ends * weights[:, None], axis=1).sum(axis=0)
+            yield ordered[:1], ordered[1:], np.array([share])
+        else:
+            values = contributions(channel, own, view.offset + np.arange(oracle.alphabet)) @ weights
+            rows = values[1:].reshape(-1, oracle.g) if isinstance(oracle, LinearHash) else values[None, :]
+            yield rows.min(axis=1), rows.max(axis=1), np.full(len(rows), share / len(rows))
