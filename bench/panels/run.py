@@ -1,6 +1,7 @@
 """Coverage of a panel's rounds, averages, differences and slopes: every group of people is one repetition.
 
-Run ``python -m bench.panels.run --groups 4000``; it takes ten minutes for 4,000 groups of 800 people.
+Run ``python -m bench.panels.run --groups 4000``; it takes ten minutes for 4,000 groups of 800 people. With
+``--enrolled`` the people of each group are known, as if it were a panel of its own.
 """
 
 from __future__ import annotations
@@ -8,13 +9,21 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from unittest import mock
 
 import numpy as np
 
 import tacit as tc
+from tacit.answers import sums
+from tacit.answers.sums import Sums, Values
+from tacit.contract.panel import Enrolled, Panel
+from tacit.sql.plan import Round
 
 ROUNDS, PEOPLE, EPSILON = 8, 800, 2
+SLOPE = np.arange(ROUNDS) - (ROUNDS - 1) / 2
+HELD = "CASE WHEN x = 'a' THEN 1 ELSE 0 END"
 
 
 def drifting(base: np.ndarray, number: int, rounds: int) -> np.ndarray:
@@ -32,7 +41,7 @@ def covered(estimates: Iterable[tc.Estimate], truths: Iterable[float]) -> dict[s
             "spread": round(float(off.std()), 3)}  # fmt: skip
 
 
-def measure(groups: int, reports: int, seed: int) -> dict[str, dict[str, float]]:
+def measure(groups: int, reports: int, seed: int, *, enrolled: bool = False) -> dict[str, dict[str, float]]:
     """Encode a panel once for all groups, and compare each group's answers with its truth."""
     columns = [tc.Categorical("x", ["a", "b", "c"]), tc.Public("rep", type=int)]
     schema = tc.Schema([tc.Service("users", key="uid", attributes=columns)])
@@ -45,18 +54,49 @@ def measure(groups: int, reports: int, seed: int) -> dict[str, dict[str, float]]
         truth.append(int((drifting(base, number, ROUNDS) == "a").sum()))
         table = {"uid": np.arange(PEOPLE * groups), "x": drifting(everybody, number, ROUNDS), "rep": rep}
         database.load(panel.round(number + 1).encode(users=table, rng=tc.insecure_rng(seed + number)))
-    held = "CASE WHEN x = 'a' THEN 1 ELSE 0 END"
-    each = list(database.sql(f"SELECT rep, round, SUM({held}) AS n, AVG({held}) AS f FROM users GROUP BY rep, round"))
+    assert panel.panel
+    with enrolled_groups(panel.panel, groups) if enrolled else nullcontext():
+        return compare(database, panel, truth)
+
+
+def compare(database: tc.Database, panel: tc.Collection, truth: Sequence[int]) -> dict[str, dict[str, float]]:
+    """Compare each group's answers with its truth."""
+    each = list(database.sql(f"SELECT rep, round, SUM({HELD}) AS n, AVG({HELD}) AS f FROM users GROUP BY rep, round"))
     at = [truth[int(row[1].rsplit("/")[-1]) - 1] for row in each]
     found = {"rounds": covered((row[2] for row in each), at)}
     found["averages"] = covered((row[3] for row in each), (one / PEOPLE for one in at))
-    parts = [f"SUM(CASE WHEN round = '{part.contract.round}' AND x = 'a' THEN 1 ELSE 0 END)" for part in panel.parts]
-    slope = np.arange(ROUNDS) - (ROUNDS - 1) / 2
-    weighted = " + ".join(f"({weight}) * {part}" for weight, part in zip(slope, parts, strict=True))
-    lines = list(database.sql(f"SELECT rep, {parts[-1]} - {parts[0]} AS d, {weighted} AS s FROM users GROUP BY rep"))
+    lines = list(database.sql(f"SELECT rep, {trends(panel)} FROM users GROUP BY rep"))
     found["differences"] = covered((row[1] for row in lines), [truth[-1] - truth[0]] * len(lines))
-    found["slopes"] = covered((row[2] for row in lines), [float(slope @ truth)] * len(lines))
+    found["slopes"] = covered((row[2] for row in lines), [float(SLOPE @ truth)] * len(lines))
     return found
+
+
+def trends(panel: tc.Collection) -> str:
+    """Return the difference of the last and the first round, and the slope over all rounds."""
+    parts = [f"SUM(CASE WHEN round = '{part.contract.round}' AND x = 'a' THEN 1 ELSE 0 END)" for part in panel.parts]
+    weighted = " + ".join(f"({weight}) * {part}" for weight, part in zip(SLOPE, parts, strict=True))
+    return f"{parts[-1]} - {parts[0]} AS d, {weighted} AS s"
+
+
+@contextmanager
+def enrolled_groups(panel: Panel, groups: int) -> Iterator[None]:
+    """Enrol the people of every group by themselves, as if each group were a panel: its numbers are known."""
+    asked = np.zeros((groups, panel.rounds + 1), dtype=np.int64)
+    for person in range(PEOPLE * groups):
+        asked[person // PEOPLE, list(panel.rounds_of(person))] += 1
+
+    def over_rounds(found: Sequence[dict[Values, Sums]], rounds: Sequence[Round]) -> dict[Values, Sums]:
+        total: dict[Values, Sums] = {}
+        for one, about in zip(found, rounds, strict=True):
+            number = int(about.labels["round"].rsplit("/")[-1])
+            for values, own in one.items():
+                design = panel.design(Enrolled(PEOPLE, int(asked[values[0], number])))
+                made = own.of_panel(design)
+                total[values] = total[values].plus(made) if values in total else made
+        return total
+
+    with mock.patch.object(sums, "over_rounds", over_rounds):
+        yield
 
 
 def main() -> None:
@@ -64,10 +104,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--groups", type=int, default=4_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--enrolled", action="store_true")
     options = parser.parse_args()
     for reports in (1, 2):
         start = time.perf_counter()
-        found = measure(options.groups, reports, options.seed)
+        found = measure(options.groups, reports, options.seed, enrolled=options.enrolled)
         print(json.dumps({"reports": reports, "seconds": round(time.perf_counter() - start), **found}), flush=True)
 
 

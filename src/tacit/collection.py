@@ -261,14 +261,18 @@ class Collection(Forecasting):
         weights = {s.service.name: sum(channel.epsilon for channel in s.channels) for s in old.services}
         labels: dict[str, Any] = {"mechanism": old.mechanism, "oracle": old.oracle, "tier": old.tier}
         labels |= (panel.options if panel else {"round": old.round}) | {"assigned": old.assigned}
+        if panel and old.member:  # a round has its part of the total
+            whole = Collection(self.schema, parse_epsilon(epsilon) * panel.reports, weights=weights, **labels)
+            return whole.round(old.member)
         return Collection(self.schema, epsilon, weights=weights, **labels)
 
     def with_schema(self, schema: Schema) -> Collection:
         """Return the same collection of other attributes, with equal shares for its services."""
-        old = self._contract
-        return Collection(
-            schema, old.epsilon, mechanism=old.mechanism, oracle=old.oracle, round=old.round, assigned=old.assigned
-        )
+        old, panel = self._contract, self._contract.panel
+        labels: dict[str, Any] = dict(panel.options) if panel else {"round": old.round}
+        labels |= {"assigned": old.assigned}
+        total = old.epsilon * (panel.reports if panel and old.member else 1)
+        return Collection(schema, total, mechanism=old.mechanism, oracle=old.oracle, **labels)
 
     def prepare(self, **tables: Any) -> dict[str, Any]:
         """Return what `encode` takes from raw tables or files, made to fit the schema.

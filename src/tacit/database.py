@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from tacit.answers.answer_cache import AnswerCache
 from tacit.answers.catalog import Catalog
 from tacit.answers.contributions import Contributions, Page, contributions_to
 from tacit.answers.crowds import ClassSizes, Crowds
+from tacit.answers.enrolment import PREFIX, Enrolments
 from tacit.answers.fitted import Models, run_consistent
 from tacit.answers.loading import batch_of
 from tacit.answers.people import People
@@ -26,7 +27,7 @@ from tacit.contract.schema import Service
 from tacit.encode.bulk import Progress
 from tacit.encode.reports import Loaded, ReportTable, report_table
 from tacit.engines.base import Engine
-from tacit.errors import ReportError, UnanswerableError, UnknownNameError, UsageError
+from tacit.errors import ReportError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import DecoderName
 from tacit.model.labelled import Marginal
@@ -49,13 +50,17 @@ class Database:
     def __init__(self, engine: Engine, unbound: set[str] | None = None) -> None:
         self._engine = engine
         self._unbound = set() if unbound is None else unbound
-        self._catalog: Catalog[Collection] = Catalog(engine, self._unbound)
+        stored = engine.dimensions()
+        self._enrolments = Enrolments(engine, stored)
+        self._catalog: Catalog[Collection] = Catalog(engine, self._enrolments, self._unbound)
         self._people: dict[tuple[object, ...], People] = {}
         self._crowds = Crowds(engine)
         self._kept: AnswerCache[list[Collection], _Question] = AnswerCache(engine)
         self._models = Models(engine)
         self._tables = Tables(self._models, self._catalog)
-        self._dimensions = {name.lower(): Dimension(name, key, table) for name, key, table in engine.dimensions()}
+        self._dimensions = {
+            name.lower(): Dimension(name, key, table) for name, key, table in stored if not name.startswith(PREFIX)
+        }
         for text in engine.contracts():
             for part in Collection.from_json(text).parts:
                 self._catalog.add(part)
@@ -123,6 +128,26 @@ class Database:
         made = Dimension.of(name, as_arrow(name, table), key)
         self._engine.store_dimension(name, key, made.table)
         self._dimensions[name.lower()] = made
+        self._kept.redefine()
+
+    def enrol(self, panel: Collection, people: Iterable[int] | Iterable[str]) -> None:
+        """Say who belongs to a panel, or to one round of it: everybody, whether asked in that round or not.
+
+        Then totals of a round are of these people, and their errors smaller: how many of them are asked is known.
+        Whoever was asked and has not reported is missing, as before. Only two numbers for each round are stored.
+
+        Parameters
+        ----------
+        panel : Collection
+            A panel, or ``panel.round(number)`` where people have joined or left since.
+        people : iterable of keys
+            Numbers or texts, as in the reports.
+        """
+        if any(self._catalog.get(part.id) is None for part in panel.parts):
+            message = "Name a panel of this database, or one of its rounds. Create it first."
+            raise UsageError(message, code="bad-option")
+        self._enrolments.store(panel.contract_id, panel.contract, people)
+        self._people.clear()
         self._kept.redefine()
 
     def rollup(self, service: str, *, by: Sequence[str] = ()) -> None:
@@ -227,7 +252,6 @@ class Database:
             return kept.with_privacy(self._crowds.seen(rounds))
         asked = self._question(question, parameters, options)
         if consistent:
-            self._refuse_panel(asked.rounds)
             answer = run_consistent(asked.bound, asked.people, self._models, options, explain=explain)
             return answer.with_privacy(self._crowds.seen(asked.rounds))
         answer = run(asked.bound, asked.people, options).with_privacy(self._crowds.seen(asked.rounds))
@@ -260,7 +284,6 @@ class Database:
         confidence : float
             Level of the intervals.
         """
-        self._refuse_panel(self.collections)
         return self._tables.marginal(attributes, service=service, method=method, confidence=confidence)
 
     def synthesize(
@@ -279,7 +302,6 @@ class Database:
         method : str, optional
             As for `marginal`.
         """
-        self._refuse_panel(self.collections)
         return self._tables.synthesize(rows, seed=seed, service=service, method=method)
 
     def contributions(
@@ -306,7 +328,6 @@ class Database:
             0), ``descending``, ``offset``, ``limit``, and ``part``, the round or tier to show (default the last).
         """
         asked = self._question(without_explain(text)[0], parameters, Options(decoder=decoder))
-        self._refuse_panel(asked.rounds)
         return contributions_to(asked.bound, asked.people, group or {}, Page(**page))
 
     def answering(self, text: str) -> tuple[Collection, int, str]:
@@ -343,12 +364,6 @@ class Database:
             check_rounds(statement, question, superpopulation=options.superpopulation)
         plain = statement.sql(dialect="duckdb") if parameters else question
         return _Question(plain, newest, bound, self._people_of(scope, rounds, options.decoder), rounds)
-
-    def _refuse_panel(self, collections: Sequence[Collection]) -> None:
-        """Refuse what does not know yet that a round's people are a sample."""
-        if any(one.panel for one in collections):
-            message = "Panels have unbiased answers only: ask with sql, without consistent=True."
-            raise UnanswerableError(message, code="not-for-panels")
 
     def _people_of(self, scope: Scope, rounds: list[Collection], decoder: DecoderName) -> People:
         """Return the people of some services: the same object for the same reports, so that answers can be combined."""

@@ -7,7 +7,9 @@ from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
+from tacit.answers.enrolment import Enrolments
 from tacit.contract.contract import Contract, ServiceContract
+from tacit.contract.panel import Design
 from tacit.contract.schema import Schema, Service
 from tacit.encode.reports import report_table
 from tacit.engines.base import Engine, rollup_of
@@ -26,6 +28,10 @@ class Compiled(Protocol):
         """The contract's hash."""
 
     @property
+    def contract_id(self) -> str:
+        """The hash of the contract's bytes, which the rounds of a panel share."""
+
+    @property
     def contract(self) -> Contract:
         """The compiled contract."""
 
@@ -40,8 +46,8 @@ C = TypeVar("C", bound=Compiled)
 class Catalog(Generic[C]):
     """The collections of an engine, in the order of their creation."""
 
-    def __init__(self, engine: Engine, unbound: Container[str] = ()) -> None:
-        self._engine, self._unbound = engine, unbound
+    def __init__(self, engine: Engine, enrolments: Enrolments, unbound: Container[str] = ()) -> None:
+        self._engine, self._enrolments, self._unbound = engine, enrolments, unbound
         self._collections: dict[str, C] = {}
 
     @property
@@ -115,6 +121,10 @@ class Catalog(Generic[C]):
         tiers = [one for one in self.rounds(newest, [service]) if one.contract.round == newest.contract.round]
         return [(one.contract[service], report_table(one.id, one.contract[service].service.name)) for one in tiers]
 
+    def newest_design(self, service: str) -> Design | None:
+        """Return how a panel chose the people of the newest round of a service; None if it is no panel's."""
+        return self.design_of(self.find([service]))
+
     def services(self) -> list[Service]:
         """Return the services with reports, by name, each as the newest collection that has some defines it."""
         named = {
@@ -135,10 +145,16 @@ class Catalog(Generic[C]):
         for collection in rounds:
             labels = {"round": collection.contract.round, "tier": collection.contract.tier}
             sources = tuple(self._source(collection, name, decoder) for name in services)
-            contract = collection.contract
-            assigned = contract.assigned and collection.id not in self._unbound
-            stored.append(Round(labels, sources, contract.panel, assigned))
+            assigned = collection.contract.assigned and collection.id not in self._unbound
+            stored.append(Round(labels, sources, self.design_of(collection), assigned))
         return stored
+
+    def design_of(self, collection: C) -> Design | None:
+        """Return how the people of a round were chosen; None if everybody reports in it."""
+        panel = collection.contract.panel
+        if panel is None:
+            return None
+        return panel.design(self._enrolments.get(collection.contract_id, collection.contract.member))
 
     def _source(self, collection: C, name: str, decoder: DecoderName) -> ReportSource:
         table = report_table(collection.id, name)

@@ -194,7 +194,7 @@ class _Reader:
         text, parameters = summed_tuples(self._plan, page.measure, page.order, descending=page.descending, first=first)
         table = self._engine.fetch(text, parameters, self._uploads)
         [count, *totals] = [float(numbers_of(column)[0]) for column in table.columns]
-        return int(count), np.array(totals)
+        return int(count), self._round.weight * np.array(totals)
 
     def rows(self, page: Page) -> list[tuple[int | str, list[float], list[Report]]]:
         """Return the tuples of a page."""
@@ -210,7 +210,8 @@ class _Reader:
         reports = self._reports(people)
         added = zip(*measures, strict=True)
         return [
-            (person, list(map(float, values)), reports[person]) for person, values in zip(people, added, strict=True)
+            (person, [self._round.weight * float(value) for value in values], reports[person])
+            for person, values in zip(people, added, strict=True)
         ]
 
     def _reports(self, people: list[Any]) -> dict[Any, list[Report]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from tacit.answers.columns import numbered, rows_of
 from tacit.answers.people import People
 from tacit.answers.sums import readings
+from tacit.contract.panel import Design
 from tacit.errors import UnsupportedSqlError
 from tacit.estimate.functional import Functional, Term, Vector
 from tacit.model.bounds import mean_bounds
@@ -29,26 +31,31 @@ from tacit.sql.totals import Total
 __all__ = ["Sample", "samples_of"]
 
 MOST_CLASSES = 64
-"""Maximum combinations of public values that a question may tell apart."""
+"""Maximum combinations of public values, and rounds of a panel, that a question may tell apart."""
+
+SURELY = 7.0
+"""Standard deviations by which the number of people asked in a round never differs from its mean."""
 
 
 def samples_of(bound: Bound, people: People, known: Models, columns: Sequence[Leaf]) -> list[Sample]:
-    """Return a sample for each round; its tiers are taken together."""
+    """Return a sample for each round, its tiers taken together; the rounds of a panel are one sample."""
     totals = list({total.key: total for made in columns for total in made.totals}.values())
-    rounds: dict[str, list[tuple[Round, Reading]]] = {}
+    samples: dict[str, list[tuple[Round, Reading]]] = {}
     for one, reading in zip(people.rounds, readings(people.engine, people.rounds), strict=True):
-        rounds.setdefault(one.labels["round"], []).append((one, reading))
-    return [_sample(bound, tiers, known, totals) for tiers in rounds.values()]
+        label = one.labels["round"]
+        samples.setdefault(label.rpartition("/")[0] if one.design else label, []).append((one, reading))
+    return [_sample(bound, parts, known, totals) for parts in samples.values()]
 
 
-def _sample(bound: Bound, tiers: list[tuple[Round, Reading]], known: Models, totals: Sequence[Total]) -> Sample:
-    plans = [Plan(bound.scope, one, totals, [], bound.public, bound.conditions, reading) for one, reading in tiers]
-    services = Services(tuple(stored.service for stored in tiers[0][0].stored))
+def _sample(bound: Bound, parts: list[tuple[Round, Reading]], known: Models, totals: Sequence[Total]) -> Sample:
+    plans = [Plan(bound.scope, one, totals, [], bound.public, bound.conditions, reading) for one, reading in parts]
+    services = Services(tuple(stored.service for stored in parts[0][0].stored))
+    designs = {one.labels["round"]: one.design for one, _ in parts if one.design}
     plain = not (plans[0].keys or plans[0].conditions or plans[0].guards or plans[0].powers)
-    stored = [one.stored[0] for one, _ in tiers]
-    if plain and len(services.services) == 1:
+    stored = [one.stored[0] for one, _ in parts]
+    if plain and len(services.services) == 1 and len(designs) < 2:
         model = known.of_service([(own.service, own.table, own.rollup is not None) for own in stored])
-        return Sample(services, model, plans[0], ((),))
+        return Sample(services, model, plans[0], (tuple(designs),), designs)
     read = [services.functional(piece.functional) for total in totals for piece in total.pieces]
     asked = frozenset(i for functional in read for i in functional.attributes)
     statements = [code_rows(plan) for plan in plans]
@@ -58,22 +65,26 @@ def _sample(bound: Bound, tiers: list[tuple[Round, Reading]], known: Models, tot
         return _fetch(bound, plans, known)
 
     model, classes = known.of(key, fetch, asked)
-    return Sample(services, model, plans[0], classes)
+    return Sample(services, model, plans[0], classes, designs)
 
 
 def _fetch(bound: Bound, plans: Sequence[Plan], known: Models) -> Fetched:
-    """Return the reports of all tiers, with numbers for the combinations of public values."""
+    """Return the reports of all tiers or rounds of a panel, with numbers for the combinations of public values.
+
+    A round of a panel is a public value, too: the last one.
+    """
     classes: dict[tuple[Any, ...], int] = {}
-    tiers = []
+    parts = []
     for plan in plans:
         table = known.engine.fetch(*code_rows(plan), {})
         width = len(plan.keys) + len(plan.guards) + len(plan.powers)
         number, rows = numbered(table, width)
-        values = rows_of(table.take(rows), width)
+        design, label = plan.round.design, plan.round.labels["round"]
+        values = [(*one, label) if design else one for one in rows_of(table.take(rows), width)]
         if len({*classes, *values}) > MOST_CLASSES:
             message = (
-                f"The question tells more than {MOST_CLASSES} combinations of public values apart, which "
-                "consistent=True does not support. Ask without consistent=True, or for fewer public columns."
+                f"The question tells more than {MOST_CLASSES} combinations of public values and rounds apart, which "
+                "consistent=True does not support. Ask without consistent=True, or for fewer of them."
             )
             raise UnsupportedSqlError(message, code="not-consistent", text=bound.scope.text)
         for one in values:
@@ -81,26 +92,40 @@ def _fetch(bound: Bound, plans: Sequence[Plan], known: Models) -> Fetched:
         own = np.array([classes[one] for one in values], dtype=np.int64)
         columns = [np.asarray(table.column(i)).astype(np.int64) for i in range(width, table.num_columns)]
         services = tuple(stored.service for stored in plan.round.stored)
-        tiers.append(Reports(services, tuple(columns[0:-1:2]), tuple(columns[1:-1:2]), columns[-1], own[number]))
+        codes = tuple(columns[0:-1:2]), tuple(columns[1:-1:2]), columns[-1], own[number]
+        parts.append(Reports(services, *codes, left_out=1 - 1 / design.weight if design else 0.0))
     if not classes:
         message = (
             "Nobody meets the question's public conditions, so there is nothing to fit. Ask without consistent=True."
         )
         raise UnsupportedSqlError(message, code="not-consistent", text=bound.scope.text)
-    return Fetched(tuple(tiers), tuple(classes))
+    rounds = {plan.round.labels["round"] for plan in plans if plan.round.design}
+    return Fetched(tuple(parts), tuple(classes), in_order=len(classes) == len(rounds) > 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The people of one round: their model, and the public values of each of its classes.
+    """The people of one round, or of all rounds of a panel: their model, and the public values of each of its classes.
 
-    These are the values of keys, whether guards hold, and public measures, in the order of the plan.
+    These are the values of keys, whether guards hold, and public measures, in the order of the plan; then a panel's
+    round, for which ``designs`` says how its people were chosen.
     """
 
     services: Services
     model: Model
     plan: Plan
     classes: tuple[tuple[Any, ...], ...]
+    designs: Mapping[str, Design] = field(default_factory=dict)
+
+    @property
+    def is_smoothed(self) -> bool:
+        """Whether rounds of a panel are fitted together."""
+        return len({own[-1] for own in self.classes}) > 1 if self.designs else False
+
+    @cached_property
+    def _weights(self) -> Vector:
+        """How many people one of each class stands for."""
+        return np.array([self.designs[own[-1]].weight if self.designs else 1.0 for own in self.classes])
 
     @property
     def groups(self) -> list[tuple[Any, ...]]:
@@ -125,7 +150,7 @@ class Sample:
 
     def functionals(self, made: Leaf, values: tuple[Any, ...]) -> list[Functional]:
         """Return the totals of a column, within a public group, as functionals of the model."""
-        return [self._functional(total, self._holds(values)) for total in made.totals]
+        return [self._functional(total, self._holds(values) * self._weights) for total in made.totals]
 
     def _functional(self, total: Total, holds: Vector) -> Functional:
         made = self.services.functional(Functional((), ()), holds)
@@ -154,8 +179,26 @@ class Sample:
                 weight = factors.pop(self._public, None)
                 terms.append(Term(term.coefficient * (1.0 if weight is None else float(weight[number])), factors))
             ends = mean_bounds(Functional(slope.sizes, tuple(term for term in terms if term.coefficient)))
-            low, high = low + share * ends[0], high + share * ends[1]
-        return self.model.people * float(low), self.model.people * float(high)
+            reports = self.model.people * float(share)
+            least, most = self._people_between(number, reports)
+            low, high = low + min(least * ends[0], most * ends[0]), high + max(least * ends[1], most * ends[1])
+        return float(low), float(high)
+
+    def _people_between(self, number: int, reports: float) -> tuple[float, float]:
+        """Return the fewest and the most reports that a class could have had: a panel's coin decides who is asked."""
+        if not self.designs:
+            return reports, reports
+        design = self.designs[self.classes[number][-1]]
+        share = min(1.0, reports / design.enrolled.asked) if design.enrolled else 0.0
+        spread = SURELY * math.sqrt(reports * (1 - 1 / design.weight) * (1 - share))
+        return max(0.0, reports - spread), reports + spread
+
+    def asked_variance(self, slope: Functional) -> float:
+        """Return a bound of the variance of a functional's total by who was asked in a panel.
+
+        A person of weight w adds w (w - 1) y**2 to it, and rounds exclude each other, which adds w y**2 at most.
+        """
+        return self.model.people * self.model.means([slope * slope])[0] if self.designs else 0.0
 
     def sets(self, columns: Sequence[Leaf]) -> set[tuple[int, ...]]:
         """Return the sets of attributes that columns are read from: each term's, and its pairs."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.answers.evidence import Sample, samples_of
-from tacit.answers.fitted_quantiles import fitted_quantiles
+from tacit.answers.fitted_quantiles import fitted_quantiles, quantile_anchors
 from tacit.answers.people import People
 from tacit.answers.rows import Pending, Row, finished, pending_of
 from tacit.answers.run import unbiased_estimates
@@ -41,6 +41,10 @@ WIDER = " and from views of three attributes and more"
 ASSUMED = (
     "some columns have no unbiased estimate: attributes that no view reports together are assumed independent given "
     "the rest (maximum entropy). Their errors come from the fit, and cover neither this assumption nor a poor fit"
+)
+SMOOTHED = (
+    "the panel's rounds are fitted together: each is drawn towards its neighbours, so a sudden change looks smaller "
+    "than it is; errors and intervals come from each round's own reports (docs/panels.md)"
 )
 APART = 4.0
 """Standard errors between a fitted value and the unbiased estimate above which the answer says so."""
@@ -70,13 +74,14 @@ def run_consistent(bound: Bound, people: People, known: Models, options: Options
     totals = tuple(total.key for made in parts for total in made.totals)  # public tables are in them
     key = tuple(sorted(people.reports)), bound.statement.sql(), totals
     anchors = known.remember(key, lambda: unbiased_estimates(bound, people, options, columns))
+    curves = quantile_anchors(ranked, bound, people)
     rows: list[Row] = []
     found: list[_Fitted] = []
     for values in dict.fromkeys(values for sample in samples for values in sample.groups):
         own = [None if anchor is None else anchor.get(values) for anchor in anchors]
         pending = _estimates(columns, samples, own, values)
         found += pending
-        cells, quantiles = iter(pending), iter(fitted_quantiles(ranked, bound, people, samples, values))
+        cells, quantiles = iter(pending), iter(fitted_quantiles(ranked, curves, samples, values))
         for group, formulas in asked:
             made = [[next(cells if isinstance(leaf, Formula) else quantiles) for leaf in leaves(c)] for c in formulas]
             rows.append(((*values, *group), bound.row(group, values, list(map(pending_of, formulas, made)))))
@@ -104,6 +109,7 @@ def _notes(samples: Sequence[Sample], sets: Sequence[tuple[int, ...]], found: Se
     many = [face for face in sets if len(face) > 2]
     wider = any(sample.model.faces(face) for sample in samples for face in many)
     lines = [NOTE, *([ENTROPY.format(WIDER if wider else "")] if many else [])]
+    lines += [SMOOTHED] if any(sample.is_smoothed for sample in samples) else []
     lines += [ASSUMED] if any(one.anchor is None for one in found) else []
     alone = {sample.named(face) for sample in samples for face in sets if len(face) == 2 and sample.is_apart(face)}
     lines += [
@@ -193,7 +199,10 @@ def _own_errors(slopes: Sequence[Sequence[Functional | None]], samples: Sequence
     squares = [0.0] * len(slopes)
     for number, sample in enumerate(samples) if slopes else ():
         found = sample.model.errors([own[number] or Functional((), ()) for own in slopes])
-        squares = [known + (sample.model.people * error) ** 2 for known, error in zip(squares, found, strict=True)]
+        squares = [
+            known + (sample.model.people * error) ** 2 + sample.asked_variance(own[number] or Functional((), ()))
+            for known, error, own in zip(squares, found, slopes, strict=True)
+        ]
     return [math.nan if None in own else math.sqrt(square) for own, square in zip(slopes, squares, strict=True)]
 
 

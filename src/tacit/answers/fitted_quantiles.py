@@ -20,25 +20,36 @@ from tacit.estimate.isotonic import isotonic
 from tacit.sql.bind import Bound
 from tacit.sql.quantiles import Quantile
 
-__all__ = ["fitted_quantiles"]
+__all__ = ["fitted_quantiles", "quantile_anchors"]
+
+
+def quantile_anchors(
+    asked: Sequence[Quantile], bound: Bound, people: People
+) -> list[dict[Values, list[PendingQuantile]]]:
+    """Return the unbiased quantiles of all public groups, one by one: some may have no unbiased estimate."""
+    found = []
+    for one in asked:
+        try:
+            found.append(fetch_quantiles(people, [one], bound.public, bound.conditions, superpopulation=False)[0])
+        except UnanswerableError:  # no view shows these attributes together
+            found.append({})
+    return found
 
 
 def fitted_quantiles(
-    asked: Sequence[Quantile], bound: Bound, people: People, samples: Sequence[Sample], values: Values
+    asked: Sequence[Quantile],
+    anchors: Sequence[dict[Values, list[PendingQuantile]]],
+    samples: Sequence[Sample],
+    values: Values,
 ) -> list[FittedQuantile]:
-    """Return quantiles within a public group, one by one: some may have no unbiased estimate."""
+    """Return quantiles within a public group."""
     found = []
-    for one in asked:
-        anchor: PendingQuantile | None = None
-        try:
-            unbiased = fetch_quantiles(people, [one], bound.public, bound.conditions, superpopulation=False)[0]
-            anchor = unbiased[values][0] if values in unbiased else None
-        except UnanswerableError:  # no view shows these attributes together
-            anchor = None
+    for one, unbiased in zip(asked, anchors, strict=True):
         tests: Vector = np.zeros(len(one.totals))
         for sample in samples:
             tests = tests + sample.model.people * np.array(sample.model.means(sample.functionals(one, values)))
         value = one.value(isotonic(tests))
+        anchor = unbiased[values][0] if values in unbiased else None
         found.append(FittedQuantile(one, value, sum(sample.people_of(values) for sample in samples), anchor))
     return found
 

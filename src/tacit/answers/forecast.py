@@ -26,7 +26,7 @@ from tacit.estimate.decoder import Decoder
 from tacit.estimate.estimate import Estimate
 from tacit.estimate.functional import Functional, Vector
 from tacit.estimate.population import truth_of
-from tacit.estimate.variance import joint_variance
+from tacit.estimate.variance import joint_square, joint_variance
 from tacit.sql.bind import Bound, bind
 from tacit.sql.composite import Column, Leaf, leaves
 from tacit.sql.formula import Formula
@@ -56,6 +56,8 @@ def predict(
     shown = [row[: len(expected.bound.names)] for row in (selection.apply(rows) if selection.selects else rows)]
     known = "uniform attributes" if like is None else "the given frequencies"
     notes = [f"expected from {users:,} people, assuming {known}, independent of each other (docs/glossary.md#forecast)"]
+    if contract.panel:
+        notes.append("these are the people of the panel, and the errors those of one round (docs/panels.md)")
     several = [source.service for source in expected.bound.scope.sources if source.service.rows_at_most > 1]
     if several and like is None:
         most = ", ".join(f"0 to {one.rows_at_most} rows in {one.name}" for one in several)
@@ -141,6 +143,10 @@ class Expectation:
         for table in tables:
             contract[table.name]
         self.bound: Bound = bind(statement, scope_of(tables, contract.schema, text))
+        self._weight = float(contract.panel.weight) if contract.panel else 1.0
+        if contract.panel and self.bound.scope.uses_round(statement):
+            message = "All rounds of a panel have the same predicted error. Predict one round: leave round out."
+            raise UnsupportedSqlError(message, code="not-predictable", text=text)
         if self.bound.conditions or self.bound.public:
             raise _public_unknown(text)
         if any(source.twin is not None for source in self.bound.scope.sources):
@@ -231,7 +237,10 @@ class Expectation:
         )
 
     def _variance(self, functional: Functional) -> float:
-        """Return the variance of one person's part: of a join, from the moments of all its products of services."""
+        """Return the variance of one person's part: of a join, from the moments of all its products of services.
+
+        In a panel a person is asked with the chance of one over the weight, and then counts that often.
+        """
         separated = self.bound.scope.separated(functional)
         if not separated:
             return 0.0
@@ -240,7 +249,10 @@ class Expectation:
                 f"The question sums {len(separated)} products of services; at most {MOST_PRODUCTS} are predictable."
             )
             raise UnsupportedSqlError(message, code="not-predictable", text=self._text)
-        return joint_variance(separated, self._decoders, self._populations)
+        noise = joint_variance(separated, self._decoders, self._populations)
+        if self._weight == 1.0:
+            return noise
+        return self._weight * noise + (self._weight - 1) * joint_square(separated, self._populations)
 
     def _functional(self, total: Total) -> Functional:
         if total.functional is None and total.pieces:

@@ -17,7 +17,6 @@ from tacit.answers.verdicts import Forecast, forecast_questions
 from tacit.contract.contract import Contract
 from tacit.contract.schema import Schema, Service
 from tacit.encode.prepare import prepare_tables
-from tacit.errors import UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import DecoderName
 
@@ -77,7 +76,7 @@ class Forecasting:
         Parameters
         ----------
         users : int
-            A number of people; the result is a table of expected values with their errors.
+            A number of people, of a panel all of them; the result is a table of expected values with their errors.
         error : float
             Instead of users: the wanted standard error; the result is the number of people. Errors of averages shrink
             with more people, so this is the smallest number; errors of totals grow, so it is the largest.
@@ -88,7 +87,6 @@ class Forecasting:
             the share of people without rows, a dict of these by service.
         """
         options = Options(confidence, decoder)
-        self._refuse_panel()
         if users is not None:
             return predict(self.contract, text, users=users, like=like, options=options)
         return people_for(self.contract, text, error=error, relative=relative, like=like, options=options)
@@ -108,7 +106,6 @@ class Forecasting:
             Raw tables, as for `prepare`, that say how often each value occurs: one, or a dict by service. Values are
             assumed to be independent, and uniform without it.
         """
-        self._refuse_panel()
         asked = [questions] if isinstance(questions, str) else questions
         schema, samples = self.contract.schema, None
         if like is not None:
@@ -120,11 +117,6 @@ class Forecasting:
             users = people if users is None else users
         listed = likely_questions(schema) if asked is None else list(asked)
         return forecast_questions(self, listed, users=100_000 if users is None else users, like=samples)
-
-    def _refuse_panel(self) -> None:
-        if self.contract.panel:
-            message = "Rounds of a panel are not predicted. Predict the same collection without panel, for one round."
-            raise UsageError(message, code="panel-not-predicted")
 
 
 def sample_people(schema: Schema, tables: Mapping[str, pa.Table]) -> tuple[int, dict[str, pa.Table]]:

@@ -68,7 +68,7 @@ class People:
     def count(self, keys: Sequence[Found] = (), conditions: Sequence[SqlPiece] = ()) -> int:
         """Return how many people there are: of those that satisfy public conditions, in the largest public group."""
         sums, _ = fetch_sums(self.engine, self.scope, self.rounds, SumsRequest(), keys, conditions)
-        return max((one.count for one in sums.values()), default=0)
+        return max((round(one.stands_for) for one in sums.values()), default=0)
 
     def error_of(self, terms: Terms, *, superpopulation: bool) -> tuple[float, float]:
         """Return the standard error of a combination of totals, and its degrees of freedom."""
@@ -78,7 +78,7 @@ class People:
         sums, _ = fetch_sums(self.engine, self.scope, self.rounds, asked, (), ())
         gradient = np.array([[weight for weight, _ in terms]])
         variance = sums[()].covariance(gradient, place, superpopulation=superpopulation).item()
-        freedom = max(1.0, sums[()].effective(place) - 1)
+        freedom = max(1.0, sums[()].effective(place, gradient[0]) - 1)
         few = freedom < FEW_REPORTS - 1 or sums[()].count < FEW_PEOPLE
         if few and not math.isnan(variance):
             variance = max(variance, self.planned_variance(terms, sums[()]))

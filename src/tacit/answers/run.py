@@ -242,7 +242,7 @@ class _Question:
             return Estimate(result.value, 0.0, sums.count, level, shift=shift)
         gradient = result.gradient
         variance = sums.covariance(gradient[None, :], place, superpopulation=self.options.superpopulation).item()
-        freedom = max(1.0, sums.effective(place) - 1)
+        freedom = max(1.0, sums.effective(place, gradient) - 1)
         origin = _origin(self.people, made, gradient, guards, superpopulation=options.superpopulation)
         self._note_tiers(sums, gradient, place)
         few = freedom < FEW_REPORTS - 1 or sums.count < FEW_PEOPLE

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from tacit.answers.code_sums import plan_by_code
 from tacit.answers.columns import integers_of, numbered, numbers_of, rows_of
-from tacit.contract.panel import Panel
+from tacit.answers.rounds import across_rounds, effective_over_rounds
+from tacit.contract.panel import Design
 from tacit.engines.base import Engine
 from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Vector
@@ -23,7 +24,7 @@ from tacit.sql.scope import LABELS, Found, Scope
 from tacit.sql.statement import histogram, statement
 from tacit.sql.totals import Piece, SqlPiece, Total
 
-__all__ = ["Fetch", "Sums", "SumsRequest", "Values", "fetch_by_code", "fetch_sums", "occurring_codes"]
+__all__ = ["Fetch", "Sums", "SumsRequest", "Values", "fetch_by_code", "fetch_sums", "occurring_codes", "over_rounds"]
 
 Values = tuple[Any, ...]
 
@@ -95,28 +96,29 @@ class Sums:
     asked: SumsRequest
     label: str = ""
     parts: tuple[Sums, ...] = ()
-    scale: float = 1.0
-    """How many people each of these stands for, in a panel."""
+    design: Design | None = None
+    """How a panel chose these people."""
 
-    repulsion: float = 0.0
-    """Of a panel: see there."""
-
-    def of_panel(self, panel: Panel) -> Sums:
+    def of_panel(self, design: Design) -> Sums:
         """Return the sums over everybody of a panel, of whom these are a random sample.
 
         Each stands for ``weight`` people. Then products less contributions of the product are the variance of who was
         asked, too, and nothing is known without error.
         """
-        by = float(panel.weight)
+        by = design.weight
         return replace(
             self,
             totals=self.totals * by,
             products={pair: value * by**2 for pair, value in self.products.items()},
             fourths={index: value * by**4 for index, value in self.fourths.items()},
             noisy=(True,) * len(self.noisy),
-            scale=by,
-            repulsion=panel.repulsion,
+            design=design,
         )
+
+    @property
+    def stands_for(self) -> float:
+        """How many people these are, or stand for in a panel, summed over rounds."""
+        return sum((one.design.weight if one.design else 1.0) * one.count for one in self.parts or (self,))
 
     @property
     def labels(self) -> list[str]:
@@ -133,8 +135,7 @@ class Sums:
             tuple(a or b for a, b in zip(self.noisy, other.noisy, strict=True)),
             self.asked,
             parts=(*(self.parts or (self,)), other),
-            scale=max(self.scale, other.scale),
-            repulsion=max(self.repulsion, other.repulsion),
+            design=self.design or other.design,
         )
 
     def covariance(self, gradients: Vector, place: list[int], *, superpopulation: bool = False) -> Vector:
@@ -144,15 +145,9 @@ class Sums:
         though there is noise, the sample covariance stands in, which is larger on average; it is also the answer for
         a superpopulation, of which the people are a sample.
         """
-        size = range(len(place))
-        exact, safe = np.zeros((len(place), len(place))), np.zeros((len(place), len(place)))
-        for a, b in itertools.product(size, size):
-            pair = (min(place[a], place[b]), max(place[a], place[b]))
-            if self.asked.squares:
-                exact[a, b] = self.products[pair] - self.totals[self.asked.pairs[pair]]
-            people = self.scale * max(1, self.count)
-            safe[a, b] = self.products[pair] - self.totals[place[a]] * self.totals[place[b]] / people
-        found = _combined(gradients, exact) + np.diag(self._across(gradients, place))
+        exact, safe = self.moments(place)
+        across = np.diag(across_rounds(self, gradients, place))
+        found = _combined(gradients, exact) + across
         noisy = (gradients != 0) @ np.array([self.noisy[index] for index in place])
         if (
             not superpopulation
@@ -162,7 +157,7 @@ class Sums:
             return np.where(noisy[:, None] & noisy, found, 0.0)  # what reads no code is known
         if self.count < 2:
             return np.full(found.shape, math.nan if self.count else 0.0)
-        spread = _combined(gradients, safe) * self.count / (self.count - 1) + np.diag(self._across(gradients, place))
+        spread = _combined(gradients, safe) * self.count / (self.count - 1) + across
         if self.count >= MANY_REPORTS:  # so many equal contributions are no chance: the total is known
             return np.where(np.diag(noisy) & (spread <= 0), 0.0, spread)
         return np.where(np.diag(noisy) & (spread <= 0), math.nan, spread)
@@ -170,31 +165,34 @@ class Sums:
     def variance(self, place: int, *, superpopulation: bool = False) -> float:
         """Return the variance of one total, as `covariance` does."""
         found = math.nan
-        if self.asked.squares and not superpopulation and not self.repulsion:
+        if self.asked.squares and not superpopulation and self.design is None:
             found = self.products[place, place] - float(self.totals[self.asked.pairs[place, place]])
         if found > 0 or not self.noisy[place]:
             return found if self.noisy[place] else 0.0
         return self.covariance(np.ones((1, 1)), [place], superpopulation=superpopulation).item()
 
-    def _across(self, gradients: Vector, place: list[int]) -> Vector:
-        """Return a bound of what the covariance of a panel's rounds adds to the variances of combinations.
-
-        Whoever is asked in one round is asked in another less often. With h(r) what a person adds to the combination
-        in round r, covariances add up to ``repulsion`` times the sum over people of ``-h(r) h(s)``, r and s different.
-        That is ``sum of h(r)**2 - (sum of h(r))**2``, at most the first part; Cauchy and Schwarz bound it, too.
-        """
-        if not self.repulsion or len(self.parts) < 2 or not self.asked.squares:
-            return np.zeros(len(gradients))
-        squares = []
-        for part in self.parts:
-            moments = np.zeros((len(place), len(place)))
-            for a, b in itertools.product(range(len(place)), repeat=2):
-                pair = (min(place[a], place[b]), max(place[a], place[b]))
-                moments[a, b] = part.totals[self.asked.pairs[pair]]
-            squares.append(np.maximum(0.0, np.einsum("ij,jk,ik->i", gradients, moments, gradients)))
-        each = np.stack(squares)
-        bound: Vector = np.minimum(np.square(np.sqrt(each).sum(axis=0)) - each.sum(axis=0), each.sum(axis=0))
-        return self.repulsion * bound
+    def moments(self, place: list[int]) -> tuple[Vector, Vector]:
+        """Return the covariance of totals by what products leave (0 if they are not estimated), and that of samples."""
+        if self.parts and self.design:  # each round is a sample by itself
+            own = [part.moments(place) for part in self.parts]
+            return sum(one for one, _ in own), sum(one for _, one in own)  # type: ignore[return-value]
+        exact, safe = np.zeros((len(place), len(place))), np.zeros((len(place), len(place)))
+        design = self.design
+        known = design.known_share if design else 0.0
+        people = self.count if design is None else design.weight * self.count
+        if design and design.enrolled:
+            people = design.enrolled.asked
+        for a, b in itertools.product(range(len(place)), repeat=2):
+            pair = (min(place[a], place[b]), max(place[a], place[b]))
+            both = self.totals[place[a]] * self.totals[place[b]]
+            if self.asked.squares:
+                exact[a, b] = self.products[pair] - self.totals[self.asked.pairs[pair]] - known * both
+            safe[a, b] = self.products[pair] - both / max(1, people)
+            if design and abs(exact[a, b]) <= RESIDUE * abs(self.products[pair]):
+                exact[a, b] = 0.0
+            if design and abs(safe[a, b]) <= RESIDUE * abs(self.products[pair]):
+                safe[a, b] = 0.0
+        return exact / (1 - known), safe
 
     def noise(self, place: list[int]) -> tuple[Vector, float]:
         """Return the covariance of the noise of totals, and how much of what people differ by it holds as well.
@@ -202,12 +200,9 @@ class Sums:
         Where products have estimates it is unbiased. Where they have none it is the sample covariance: in a mean of
         rows that are independent of each other it holds the variance of rows over their number too, this many times.
         """
-        found = np.zeros((len(place), len(place)))
         many, squares = max(1, self.count), self.asked.squares
-        for (a, i), (b, j) in itertools.product(enumerate(place), repeat=2):
-            pair = (min(i, j), max(i, j))
-            beside = self.totals[self.asked.pairs[pair]] if squares else self.totals[i] * self.totals[j] / many
-            found[a, b] = self.products[pair] - beside
+        exact, safe = self.moments(place)
+        found = exact if squares else safe
         noisy = np.array([self.noisy[index] for index in place], dtype=bool)
         found = np.where(noisy[:, None] & noisy, found, 0.0)  # what reads no code is known
         shared = 0.0 if squares or not noisy.any() else many / max(1, many - 1)
@@ -216,12 +211,18 @@ class Sums:
     def weight(self, piece: Piece) -> float:
         """Return what the noise variance of one person's functional is multiplied by in all: people, if it is plain."""
         plain = not piece.guards and not piece.powers
-        return self.scale * float(self.scale * self.count if plain else self.totals[self.asked.place(piece.weights)])
+        weight = self.design.weight if self.design else 1.0
+        if plain:
+            return sum((one.design.weight if one.design else 1.0) ** 2 * one.count for one in self.parts or (self,))
+        return weight * float(self.totals[self.asked.place(piece.weights)])
 
-    def effective(self, place: list[int]) -> float:
-        """Return how many reports the totals really rest on."""
+    def effective(self, place: list[int], gradient: Vector | None = None) -> float:
+        """Return how many reports the totals really rest on or, over several rounds, their combination."""
         try:
-            return min((self.products[i, i] ** 2 / self.fourths[i] for i in place if self.fourths[i]), default=math.inf)
+            fewest = min(
+                (self.products[i, i] ** 2 / self.fourths[i] for i in place if self.fourths[i]), default=math.inf
+            )
+            return fewest if gradient is None else max(fewest, effective_over_rounds(self.parts, gradient, place))
         except OverflowError:
             message = "Squared contributions are too large. Divide the columns, or use fewer factors."
             raise UnanswerableError(message, code="number-too-large") from None
@@ -251,7 +252,7 @@ def fetch_sums(
         plan = Plan(scope, one, asked.totals, sorted(asked.pairs), keys, conditions, reading)
         found.append((_counted if plan.is_histogram else _joined)(engine, plan, asked))
         plans.append(plan)
-    return _over_rounds(found, rounds), plans
+    return over_rounds(found, rounds), plans
 
 
 def fetch_by_code(
@@ -288,15 +289,15 @@ def fetch_by_code(
         plan = Plan(scope, one, asked.totals, pairs, keys, conditions, reading)
         plan.by_code = way.statement
         plans.append(plan)
-    return _over_rounds(found, rounds), plans
+    return over_rounds(found, rounds), plans
 
 
-def _over_rounds(found: Sequence[dict[Values, Sums]], rounds: Sequence[Round]) -> dict[Values, Sums]:
+def over_rounds(found: Sequence[dict[Values, Sums]], rounds: Sequence[Round]) -> dict[Values, Sums]:
     """Add up the sums of rounds and tiers; those of a panel are over everybody of whom its people are a sample."""
     total: dict[Values, Sums] = {}
     for one, about in zip(found, rounds, strict=True):
         for values, sums in one.items():
-            own = sums.of_panel(about.panel) if about.panel else sums
+            own = sums.of_panel(about.design) if about.design else sums
             total[values] = total[values].plus(own) if values in total else own
     return total
 

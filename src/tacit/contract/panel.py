@@ -15,10 +15,36 @@ from fractions import Fraction
 from tacit.client.panel import assigned_rounds, round_id, round_label
 from tacit.errors import SchemaError
 
-__all__ = ["MAX_ROUNDS", "Panel"]
+__all__ = ["MAX_ROUNDS", "Design", "Enrolled", "Panel"]
 
 MAX_ROUNDS = 1_000
 """Rounds of a panel: each has tables of its own."""
+
+
+@dataclass(frozen=True)
+class Enrolled:
+    """How many people belong to a panel in one of its rounds, and how many of them the coin asks in it."""
+
+    people: int
+    asked: int
+
+
+@dataclass(frozen=True)
+class Design:
+    """How a round's people were chosen: each stands for ``weight`` people of the panel.
+
+    Given ``enrolled`` they are a simple random sample of known size, whose weight is people over asked; otherwise
+    everybody was chosen with the same chance, and how many people there are is estimated as well.
+    """
+
+    weight: float
+    repulsion: float
+    enrolled: Enrolled | None = None
+
+    @property
+    def known_share(self) -> float:
+        """What of the variance of sampling a known number of people removes: this times products of totals."""
+        return (self.weight - 1) / self.enrolled.people if self.enrolled else 0.0
 
 
 @dataclass(frozen=True)
@@ -62,6 +88,12 @@ class Panel:
     def repulsion(self) -> float:
         """How much rarer a person is in two given rounds than in rounds drawn apart: 1 - P[both] / P[one]**2."""
         return (self.rounds - self.reports) / (self.reports * (self.rounds - 1))
+
+    def design(self, enrolled: Enrolled | None = None) -> Design:
+        """Return how the people of a round are chosen, given the people of the panel if they are known."""
+        if enrolled is None or not enrolled.asked:
+            return Design(float(self.weight), self.repulsion)
+        return Design(enrolled.people / enrolled.asked, self.repulsion, enrolled)
 
     def fewest(self, people: int) -> int:
         """Return how many of a panel's people are asked in every round, but for a chance below one in 10**11 each."""

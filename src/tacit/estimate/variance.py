@@ -31,6 +31,7 @@ __all__ = [
     "Moments",
     "expected_covariance",
     "expected_variance",
+    "joint_square",
     "joint_variance",
     "moments",
     "rounding_variance",
@@ -112,6 +113,20 @@ def joint_variance(
             estimate, truth = estimate * found[0], truth * found[1]
         total += estimate - truth
     return total
+
+
+def joint_square(products: Sequence[Mapping[int, Functional]], populations: Sequence[Population]) -> float:
+    """Return the mean square of one person's part of a sum of products over services, which are independent."""
+    ones = {n: Functional.constant(local.sizes) for parts in products for n, local in parts.items()}
+
+    def square(number: int, functional: Functional) -> float:
+        return truth_of(functional, populations[number]).total()[1]
+
+    def product(number: int, left: Functional, right: Functional) -> float:
+        return (square(number, left + right) - square(number, left) - square(number, right)) / 2
+
+    pairs = itertools.product(products, repeat=2)
+    return sum(math.prod(product(n, a.get(n, one), b.get(n, one)) for n, one in ones.items()) for a, b in pairs)
 
 
 def rounding_variance(functional: Functional, population: Population) -> float:

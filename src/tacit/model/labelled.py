@@ -39,24 +39,26 @@ class Marginal(Answer):
         return write_picture(Picture(heat_map(self.names, self.labels, self.counts)), path)
 
 
-def label_table(attributes: Sequence[Ordinal | Categorical], table: Table, people: int, confidence: float) -> Marginal:
-    """Return the table of counts with the original values as labels."""
+def label_table(
+    attributes: Sequence[Ordinal | Categorical], table: Table, people: int, confidence: float, most: float
+) -> Marginal:
+    """Return the table of counts with the original values as labels; there may be more people, but at most ``most``."""
     labels = [[shown_value(own, i) for i in range(own.size)] for own in attributes]
     counts, errors = people * table.frequencies, people * table.errors
     unbiased = counts if table.unbiased is None else people * table.unbiased
     cells = zip(counts.ravel().tolist(), errors.ravel().tolist(), unbiased.ravel().tolist(), strict=True)
     processed = table.unbiased is not None
     rows = [
-        (*values, _estimate(*cell, people, confidence) if processed else Estimate(*cell[:2], people, confidence))
+        (*values, _estimate(*cell, people, confidence, most) if processed else Estimate(*cell[:2], people, confidence))
         for values, cell in zip(itertools.product(*labels), cells, strict=True)
     ]
     names = [own.name for own in attributes]
     return Marginal(names, labels, counts, Answer([*names, "count"], rows, notes=table.notes))
 
 
-def _estimate(count: float, error: float, unbiased: float, people: int, confidence: float) -> Estimate:
+def _estimate(count: float, error: float, unbiased: float, people: int, confidence: float, most: float) -> Estimate:
     """Return a post-processed count, with the uncertainty of the unbiased one about a number from 0 to the people."""
-    bounds, quantile = (0.0, float(people)), t_quantile(0.5 + confidence / 2, math.inf)
+    bounds, quantile = (0.0, most), t_quantile(0.5 + confidence / 2, math.inf)
     low, high = open_interval(unbiased, error, bounds, confidence, quantile)
     around = Truncated.of(unbiased, error, *bounds).error_around(count)
     return Estimate(count, around, people, confidence, interval=(min(low, count), max(high, count)))

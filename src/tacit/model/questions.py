@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tacit.contract.contract import ServiceContract
 from tacit.contract.oracles import Oracle
+from tacit.contract.panel import Design
 from tacit.contract.schema import Service
 from tacit.engines.base import Engine
 from tacit.errors import ReportError, UnanswerableError, UnknownNameError, UsageError
@@ -21,6 +22,7 @@ from tacit.model.labelled import Marginal, label_table
 from tacit.model.marginals import METHODS, Table, marginal
 from tacit.model.parities import ParityTables
 from tacit.model.reports import check_tables
+from tacit.model.sampled import of_panel
 from tacit.model.stored import Models, code_counts
 from tacit.model.synthesis import draw_rows
 from tacit.sql.vectors import shown_value
@@ -41,6 +43,9 @@ class Catalog(Protocol):
 
     def newest_round(self, service: str) -> list[ServiceReports]:
         """Return the tiers of the newest round of a service."""
+
+    def newest_design(self, service: str) -> Design | None:
+        """Return how a panel chose the people of the newest round of a service."""
 
 
 class Tables:
@@ -66,7 +71,10 @@ class Tables:
         names = [own.name for own in declared.sensitive]
         places = [names.index(name) for name in attributes]
         table, people = self._tables(declared, method).table(places)
-        return label_table([declared.sensitive[i] for i in places], table, people, confidence)
+        design, most = self._catalog.newest_design(declared.name), float(people)
+        if design is not None:
+            table, people, most = of_panel(table, people, declared, design)
+        return label_table([declared.sensitive[i] for i in places], table, people, confidence, most)
 
     def synthesize(
         self, rows: int, *, seed: int | None = None, service: str | None = None, method: str | None = None

@@ -47,7 +47,8 @@ IMPOSSIBLE = 1e-3
 class Reports:
     """Reports of some services by the same people: for each row a channel and code of each service.
 
-    ``times`` is how many such rows there are, ``group`` the class of public columns.
+    ``times`` is how many such rows there are, ``group`` the class of public columns, ``left_out`` the share of people
+    who were not asked, in a panel.
     """
 
     services: tuple[ServiceContract, ...]
@@ -55,6 +56,7 @@ class Reports:
     codes: tuple[Codes, ...]
     times: Codes
     group: Codes
+    left_out: float = 0.0
 
     def equals(self, other: Reports) -> bool:
         """Tell whether these are the same reports."""
@@ -137,13 +139,16 @@ class Services:
         return Term(coefficient, factors)
 
 
-def model_of(reports: Sequence[Reports], classes: int = 1, asked: frozenset[int] | None = None) -> Model:
+def model_of(
+    reports: Sequence[Reports], classes: int = 1, asked: frozenset[int] | None = None, *, in_order: bool = False
+) -> Model:
     """Return the model of reports of the same services in several tiers; public classes are its last attribute.
 
-    Pairs of attributes of two services are made for the ``asked`` attributes, by default for all.
+    Pairs of attributes of two services are made for the ``asked`` attributes, by default for all. Classes that are
+    ``in_order`` are smoothed.
     """
     known = Services(reports[0].services)
-    attributes = [*known.attributes(), Attribute("public columns", classes)]
+    attributes = [*known.attributes(), Attribute("public columns", classes, ordered=in_order)]
     people = np.zeros(classes)
     for one in reports:
         for service in one.services:
@@ -154,7 +159,7 @@ def model_of(reports: Sequence[Reports], classes: int = 1, asked: frozenset[int]
     for one in reports:
         sides = [Side(*own) for own in zip(one.services, one.channels, one.codes, strict=True)]
         for number, side in enumerate(sides):
-            place = _Place(side.service, known.first[number], len(attributes) - 1, shares)
+            place = _Place(side.service, known.first[number], len(attributes) - 1, shares, one.left_out)
             evidence += place.views(*side.counts(one.times / one.repeats(number), one.group, classes))
         for a, b in itertools.combinations(range(len(sides)), 2):
             times = one.times / (one.repeats(None) / one.reports(a) / one.reports(b))
@@ -190,6 +195,7 @@ class _Place:
     first: int
     public: int
     shares: Vector
+    left_out: float
 
     def views(self, channels: Codes, codes: Codes, times: Vector, group: Codes) -> Iterator[NoisyTable]:
         """Yield the tables of all views that somebody reported, from rows of channel, code, times and class."""
@@ -217,7 +223,8 @@ class _Place:
     def _of_view(self, view: CompiledView, tables: Vector, counts: Vector) -> Iterator[NoisyTable]:
         """Yield the table of what a view shows and, where rows may be missing, of presence."""
         extras, shown = self.service.extras, [i for i in view.active if view.levels[i]]
-        reports = counts / cell_noise(view.oracle)
+        cells = view.oracle.domain
+        reports = counts / (cell_noise(view.oracle) + self.left_out * (cells - 1) / cells**2)  # of even records
         if extras:
             behind = tables.reshape(len(tables), tables.shape[1], -1)[:, -extras:, 0]
             presence = np.concatenate([1 - behind.sum(axis=1, keepdims=True), behind], axis=1)

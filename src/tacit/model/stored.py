@@ -38,6 +38,12 @@ class Fetched:
 
     tiers: tuple[Reports, ...]
     classes: tuple[tuple[object, ...], ...] = ((),)
+    in_order: bool = False
+    """Whether classes are rounds, in their order: neighbours are alike."""
+
+    def model(self, asked: frozenset[int] | None) -> Model:
+        """Return the model of these reports."""
+        return model_of(self.tiers, len(self.classes), asked, in_order=self.in_order)
 
     def equals(self, other: Fetched) -> bool:
         """Tell whether the reports are the same."""
@@ -78,7 +84,7 @@ class Models:
                     message = "There are no reports to build tables from. Load some first."
                     raise ReportError(message, code="no-reports")
                 same = kept is not None and kept[1].equals(fetched)
-                model = kept[2] if kept and same else model_of(fetched.tiers, len(fetched.classes), asked)
+                model = kept[2] if kept and same else fetched.model(asked)
                 self._kept.pop(key, None)
                 if changes is not None and sum(len(one.times) for one in fetched.tiers) > MOST_ROWS:
                     fetched = Fetched((), fetched.classes)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.contract.contract import ServiceContract
-from tacit.contract.panel import Panel
+from tacit.contract.panel import Design
 from tacit.errors import UnanswerableError, UnsupportedSqlError
 from tacit.estimate.decoder import Decoded, Decoder
 from tacit.estimate.functional import Functional, Vector
@@ -74,14 +74,16 @@ class Round:
 
     labels: dict[str, str]
     stored: tuple[ReportSource, ...]
-    panel: Panel | None = None
+    design: Design | None = None
+    """How a panel chose its people."""
+
     assigned: bool = False
     """Whether views and seeds were assigned to people who could not choose their ids."""
 
     @property
     def weight(self) -> float:
         """How many people one of its people stands for: others, in a panel, are asked in other rounds."""
-        return float(self.panel.weight) if self.panel else 1.0
+        return self.design.weight if self.design else 1.0
 
     @property
     def name(self) -> str:

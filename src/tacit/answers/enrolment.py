@@ -1,0 +1,68 @@
+"""The people of panels, as far as they are known: how many belong to each round, and how many of them are asked.
+
+With it a round's people are a sample of known size, and totals are those of everybody enrolled: whoever was asked and
+did not report is missing. Only numbers are stored, beside the public tables of a database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tacit.contract.contract import Contract
+from tacit.contract.panel import Enrolled
+from tacit.engines.base import Engine
+from tacit.errors import UsageError
+
+__all__ = ["PREFIX", "Enrolments"]
+
+PREFIX = "enrolled."
+"""Start of the names under which numbers are stored; no public table can have such a name."""
+
+
+class Enrolments:
+    """How many people are enrolled and asked in each round of the panels of a database."""
+
+    def __init__(self, engine: Engine, stored: Iterable[tuple[str, str, pa.Table]]) -> None:
+        self._engine = engine
+        self._known: dict[str, dict[int, Enrolled]] = {
+            name.removeprefix(PREFIX): {
+                row["round"]: Enrolled(row["people"], row["asked"]) for row in table.to_pylist()
+            }
+            for name, _, table in stored
+            if name.startswith(PREFIX)
+        }
+
+    def get(self, contract: str, number: int) -> Enrolled | None:
+        """Return the numbers of a round, given the panel's contract; None if nobody said them."""
+        return self._known.get(_short(contract), {}).get(number)
+
+    def store(self, name: str, contract: Contract, people: Iterable[Any]) -> None:
+        """Store how many of these people are asked in the round of a contract, or in all rounds of its panel."""
+        panel = contract.panel
+        if panel is None:
+            message = "Only panels have people who are asked by turns. Name a panel, or one of its rounds."
+            raise UsageError(message, code="bad-option")
+        listed = list(people)
+        distinct = set(listed) if all(type(one) in (int, str) for one in listed) else set()
+        if not distinct or len(distinct) != len(listed):
+            message = "people are the keys of everybody in the panel, numbers or texts, each once."
+            raise UsageError(message, code="bad-option")
+        asked = np.bincount([number for one in listed for number in panel.rounds_of(one)], minlength=panel.rounds + 1)
+        rounds = [contract.member] if contract.member else range(1, panel.rounds + 1)
+        known = self._known.get(_short(name), {})
+        known = known | {number: Enrolled(len(listed), int(asked[number])) for number in rounds}
+        columns = {
+            "round": list(known),
+            "people": [one.people for one in known.values()],
+            "asked": [one.asked for one in known.values()],
+        }
+        self._engine.store_dimension(PREFIX + _short(name), "round", pa.table(columns))
+        self._known = self._known | {_short(name): known}
+
+
+def _short(contract: str) -> str:
+    return contract[:16]
