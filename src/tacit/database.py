@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -23,6 +23,7 @@ from tacit.answers.unions import union_of
 from tacit.collection import Collection
 from tacit.contract.attributes import check_name
 from tacit.contract.contract import ServiceContract
+from tacit.contract.readers import Privacy
 from tacit.contract.schema import Service
 from tacit.encode.bulk import Progress
 from tacit.encode.reports import Loaded, ReportTable, report_table
@@ -98,14 +99,7 @@ class Database:
 
     def forget(self, person: int | str, collections: Sequence[str] | None = None, services: Sequence[str] = ()) -> int:
         """Delete a person's reports, in all collections and services or in these; return how many there were."""
-        tables = [
-            (report_table(collection.id, service.name), service.key)
-            for collection in self.collections
-            if collections is None or collection.id in collections
-            for service in collection.schema.services
-            if service.name in (services or [service.name])
-            and self._engine.has_table(report_table(collection.id, service.name))
-        ]
+        tables = self._catalog.stored_tables(collections, services)
         return self._engine.forget(tables, person)
 
     def dimension(self, name: str, table: Any, *, key: str) -> None:
@@ -133,15 +127,8 @@ class Database:
     def enrol(self, panel: Collection, people: Iterable[int] | Iterable[str]) -> None:
         """Say who belongs to a panel, or to one round of it: everybody, whether asked in that round or not.
 
-        Then totals of a round are of these people, and their errors smaller: how many of them are asked is known.
-        Whoever was asked and has not reported is missing, as before. Only two numbers for each round are stored.
-
-        Parameters
-        ----------
-        panel : Collection
-            A panel, or ``panel.round(number)`` where people have joined or left since.
-        people : iterable of keys
-            Numbers or texts, as in the reports.
+        Then totals of a round are of these people, and errors smaller: how many of them are asked is known. Whoever was
+        asked and has not reported is missing. Only two numbers for each round are stored.
         """
         if any(self._catalog.get(part.id) is None for part in panel.parts):
             message = "Name a panel of this database, or one of its rounds. Create it first."
@@ -244,9 +231,10 @@ class Database:
         question, explain = without_explain(text)
         wanted: dict[str, Any] = {"confidence": confidence, "decoder": decoder, "simultaneous": simultaneous}
         ask = partial(self.sql, **wanted, superpopulation=superpopulation, consistent=consistent)
-        for whole in () if explain or parameters else (about(question, self.tables), union_of(question, ask)):
-            if whole is not None:
-                return whole
+        if not explain and not parameters:
+            for whole in (about(question, self.tables), union_of(question, ask, self._privacy_of)):
+                if whole is not None:
+                    return whole
         if not explain and not consistent:
             kept, rounds = self._kept.answer(self._answer, question, parameters, options)
             return kept.with_privacy(self._crowds.seen(rounds))
@@ -257,6 +245,11 @@ class Database:
         answer = run(asked.bound, asked.people, options).with_privacy(self._crowds.seen(asked.rounds))
         expected = partial(asked.newest.predict, asked.question, confidence=confidence, decoder=decoder)
         return explain_answer(answer, asked.people, lambda n: expected(users=n))
+
+    def _privacy_of(self, texts: list[str]) -> Callable[[], Privacy]:
+        """Return what tells the guarantees of several questions together."""
+        rounds = [one for text in texts for one in self._question(text, (), Options()).rounds]
+        return self._crowds.seen(list(dict.fromkeys(rounds)))
 
     def _answer(self, text: str, parameters: Sequence[Any], options: Options) -> tuple[Answer, list[Collection]]:
         asked = self._question(text, parameters, options)
@@ -284,7 +277,9 @@ class Database:
         confidence : float
             Level of the intervals.
         """
-        return self._tables.marginal(attributes, service=service, method=method, confidence=confidence)
+        made = self._tables.marginal(attributes, service=service, method=method, confidence=confidence)
+        rounds = self._catalog.newest_tiers(self._tables.service_of(attributes, service).name)
+        return cast("Marginal", made.with_privacy(self._crowds.seen(rounds)))
 
     def synthesize(
         self, rows: int, *, seed: int | None = None, service: str | None = None, method: str | None = None
@@ -302,7 +297,9 @@ class Database:
         method : str, optional
             As for `marginal`.
         """
-        return self._tables.synthesize(rows, seed=seed, service=service, method=method)
+        made = self._tables.synthesize(rows, seed=seed, service=service, method=method)
+        self._crowds.seen(self._catalog.newest_tiers(self._tables.service_of((), service).name))
+        return made
 
     def contributions(
         self,

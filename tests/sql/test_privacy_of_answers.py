@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,40 @@ def test_classes_are_counted_alike_in_all_engines(name: str, tmp_path: Path) -> 
         found = database.sql(COUNT).privacy
         assert found is not None
         assert found.central.people == 200
+
+
+@pytest.mark.parametrize("look", [lambda one: one.marginal(["age"]), lambda one: one.synthesize(5, seed=1)])
+def test_tables_and_synthetic_rows_are_answers_too(look: Callable[[tc.Database], object]) -> None:
+    """A newcomer after a marginal is shown by the difference to any later answer."""
+    collection = tc.Collection(tc.Schema([USERS]), 1)
+    database = tc.connect()
+    database.create(collection)
+    database.load(encoded(collection, 0, 2_000))
+    made = look(database)
+    if isinstance(made, tc.Answer):
+        assert made.privacy is not None
+        assert made.privacy.central.people == 2_000
+    database.load(encoded(collection, 2_000, 1))
+    after = database.sql(COUNT).privacy
+    assert after is not None
+    assert after.central.epsilon is None
+
+
+def test_a_union_adds_up_the_rounds_and_collections_of_all_its_parts() -> None:
+    schema = tc.Schema([USERS])
+    rounds = [tc.Collection(schema, 1, round=name) for name in ("a", "b")]
+    other = tc.Collection(tc.Schema([VISITS]), 2)
+    parts = [*((one, encoded(one, 0, 1_000)) for one in rounds), (other, encoded(other, 0, 1_000))]
+    newest, oldest = COUNT, f"{COUNT} WHERE round = 'a'"
+    assert asked(*parts, text=f"{newest} UNION ALL {newest}").privacy.local == pytest.approx(1)
+    assert asked(*parts, text=f"{newest} UNION ALL {oldest}").privacy.local == pytest.approx(2)
+    both = asked(*parts, text=f"{newest} UNION ALL SELECT COUNT(*) AS n FROM visits").privacy
+    assert both.local == pytest.approx(3)
+    assert both.central.epsilon > asked(*parts, text="SELECT COUNT(*) AS n FROM visits").privacy.central.epsilon
+
+
+def test_panels_of_one_name_in_two_schemas_add_up() -> None:
+    panels = [tc.Collection(tc.Schema([one]), 1, panel="p", rounds=2) for one in (USERS, VISITS)]
+    parts = [(panel, encoded(panel.round(1), 0, 1_000)) for panel in panels]
+    text = f"{COUNT} UNION ALL SELECT COUNT(*) AS n FROM visits"
+    assert asked(*parts, text=text).privacy.local == pytest.approx(2)

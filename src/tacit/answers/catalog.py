@@ -117,13 +117,28 @@ class Catalog(Generic[C]):
 
     def newest_round(self, service: str) -> list[tuple[ServiceContract, str]]:
         """Return the tiers of the newest round of a service: their contracts, and the tables of their reports."""
-        newest = self.find([service])
-        tiers = [one for one in self.rounds(newest, [service]) if one.contract.round == newest.contract.round]
+        tiers = self.newest_tiers(service)
         return [(one.contract[service], report_table(one.id, one.contract[service].service.name)) for one in tiers]
+
+    def newest_tiers(self, service: str) -> list[C]:
+        """Return the tiers of the newest round of a service."""
+        newest = self.find([service])
+        return [one for one in self.rounds(newest, [service]) if one.contract.round == newest.contract.round]
 
     def newest_design(self, service: str) -> Design | None:
         """Return how a panel chose the people of the newest round of a service; None if it is no panel's."""
         return self.design_of(self.find([service]))
+
+    def stored_tables(self, collections: Sequence[str] | None, services: Sequence[str]) -> list[tuple[str, str]]:
+        """Return the report tables of some collections and services, or of all, with their keys."""
+        chosen = [one for one in self.collections if collections is None or one.id in collections]
+        tables = [
+            (report_table(one.id, service.name), service.key)
+            for one in chosen
+            for service in one.schema.services
+            if not services or service.name in services
+        ]
+        return [(table, key) for table, key in tables if self._engine.has_table(table)]
 
     def services(self) -> list[Service]:
         """Return the services with reports, by name, each as the newest collection that has some defines it."""

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 from tacit.contract.audit import Audit
 from tacit.contract.contract import Contract, ServiceContract
 from tacit.contract.readers import Privacy, central_loss, no_claim, over_rounds
+from tacit.contract.schema import Schema
 from tacit.encode.reports import report_table
 from tacit.engines.base import Engine
 
@@ -110,16 +111,20 @@ def privacy_of(rounds: Iterable[Audited], crowd: Callable[[Audited], ClassSizes 
     """Return both guarantees of answers about some rounds and tiers, given their crowds or why there is none."""
     losses = []
     panels = {}
+    schemas: list[Schema] = []
     for one in rounds:
+        if one.contract.schema not in schemas:
+            schemas.append(one.contract.schema)
+        name = f"{schemas.index(one.contract.schema)} {one.contract.round}"  # tiers share it, other schemas add up
         if one.contract.panel:
-            panels[one.contract.round] = one.contract.panel
+            panels[name] = one.contract.panel
         audit, found = one.audit(), crowd(one)
         ratio = audit.ratio if audit.ok else None
         if isinstance(found, str):
             central = no_claim(found)
         else:
             central = central_loss(one.contract, ratio, people=max(1, found.people), alike=max(1, found.smallest))
-        losses.append((one.contract.round, audit.worst_loss, central))
+        losses.append((name, audit.worst_loss, central))
     return over_rounds(losses, panels)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+from tacit.contract.readers import Privacy
 from tacit.errors import UnsupportedSqlError
 from tacit.estimate.answer import Answer
 from tacit.sql.parse import MAX_LENGTH, refuse_deep
@@ -18,8 +19,13 @@ MOST_PARTS = 16
 """Questions of one union."""
 
 
-def union_of(text: str, ask: Callable[[str], Answer]) -> Answer | None:
-    """Return the answers to the questions of a UNION ALL together; None if there is none."""
+def union_of(
+    text: str, ask: Callable[[str], Answer], privacy: Callable[[list[str]], Callable[[], Privacy]]
+) -> Answer | None:
+    """Return the answers to the questions of a UNION ALL together; None if there is none.
+
+    ``privacy`` says what tells the guarantees of several questions together.
+    """
     if not isinstance(text, str) or len(text) > MAX_LENGTH or not re.search(r"\bunion\b", text, re.IGNORECASE):
         return None
     refuse_deep(text)
@@ -49,7 +55,8 @@ def union_of(text: str, ask: Callable[[str], Answer]) -> Answer | None:
         plan=lambda: plan(one.explain() for one in answers),
         estimates=first.estimates,
     )
-    return made.with_privacy(lambda: first.privacy) if first.privacy else made  # type: ignore[arg-type,return-value]
+    counted = [part.sql(dialect="duckdb") for part, one in zip(parts, answers, strict=True) if one.has_privacy]
+    return made.with_privacy(privacy(counted)) if counted else made
 
 
 def _parts(node: exp.Expr, text: str) -> list[exp.Expr]:

@@ -144,12 +144,15 @@ def over_rounds(losses: Iterable[tuple[str, float, CentralLoss]], panels: Mappin
 
 
 def _largest(losses: Mapping[str, Fraction], panels: Mapping[str, Panel]) -> Fraction:
-    """Return the most that the rounds of one person add up to."""
+    """Return the most that the rounds of one person add up to; the number of a panel's round is after a slash."""
     by_panel: dict[str, list[Fraction]] = {}
+    reports: dict[str, int] = {}
     for name, loss in losses.items():
-        by_panel.setdefault(panels[name].name if name in panels else "", []).append(loss)
-    reports = {panel.name: panel.reports for panel in panels.values()}
-    kept = [sorted(some, reverse=True)[: reports.get(name, len(some))] for name, some in by_panel.items()]
+        own = name.rpartition("/")[0] if name in panels else f"{name}/"  # no panel
+        by_panel.setdefault(own, []).append(loss)
+        if name in panels:
+            reports[own] = max(reports.get(own, 0), panels[name].reports)
+    kept = [sorted(some, reverse=True)[: reports.get(own, len(some))] for own, some in by_panel.items()]
     return sum((loss for some in kept for loss in some), Fraction(0))
 
 

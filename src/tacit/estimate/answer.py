@@ -100,6 +100,11 @@ class Answer:
         return marked
 
     @property
+    def has_privacy(self) -> bool:
+        """Whether the answer is about reports, so that there is something to guarantee."""
+        return self._privacy is not None
+
+    @property
     def privacy(self) -> Privacy | None:
         """Both guarantees of the answer: against the collector, and against readers of answers."""
         return self._privacy() if self._privacy else None

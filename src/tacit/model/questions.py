@@ -67,7 +67,7 @@ class Tables:
         if not attributes:
             message = "Name at least one attribute."
             raise UsageError(message, code="bad-option")
-        declared = self._service(attributes, service)
+        declared = self.service_of(attributes, service)
         names = [own.name for own in declared.sensitive]
         places = [names.index(name) for name in attributes]
         table, people = self._tables(declared, method).table(places)
@@ -86,7 +86,7 @@ class Tables:
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
             message = "seed must be a whole number, 0 or more."
             raise UsageError(message, code="bad-option")
-        declared = self._service((), service)
+        declared = self.service_of((), service)
         tables = self._tables(declared, method)
         drawn = draw_rows(tables.sizes, tables.frequencies, rows, np.random.default_rng(seed))
         columns: dict[str, Any] = {declared.key: pa.array(np.arange(1, rows + 1))}
@@ -97,7 +97,7 @@ class Tables:
             columns[own.name] = values.take(pa.array(indices))
         return pa.table(columns)
 
-    def _service(self, attributes: Sequence[str], service: str | None) -> Service:
+    def service_of(self, attributes: Sequence[str], service: str | None) -> Service:
         """Return the service of a question, by its name or by its attributes."""
         if isinstance(attributes, str) or not all(isinstance(name, str) for name in attributes):
             message = "attributes must be a list of names, such as ['age', 'state']."
