@@ -21,7 +21,6 @@ from tacit.answers.people import People
 from tacit.answers.run import explain_answer, run
 from tacit.answers.unions import union_of
 from tacit.collection import Collection
-from tacit.contract.attributes import check_name
 from tacit.contract.contract import ServiceContract
 from tacit.contract.readers import Privacy
 from tacit.contract.schema import Service
@@ -114,11 +113,7 @@ class Database:
         key : str
             The column whose values sensitive attributes hold.
         """
-        check_name("dimension", name)
-        services = {service.name.lower() for c in self.collections for service in c.schema.services}
-        if name.lower() in services:
-            message = f"{name!r} is the name of a service. Choose another one."
-            raise UsageError(message, code="bad-option")
+        self._catalog.check_dimension(name)
         made = Dimension.of(name, as_arrow(name, table), key)
         self._engine.store_dimension(name, key, made.table)
         self._dimensions[name.lower()] = made
@@ -127,12 +122,9 @@ class Database:
     def enrol(self, panel: Collection, people: Iterable[int] | Iterable[str]) -> None:
         """Say who belongs to a panel, or to one round of it: everybody, whether asked in that round or not.
 
-        Then totals of a round are of these people, and errors smaller: how many of them are asked is known. Whoever was
-        asked and has not reported is missing. Only two numbers for each round are stored.
+        Totals of a round are then of these people, with smaller errors. Only two numbers for each round are stored.
         """
-        if any(self._catalog.get(part.id) is None for part in panel.parts):
-            message = "Name a panel of this database, or one of its rounds. Create it first."
-            raise UsageError(message, code="bad-option")
+        self._catalog.check_known(panel.parts)
         self._enrolments.store(panel.contract_id, panel.contract, people)
         self._people.clear()
         self._kept.redefine()

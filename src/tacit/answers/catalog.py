@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 import pyarrow as pa
 
 from tacit.answers.enrolment import Enrolments
+from tacit.contract.attributes import check_name
 from tacit.contract.contract import Contract, ServiceContract
 from tacit.contract.panel import Design
 from tacit.contract.schema import Schema, Service
@@ -74,6 +75,19 @@ class Catalog(Generic[C]):
                     "twice in one round. Give the new one another round= or tier= (docs/glossary.md#round)."
                 )
                 raise UsageError(message, code="round-exists")
+
+    def check_known(self, collections: Sequence[C]) -> None:
+        """Refuse collections that this catalog does not have."""
+        if any(self.get(one.id) is None for one in collections):
+            message = "Name a collection of this database, or a round of its panel. Create it first."
+            raise UsageError(message, code="bad-option")
+
+    def check_dimension(self, name: str) -> None:
+        """Refuse a name that no public table can have."""
+        check_name("dimension", name)
+        if name.lower() in {service.name.lower() for one in self.collections for service in one.schema.services}:
+            message = f"{name!r} is the name of a service. Choose another one."
+            raise UsageError(message, code="bad-option")
 
     def other_tiers(self, collection: C) -> list[C]:
         """Return the other tiers of a round: a person is in one of them."""
