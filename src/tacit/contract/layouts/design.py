@@ -278,6 +278,7 @@ class _Sets:
         grown = math.exp(min(epsilon, 30.0))
         self.axes: dict[tuple[int, ...], list[_Axis]] = {}
         self._says: dict[tuple[int, ...], float] = {}
+        self._fixed: dict[Question, tuple[float, dict[int, float]]] = {}
         for own, some in families.items():
             self._says[own], relative = _information(some, grown)
             copies = [coarse_copy(family, COARSE) for family in some]
@@ -307,9 +308,13 @@ class _Sets:
                 axis.refresh()
 
     @cached_property
-    def _alone(self) -> dict[tuple[tuple[int, ...], int], Matrix]:
-        """What one report of a set says about each of its attributes; means are taken out."""
-        return {(own, i): self._information(own, i) for own in self.axes for i in own}
+    def _alone(self) -> dict[int, tuple[list[tuple[int, ...]], Matrix]]:
+        """For each attribute the sets that show it, and what one report of each says about it; means are taken out."""
+        showing: dict[int, list[tuple[int, ...]]] = {}
+        for own in self.axes:
+            for i in own:
+                showing.setdefault(i, []).append(own)
+        return {i: (sets, np.stack([self._information(own, i) for own in sets])) for i, sets in showing.items()}
 
     def _information(self, own: tuple[int, ...], attribute: int) -> Matrix:
         places = dict(zip(own, self.axes[own], strict=True))
@@ -348,14 +353,13 @@ class _Sets:
         alone: dict[tuple[int, int], dict[tuple[int, ...], float]] = {}
 
         def of_one(i: int, gram: Matrix) -> dict[tuple[int, ...], float]:
-            showing = [own for own in self.axes if i in own]
+            showing, matrices = self._alone[i]
             if i not in inverses:
-                size = len(gram)
-                whole = sum((shares[own] * self._alone[own, i] for own in showing), np.full((size, size), 1 / size))
-                inverses[i] = np.linalg.inv(whole) - 1 / size
+                size, parts = len(gram), np.array([shares[own] for own in showing])
+                inverses[i] = np.linalg.inv(np.tensordot(parts, matrices, axes=1) + 1 / size) - 1 / size
             if (i, id(gram)) not in alone:
-                spread = inverses[i] @ gram @ inverses[i]
-                alone[i, id(gram)] = {own: shares[own] * float((self._alone[own, i] * spread).sum()) for own in showing}
+                told = np.tensordot(matrices, inverses[i] @ gram @ inverses[i], axes=2).tolist()
+                alone[i, id(gram)] = {own: shares[own] * part for own, part in zip(showing, told, strict=True)}
             return alone[i, id(gram)]
 
         return [self._question_parts(one, shares, of_one) for one in questions]
@@ -370,17 +374,26 @@ class _Sets:
         home = question.attributes
         if len(home) == 1:
             return dict(of_one(home[0], question.grams[home[0]]))
+        if question not in self._fixed:
+            self._fixed[question] = self._fixed_parts(question)
+        together, others = self._fixed[question]
+        parts: dict[tuple[int, ...], float] = {}
+        for i in home:
+            for shown, part in of_one(i, question.grams[i]).items():
+                parts[shown] = parts.get(shown, 0.0) + others[i] * part
+        parts[home] = parts.get(home, 0.0) + together / (self._says[home] * shares[home])
+        return parts
+
+    def _fixed_parts(self, question: Question) -> tuple[float, dict[int, float]]:
+        """Return what does not depend on the shares of sets: what only its own set shows, and factors of the others."""
+        home = question.attributes
         axes = dict(zip(home, self.axes[home], strict=True))
         ones = {i: float(axis.ones.sum()) for i, axis in axes.items()}
         centres = {i: axis.centre(question.grams[i]) for i, axis in axes.items()}
+        others = {i: math.prod(centres[k] for k in home if k != i) for i in home}
         together = math.prod(axis.variance(question.grams[i]) for i, axis in axes.items())
         together -= math.prod(centres[i] * ones[i] for i in home)
-        parts: dict[tuple[int, ...], float] = {}
         for i, axis in axes.items():
-            others = math.prod(centres[k] for k in home if k != i)
             own = float((axis.known_inverse * question.grams[i]).sum())
-            together -= others * own * math.prod(ones[k] for k in home if k != i)
-            for shown, part in of_one(i, question.grams[i]).items():
-                parts[shown] = parts.get(shown, 0.0) + others * part
-        parts[home] = parts.get(home, 0.0) + max(together, 0.0) / (self._says[home] * shares[home])
-        return parts
+            together -= others[i] * own * math.prod(ones[k] for k in home if k != i)
+        return max(together, 0.0), others
