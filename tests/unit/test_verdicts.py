@@ -52,7 +52,7 @@ def test_verdicts_are_about_the_predicted_interval_and_advice_is_true() -> None:
 
 
 def test_ten_questions_with_a_picture_and_as_json() -> None:
-    report = collection().report(users=100_000)
+    report = collection(4).report(users=100_000)
     assert len(report) == 10
     assert {one.word for one in report} <= {"good", "rough", "too noisy", "not predictable"}
     drawn = report.plot()

@@ -61,21 +61,21 @@ def choose_layout(service: Service, expected: Expected, oracle: str) -> ServiceC
         compiled = compile_service(service, expected, "partitions", oracle)
         return replace(compiled, why=f"views designed for {len(expected.asked)} questions that will be asked")
     compared: dict[str, tuple[float, ServiceContract, ServiceContract]] = {}
-    refusals: list[LayoutError] = []
+    refused: list[str] = []
     present = Service(service.name, service.key, service.attributes)  # compared as if everybody had a row
     for name in CANDIDATES:
         if name == "pairs" and "partitions" in compared:
             continue
         try:
-            compiled = compile_service(service, expected, name, oracle)
-            judged = compiled if service.one_to_one else compile_service(present, expected, name, oracle)
-        except LayoutError as refusal:
-            refusals.append(refusal)
+            compiled = compile_service(service, expected, name, oracle, hint=False)
+            judged = compiled if service.one_to_one else compile_service(present, expected, name, oracle, hint=False)
+        except LayoutError:
+            refused.append(name)
             continue
         if _is_short(compiled) and (name != "hio" or len(compiled.channels[0].views) <= MOST_VIEWS):
             compared[name] = _variance(present, expected, judged), compiled, judged
     if not compared:
-        return _one_at_a_time(service, expected, oracle, refusals)
+        return _one_at_a_time(service, expected, oracle, refused)
     ranked = sorted(compared.items(), key=lambda item: item[1][0])
     least = ranked[0][1][0]
     complete = [item for item in ranked if shows_all(item[1][1]) and item[1][0] <= COMPLETE * least]
@@ -116,15 +116,15 @@ def _is_short(compiled: ServiceContract) -> bool:
     return views * len(compiled.levels) <= MAX_ENTRIES and declared + LISTED * views <= MAX_BYTES
 
 
-def _one_at_a_time(
-    service: Service, expected: Expected, oracle: str, refusals: Sequence[LayoutError]
-) -> ServiceContract:
-    """Return the service with a view for each attribute, where no contract has room for views of several."""
+def _one_at_a_time(service: Service, expected: Expected, oracle: str, refused: Sequence[str]) -> ServiceContract:
+    """Return the service with a view for each attribute, where no contract has room for views of several.
+
+    If that is refused, too, refuse as the first candidate does, with a hint.
+    """
     try:
-        compiled = compile_service(service, expected, "am(1)", oracle)
+        return replace(compile_service(service, expected, "am(1)", oracle, hint=False), why=ALONE)
     except LayoutError:
-        raise (refusals or [LayoutError(f"{service.name}: no mechanism fits. Use fewer attributes.")])[0] from None
-    return replace(compiled, why=ALONE)
+        return compile_service(service, expected, refused[0] if refused else "am(1)", oracle)
 
 
 def shows_all(compiled: ServiceContract) -> bool:

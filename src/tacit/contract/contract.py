@@ -245,16 +245,16 @@ def compile_contract(
 
 
 def compile_service(
-    service: Service, expected: Expected, layout: str, oracle: str, bits: int = DRAW_BITS
+    service: Service, expected: Expected, layout: str, oracle: str, bits: int = DRAW_BITS, *, hint: bool = True
 ) -> ServiceContract:
-    """Compile one service in one layout, for the budget per report and what else is expected."""
+    """Compile one service in one layout, for the budget per report and what else is expected; refuse with a hint."""
     planning = plan_service(service, expected, bits)
     try:
         derived = derive(layout, service)
         levels, channels = _compile_channels(_with_sources(planning, service, derived), layout, oracle)
     except LayoutError as refusal:
-        hint = _what_fits(planning, layout, oracle)
-        raise LayoutError(f"{service.name}: {refusal.message}{hint}", code=refusal.code) from None
+        fitting = _what_fits(planning, layout, oracle) if hint else ""
+        raise LayoutError(f"{service.name}: {refusal.message}{fitting}", code=refusal.code) from None
     why = explain_levels(levels, planning.expected) if layout == "pairs" else ""
     return ServiceContract(service, layout, levels, channels, why, derived)
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Literal
@@ -74,18 +74,20 @@ class Grid:
         *,
         own: bool = False,
         whole: bool = False,
-        exact: bool = False,
+        exact: Sequence[int] | None = None,
     ) -> None:
+        """Take all views, or only those that show the ``whole`` set, or of ``exact`` ones those that show just it."""
         self.service, self.attributes = service, attributes
-        self.extras, self._own = service.extras, own
-        self.sources = [source for source in self._sources() if all(source.trace) or not (whole or exact)]
-        if exact:
+        self.extras, self._own, self._among = service.extras, own, exact
+        self.sources = [source for source in self._sources() if all(source.trace) or not (whole or exact is not None)]
+        if exact is not None:
             self.sources = [source for source in self.sources if source.pure]
         self.depths = [sorted({source.trace[k] for source in self.sources}) for k in range(len(attributes))]
 
     def _sources(self) -> Iterator[Source]:
         for c, channel in enumerate(self.service.channels):
-            for v, view in enumerate(channel.views):
+            for v in range(len(channel.views)) if self._among is None else self._among:
+                view = channel.views[v]
                 trace = tuple(view.levels[i] for i in self.attributes)
                 if not any(trace) and view.oracle.domain > 1 and (self._own or not self.extras):
                     continue  # it says nothing about these attributes, with noise
@@ -241,7 +243,14 @@ class Decoder:
         if others or not channel.weights:
             return None
         shown = sorted({view.active for view in channel.views if any(view.levels)})
-        grids = {own: Grid(self.service, own, exact=True) for own in shown}
+        views: dict[frozenset[int], list[int]] = {}  # by the attributes that they tell something about
+        for v, view in enumerate(channel.views):
+            told = frozenset(i for i in view.active if self.service.levels[i][view.levels[i]].cells > 1)
+            views.setdefault(told, []).append(v)
+        grids = {
+            own: Grid(self.service, own, exact=sorted(v for told in views if told <= {*own} for v in views[told]))
+            for own in shown
+        }
         return Sets(self.service, grids) if all(grid.is_grid for grid in grids.values()) else None
 
     def _grid(self, attributes: tuple[int, ...], *, own: bool = False, whole: bool = False) -> Grid:
