@@ -122,11 +122,21 @@ class Observed:
 
 def within(cells: Cells, values: Vector) -> Vector:
     """Return cells x values: the share of a cell's people that each value has; even where a cell has none."""
-    holds = indicators(cells)
-    mass = holds @ values
-    even = holds / holds.sum(axis=1, keepdims=True)
-    made: Vector = np.where(mass[:, None] > 0, holds * values / np.where(mass > 0, mass, 1.0)[:, None], even)
-    return made
+    return indicators(cells) * _shares_within(cells, values)
+
+
+def _shares_within(cells: Cells, values: Vector) -> Vector:
+    """Return for each value its share of the people of its cell."""
+    mass, count = np.bincount(cells, values)[cells], np.bincount(cells)[cells]
+    shares: Vector = np.where(mass > 0, values / np.where(mass > 0, mass, 1.0), 1 / count)
+    return shares
+
+
+def _overlap(cells: Cells, fine: Cells, shares: Vector) -> Vector:
+    """Return cells x fine cells: the share of a fine cell's people that each cell has, from those of its values."""
+    sizes = int(cells.max()) + 1, int(fine.max()) + 1
+    made: Vector = np.bincount(cells * sizes[1] + fine, shares, sizes[0] * sizes[1]).astype(np.float64)
+    return made.reshape(sizes)
 
 
 def observe(
@@ -136,7 +146,8 @@ def observe(
 
     The shares of values say which part of a fitted cell lies in a cell of the evidence where neither holds the other.
     """
-    parts = [within(own, shares) for own, shares in zip(fine, values, strict=True)]
+    parts = [_shares_within(own, shares) for own, shares in zip(fine, values, strict=True)]
+    counts = [int(own.max()) + 1 for own in fine]
     evidence = list(evidence)
     split = any(table.split and table.attributes[0] in attributes for table in evidence)
     stacks: list[list[Vector]] = [[] for _ in attributes]
@@ -149,7 +160,7 @@ def observe(
         axes, partitions = [], []
         for k, i in enumerate(attributes):
             cells = table.partition(i) if k in shown else np.zeros(len(fine[k]), dtype=np.int64)
-            axes.append(_merge(cells, fine[k], len(parts[k])))
+            axes.append(_merge(cells, fine[k], counts[k]))
             partitions.append(cells if axes[-1] is None else axes[-1][cells])
         shares, variance = _marginal(table, attributes, axes)
         trace = tuple(own.tobytes() for own in partitions)
@@ -158,14 +169,12 @@ def observe(
         for k, (key, own) in enumerate(zip(trace, partitions, strict=True)):
             if key not in places[k]:
                 start = sum(map(len, stacks[k]))
-                stacks[k].append(indicators(own) @ parts[k].T)
+                stacks[k].append(_overlap(own, fine[k], parts[k]))
                 places[k][key] = slice(start, start + len(stacks[k][-1]))
         weight = 1 / np.broadcast_to(variance, shares.shape)
         before, total = seen.get(trace, (np.zeros(shares.shape), np.zeros(shares.shape)))
         seen[trace] = before + weight, total + weight * shares
-    made = tuple(
-        np.concatenate(own) if own else np.ones((1, len(rows))) for own, rows in zip(stacks, parts, strict=True)
-    )
+    made = tuple(np.concatenate(own) if own else np.ones((1, count)) for own, count in zip(stacks, counts, strict=True))
     value = np.zeros([len(own) for own in made])
     weights = np.zeros_like(value)
     for trace, (weight, total) in seen.items():

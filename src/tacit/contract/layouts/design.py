@@ -355,8 +355,8 @@ class _Sets:
         def of_one(i: int, gram: Matrix) -> dict[tuple[int, ...], float]:
             showing, matrices = self._alone[i]
             if i not in inverses:
-                size, parts = len(gram), np.array([shares[own] for own in showing])
-                inverses[i] = np.linalg.inv(np.tensordot(parts, matrices, axes=1) + 1 / size) - 1 / size
+                whole = np.tensordot([shares[own] for own in showing], matrices, axes=1) + 1 / len(gram)
+                inverses[i] = np.asarray(np.linalg.inv(whole) - 1 / len(gram), dtype=np.float64)
             if (i, id(gram)) not in alone:
                 told = np.tensordot(matrices, inverses[i] @ gram @ inverses[i], axes=2).tolist()
                 alone[i, id(gram)] = {own: shares[own] * part for own, part in zip(showing, told, strict=True)}
