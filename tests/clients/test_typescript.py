@@ -65,7 +65,7 @@ def run(*command: str, text: str = "") -> str:
         input=text,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1800,
         check=False,
     )
     assert result.returncode == 0, f"{command} failed:\n{result.stdout[-8000:]}\n{result.stderr[-2000:]}"

@@ -6,7 +6,6 @@ imports among the others; a block of shell commands is run. What changed is comp
 
 from __future__ import annotations
 
-import filecmp
 import os
 import re
 import shutil
@@ -21,7 +20,7 @@ import pytest
 from support.npm import install
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("src", "tests", "docs", "bench", "sdk/typescript", "pyproject.toml")
+COPIED = ("src", "tests", "docs", "bench", "deploy", "sdk/typescript", "pyproject.toml")
 IGNORED = ("node_modules", "__pycache__", "dist", "build", ".hypothesis", ".pytest_cache")
 
 
@@ -51,16 +50,53 @@ def blocks(text: str) -> Iterator[Block]:
         yield Block(before, language, body)
 
 
-def copy_to(folder: Path) -> Path:
-    """Copy the repository without what is installed or built."""
-    for name in COPIED:
-        source, target = ROOT / name, folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target, ignore=shutil.ignore_patterns(*IGNORED))
-        else:
-            shutil.copy2(source, target)
-    return folder
+class Copy:
+    """A copy of the repository without what is installed or built, which can be made as it was."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in COPIED:
+            source, target = ROOT / name, folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns(*IGNORED))
+            else:
+                shutil.copy2(source, target)
+        self._before = {path: path.read_bytes() for path in self._files()}
+
+    def _files(self) -> Iterator[Path]:
+        for path in self.folder.rglob("*"):
+            parts = set(path.relative_to(self.folder).parts)
+            if path.is_file() and not parts & {*IGNORED, ".ruff_cache", ".mypy_cache"}:
+                yield path
+
+    def changed(self) -> set[str]:
+        """Return the files that are new, or have other bytes."""
+        other = [path for path in self._files() if self._before.get(path) != path.read_bytes()]
+        return {path.relative_to(self.folder).as_posix() for path in other}
+
+    def restore(self) -> None:
+        """Undo all changes, so that the next recipe finds compiled Python at the same place."""
+        for name in self.changed():
+            path = self.folder / name
+            if path in self._before:
+                path.write_bytes(self._before[path])
+            else:
+                path.unlink()
+        assert not self.changed()
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    """Copy the repository once for all recipes."""
+    return Copy(tmp_path_factory.mktemp("recipes") / "copy")
+
+
+@pytest.fixture
+def copy(copied: Copy) -> Iterator[Copy]:
+    """Lend the copy as it was."""
+    yield copied
+    copied.restore()
 
 
 def run(folder: Path, *words: str, cwd: str = ".") -> str:
@@ -102,23 +138,13 @@ def follow(title: str, folder: Path, *, without: str = "nothing") -> None:
             add_lines(folder / block.path, registry, block.text)
 
 
-def changed(folder: Path) -> set[str]:
-    """Return the files of a copy that the repository lacks, or has with other bytes."""
-    found = set()
-    for path in folder.rglob("*"):
-        name = path.relative_to(folder)
-        if path.is_file() and not set(name.parts) & {*IGNORED, ".ruff_cache", ".mypy_cache"}:
-            known = ROOT / name
-            if not known.exists() or not filecmp.cmp(path, known, shallow=False):
-                found.add(str(name))
-    return found
-
-
 def use_oracle(folder: Path) -> None:
     run(folder, sys.executable, "-c", ASK.format(options='mechanism="fc", oracle="sue"', collection="oracle"))
     install(ROOT / "sdk/typescript")
-    (folder / "sdk/typescript/node_modules").symlink_to(ROOT / "sdk/typescript/node_modules")
+    modules = folder / "sdk/typescript/node_modules"
+    modules.symlink_to(ROOT / "sdk/typescript/node_modules")
     said = run(folder, "node", "scripts/test.mjs", "vectors", cwd="sdk/typescript")
+    modules.unlink()
     assert "vector oracle_sue" in said
 
 
@@ -187,22 +213,21 @@ USES: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("title", USES)
-def test_a_recipe_followed_to_the_letter_works_and_changes_what_it_names(title: str, tmp_path: Path) -> None:
-    folder = copy_to(tmp_path / "copy")
+def test_a_recipe_followed_to_the_letter_works_and_changes_what_it_names(title: str, copy: Copy) -> None:
+    folder = copy.folder
     follow(title, folder)
     named = set(re.findall(r"`([\w./]+\.\w+)`", recipe(title)))
-    assert changed(folder) <= named
-    assert {block.path for block in blocks(recipe(title)) if block.language == "py"} <= changed(folder)
+    assert copy.changed() <= named
+    assert {block.path for block in blocks(recipe(title)) if block.language == "py"} <= copy.changed()
     run(folder, "ruff", "check", "-q", "src", "tests")
     run(folder, "ruff", "format", "--check", "-q", "src", "tests")
     USES[title](folder)
 
 
-def test_a_recipe_that_lacks_a_line_is_noticed(tmp_path: Path) -> None:
-    folder = copy_to(tmp_path / "copy")
-    follow("Add an aggregate", folder, without="`AGGREGATES`")
+def test_a_recipe_that_lacks_a_line_is_noticed(copy: Copy) -> None:
+    follow("Add an aggregate", copy.folder, without="`AGGREGATES`")
     with pytest.raises(AssertionError, match="unsupported-aggregate"):
-        use_aggregate(folder)
+        use_aggregate(copy.folder)
 
 
 def test_every_recipe_is_followed() -> None:

@@ -245,12 +245,12 @@ class Decoder:
         shown = sorted({view.active for view in channel.views if any(view.levels)})
         views: dict[frozenset[int], list[int]] = {}  # by the attributes that they tell something about
         for v, view in enumerate(channel.views):
-            told = frozenset(i for i in view.active if self.service.levels[i][view.levels[i]].cells > 1)
-            views.setdefault(told, []).append(v)
-        grids = {
-            own: Grid(self.service, own, exact=sorted(v for told in views if told <= {*own} for v in views[told]))
-            for own in shown
-        }
+            telling = frozenset(i for i in view.active if self.service.levels[i][view.levels[i]].cells > 1)
+            views.setdefault(telling, []).append(v)
+        grids = {}
+        for own in shown:
+            exact = [v for telling, numbers in views.items() if telling <= {*own} for v in numbers]
+            grids[own] = Grid(self.service, own, exact=sorted(exact))
         return Sets(self.service, grids) if all(grid.is_grid for grid in grids.values()) else None
 
     def _grid(self, attributes: tuple[int, ...], *, own: bool = False, whole: bool = False) -> Grid:

@@ -358,8 +358,8 @@ class _Sets:
                 whole = np.tensordot([shares[own] for own in showing], matrices, axes=1) + 1 / len(gram)
                 inverses[i] = np.asarray(np.linalg.inv(whole) - 1 / len(gram), dtype=np.float64)
             if (i, id(gram)) not in alone:
-                told = np.tensordot(matrices, inverses[i] @ gram @ inverses[i], axes=2).tolist()
-                alone[i, id(gram)] = {own: shares[own] * part for own, part in zip(showing, told, strict=True)}
+                parts = np.tensordot(matrices, inverses[i] @ gram @ inverses[i], axes=2).tolist()
+                alone[i, id(gram)] = {own: shares[own] * part for own, part in zip(showing, parts, strict=True)}
             return alone[i, id(gram)]
 
         return [self._question_parts(one, shares, of_one) for one in questions]
