@@ -220,9 +220,23 @@ def test_the_readme_never_installs_by_a_bare_name() -> None:
             assert command.split()[-1].strip("'\"").startswith("."), f"{path.name}: pip install {command}"
 
 
-def test_every_decision_is_listed() -> None:
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
+
+
+def test_every_decision_is_listed_once_and_in_order() -> None:
     listing = (ROOT / "docs" / "decisions" / "README.md").read_text()
-    for path in (ROOT / "docs" / "decisions").glob("0*.md"):
-        assert path.name in listing
+    listed = re.findall(r"^- \[(\d{4})\]\((\1-[\w-]+\.md)\): ", listing, re.MULTILINE)
+    assert [name for _, name in listed] == [path.name for path in DECISIONS]
+    assert len({number for number, _ in listed}) == len(listed), "a number is used once"
+    for path in DECISIONS:
         text = path.read_text()
         assert all(f"**{heading}.**" in text for heading in ("Context", "Choice", "Consequences"))
+
+
+def test_superseded_decisions_say_so_themselves() -> None:
+    heads = {path.name: path.read_text().partition("**Context.**")[0] for path in DECISIONS}
+    for name, head in heads.items():
+        sentences = re.findall(r"^Supersedes .*?\.\s", head, re.MULTILINE | re.DOTALL)
+        for older in re.findall(r"\((0[\w-]+\.md)\)", " ".join(sentences)):
+            assert "uperseded" in heads[older], older
+            assert name in heads[older], f"{older} does not name {name}"
