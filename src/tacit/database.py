@@ -19,7 +19,7 @@ from tacit.answers.fitted import Models, run_consistent
 from tacit.answers.loading import batch_of
 from tacit.answers.people import People
 from tacit.answers.run import explain_answer, run
-from tacit.answers.unions import union_of
+from tacit.answers.unions import question_texts, union_of
 from tacit.collection import Collection
 from tacit.contract.contract import ServiceContract
 from tacit.contract.readers import Privacy
@@ -27,7 +27,7 @@ from tacit.contract.schema import Service
 from tacit.encode.bulk import Progress
 from tacit.encode.reports import Loaded, ReportTable, report_table
 from tacit.engines.base import Engine
-from tacit.errors import ReportError, UnknownNameError, UsageError
+from tacit.errors import ReportError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import DecoderName
 from tacit.model.labelled import Marginal
@@ -142,17 +142,8 @@ class Database:
         by : sequence of str
             Public columns to count by, with few values each.
         """
-        newest = self._catalog.find([service])
-        rolled = newest.contract[service]
-        public = [attribute.name for attribute in rolled.service.public]
-        for name in by:
-            if name not in public:
-                raise UnknownNameError("public column", name, public)
-        if len(rolled.channels) > 1 or rolled.service.sends > 1:
-            message = f"{service}: people send several reports, which belong together. Rollups are for one report each."
-            raise UsageError(message, code="several-reports")
-        for collection in self._catalog.rounds(newest, [service]):
-            self._engine.add_rollup(report_table(collection.id, rolled.service.name), tuple(by))
+        for table in self._catalog.rolled_up(service, by):
+            self._engine.add_rollup(table, tuple(by))
         self._people.clear()
         self._kept.redefine()
 
@@ -240,7 +231,7 @@ class Database:
 
     def _privacy_of(self, texts: list[str]) -> Callable[[], Privacy]:
         """Return what tells the guarantees of several questions together."""
-        rounds = [one for text in texts for one in self._question(text, (), Options()).rounds]
+        rounds = [one for text in texts for asked in self._questions(text, ()) for one in asked.rounds]
         return self._crowds.seen(list(dict.fromkeys(rounds)))
 
     def _answer(self, text: str, parameters: Sequence[Any], options: Options) -> tuple[Answer, list[Collection]]:
@@ -270,8 +261,7 @@ class Database:
             Level of the intervals.
         """
         made = self._tables.marginal(attributes, service=service, method=method, confidence=confidence)
-        rounds = self._catalog.newest_tiers(self._tables.service_of(attributes, service).name)
-        return cast("Marginal", made.with_privacy(self._crowds.seen(rounds)))
+        return cast("Marginal", made.with_privacy(self._crowds.seen(self.newest_tiers(attributes, service))))
 
     def synthesize(
         self, rows: int, *, seed: int | None = None, service: str | None = None, method: str | None = None
@@ -290,8 +280,12 @@ class Database:
             As for `marginal`.
         """
         made = self._tables.synthesize(rows, seed=seed, service=service, method=method)
-        self._crowds.seen(self._catalog.newest_tiers(self._tables.service_of((), service).name))
+        self._crowds.seen(self.newest_tiers((), service))
         return made
+
+    def newest_tiers(self, attributes: Sequence[str], service: str | None = None) -> list[Collection]:
+        """Return the collections that marginals and synthetic rows are about."""
+        return self._catalog.newest_tiers(self._tables.service_of(attributes, service).name)
 
     def contributions(
         self,
@@ -331,9 +325,15 @@ class Database:
 
     def asked_about(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Collection, ServiceContract]]:
         """Return the collections, with their services, whose reports a question is about."""
-        tables = self._question(without_explain(text)[0], parameters, Options()).people.reports
+        tables = {table for one in self._questions(text, parameters) for table in one.people.reports}
         pairs = [(collection, one) for collection in self.collections for one in collection.contract.services]
         return [pair for pair in pairs if report_table(pair[0].id, pair[1].service.name) in tables]
+
+    def _questions(self, text: str, parameters: Sequence[Any]) -> list[_Question]:
+        """Bind the questions of a text: several of a union, none if it is about no reports."""
+        question = without_explain(text)[0]
+        texts = [question] if parameters else question_texts(question, self.tables)
+        return [self._question(one, parameters, Options()) for one in texts]
 
     def _question(self, question: str, parameters: Sequence[Any], options: Options) -> _Question:
         return self._kept.question(self._bind, question, parameters, options)

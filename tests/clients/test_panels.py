@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import signal
+import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 import tacit as tc
 from support.collectors import Serving, collector_here
+from support.tiers import how_many
 from tacit.cli import main
 from tacit.client import Delivery, connect
 from tacit.client.panel import assigned_rounds
@@ -136,3 +141,57 @@ def test_a_panel_in_snapshots_states_both_guarantees(tmp_path: Path) -> None:
     finally:
         collector.close()
     assert main(["doctor", str(tmp_path), "--verify"]) == 0
+
+
+CHILD = """
+import os, signal, sys
+from tacit.client.client import Client
+from tacit.client.panel import turn_of
+from tacit.client.transport import Transport
+from tacit.client.wallet import Wallet
+import json
+
+store, contract, person, stop = sys.argv[1:]
+text, left = open(contract).read(), int(stop)
+for number in range(1, 7):
+    turn = turn_of(json.loads(text), text, number)
+    if not turn.asks(person):
+        continue
+    wallet = Wallet(store)
+
+    def count(_):
+        global left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    wallet._file.set_trace_callback(count)  # called before each statement
+    client = Client(Transport("http://127.0.0.1:1"), wallet, turn.id, text, "", 2, 0, turn=turn)
+    client.person(person).record("users", {"x": "ab"[number % 2]})
+"""
+
+
+def test_kills_between_draw_and_charge_leave_the_panel_whole(tmp_path: Path) -> None:
+    """Kill at statements of both rounds of a person, go on, and kill again: two reports, charged once each.
+
+    Every later process finds what the killed one left; bytes that were drawn once never change.
+    """
+    contract, store = tmp_path / "contract.json", tmp_path / "w.db"
+    contract.write_text(PANEL.to_json())
+    drawn: dict[tuple[str, str], str] = {}
+    kills = how_many(6, 59, "kills of a panel's wallet")
+    for stop in (*range(1, 60, max(1, 59 // kills)), 0):
+        words = [sys.executable, "-c", CHILD, str(store), str(contract), "p0", str(stop)]
+        code = subprocess.run(words, check=False, timeout=60).returncode
+        assert code in (0, -signal.SIGKILL)
+        with closing(sqlite3.connect(store)) as file:
+            if not file.execute("SELECT 1 FROM sqlite_master WHERE name = 'entries'").fetchone():
+                continue
+            charged = {row[0] for row in file.execute("SELECT collection FROM entries")}
+            reports = {(one, body) for one, body in file.execute("SELECT collection, body FROM reports")}
+        assert {one for one, _ in reports} == charged <= {PANEL.round(number).id for number in asked("p0")}
+        assert len(reports) == len(charged), "one report for each charge"
+        for one, body in reports:
+            assert drawn.setdefault((one, "p0"), body) == body, "drawn twice"
+    assert code == 0
+    assert len(drawn) == 2

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import tacit as tc
+from support.collectors import collector_here
 from tacit.contract.amplification import central_epsilon
 from tests.support.engines import ENGINES, engine_named
 
@@ -164,3 +165,21 @@ def test_panels_of_one_name_in_two_schemas_add_up() -> None:
     parts = [(panel, encoded(panel.round(1), 0, 1_000)) for panel in panels]
     text = f"{COUNT} UNION ALL SELECT COUNT(*) AS n FROM visits"
     assert asked(*parts, text=text).privacy.local == pytest.approx(2)
+
+
+def test_collectors_answer_unions_and_lists_of_tables_and_claim_nothing_while_they_count(tmp_path: Path) -> None:
+    """Marginals of an open collector differ by the newcomers as other answers do."""
+    collection = tc.Collection(tc.Schema([USERS]), 1)
+    with collector_here(tmp_path, collection) as collector:
+        reports = [{"person": i, "service": "users", "slot": 0, "codes": [0]} for i in range(2_000)]
+        collector.accept(collection.id, reports).result()
+        for answer in (
+            collector.query(COUNT),
+            collector.query(f"{COUNT} UNION ALL {COUNT}"),
+            collector.marginal(["age"]),
+        ):
+            assert answer.privacy is not None
+            assert answer.privacy.central.epsilon is None
+            assert "as it comes" in answer.privacy.central.reason
+        assert collector.query("SHOW TABLES").rows == [("users",)]
+        assert collector.query("SHOW TABLES").privacy is None

@@ -139,6 +139,19 @@ class Catalog(Generic[C]):
         newest = self.find([service])
         return [one for one in self.rounds(newest, [service]) if one.contract.round == newest.contract.round]
 
+    def rolled_up(self, service: str, by: Sequence[str]) -> list[str]:
+        """Return the report tables of a service of which a rollup can be kept; refuse what it cannot count."""
+        newest = self.find([service])
+        rolled = newest.contract[service]
+        public = [attribute.name for attribute in rolled.service.public]
+        for name in by:
+            if name not in public:
+                raise UnknownNameError("public column", name, public)
+        if len(rolled.channels) > 1 or rolled.service.sends > 1:
+            message = f"{service}: people send several reports, which belong together. Rollups are for one report each."
+            raise UsageError(message, code="several-reports")
+        return [report_table(one.id, rolled.service.name) for one in self.rounds(newest, [service])]
+
     def newest_design(self, service: str) -> Design | None:
         """Return how a panel chose the people of the newest round of a service; None if it is no panel's."""
         return self.design_of(self.find([service]))

@@ -270,7 +270,8 @@ class Collector:
         parameters = options.get("parameters", ())
         answer, mark = self._watermarks.measure(text, parameters, lambda db: db.sql(text, **options))
         rounds = self.read(lambda db: [one for one, _ in db.asked_about(text, parameters)])
-        return answer.with_privacy(partial(self.privacy, *rounds)).with_watermark(mark.watermark, *mark.notes)
+        answer = answer.with_privacy(partial(self.privacy, *rounds)) if rounds else answer
+        return answer.with_watermark(mark.watermark, *mark.notes)
 
     def privacy(self, *collections: Collection) -> Privacy:
         """Return what reports tell about a person of some collections, and what answers tell by now."""
@@ -281,7 +282,9 @@ class Collector:
         """Return the table of some attributes; the log has it as a question."""
         self.log.add("marginal", attributes=list(attributes), key=asker)
         self.move()
-        return self.read(lambda database: database.marginal(attributes, **options))
+        table = self.read(lambda database: database.marginal(attributes, **options))
+        rounds = self.read(lambda database: database.newest_tiers(attributes, options.get("service")))
+        return table.with_privacy(partial(self.privacy, *rounds))
 
     def synthesize(self, rows: int, *, asker: str = "", **options: Any) -> pa.Table:
         """Return synthetic rows; the log has it as a question."""

@@ -203,10 +203,11 @@ def columns_of(database: Database, text: str, parameters: Sequence[Any]) -> list
     plain, explains = without_explain(text)
     if explains:
         return [("explain", "text")]
-    collection, _ = database.asked_about(plain, parameters)[-1]
     statement = parse(plain, parameters)
+    tables = tables_of(statement, plain)
+    collection, _ = database.asked_about(plain, parameters)[-1]
     dimensions = {one.name.lower(): one for one in database.dimensions()}
-    bound = bind(statement, scope_of(tables_of(statement, plain), collection.schema, plain, dimensions))
+    bound = bind(statement, scope_of(tables, collection.schema, plain, dimensions))
     result: list[tuple[str, str]] = []
     for name, output in bound.outputs:
         if isinstance(output, Key):
