@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
@@ -16,6 +17,7 @@ import pytest
 
 import tacit as tc
 from support.engines import engine_named, spark_session
+from tacit import dbapi
 from tacit.cli import main
 from tacit.engines.lake import copies
 from tacit.engines.lake.engine import Lake
@@ -134,6 +136,7 @@ def test_deletion_rewrites_only_files_of_the_person_and_ends_history(tmp_path: P
 def test_old_versions_and_their_files_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert KEPT_VERSIONS > 5
     monkeypatch.setattr("tacit.engines.lake.versions.KEPT_VERSIONS", 5)
+    monkeypatch.setattr("tacit.engines.lake.versions.SLACK", 0)
     database = lake_with(tmp_path / "lake", *((100 * number, 20) for number in range(30)))
     versions = copies.versions_of(Folder(tmp_path / "lake"))
     assert [version.number for version in versions] == list(range(versions[-1].number - 4, versions[-1].number + 1))
@@ -191,6 +194,19 @@ def test_damage_is_found_by_digest(damage: str, tmp_path: Path) -> None:
     if damage == "missing":
         with pytest.raises(EngineError):
             tc.connect(tmp_path / "lake").sql(QUESTIONS[2])
+
+
+def test_a_deletion_that_was_interrupted_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process dies between the new version and the removal of old ones: the next to open the lake removes them."""
+    database = lake_with(tmp_path / "lake", (0, 100))
+    with monkeypatch.context() as patch:
+        patch.setattr("tacit.engines.lake.versions.Versions._expire", lambda *_: None)
+        database.forget(8)
+    assert len(copies.versions_of(Folder(tmp_path / "lake"))) > 1
+    assert tc.connect(tmp_path / "lake").sql(QUESTIONS[0])["x"].n == 99
+    assert len(copies.versions_of(Folder(tmp_path / "lake"))) == 1
+    keys = [pq.read_table(path).column(0).to_pylist() for path in (tmp_path / "lake").glob("reports_*/*.parquet")]
+    assert all(8 not in some for some in keys)
 
 
 def test_files_of_crashed_writers_are_never_read_and_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,6 +269,20 @@ def test_a_lake_may_be_opened_by_name_and_needs_one(tmp_path: Path) -> None:
     assert tc.connect(tmp_path / "new", engine="lake").collections == []
     with pytest.raises(UsageError, match="folder"):
         tc.connect(engine="lake")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match="something else"):
+        tc.connect(f"{tmp_path}/other/")
+
+
+def test_tools_ask_a_lake_and_create_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake_with(tmp_path / "lake", (0, 50))
+    assert main(["query", str(tmp_path / "lake"), QUESTIONS[0], "--json"]) == 0
+    with closing(dbapi.connect(tmp_path / "lake")) as connection:
+        assert connection.cursor().execute(QUESTIONS[0]).fetchone()[0] == 50.0
+    assert main(["query", f"{tmp_path}/none/", QUESTIONS[0]]) == 2
+    assert not (tmp_path / "none").exists()
+    assert "no database" in capsys.readouterr().err
 
 
 def test_the_command_lists_verifies_backs_up_and_restores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,7 +128,7 @@ def _database(folder: Path) -> Finding:
     rebuild, archive = f"tacit serve {folder}  # rebuilds it from the inbox", f"tacit import ARCHIVE {folder}.restored"
     fix = rebuild if (folder / "inbox.db").is_file() else archive
     if not path.is_file():
-        return Finding("database", ok=None, detail="there is none yet, or reports are in PostgreSQL")
+        return Finding("database", ok=None, detail="there is none yet, or reports are in PostgreSQL or a lake")
     try:
         duckdb.connect(str(path), read_only=True).close()
     except duckdb.IOException as cause:

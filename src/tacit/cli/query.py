@@ -10,6 +10,7 @@ from tacit.answers.crowds import OPEN, privacy_of
 from tacit.answers.verdicts import Forecast
 from tacit.central.release import Release
 from tacit.database import Database
+from tacit.engines import is_there
 from tacit.errors import UsageError
 from tacit.estimate.answer import Answer, shift_text
 from tacit.remote.address import is_address
@@ -62,13 +63,13 @@ def draw(answer: Answer | Forecast, path: str) -> None:
 
 
 def open_existing(path: str, key_file: str | None = None) -> Database | RemoteDatabase:
-    """Open a collector, or an existing database file: a question must not create one."""
+    """Open a collector or an existing database: a question must not create one."""
     if is_address(path):
         return connect(path, key_file=key_file)
     if key_file is not None:
         message = "--key-file is for collectors, whose addresses start with https://. A file needs no key."
         raise UsageError(message, code="bad-option")
-    if not Path(path).is_file():
+    if not is_there(path):
         message = f"There is no database {Path(path).name!r}. Create one with tacit load."
         raise UsageError(message, code="no-database")
     return connect(path)

@@ -12,7 +12,7 @@ from tacit.engines.base import Engine
 from tacit.engines.lake.place import is_lake
 from tacit.errors import UsageError
 
-__all__ = ["ENGINES", "EngineKind", "open_engine"]
+__all__ = ["ENGINES", "EngineKind", "is_there", "open_engine"]
 
 
 @dataclass(frozen=True)
@@ -66,3 +66,8 @@ def open_engine(path: Any, engine: Any, *, read_only: bool = False) -> Engine:
             return kind.open(path, engine, read_only=read_only)
     message = "Pass a file or folder, or engine='duckdb', 'lake', 'postgresql://…', 'spark' or a SparkSession."
     raise UsageError(message, code="bad-option")
+
+
+def is_there(path: str | Path) -> bool:
+    """Tell whether a database exists, so that a question does not create one; servers and buckets say so themselves."""
+    return _is_address(path) or Path(path).is_file() or is_lake(path, "")

@@ -9,7 +9,7 @@ from typing import Any, Self
 from tacit.adapters.dbapi import errors
 from tacit.adapters.dbapi.cursor import Cursor
 from tacit.database import Database
-from tacit.engines import open_engine
+from tacit.engines import is_there, open_engine
 from tacit.errors import EngineError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.remote.address import is_address
@@ -58,9 +58,8 @@ def connect(
 
 
 def _check_exists(path: Any, engine: Any) -> None:
-    """Refuse files that do not exist: a question must not create one."""
-    is_file = isinstance(path, Path) or (isinstance(path, str) and not path.startswith(("postgresql:", "postgres:")))
-    if engine == "duckdb" and is_file and not Path(path).is_file():
+    """Refuse databases that do not exist: a question must not create one."""
+    if engine == "duckdb" and isinstance(path, str | Path) and not is_there(path):
         message = f"There is no database {Path(path).name!r}. Create one with tacit load."
         raise EngineError(message, code="no-database")
 

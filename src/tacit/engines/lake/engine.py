@@ -35,6 +35,7 @@ from tacit.engines.lake.parquet import (
     read_rows,
     write_rows,
 )
+from tacit.engines.lake.place import is_other_folder
 from tacit.engines.lake.storage import Folder, Storage, storage_at
 from tacit.engines.lake.versions import TRIES, Versions
 from tacit.errors import EngineError, UsageError
@@ -320,6 +321,9 @@ def open_lake(path: Any, engine: Any, *, read_only: bool) -> Lake:
     if path is None:
         message = "Name the folder of the lake: tc.connect('folder', engine='lake')."
         raise UsageError(message, code="no-folder")
+    if is_other_folder(path):
+        message = f"{Path(path).name!r} is a folder of something else. Name a lake, or a new or empty folder."
+        raise UsageError(message, code="not-empty")
     if engine in ("duckdb", "lake"):
         return Lake(path, read_only=read_only)
     from tacit.engines.lake.spark import SparkLake

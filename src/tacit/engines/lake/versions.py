@@ -6,6 +6,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 from tacit.engines.lake.manifest import Manifest, number_of, read_manifest
@@ -15,8 +16,8 @@ from tacit.errors import EngineError
 
 __all__ = ["Versions"]
 
-KEPT_VERSIONS = 200
-"""Versions that can be read again; files that only older ones name are removed."""
+KEPT_VERSIONS, SLACK = 200, 50
+"""Versions that can be read again; once there are as many more, the older ones and files that only they name go."""
 
 UNNAMED_SECONDS = 86_400.0
 """Age from which a file that no version names is removed: its writer has crashed."""
@@ -36,16 +37,25 @@ class Versions:
                 message = "There is no lake at this place. Name the folder or address of one."
                 raise EngineError(message, code="no-store")
             self.commit(lambda before: before if before.number else replace(before, identity=uuid.uuid4().hex))
+        elif not read_only:
+            self._expire(self.latest())  # a deletion that was interrupted
 
     def latest(self) -> Manifest:
         """Return the newest version; of an object store, the newest of a moment ago."""
         with self._door:
             if time.monotonic() - self._looked >= self._storage.refresh_seconds:
-                names = self._storage.names(MANIFESTS)
-                if names and number_of(names[-1]) != self._latest.number:
-                    self._latest = read_manifest(self._storage, names[-1])
+                self._latest = self._read_latest()
                 self._looked = time.monotonic()
             return self._latest
+
+    def _read_latest(self) -> Manifest:
+        for _ in range(TRIES):
+            names = self._storage.names(MANIFESTS)
+            if not names or number_of(names[-1]) == self._latest.number:
+                return self._latest
+            with suppress(FileNotFoundError):  # a deletion has ended the history meanwhile
+                return read_manifest(self._storage, names[-1])
+        raise _too_busy()
 
     def commit(self, change: Callable[[Manifest], Manifest]) -> Manifest:
         """Make a change of the newest version the next one; change it again if another process was faster.
@@ -69,8 +79,7 @@ class Versions:
                     continue
                 self._expire(self._latest)
                 return self._latest
-        message = "Other processes change the lake all the time. Try again, or let one process write."
-        raise EngineError(message, code="store-in-use")
+        raise _too_busy()
 
     def _remove_new(self, before: Manifest, wanted: Manifest) -> None:
         """Remove the files of a version that was not made; contracts have names that others may use."""
@@ -82,8 +91,8 @@ class Versions:
     def _expire(self, latest: Manifest) -> None:
         """Remove versions that are too old, or that a deletion has ended, and the files that only they name."""
         names = self._storage.names(MANIFESTS)
-        first = max(latest.since, latest.number - KEPT_VERSIONS + 1)
-        expired = [name for name in names if number_of(name) < first]
+        oldest = latest.number - KEPT_VERSIONS + 1 if len(names) > KEPT_VERSIONS + SLACK else 1
+        expired = [name for name in names if number_of(name) < max(latest.since, oldest)]
         if expired:
             kept = self._files(name for name in names if name not in expired)
             gone = self._files(expired) - kept
@@ -91,7 +100,11 @@ class Versions:
                 self._storage.remove(name)
 
     def _files(self, names: Iterable[str]) -> set[str]:
-        return {file.name for name in names for file in read_manifest(self._storage, name).files()}
+        files: set[str] = set()
+        for name in names:
+            with suppress(FileNotFoundError):  # another process has removed the version
+                files.update(file.name for file in read_manifest(self._storage, name).files())
+        return files
 
     def remove_unnamed(self) -> int:
         """Remove files that crashed writers have left a day ago; return how many."""
@@ -103,3 +116,8 @@ class Versions:
             for name in old:
                 self._storage.remove(name)
         return len(old)
+
+
+def _too_busy() -> EngineError:
+    message = "Other processes change the lake all the time. Try again, or let one process write."
+    return EngineError(message, code="store-in-use")
