@@ -106,9 +106,6 @@ def measure(folder: Path, batches: int, *, spark: bool) -> dict[str, Any]:
         result[name] = used(lambda fresh=fresh, text=text: fresh.sql(text))  # type: ignore[misc]
         other = text.replace("age", "age + 1")  # another question on the sums that are kept
         result[f"{name}, again"] = used(lambda fresh=fresh, other=other: fresh.sql(other))  # type: ignore[misc]
-    result["joined without rollup"] = used(
-        lambda: cold.sql("SELECT COUNT(*) AS x FROM users a JOIN users b USING (uid)")
-    )
     before = {file.name for file in table.files}
     result["deletion"] = used(lambda: database.forget(12_345))
     after = {file.name for file in next(iter(Lake(place).versions.latest().tables.values())).files}

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import duckdb
@@ -109,6 +109,25 @@ def test_two_writers_at_once_store_each_person_once(tmp_path: Path) -> None:
     keys = np.concatenate([pq.read_table(tmp_path / "lake" / file.name)["uid"].to_numpy() for file in files])
     assert len(np.unique(keys)) == len(keys) == 1050
     assert copies.verify(Folder(tmp_path / "lake")) == []
+
+
+def test_a_version_that_was_taken_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the lock, a second writer is faster: the first looks again who has reported, and leaves no file."""
+    monkeypatch.setattr(Folder, "turn", lambda _: nullcontext())
+    slow, fast = lake_with(tmp_path / "lake"), tc.connect(tmp_path / "lake")
+    engine, turns = slow._engine, iter([lambda: fast.load(reports_of(50, 100))])
+    find = engine._new_rows
+
+    def interrupted(*given: object) -> pa.Table:
+        rows = find(*given)
+        next(turns, lambda: None)()
+        return rows
+
+    monkeypatch.setattr(engine, "_new_rows", interrupted)
+    assert slow.load({"users": reports_of(0, 100)["users"]})["users"] == tc.database.Loaded(50, 50)
+    assert fast.sql(QUESTIONS[0])["x"].n == 150
+    named = {file.name for version in copies.versions_of(Folder(tmp_path / "lake")) for file in version.files()}
+    assert {str(path.relative_to(tmp_path / "lake")) for path in (tmp_path / "lake").rglob("*.parquet")} <= named
 
 
 def test_deletion_rewrites_only_files_of_the_person_and_ends_history(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,9 @@ class Storage(Protocol):
 
     refresh_seconds: float
     """Seconds for which a list of files may be used again."""
+
+    def turn(self) -> contextlib.AbstractContextManager[None]:
+        """Wait until no other process writes; without it, the slowest of several writers might never be first."""
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in a folder, in order; none if there is no such folder."""
@@ -62,6 +66,23 @@ class Folder:
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for a lock of the operating system, which ends with the process that has it."""
+        if sys.platform == "win32":
+            yield
+            return
+        import fcntl
+
+        with opening(self.root):
+            self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in a folder, in order; none if there is no such folder."""
@@ -134,6 +155,10 @@ class ObjectStore:
         self._address = address.rstrip("/")
         with _reaching():
             self._files, self._root = fs.FileSystem.from_uri(self._address)
+
+    def turn(self) -> contextlib.AbstractContextManager[None]:
+        """Wait for nobody: one process writes."""
+        return contextlib.nullcontext()
 
     def _path(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name}"

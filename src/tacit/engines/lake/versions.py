@@ -65,7 +65,7 @@ class Versions:
         if self._read_only:
             message = "The lake is open for reading only. Open it for writing."
             raise EngineError(message, code="read-only-store")
-        with self._door:
+        with self._door, self._storage.turn():
             for _ in range(TRIES):
                 self._looked = float("-inf")
                 before = self.latest()
