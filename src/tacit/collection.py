@@ -125,6 +125,9 @@ class Collection(Forecasting):
         if users is not None and (isinstance(users, bool) or not isinstance(users, int) or not 1 <= users <= 10**12):
             message = "users must be a whole number of people, from 1 to 10**12."
             raise SchemaError(message, code="bad-option")
+        if not isinstance(assigned, bool):
+            message = "assigned must be True or False."
+            raise SchemaError(message, code="bad-option")
         compiled = partial(
             compile_contract,
             schema,
@@ -137,7 +140,7 @@ class Collection(Forecasting):
             users=users,
             asked=wanted(schema, questions),
             panel=Panel.of(panel, rounds, reports, round),
-            assigned=bool(assigned),
+            assigned=assigned,
         )
         if (epsilon is None) == (central_epsilon is None):
             message = "Give epsilon, what anyone may learn, or central_epsilon, what readers of answers may learn."

@@ -20,6 +20,7 @@ from tacit.answers.loading import batch_of
 from tacit.answers.people import People
 from tacit.answers.run import explain_answer, run
 from tacit.answers.unions import question_texts, union_of
+from tacit.answers.watch import Watch
 from tacit.collection import Collection
 from tacit.contract.contract import ServiceContract
 from tacit.contract.readers import Privacy
@@ -48,13 +49,12 @@ class Database:
     """Reports of any number of collections, and SQL queries over them."""
 
     def __init__(self, engine: Engine, unbound: set[str] | None = None) -> None:
-        self._engine = engine
-        self._unbound = set() if unbound is None else unbound
+        self._engine, self._unbound = engine, set() if unbound is None else unbound
         stored = engine.dimensions()
         self._enrolments = Enrolments(engine, stored)
         self._catalog: Catalog[Collection] = Catalog(engine, self._enrolments, self._unbound)
         self._people: dict[tuple[object, ...], People] = {}
-        self._crowds = Crowds(engine)
+        self._crowds, self._watch = Crowds(engine), Watch(engine)
         self._kept: AnswerCache[list[Collection], _Question] = AnswerCache(engine)
         self._models = Models(engine)
         self._tables = Tables(self._models, self._catalog)
@@ -174,6 +174,7 @@ class Database:
         batches = [batch_of(self._catalog, name, table, key) for name, table in reports.items()]
         refused = self._engine.append(batches)
         self._crowds.grew(batch.table for batch in batches)
+        self._watch.grew(batches)
         if progress is not None:
             rows = sum(batch.rows for batch in batches)
             progress(rows, rows)
@@ -236,7 +237,7 @@ class Database:
 
     def _answer(self, text: str, parameters: Sequence[Any], options: Options) -> tuple[Answer, list[Collection]]:
         asked = self._question(text, parameters, options)
-        return run(asked.bound, asked.people, options), asked.rounds
+        return self._watch.with_notes(run(asked.bound, asked.people, options), asked.people.rounds), asked.rounds
 
     def marginal(
         self,

@@ -18,7 +18,7 @@ from tacit.client.coin import assigned_draws, coin_of, place_draw, secret_of
 from tacit.contract.contract import Channel, Contract, ServiceContract
 from tacit.contract.oracles.linear_hash import LinearHash
 from tacit.encode.assigned import Assignment
-from tacit.errors import UsageError
+from tacit.errors import SchemaError, UsageError
 
 KEY = "5a" * 32
 X, CITY = tc.Ordinal("x", 0, 3, fanout=2), tc.Categorical("city", ["a", "b", "c"])
@@ -233,6 +233,9 @@ def test_keys_are_needed_where_views_are_assigned_and_nowhere_else() -> None:
     contract: Contract = made.contract
     assert contract.assigned
     assert made.with_epsilon(2).contract.assigned
+    assert "views and seeds become free" in str(made.diff(tc.Collection(made.schema, 1, mechanism="fc", oracle="grr")))
+    with pytest.raises(SchemaError, match="True or False"):
+        tc.Collection(made.schema, 1, assigned="yes")  # type: ignore[arg-type]
     assert tc.Collection.from_json(made.to_json()) == made
     for key, code in ((None, "key-needed"), ("", "bad-key"), (KEY.upper(), "bad-key"), (KEY[1:], "bad-key")):
         with pytest.raises(UsageError) as refusal:

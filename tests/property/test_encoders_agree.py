@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 import tacit as tc
 from support.tiers import how_many
 from tacit.client import Interpreter
+from tacit.client.coin import coin_of, secret_of
 from tacit.client.interpreter import draw_of_words
 from tacit.contract.randomness import ReplayRng
 from tacit.errors import LayoutError, RecordError
 
+KEY = "3c" * 32
 SERVICE = tc.Service(
     "s",
     key="uid",
@@ -50,12 +52,13 @@ records = st.fixed_dictionaries(
     oracle=st.sampled_from(["auto", "lh", "olh"]),
     epsilon=st.sampled_from(["0.3", "1", "2.5", "6"]),
     words=st.randoms(use_true_random=False),
+    assigned=st.booleans(),
 )
 def test_bulk_and_single_record_give_the_same_codes(
-    rows: list[dict[str, Any]], mechanism: str, oracle: str, epsilon: str, words: Any
+    rows: list[dict[str, Any]], mechanism: str, oracle: str, epsilon: str, words: Any, *, assigned: bool
 ) -> None:
     try:
-        collection = tc.Collection(tc.Schema([SERVICE]), epsilon, mechanism=mechanism, oracle=oracle)
+        collection = tc.Collection(tc.Schema([SERVICE]), epsilon, mechanism=mechanism, oracle=oracle, assigned=assigned)
     except LayoutError:
         assert mechanism in ("hio", "hi", "fc")  # many views at a large epsilon need codes beyond 53 bits
         return
@@ -64,11 +67,15 @@ def test_bulk_and_single_record_give_the_same_codes(
     stream = [words.getrandbits(32) for _ in range(2 * per_record * len(rows))]
     table = {"uid": list(range(len(rows))), **{name: [row[name] for row in rows] for name in rows[0]}}
     table["age"] = pa.array(table["age"], pa.int64())
-    out = collection.encode(s=table, rng=ReplayRng(stream))["s"]
+    key = KEY if assigned else None
+    out = collection.encode(s=table, rng=ReplayRng(stream), key=key)["s"]
     bulk = np.array(out["code"]).reshape(-1, len(rows))
     draws = [draw_of_words(*pair) for pair in zip(stream[::2], stream[1::2], strict=True)]
     for i, row in enumerate(rows):
-        assert interpreter.encode("s", row, draws[i * per_record : (i + 1) * per_record]) == bulk[:, i].tolist()
+        own = draws[i * per_record : (i + 1) * per_record]
+        if assigned:
+            own = interpreter.assign("s", coin_of(secret_of(KEY, collection.id), i), own)
+        assert interpreter.encode("s", row, own) == bulk[:, i].tolist()
 
 
 weird = st.one_of(

@@ -152,6 +152,7 @@ def random_collections(rng: random.Random, count: int) -> list[str]:
                 mechanism=rng.choice([*LAYOUTS, *ROUNDED]),
                 oracle=rng.choice(["auto", "auto", "auto", *ORACLES]),
                 weights=weights,
+                assigned=rng.random() < 0.2,
             )
         except TacitError:
             continue  # not every mechanism takes every schema

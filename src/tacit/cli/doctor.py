@@ -17,10 +17,12 @@ from pathlib import Path
 
 import duckdb
 
+from tacit.answers.watch import problem_of
 from tacit.cli.serve import is_loopback
 from tacit.cli.tls import handshake
 from tacit.collection import Collection
 from tacit.contract.hash_chain import read_chain
+from tacit.encode.reports import report_table
 from tacit.engines.duckdb import DuckDB
 from tacit.engines.failures import failure_code
 from tacit.engines.java import found_java
@@ -78,6 +80,8 @@ def _findings(options: argparse.Namespace) -> Iterator[Finding]:
     yield database
     yield _log(folder, live=database.detail == IN_USE)
     yield from (_contract(path) for path in options.files)
+    if options.reports:
+        yield from _reports(folder)
     if options.verify:
         yield from _verify(folder, live=database.detail == IN_USE)
     yield _keys(folder, options)
@@ -173,6 +177,27 @@ def _verify(folder: Path, *, live: bool) -> Iterator[Finding]:
     for path in sorted(folder.glob("reports.tacit.aside-*")):
         detail = "was set aside, and still has reports, also of people deleted since"
         yield Finding(path.name, ok=False, detail=detail, fix=f"rm {path}")
+
+
+def _reports(folder: Path) -> Iterator[Finding]:
+    """Look for reports that honest devices hardly make: views and seeds that are too frequent, or too even."""
+    try:
+        engine = DuckDB(folder / "reports.tacit", read_only=True)
+    except EngineError as cause:
+        yield Finding("views and seeds", ok=None, detail=IN_USE if cause.code == "store-in-use" else "no database here")
+        return
+    fix = "tacit audit --store"
+    with contextlib.closing(engine):
+        for text in engine.contracts():
+            for part in Collection.from_json(text).parts:
+                for service in part.contract.services:
+                    table = report_table(part.id, service.service.name)
+                    if not engine.has_table(table):
+                        continue
+                    problem, reports = problem_of(engine, table, service)
+                    where = f"views and seeds of {service.service.name}, {part.contract.round or part.id[:12]}"
+                    detail = problem or f"{reports:,} reports, as honest devices make them"
+                    yield Finding(where, not problem, detail, fix)
 
 
 def _log(folder: Path, *, live: bool) -> Finding:

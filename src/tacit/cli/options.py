@@ -331,6 +331,7 @@ def doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--private-key", help="PEM file with its key")
     parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front terminates TLS")
     parser.add_argument("--verify", action="store_true", help="read all reports and check their digests")
+    parser.add_argument("--reports", action="store_true", help="look for reports that honest devices hardly make")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 

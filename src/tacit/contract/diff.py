@@ -44,6 +44,8 @@ def _changes(old: Contract, new: Contract) -> Iterator[str]:
             yield f"{word} {before!r} becomes {after!r}"
     if old.panel != new.panel:
         yield f"{_panel_words(old)} becomes {_panel_words(new)}"
+    if old.assigned != new.assigned:
+        yield f"views and seeds become {'assigned' if new.assigned else 'free'}"
     if old.epsilon != new.epsilon:
         yield f"epsilon {decimal_text(old.epsilon)} becomes {decimal_text(new.epsilon)}"
     before_services = {item.service.name: service_data(item.service) for item in old.services}

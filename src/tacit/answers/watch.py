@@ -1,0 +1,81 @@
+"""Watch stored reports for lies that show in their views and seeds; looked at again when a tenth more has come in.
+
+One count of codes for each table and tenth more of reports: over a table's life about as much as eleven questions.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+
+from tacit.answers.columns import integers_of, numbers_of
+from tacit.contract.contract import ServiceContract
+from tacit.engines.base import Batch, Engine, rollup_of
+from tacit.estimate.answer import Answer
+from tacit.estimate.evenness import evenness_of
+from tacit.sql.plan import Round
+
+__all__ = ["Watch", "problem_of"]
+
+FEW = 1_000
+"""Reports of a channel below which nothing is said."""
+
+"""Reports below which nothing is said."""
+
+
+def problem_of(engine: Engine, table: str, service: ServiceContract) -> tuple[str, int]:
+    """Return what is wrong with the views and seeds of a table's reports, empty if nothing is, and their number."""
+    rolled = table in engine.rollups()
+    source, count = (rollup_of(table), 'sum("0n")') if rolled else (table, "count(*)")
+    query = f'SELECT channel, code, {count} AS n FROM "{source}" GROUP BY channel, code ORDER BY channel, code'  # noqa: S608
+    found = engine.fetch(query, [], {})
+    channels, codes, people = integers_of(found["channel"]), integers_of(found["code"]), numbers_of(found["n"])
+    for number, channel in enumerate(service.channels):
+        mine = channels == number
+        problem = evenness_of(channel, codes[mine], people[mine]).problem
+        if problem and people[mine].sum() >= FEW:
+            return problem, int(people.sum())
+    return "", int(people.sum())
+
+
+class Watch:
+    """What is known about the tables of one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._lock = engine, threading.Lock()
+        self._seen: dict[str, tuple[str, int]] = {}
+        self._more: dict[str, int] = {}
+
+    def grew(self, batches: Iterable[Batch]) -> None:
+        """Note that reports came in."""
+        with self._lock:
+            for batch in batches:
+                self._more[batch.table] = self._more.get(batch.table, 0) + batch.rows
+
+    def with_notes(self, answer: Answer, rounds: Sequence[Round]) -> Answer:
+        """Return an answer that says which services have reports that honest devices hardly make."""
+        answer.notes += tuple(self._notes(rounds))
+        return answer
+
+    def _notes(self, rounds: Sequence[Round]) -> list[str]:
+        notes: dict[str, str] = {}
+        if self._engine.changes() is None:  # nothing is kept there, and counting codes for each question takes long
+            return []
+        for one in rounds:
+            for stored in one.stored:
+                problem = self._problem(stored.table, stored.service)
+                if problem:
+                    name = stored.service.service.name
+                    notes[name] = f"reports of {name} look made up: {problem} (docs/assigned.md#made-up-reports)"
+        return list(notes.values())
+
+    def _problem(self, table: str, service: ServiceContract) -> str:
+        with self._lock:
+            known, more = self._seen.get(table), self._more.get(table, 0)
+        if known is None or 10 * more > known[1]:
+            if not self._engine.has_table(table):
+                return ""
+            known = problem_of(self._engine, table, service)
+            with self._lock:
+                self._seen[table], self._more[table] = known, 0
+        return known[0]

@@ -1,0 +1,120 @@
+"""Are views and seeds as even as honest reports make them? A test that does not depend on the data.
+
+Which view a report shows, and which seed its hash has, is drawn (or assigned) without looking at the record. So the
+number of reports of each view, and within a view of each seed, is multinomial with probabilities that the contract
+states, whatever the population is. People who all send the code that moves an answer most make one seed of one view
+**too frequent**; made-up reports that take turns are **too even**.
+
+Where counts are 5 or more on average, Pearson's statistic is tested, as a normal deviate by the formula of Wilson and
+Hilferty; seeds of all views are added up. Where there are more seeds than that, pairs of reports with equal seeds are
+counted: about Poisson with mean n (n - 1) / (2 seeds), tested by their deviance. The alarm is at 5 standard deviations
+above or below, which honest reports exceed a few times in a million.
+
+It cannot see liars who draw view and seed honestly and choose only the answer: those look like a population. Channels
+with one view and no seeds cannot be tested.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.contract.contract import Channel
+from tacit.contract.oracles import Oracle
+from tacit.contract.oracles.linear_hash import LinearHash
+from tacit.contract.oracles.local_hash import SEEDS, LocalHash
+from tacit.estimate.functional import Vector
+
+__all__ = ["Evenness", "evenness_of"]
+
+ALARM = 5.0
+"""Standard deviations beyond which there is an alarm."""
+
+ENOUGH = 5.0
+"""Expected reports of a view or seed for Pearson's statistic; views with fewer are taken together."""
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Evenness:
+    """How far views and seeds are from what was to be expected, in standard deviations; nan where not tested."""
+
+    views: float
+    seeds: float
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, for people; empty if nothing is."""
+        for what, distance in (("views", self.views), ("seeds of hashes", self.seeds)):
+            if distance > ALARM:
+                return f"some {what} are too frequent ({distance:.0f} standard deviations)"
+            if distance < -ALARM:
+                return f"{what} are too even ({-distance:.0f} standard deviations)"
+        return ""
+
+
+def evenness_of(channel: Channel, codes: Codes, people: Vector) -> Evenness:
+    """Return how even the reports of a channel are, given how many there are of each code, in order of codes."""
+    bounds = np.searchsorted(codes, [view.offset for view in channel.views] + [channel.alphabet])
+    totals = np.concatenate(([0.0], np.cumsum(people)))[bounds]
+    counts = np.diff(totals)
+    share = np.array([channel.probability(index) for index in range(len(channel.views))])
+    parts = []
+    for view, start, end in zip(channel.views, bounds[:-1], bounds[1:], strict=True):
+        seed = _seeds(view.oracle, codes[start:end] - view.offset)
+        if seed is not None and end > start:
+            numbers, count = seed
+            _, place = np.unique(numbers, return_inverse=True)
+            parts.append((np.bincount(place, people[start:end]).astype(np.float64), count))
+    return Evenness(_views(counts, share), _together(parts))
+
+
+def _seeds(oracle: Oracle, codes: Codes) -> tuple[Codes, int] | None:
+    """Return the seed of each code and the number of seeds; None for oracles without any."""
+    if isinstance(oracle, LinearHash) and oracle.seeds > 1:
+        return np.maximum(codes - 1, 0) // oracle.g, oracle.seeds
+    return (codes // oracle.g, SEEDS) if isinstance(oracle, LocalHash) else None
+
+
+def _views(counts: Vector, share: Vector) -> float:
+    """Return the distance of the numbers of reports of views from their probabilities."""
+    n = float(counts.sum())
+    rare = n * share < ENOUGH
+    expected = np.append(n * share[~rare], n * share[rare].sum())
+    observed = np.append(counts[~rare], counts[rare].sum())
+    enough = expected >= ENOUGH
+    if enough.sum() < 2:
+        return math.nan
+    statistic = float(((observed - expected) ** 2 / np.maximum(expected, ENOUGH))[enough].sum())
+    return _normal(statistic, int(enough.sum()) - 1)
+
+
+def _together(parts: list[tuple[Vector, int]]) -> float:
+    """Return the distance of seeds from being equally frequent, over all views: the worse of two tests."""
+    statistic = pairs = expected = 0.0
+    degrees = 0
+    for counts, seeds in parts:
+        n = float(counts.sum())
+        if n >= ENOUGH * seeds:
+            statistic, degrees = statistic + seeds / n * float((counts**2).sum()) - n, degrees + seeds - 1
+        else:
+            pairs, expected = pairs + float((counts * (counts - 1)).sum()) / 2, expected + n * (n - 1) / (2 * seeds)
+    found = [_normal(statistic, degrees)] if degrees else []
+    found += [_deviance(pairs, expected)] if expected else []
+    return max(found, key=abs, default=math.nan)
+
+
+def _normal(statistic: float, degrees: int) -> float:
+    """Return a chi-square statistic as a standard normal deviate (Wilson and Hilferty)."""
+    spread = 2 / (9 * degrees)
+    return float(((statistic / degrees) ** (1 / 3) - (1 - spread)) / math.sqrt(spread))
+
+
+def _deviance(count: float, mean: float) -> float:
+    """Return how far a count is from the mean of a Poisson distribution, as the signed root of its deviance."""
+    logarithm = count * math.log(count / mean) if count else 0.0
+    return math.copysign(math.sqrt(max(0.0, 2 * (logarithm - (count - mean)))), count - mean)
