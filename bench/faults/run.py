@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -48,31 +48,28 @@ SHOWN = 3
 """Bad rounds of a cell that are kept in full."""
 
 
-def spread(most: int) -> Iterator[int]:
-    """Yield 1 to ``most`` in an order that covers the range evenly at any time."""
-    yield from (number for number in (1, most) if number <= most)
-    bits = most.bit_length()
-    for number in range(1 << bits):
-        place = int(format(number, f"0{bits}b")[::-1], 2)
-        if 1 < place < most:
-            yield place
+def next_n(cell: Cell, left: list[int], seen: int, ahead: int) -> int:
+    """Return the next n, so many calls or more ahead in a count that goes on, or the first of a new count."""
+    if cell.phase != "running" or cell.exports:
+        return left[0]
+    return next((n for n in left if n > seen + ahead), left[0])
 
 
 def run_cell(rounds: Rounds, cell: Cell, most: int, until: float, before: dict[str, Any]) -> dict[str, Any]:
     """Run the rounds of one cell that were not run before, and add up what all of them found."""
     fired: list[Round] = []
     tried, reach = set(before.get("tried", ())), before.get("reach", most + 1)
-    for n in spread(most):
-        if n in tried or n >= reach:
-            continue
+    rng, calls = random.Random(len(tried)), 1
+    while left := [n for n in range(1, min(most + 1, reach)) if n not in tried]:
         if fired and time.monotonic() > until:
             break
-        made = rounds.run(cell, n)
+        made = rounds.run(cell, next_n(cell, left, rounds.seen, rng.randrange(calls)))
+        calls = max(1, rounds.seen - made.n)  # of what follows a fault: the next one may be at any of as many
         if made.fired:
             fired.append(made)
-            tried.add(n)
+            tried.add(made.n)
         else:
-            reach = n
+            reach = min(made.n, made.seen + 1)
     rows = [*fired, rounds.last()]
     codes: Counter[str] = Counter(before.get("codes", {}))
     for one in fired:

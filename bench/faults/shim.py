@@ -20,7 +20,9 @@ FOREVER = 2**62
 LAYOUT = struct.Struct("<IiQQQQq464s")
 CLOCK = struct.Struct("<q")
 COUNTS = struct.Struct("<QQ")
-COUNTS_AT, CLOCK_AT = 24, 40
+WHICH = struct.Struct("<QQ")
+FIRED = struct.Struct("<Q")
+WHICH_AT, COUNTS_AT, FIRED_AT, CLOCK_AT = 8, 24, 32, 40
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,15 @@ class Shim:
         whole = LAYOUT.pack(CALLS[fault.call], number, fault.n, fault.times, 0, 0, 0, pattern)
         self._control[4:] = whole[4:]
         self._control[:4] = whole[:4]  # last, because it switches the rest on
+
+    def arm_again(self, n: int, times: int) -> None:
+        """Let the fault that was armed last happen at another call, counted as before."""
+        FIRED.pack_into(self._control, FIRED_AT, 0)
+        WHICH.pack_into(self._control, WHICH_AT, n, times)
+
+    def spare(self) -> None:
+        """Let no more calls fail, but count them."""
+        WHICH.pack_into(self._control, WHICH_AT, FOREVER, 0)
 
     def disarm(self) -> None:
         """Let no more faults happen; the counts stay."""

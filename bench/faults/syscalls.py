@@ -25,12 +25,18 @@ __all__ = ["PHASES", "Cell", "Rehearsal", "Round", "Rounds", "cells_of"]
 
 Phase = Literal["creating", "starting", "running", "ending"]
 PHASES: tuple[Phase, ...] = ("creating", "starting", "running", "ending")
-STEPS = 260
-"""Requests in which a fault of a running collector must have happened."""
+STEPS = 400
+"""Steps in which a fault of a running collector must have happened."""
+
+SILENT_STEPS, SILENT_SECONDS = 20, 2.5
+"""Steps and seconds without a call on the file after which no more are expected."""
 
 RECOVERY_SECONDS = 15.0
-VERIFIED_TOGETHER = 10
+VERIFIED_TOGETHER = 20
 """Rounds of a running collector until it is killed and compared; each must recover and count everybody first."""
+
+APPROACH = {"store/inbox.db": 60, "store/inbox.db-wal": 30}
+"""Calls before the n-th from which on ordinary requests are sent; before, requests that cost least for a call."""
 
 CODED = re.compile(r"\w+Error \[[a-z][a-z-]+\] ")
 
@@ -47,7 +53,17 @@ class Cell:
 
     def fault(self, folder: Path, n: int) -> Fault:
         """Return the fault of the n-th round."""
-        return Fault(f"{folder}/{self.file}", self.call, n, self.error, FOREVER if self.forever else 1)
+        return Fault(f"{folder}/{self.file}", self.call, n, self.error, self.times)
+
+    @property
+    def times(self) -> int:
+        """How many calls fail."""
+        return FOREVER if self.forever else 1
+
+    @property
+    def exports(self) -> bool:
+        """Whether calls are those of one export, counted from its beginning."""
+        return self.phase == "running" and ("unfinished-*" in self.file or self.call == "open")
 
     def __str__(self) -> str:
         often = "from the n-th on" if self.forever else "the n-th"
@@ -60,6 +76,9 @@ class Round:
 
     n: int
     fired: int = 0
+    seen: int = 0
+    """Calls on the file from when the fault was armed."""
+
     codes: dict[str, int] = field(default_factory=dict)
     acknowledged: int = 0
     lost: int = 0
@@ -97,10 +116,17 @@ class Rounds:
         self._people = People()
         self._collector: Collector | None = None
         self._unverified = 0
+        self._counted: Cell | None = None
+
+    @property
+    def seen(self) -> int:
+        """Calls of the cell's kind since they were counted from 0; a round of a greater n may go on with the count."""
+        return self._shim.seen if self._counted else 0
 
     def close(self) -> None:
         """End what runs."""
         self._shim.disarm()
+        self._counted = None
         if self._collector is not None:
             self._collector.end(signal.SIGKILL)
 
@@ -112,7 +138,7 @@ class Rounds:
             self.close()
             self._collector, self._people, before = None, People(), 0
             shutil.rmtree(self._folder, ignore_errors=True)
-        else:
+        elif self._collector is None or cell.phase != "running":  # a running round leaves people behind for the next
             self._collector = self._collector or self._start()
             self._feed(self._collector)
         if cell.phase in ("creating", "starting"):
@@ -121,8 +147,8 @@ class Rounds:
             self._fail_while_running(cell, made)
         else:
             self._fail_at_end(cell, made)
-        made.fired = made.fired or self._shim.fired
-        self._shim.disarm()
+        made.fired, made.seen = self._shim.fired, self._shim.seen
+        self._shim.spare()
         self._recover(made)
         self._unverified += 1
         if cell.phase != "running" or made.bad or self._unverified >= VERIFIED_TOGETHER:
@@ -161,18 +187,42 @@ class Rounds:
         self._step(self._collector, made, ask=True)
 
     def _fail_while_running(self, cell: Cell, made: Round) -> None:
+        """Send what makes calls on the file until the n-th has failed, and then a little more."""
         assert self._collector is not None
-        self._shim.arm(cell.fault(self._folder, made.n))
-        exports = "unfinished-*" in cell.file or cell.call == "open"
-        if exports:
+        if self._counted == cell and self._shim.seen < made.n and not cell.exports:
+            self._shim.arm_again(made.n, cell.times)
+        else:
+            self._shim.arm(cell.fault(self._folder, made.n))
+            self._counted = cell
+        if cell.exports:
             self._note(made, self._collector.ask("/v1/export", {}).code)
-        left, step = 4, 0
-        asks = 1 if "log" in cell.file or "reports" in cell.file else 4
-        while left and step < (4 if exports else STEPS):
-            self._step(self._collector, made, ask=step % asks == 0, forget=step % 16 == 15)
-            step, left = step + 1, left - bool(self._shim.fired)
-            if cell.file.endswith("inbox.db") and not self._shim.fired:
-                time.sleep(0.02)  # only the mover's checkpoints, once a second, write to it
+        left, steps, seen, changed, at = 4 if cell.forever else 2, 0, self._shim.seen, 0, time.monotonic()
+        asks = 1 if "log.db" in cell.file or "reports" in cell.file else 4
+        while left and steps < (4 if cell.exports else STEPS):
+            if self._shim.seen + APPROACH.get(cell.file, 6) < made.n and not cell.exports:
+                self._approach(cell, self._collector, made)
+            else:
+                self._step(self._collector, made, ask=steps % asks == 0, forget=steps % 16 == 15)
+            steps, left = steps + 1, left - bool(self._shim.fired)
+            if self._shim.seen > seen:
+                seen, changed, at = self._shim.seen, steps, time.monotonic()
+            elif steps - changed > SILENT_STEPS and time.monotonic() - at > SILENT_SECONDS:
+                return
+            if cell.file == "store/inbox.db" and not self._shim.fired:
+                time.sleep(0.02)  # only the mover's checkpoints, twice a second, write to it
+
+    def _approach(self, cell: Cell, collector: Collector, made: Round) -> None:
+        """Make calls on a file with as little work as possible; every answer is looked at."""
+        if "log.db" in cell.file:
+            self._note(made, collector.ask("/v1/query", {"sql": "SELECT"}).code)  # logged, and then refused
+        elif "reports" in cell.file:
+            self._step(collector, made, ask=True)
+        else:
+            many = 30 if cell.file == "store/inbox.db" else 1
+            people = self._people.new(many)
+            answer = collector.send(people)
+            self._people.note(people, answer)
+            self._note(made, answer.code)
 
     def _step(self, collector: Collector, made: Round, *, ask: bool, forget: bool = False) -> None:
         """Do what clients and analysts do, and look at every answer."""

@@ -6,14 +6,32 @@ exit code, or null while the process runs.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import runpy
 import sys
 
-import tacit.server.archive
-import tacit.server.store.sqlite  # noqa: F401  imported once, here, instead of in every child
 from tacit.cli import main
+
+IMPORTED = (
+    "pandas",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.auto",
+    "uvicorn.protocols.http.auto",
+    "uvicorn.protocols.websockets.auto",
+    "tacit.adapters.pgwire.connection",
+    "tacit.answers.curves",
+    "tacit.cli.serve",
+    "tacit.contract.view_codes",
+    "tacit.engines.duckdb",
+    "tacit.server.app",
+    "tacit.server.archive",
+    "tacit.server.store.sqlite",
+    "tacit.sql.builder",
+    "tacit.sql.writing",
+)
+"""What a collector imports until it has answered a question: once, here, instead of in every child."""
 
 
 def serve() -> None:
@@ -40,6 +58,8 @@ def _redirect(output: str) -> None:
 
 
 if __name__ == "__main__":
+    for module in IMPORTED:
+        importlib.import_module(module)
     for mutation in sys.argv[1:]:  # a program that breaks something, by which tests see that it is noticed
         runpy.run_path(mutation)
     serve()
