@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parents[1] / "vectors" / "client"
 WALLET_CASES = json.loads((FOLDER / "wallet.json").read_text())
 SENTENCES = json.loads((FOLDER / "sentences.json").read_text())
 CODES = {"cap-exceeded": "cap"}
-"""The code of this client, as the shared file names the refusal."""
+"""The code of the clients, the same in both, as the shared file names the refusal."""
 
 
 def outcome(wallet: Wallet, cap: Cap, step: dict[str, Any]) -> str:

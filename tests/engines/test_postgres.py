@@ -16,9 +16,10 @@ import tacit as tc
 from support.engines import postgres_address
 from tacit.encode.reports import report_table
 from tacit.engines.dialect import question_in_postgres
+from tacit.engines.failures import failure_code
 from tacit.engines.postgres import Postgres
 from tacit.engines.postgres_columns import NumberArray, use_number_arrays
-from tacit.errors import EngineError
+from tacit.errors import EngineError, ReportError
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -175,3 +176,31 @@ def test_a_server_that_does_not_answer_is_given_up() -> None:
             tc.connect(f"postgresql://nobody@127.0.0.1:{port}/none")
     assert failure.value.code == "unreadable-database"
     assert time.monotonic() - start < 30
+
+
+def test_keys_of_another_type_do_not_fit_and_the_store_is_there(db: tc.Database) -> None:
+    """The server has no operator between the two types; that is no outage, and waiting would not help."""
+    people = ["u-1", "u-2"]
+    rows = {"t": {"uid": people, "a": ["x"] * 2, "os": ["i"] * 2}, "o": {"uid": people, "b": ["p"] * 2}}
+    with pytest.raises(ReportError) as refused:
+        db.load(COLLECTION.encode(**rows, rng=tc.insecure_rng(1)))
+    assert refused.value.code == "reports-do-not-fit"
+    assert db.sql("SELECT COUNT(*) AS n FROM t")["n"].value == 100
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("UndefinedFunction", None),
+        ("InvalidTextRepresentation", None),
+        ("UniqueViolation", None),
+        ("DiskFull", "disk-full"),
+        ("OutOfMemory", "out-of-memory"),
+        ("InsufficientPrivilege", "read-only-store"),
+        ("ReadOnlySqlTransaction", "read-only-store"),
+        ("UndefinedTable", "no-store"),
+        ("AdminShutdown", "no-store"),
+    ],
+)
+def test_failures_of_the_server_and_of_statements_are_told_apart(name: str, code: str | None) -> None:
+    assert failure_code(getattr(psycopg.errors, name)("")) == code

@@ -12,6 +12,7 @@ import pytest
 
 from support.collectors import COLLECTION, body_of, collector_here, reports_of, served_here, serving
 from support.engines import own_postgres, postgres_address
+from tacit.database import Database
 from tacit.errors import EngineError, OverloadedError, UsageError
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
@@ -271,3 +272,34 @@ def test_rows_taken_from_postgres_are_brought_back(address: str, tmp_path: Path)
                     raise
                 time.sleep(0.1)
         assert (answer["n"].value, answer.watermark) == (30, (30, 30))
+
+
+def test_a_lock_lost_between_the_check_and_the_load_stores_nothing(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stamp is compared inside the transaction that stores, so no time is left for another collector."""
+    import psycopg
+
+    monkeypatch.setattr(mover, "IDLE_SECONDS", 3600)
+    load, others = Database.load, list[Collector]()
+
+    def late(database: Database, reports: Any) -> Any:
+        if not others:
+            with psycopg.connect(address, autocommit=True) as connection:
+                connection.execute(TERMINATE)
+            others.append(Collector(tmp_path / "two", address))
+            others[0].forget("u-1")
+        return load(database, reports)
+
+    with collector_here(tmp_path / "one", store=address) as first:
+        told(first, reports_of(0, 5))
+        monkeypatch.setattr(Database, "load", late)
+        first.move()
+        assert first.mover.fault is not None
+        answer = others[0].query(COUNT["sql"])
+        assert (answer["n"].value, answer.watermark) == (4, (4, 4))
+        others[0].close()
+        first.move()
+        assert first.mover.fault is None, "it has the database again, and compares it anew"
+        told(first, reports_of(20, 5))
+        assert first.query(COUNT["sql"]).watermark == (9, 9)

@@ -13,8 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-from support.collectors import COLLECTION, body_of, reports_of, served_here
+from support.collectors import COLLECTION, body_of, collector_here, reports_of, served_here
 from support.engines import engine_named
+from tacit.database import Database
 from tacit.engines.deadline import Deadline
 from tacit.errors import OverloadedError
 from tacit.server.app import make_app
@@ -22,6 +23,7 @@ from tacit.server.collector import Collector
 from tacit.server.http import workers
 from tacit.server.http.settings import Settings
 from tacit.server.keys import Keys
+from tacit.server.store import mover, watermarks
 
 FOR_EVER = "SELECT sum(a.n * b.n) AS s FROM numbers AS a, numbers AS b, numbers AS c, numbers AS d"
 ASKED = {"tacit": 1, "sql": "SELECT COUNT(*) AS n FROM users"}
@@ -101,3 +103,30 @@ def test_others_are_served_while_questions_are_thought_about(tmp_path: Path, mon
             assert client.get("/healthz").status_code == 200
             assert not interrupted.is_set()
         assert interrupted.wait(10)  # the server has ended, and nobody thinks on
+
+
+def test_a_question_waits_for_its_share_of_a_long_move_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six seconds of moving are before it; it waits for half a second, and says what it leaves out."""
+    monkeypatch.setattr(watermarks, "MOVING_SECONDS", 0.2)
+    monkeypatch.setattr(mover, "SLICE_SECONDS", 0.2)
+    monkeypatch.setattr(mover, "MOVED_AT_ONCE", 10)
+    load = Database.load
+
+    def slow_load(database: Database, reports: Any) -> Any:
+        time.sleep(0.1)
+        return load(database, reports)
+
+    monkeypatch.setattr(Database, "load", slow_load)
+    with collector_here(tmp_path) as collector:
+        collector.accept(COLLECTION.id, [one for one in reports_of(0, 600) if one["service"] == "users"]).result()
+        while not collector.inbox.sizes()[COLLECTION.id, "users"].settled:
+            time.sleep(0.01)  # until the mover has begun
+        began = time.monotonic()
+        answer = collector.query(ASKED["sql"])
+        assert time.monotonic() - began < 3
+        assert answer.watermark is not None
+        assert answer.watermark.counted < answer.watermark.acknowledged == 600
+        assert [note for note in answer.notes if "wait to be moved" in note]
+        monkeypatch.setattr(Database, "load", load)
+        collector.move()
+        assert collector.query(ASKED["sql"]).watermark == (600, 600)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -141,3 +143,19 @@ def test_the_version_may_be_left_out_and_not_be_wrong(place: Place) -> None:
     assert place.client.post("/v1/receipts", json=body | {"tacit": 1}).status_code == 200
     for wrong in (2, None, "1", True):
         assert place.client.post("/v1/receipts", json=body | {"tacit": wrong}).status_code == 400
+
+
+def test_receipts_are_told_while_deletions_wait(place: Place) -> None:
+    """Deletions wait for moves; a client that asks before it sends must not wait for both."""
+    place.client.post(PATH, json=body_of(reports_of(0, 40), key=place.ingest))
+    headers = {"authorization": f"Bearer {place.ingest}"}
+    with ThreadPoolExecutor(40) as pool:
+        with place.collector.still():
+            waiting = [
+                pool.submit(place.client.post, "/v1/forget", json={"tacit": 1, "person": f"u-{n}"}, headers=headers)
+                for n in range(1, 40)
+            ]
+            time.sleep(0.3)
+            assert not any(one.done() and one.result().status_code == 200 for one in waiting)
+            assert len(place.taken("u-0")) == 3
+        assert {one.result().status_code for one in waiting} == {200}

@@ -227,6 +227,17 @@ def test_bulk_loads_survive_reports_of_the_same_people(collector: Collector) -> 
     assert not collector.mover.is_rebuilding
 
 
+def test_a_person_deleted_from_one_tier_cannot_report_in_another(collector: Collector) -> None:
+    assert told(collector, [fee("p", None), fee("q", None)], ROUND) == ["stored", "stored"]
+    assert collector.forget("p", ROUND.id) == 1
+    assert told(collector, [fee("p", None), fee("q", None), fee("r", None)], HIGHER) == [
+        "forgotten",
+        "wrong-tier",
+        "stored",
+    ]
+    assert collector.reported_slots(HIGHER.id, "p") == [("s", 0)], "a client is told before it draws"
+
+
 def test_a_lost_tier_is_in_the_watermark(collector: Collector) -> None:
     """Reports that were loaded in bulk are gone with the database; the other tier's answer tells of them."""
     collector.load(ROUND.encode(s={"uid": ["p1", "p2"], "a": [1, 1], "fee": ["1", "1"]}))

@@ -90,6 +90,21 @@ def test_conditions_that_exclude_each_other_are_named(database: tc.Database) -> 
 
 
 @pytest.mark.parametrize(
+    ("condition", "named"),
+    [
+        ("NOT age <= 124", "NOT age <= 124 is true for nobody: age"),
+        ("NOT age BETWEEN 0 AND 124 AND state = 'NY'", "NOT age BETWEEN 0 AND 124 is true for nobody: age"),
+        ("NOT NOT age > 500", "age > 500 is true for nobody: age"),
+    ],
+)
+def test_the_negation_of_what_everybody_meets_is_named(database: tc.Database, condition: str, named: str) -> None:
+    answer = database.sql(f"SELECT COUNT(*) AS n FROM users WHERE {condition}")
+    assert answer["n"].value == 0
+    assert [note for note in answer.notes if note.startswith(named)], answer.notes
+    assert not [note for note in answer.notes if "exclude each other" in note]
+
+
+@pytest.mark.parametrize(
     "condition", ["age > 20", "age >= 0", "age <= 124", "kids IS NULL", "state = 'NY'", "age = 124", "age <> 3", "TRUE"]
 )
 def test_other_conditions_have_no_such_note(condition: str, database: tc.Database) -> None:

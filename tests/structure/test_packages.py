@@ -26,3 +26,9 @@ def test_npm_builds_before_it_packs() -> None:
     shipped = [entry[kind] for entry in package["exports"].values() for kind in ("types", "default")]
     assert all(path.startswith("./dist/") for path in shipped)
     assert "dist" in package["files"]
+
+
+def test_npm_ships_the_licence() -> None:
+    folder = ROOT / "sdk" / "typescript"
+    assert "LICENSE" in json.loads((folder / "package.json").read_text())["files"]
+    assert (folder / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()

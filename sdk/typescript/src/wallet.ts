@@ -130,7 +130,7 @@ export class Wallet {
       isAtMost(sum([spent({ entries: counted.slice(i + 1) }), epsilon]), this.cap)) : -1;
     const free = last < 0 ? "" : ` There is enough again on ${later(counted[last]!.day, this.days!)}.`;
     throw new PrivacyError(`${service} costs ${cost}; ${used} of the wallet's ${most}` +
-      `${this.days ? ` per ${this.days} days` : ""} is spent.${free}`, "over-cap");
+      `${this.days ? ` per ${this.days} days` : ""} is spent.${free}`, "cap-exceeded");
   }
 
   /** Tell whether the wallet remembers this person in a collection, and the collector was asked before. */

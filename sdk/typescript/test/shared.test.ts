@@ -27,8 +27,8 @@ interface Step {
 const load = <T>(name: string): T =>
   JSON.parse(readFileSync(join(process.cwd(), "../../tests/vectors/client", `${name}.json`), "utf8")) as T;
 
-/** The code of this client, as the shared file names the refusal. */
-const CODES: Record<string, string> = { "over-cap": "cap" };
+/** The code of the clients, the same in both, as the shared file names the refusal. */
+const CODES: Record<string, string> = { "cap-exceeded": "cap" };
 
 async function outcome(wallet: Wallet, { expect: _expect, spent: _spent, renews: _renews, epsilon, ...rest }: Step): Promise<string> {
   let drawn = false;

@@ -41,7 +41,7 @@ test("a new round spends anew, until the cap", async (t) => {
   assert.notEqual(receipt.reports[0]!.body, undefined);
   assert.deepEqual(await december.budget(), { cap: 2.75, spent: 2.5, left: 0.25 });
   for (const attempt of [() => december.rows("card", []), () => december.rows("orders", ORDERS), () => december.preview("card", [])]) {
-    await assert.rejects(attempt(), (error) => error instanceof PrivacyError && error.code === "over-cap");
+    await assert.rejects(attempt(), (error) => error instanceof PrivacyError && error.code === "cap-exceeded");
   }
   assert.equal((await december.budget()).spent, 2.5);
   const richer = await client(t, to, { store, cap: 3, collection: collections.december.id });
@@ -121,7 +121,7 @@ test("interleavings of five services: never above the cap, never charged twice",
         day: "2026-11-15", epsilon: exact(["1/3", "0.5", "2/7", "1"][(word >>> 4) % 4]!),
       };
       return wallets[word % 3]!.take(claim, () => [`report ${drawn++}`]).catch((error: PrivacyError) => {
-        assert.equal(error.code, "over-cap");
+        assert.equal(error.code, "cap-exceeded");
         refused++;
         return undefined;
       });

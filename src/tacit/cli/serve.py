@@ -9,7 +9,6 @@ import ipaddress
 import math
 import signal
 import socket
-import ssl
 import sys
 from contextlib import ExitStack
 from fractions import Fraction
@@ -238,17 +237,3 @@ def _check_exposure(options: argparse.Namespace) -> None:
     if options.pg_port is not None and not is_loopback(options.host) and not options.certificate:
         message = "--pg-port on a network needs --certificate and --private-key: a proxy for HTTP does not protect it."
         raise UsageError(message, code="no-tls")
-    if options.certificate:
-        _check_certificate(options.certificate, options.private_key)
-
-
-def _check_certificate(certificate: str, private_key: str | None) -> None:
-    """Refuse an unusable certificate, before anything is opened."""
-    try:
-        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, private_key, lambda: "")
-    except OSError as cause:
-        message = (
-            f"The certificate {certificate!r} and its key cannot be used ({type(cause).__name__}). "
-            "Pass a matching pair of PEM files; the key must not have a password."
-        )
-        raise UsageError(message, code="bad-certificate") from None

@@ -71,6 +71,15 @@ _DUCKDB = {
 }
 """By the name of DuckDB's exception, unless it quotes a more telling reason of the operating system."""
 
+_POSTGRES = {
+    "DiskFull": "disk-full",
+    "OutOfMemory": "out-of-memory",
+    "InsufficientPrivilege": "read-only-store",
+    "ReadOnlySqlTransaction": "read-only-store",
+    "UndefinedTable": "no-store",
+}
+"""By the name of psycopg's exception."""
+
 
 def failure_code(failure: BaseException) -> str | None:
     """Return the code of a failure of disk, file or memory; None for everything else."""
@@ -85,9 +94,14 @@ def failure_code(failure: BaseException) -> str | None:
     engine = type(failure).__module__.partition(".")[0]
     if engine in ("duckdb", "_duckdb"):
         return _of_duckdb(failure)
-    if engine == "psycopg":
-        return "disk-full" if type(failure).__name__ == "DiskFull" else "no-store"
-    return None
+    return _of_postgres(failure) if engine == "psycopg" else None
+
+
+def _of_postgres(failure: BaseException) -> str | None:
+    """Return the code of what the server or the connection cannot do; None for what it does not understand."""
+    names = [kind.__name__ for kind in type(failure).__mro__]
+    named = next((_POSTGRES[name] for name in names if name in _POSTGRES), None)
+    return named or ("no-store" if {"OperationalError", "InterfaceError", "InternalError"} & set(names) else None)
 
 
 def _of_sqlite(failure: sqlite3.Error) -> str | None:

@@ -31,11 +31,14 @@ try:
         NumberArray,
         columns_of,
         copy_rows,
+        kinds_of,
         quoted,
         read_rows,
+        take_types,
         type_of,
         use_number_arrays,
     )
+    from tacit.engines.postgres_stamp import check_stamp, replace_stamp, stamp_of
 except ImportError:
     message = "PostgreSQL needs psycopg. Install tacit with its extra: pip install '.[postgres]'."
     raise EngineError(message, code="missing-extra") from None
@@ -67,6 +70,7 @@ class Postgres:
         self._address = address
         self._idle: list[Connection] = []
         self._lock = threading.Lock()
+        self._stamp: Stamp | None = None  # as this process last read or wrote it
         with self._connection() as connection:
             connection.execute("SELECT pg_advisory_xact_lock($1)", [OPENING])  # two who make the same table would fail
             connection.execute(
@@ -144,12 +148,13 @@ class Postgres:
     def text_columns(self, table: str) -> frozenset[str]:
         """Return the columns of a report table that hold text."""
         with self._connection() as connection:
-            return frozenset(name for name, kind in _kinds(connection, table) if kind == "text")
+            return frozenset(name for name, kind in kinds_of(connection, table) if kind == "text")
 
     def append(self, batches: Sequence[Batch]) -> list[int]:
         """Add the reports of people who have not reported, all batches or none; return how many each refused."""
         try:
             with self._connection() as connection:
+                check_stamp(connection, self._stamp)
                 rolled = _rollups(connection)
                 return [self._append(connection, batch, rolled) for batch in batches]
         except psycopg.Error as cause:
@@ -179,7 +184,7 @@ class Postgres:
         )
         _set_joins(connection, "DEFAULT")
         for stored_in in (batch.table, rollup_of(batch.table)):
-            _take_types(connection, stored_in, batch)
+            take_types(connection, stored_in, batch)
         stored = connection.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM accepted").rowcount  # noqa: S608
         _index(connection, batch.table, batch.service.key)
         if batch.table in rolled:
@@ -209,12 +214,13 @@ class Postgres:
         """Delete a person from tables, given with their keys, and from their rollups; return how many rows."""
         deleted = 0
         with self._connection() as connection:
+            check_stamp(connection, self._stamp)
             rolled = _rollups(connection)
             for table, key in tables:
                 if table in rolled:
                     fewer = f'INSERT INTO "{rollup_of(table)}" {uncounted(table, key, rolled[table])}'
                     connection.execute(in_postgres(fewer), [str(person)])
-                same = _is_person(key, dict(_kinds(connection, table))[short_name(key)], str(person))
+                same = _is_person(key, dict(kinds_of(connection, table))[short_name(key)], str(person))
                 query = f"DELETE FROM {quoted(table)} WHERE {same}"  # noqa: S608
                 deleted += connection.execute(query, [str(person)]).rowcount
         return deleted
@@ -264,15 +270,15 @@ class Postgres:
     def stamp(self) -> Stamp | None:
         """Return the stamp of a collector's database, or None if it has none."""
         with self._connection() as connection:
-            rows = connection.execute("SELECT identity, generation FROM tacit_stamp").fetchall()
-        return Stamp(*rows[0]) if rows else None
+            self._stamp = stamp_of(connection)
+        return self._stamp
 
     def set_stamp(self, stamp: Stamp) -> None:
         """Stamp the database; it is on disk when this returns."""
         with self._connection() as connection:
             connection.execute("SET LOCAL synchronous_commit = on")
-            if not connection.execute("UPDATE tacit_stamp SET identity = $1, generation = $2", list(stamp)).rowcount:
-                connection.execute("INSERT INTO tacit_stamp VALUES ($1, $2)", list(stamp))
+            replace_stamp(connection, self._stamp, stamp)
+        self._stamp = stamp
 
     def probe(self) -> bool:
         """Write something and tell whether it can be read back."""
@@ -289,6 +295,7 @@ class Postgres:
     def clear(self, table: str) -> None:
         """Drop a report table and its rollup."""
         with self._connection() as connection:
+            check_stamp(connection, self._stamp)
             connection.execute("DELETE FROM tacit_rollups WHERE name = $1", [table])
             for name in (rollup_of(table), table):
                 connection.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
@@ -353,7 +360,7 @@ def _is_looked_up(connection: Connection, batch: Batch, table: str, key: str) ->
     [(size,)] = connection.execute(sizes, [quoted(table)]).fetchall()
     same = "SELECT format_type(to_regtype($1), NULL)"
     [(kind,)] = connection.execute(same, [type_of(batch.reports[batch.service.key].type)]).fetchall()
-    if size < LOOKED_UP * ROW_BYTES * batch.rows or dict(_kinds(connection, table)).get(short_name(key)) != kind:
+    if size < LOOKED_UP * ROW_BYTES * batch.rows or dict(kinds_of(connection, table)).get(short_name(key)) != kind:
         return False
     _index(connection, table, key)
     return True
@@ -373,28 +380,3 @@ def _set_joins(connection: Connection, setting: str) -> None:
     """Allow or forbid joins that read whole tables, until the transaction ends."""
     for name in ("enable_hashjoin", "enable_mergejoin"):
         connection.execute(f"SET LOCAL {name} TO {setting}")
-
-
-def _kinds(connection: Connection, table: str) -> list[tuple[str, str]]:
-    """Return the names and types of a table's columns."""
-    query = (
-        "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute "
-        "WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped"
-    )
-    return [(str(name), str(kind)) for name, kind in connection.execute(query, [quoted(table)])]
-
-
-def _take_types(connection: Connection, table: str, batch: Batch) -> None:
-    """Give public columns that hold no value yet the types of a batch: its first ones said nothing about them.
-
-    A column that a collector stored by the kind of its first value becomes text when text comes.
-    """
-    incoming = {short_name(field.name): type_of(field.type) for field in batch.reports.schema}
-    for name, kind in _kinds(connection, table):
-        column, wanted = quoted(name), incoming.get(name, "TEXT")
-        if batch.is_collected and wanted == "TEXT" and kind in ("double precision", "boolean"):
-            connection.execute(f"ALTER TABLE {quoted(table)} ALTER COLUMN {column} TYPE TEXT USING {column}::text")
-        if kind == "text" and wanted != "TEXT":
-            some = connection.execute(f"SELECT 1 FROM {quoted(table)} WHERE {column} IS NOT NULL LIMIT 1").fetchall()  # noqa: S608
-            if not some:
-                connection.execute(f"ALTER TABLE {quoted(table)} ALTER COLUMN {column} TYPE {wanted} USING NULL")

@@ -18,6 +18,7 @@ import pyarrow.csv
 from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.pq import Format
 
+from tacit.engines.base import Batch
 from tacit.engines.dialect import short_name
 
 __all__ = [
@@ -25,8 +26,10 @@ __all__ = [
     "NumberArray",
     "columns_of",
     "copy_rows",
+    "kinds_of",
     "quoted",
     "read_rows",
+    "take_types",
     "type_of",
     "use_number_arrays",
 ]
@@ -178,3 +181,28 @@ def use_number_arrays(connection: Connection) -> None:
     connection.adapters.register_dumper(NumberArray, _Integers)
     for array in ELEMENTS:
         connection.adapters.register_loader(array, _Numbers)
+
+
+def kinds_of(connection: Connection, table: str) -> list[tuple[str, str]]:
+    """Return the names and types of a table's columns."""
+    query = (
+        "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute "
+        "WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped"
+    )
+    return [(str(name), str(kind)) for name, kind in connection.execute(query, [quoted(table)])]
+
+
+def take_types(connection: Connection, table: str, batch: Batch) -> None:
+    """Give public columns that hold no value yet the types of a batch: its first ones said nothing about them.
+
+    A column that a collector stored by the kind of its first value becomes text when text comes.
+    """
+    incoming = {short_name(field.name): type_of(field.type) for field in batch.reports.schema}
+    for name, kind in kinds_of(connection, table):
+        column, wanted = quoted(name), incoming.get(name, "TEXT")
+        if batch.is_collected and wanted == "TEXT" and kind in ("double precision", "boolean"):
+            connection.execute(f"ALTER TABLE {quoted(table)} ALTER COLUMN {column} TYPE TEXT USING {column}::text")
+        if kind == "text" and wanted != "TEXT":
+            some = connection.execute(f"SELECT 1 FROM {quoted(table)} WHERE {column} IS NOT NULL LIMIT 1").fetchall()  # noqa: S608
+            if not some:
+                connection.execute(f"ALTER TABLE {quoted(table)} ALTER COLUMN {column} TYPE {wanted} USING NULL")

@@ -72,8 +72,8 @@ def make_app(
     async def running(_: Starlette) -> AsyncIterator[None]:
         async with open_port(server, postgres):
             yield
-        server.workers.close()
-        server.readiness.close()
+        for part in (server.workers, server.deletions, server.receipts, server.readiness):
+            part.close()
 
     app = Starlette(routes=routes, lifespan=running)
     app.router.redirect_slashes = False  # a redirect would send a key elsewhere

@@ -27,7 +27,8 @@ def decided(scope: Scope, statement: exp.Select, where: Total) -> list[str]:
     leaves = [leaf for leaf in found if _is_about_rows(scope, leaf)]
     notes = [note for leaf in leaves for part in _parts(scope, leaf) if (note := _note(scope, part))]
     if not where.pieces and not notes:
-        notes = ["the conditions in WHERE exclude each other, so the answer is exact"]
+        why = "the conditions in WHERE exclude each other" if len(leaves) > 1 else "nobody meets the condition in WHERE"
+        notes = [f"{why}, so the answer is exact"]
     return list(dict.fromkeys(notes))
 
 
@@ -65,12 +66,22 @@ def _note(scope: Scope, leaf: exp.Expr) -> str:
     found = [scope.find(column) for column in leaf.find_all(exp.Column)]
     domains = "; ".join(dict.fromkeys(_domain(one, leaf) for one in found))
     text = sql_of(_column_first(leaf))
+    if _is_negated(leaf) and not comparison(scope, leaf, wanted=False).pieces:
+        return f"NOT {text} is true for nobody: {domains}"
     if not comparison(scope, leaf, wanted=True).pieces:
         return f"{text} is true for nobody: {domains}"
     compared = len(found) == 1 and isinstance(found[0].attribute, Ordinal) and type(leaf) in COMPARISONS
     if compared and not comparison(scope, leaf, wanted=False).pieces and not _is_in_domain(scope, leaf):
         return f"{text} is true for every value: {domains}"
     return ""
+
+
+def _is_negated(leaf: exp.Expr) -> bool:
+    """Tell whether an odd number of NOTs stands before a condition."""
+    negations, parent = 0, leaf.parent
+    while parent is not None and not isinstance(parent, exp.Where | exp.Select):
+        negations, parent = negations + isinstance(parent, exp.Not), parent.parent
+    return negations % 2 == 1
 
 
 def _is_in_domain(scope: Scope, leaf: exp.Expr) -> bool:

@@ -209,7 +209,7 @@ class Scope:
         if not found:
             names = " and ".join(source.service.name for source in sources)
             known = ", ".join(a.name for source in sources for a in source.service.attributes)
-            message = f"{names} has no column {column.name!r}. Columns: {known}."
+            message = f"{names} {'have' if len(sources) > 1 else 'has'} no column {column.name!r}. Columns: {known}."
             raise BindError(message, text=self.text, span=span_of(column))
         return found[0]
 

@@ -17,7 +17,7 @@ from tacit.server.collector import Collector
 from tacit.server.demo_data import Demo
 from tacit.server.http.rates import Rate
 from tacit.server.http.settings import Settings
-from tacit.server.http.workers import Workers
+from tacit.server.http.workers import Lane, Workers
 from tacit.server.keys import Key, Keys, Scope
 from tacit.server.metrics import Metrics
 from tacit.server.readiness import Readiness
@@ -58,6 +58,7 @@ class Server:
         chosen = self.settings
         self.ingest = Rate("reports", chosen.reports_per_second, 10 * chosen.reports_per_second)
         self.workers = Workers(chosen.question_seconds)
+        self.deletions, self.receipts = Lane("deletions"), Lane("receipts")
         self.readiness = Readiness(self.collector)
         self.asking = Rate("questions", chosen.questions_per_minute / 60, chosen.questions_per_minute)
         self.deleting = Rate("deletions", chosen.deletions_per_minute / 60, chosen.deletions_per_minute)

@@ -1,26 +1,51 @@
-"""Worker threads for questions: a few at a time, each with a time limit, and a bounded queue."""
+"""Worker threads: a few for each kind of work, with a bounded queue; questions also have a time limit."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from tacit.engines.deadline import Deadline
 from tacit.errors import OverloadedError
 
-__all__ = ["Workers"]
+__all__ = ["Lane", "Workers"]
 
 AT_ONCE = 4
 WAITING = 64
-"""Questions running or waiting; more are refused."""
+"""Questions, or works of another kind, that run or wait; more are refused."""
 
 GRACE = 1.0
 """Seconds that an interrupted question has to stop."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class Lane:
+    """Threads for one kind of work, so that it waits for no other kind."""
+
+    def __init__(self, what: str) -> None:
+        self._what, self._busy = what, 0
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix=what)
+
+    async def do(self, work: Callable[P, T], *given: P.args, **options: P.kwargs) -> T:
+        """Return the result of some work."""
+        if self._busy >= WAITING:
+            message = f"Too many {self._what} are waiting. Try again in a moment."
+            raise OverloadedError(message)
+        running = asyncio.get_running_loop().run_in_executor(self._threads, lambda: work(*given, **options))
+        self._busy += 1
+        running.add_done_callback(self._end)
+        return await asyncio.shield(running)  # it is finished even if whoever asked hangs up
+
+    def _end(self, _: asyncio.Future[Any]) -> None:
+        self._busy -= 1
+
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class Workers:

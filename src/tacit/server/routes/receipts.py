@@ -5,8 +5,6 @@ A client that lost its wallet asks before it sends, and does not send a second d
 
 from __future__ import annotations
 
-import asyncio
-
 from starlette.responses import JSONResponse, Response
 
 from tacit.client.record import is_person
@@ -30,7 +28,8 @@ async def receipts(server: Server, call: Call) -> Response:
         raise BodyError(message)
     signer = _signer(server, call.body.get("token"), name, person)
     server.telling.take(signer, 1, person)
-    slots = await asyncio.to_thread(server.collector.reported_slots, name, person, server.keys.services_of(signer.name))
+    services = server.keys.services_of(signer.name)
+    slots = await server.receipts.do(server.collector.reported_slots, name, person, services)
     return JSONResponse({"taken": [{"service": service, "slot": slot} for service, slot in slots]})
 
 

@@ -55,7 +55,7 @@ async def forget(server: Server, call: Call) -> Response:
         message = "collection must be a collection's id; without it, the person is deleted from all collections."
         raise BodyError(message)
     names = [server.collector.collection(collection).id] if collection else list(server.collector.collections)
-    deleted = await asyncio.to_thread(_delete, server, call, names, person)
+    deleted = await server.deletions.do(_delete, server, call, names, person)
     server.counts["forgotten"] += 1
     return JSONResponse({"deleted": deleted})
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -80,12 +80,21 @@ class Inbox(Records):
         new = {self._places[place][0]: cost for place, cost in costs.items()}
         self._costs = self._costs | new  # the writer thread may be iterating over them
 
-    def check_room(self) -> None:
-        """Refuse a request if too many reports wait to be stored or moved."""
+    def check_room(self, wanted: Iterable[tuple[str, str]] = ()) -> None:
+        """Refuse a request if too many reports wait to be stored, or to be moved like its own.
+
+        Services that can be moved and services that cannot each have a limit, so that one of the latter stops no other.
+        Without ``wanted`` services, refuse only what would be refused for all of them.
+        """
         if self._waiting >= WAITING_REPORTS or self._requests.full():
             message = "Too many reports are waiting. Try again in a moment."
             raise OverloadedError(message)
-        if self.behind >= MOST_BEHIND:
+        every, stuck = self._place_numbers(), self._stuck
+        full = [group for group in (every - stuck, every & stuck) if self._behind(group) >= MOST_BEHIND]
+        if not full:
+            return
+        asked = frozenset(self._places[one][0] for one in wanted)
+        if asked & frozenset().union(*full) if asked else every <= frozenset().union(*full):
             message = "The analytical database is too far behind. Try again in a few seconds."
             raise OverloadedError(message, retry_after=5)
 
@@ -95,7 +104,7 @@ class Inbox(Records):
 
     def put(self, collection: str, reports: Sequence[Report]) -> Future[list[Status]]:
         """Store validated reports; the statuses are returned once they are on disk."""
-        self.check_room()
+        self.check_room({(collection, report.service) for report in reports})
         answer: Future[list[Status]] = Future()
         with self._entering:
             if not self._is_open:  # nobody would ever answer
@@ -135,7 +144,7 @@ class Inbox(Records):
                     if validated.rows:
                         self._store.insert(validated.rows)
                 self._known, self._pending = self._known + len(validated.rows), self._pending + len(validated.rows)
-                self._stored += len(validated.rows)
+                self._stored.update(row.identity.place for row in validated.rows)
         except OverloadedError as failure:
             for request in group:
                 request.answer.set_exception(failure)
@@ -164,7 +173,7 @@ class Inbox(Records):
         def status(one: _Incoming) -> Status:
             identity, person = one.identity, one.report.person
             digest = digest_of(identity, one.report.content)
-            if forgotten and not forgotten.isdisjoint(_scopes(one)):
+            if forgotten and (one.collection, person, one.report.service) in forgotten:
                 return "forgotten"
             if identity in validated.known:
                 same = validated.known[identity] in (digest, content_digest(one.report.content))
@@ -207,13 +216,20 @@ class Inbox(Records):
         return _Incoming(collection, report, Identity(place, report.person, report.slot), tiers)
 
     def _forgotten(self, every: Sequence[_Incoming]) -> set[tuple[str, Person, str]]:
-        """Return who was deleted, with the collections and services; "" means all services."""
+        """Return who of these was deleted: from the service or all services, of the collection or another tier."""
         if not self._store.any_forgotten:
             return set()
-        people = {(one.collection, one.report.person, service) for one in every for service in ("", one.report.service)}
-        tombstones = {self.tombstone(*one): one for one in people}
-        deleted = self._store.forgotten({digest: collection for digest, (collection, *_) in tombstones.items()})
-        return {tombstones[digest] for digest in deleted}
+        tiers = {name: self._tiers(name) for name in {one.collection for one in every}}
+        traces = {
+            (one.collection, one.report.person, one.report.service): {
+                self.tombstone(tier, one.report.person, service): tier
+                for tier in tiers[one.collection]
+                for service in ("", one.report.service)
+            }
+            for one in every
+        }
+        deleted = self._store.forgotten({trace: tier for own in traces.values() for trace, tier in own.items()})
+        return {one for one, own in traces.items() if not deleted.isdisjoint(own)}
 
     def close(self) -> None:
         """Store and answer what is queued, then close the store."""
@@ -223,8 +239,3 @@ class Inbox(Records):
         self._thread.join()
         with self._lock:
             self._store.close()
-
-
-def _scopes(one: _Incoming) -> tuple[tuple[str, Person, str], ...]:
-    """Return the deletions that would make this report refused."""
-    return tuple((one.collection, one.report.person, service) for service in ("", one.report.service))

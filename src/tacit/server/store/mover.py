@@ -19,12 +19,13 @@ from pathlib import Path
 from tacit.collection import Collection
 from tacit.contract.contract import ServiceContract
 from tacit.engines.base import Stamp
-from tacit.engines.failures import REMEDIES
 from tacit.errors import EngineError, OverloadedError, TacitError
 from tacit.server.store.analytical import Analytical
 from tacit.server.store.base import Sizes
 from tacit.server.store.batches import batch_of
+from tacit.server.store.belonging import is_of
 from tacit.server.store.disk import has_room
+from tacit.server.store.faults import fault_of
 from tacit.server.store.inbox import Inbox
 from tacit.server.store.snapshots import Snapshots
 from tacit.server.store.turns import Turns
@@ -37,6 +38,12 @@ MOVED_AT_ONCE = 20_000
 
 IDLE_SECONDS = 0.5
 """Seconds that reports may wait in the inbox while nobody asks."""
+
+SLICE_SECONDS = 0.5
+"""Seconds of moving after which a waiting question has its turn."""
+
+PAUSE = 0.001
+"""Seconds between slices: locks are not granted in order."""
 
 FAULT_SECONDS = 2.0
 """Seconds until a failed move is retried."""
@@ -69,13 +76,14 @@ class Mover:
         self.changes = 0
         """Number of changes to the database; the same number before and after means no change."""
         self._compared = False  # whether the database is known to belong to this inbox
+        self._reopenings = inbox.reopenings
         if isinstance(fault := self._put_in_order(), EngineError) and fault.code == "inbox-missing":
             raise fault
         self.fault = fault
         self._threads = [
             threading.Thread(target=self._repeat, args=(work,), name=name, daemon=True)
             for name, work in (
-                ("mover", lambda: self.move(since=time.monotonic() - IDLE_SECONDS)),
+                ("mover", self._move_in_slices),
                 ("tidier", lambda: self._inbox.tidy(self._stopped)),
             )
         ]
@@ -130,6 +138,12 @@ class Mover:
             self._refuse_at_the_end()  # reports may have arrived meanwhile
             return moved
 
+    def _move_in_slices(self) -> None:
+        """Move everything, and let questions have the database in between."""
+        since = time.monotonic() - IDLE_SECONDS
+        while self.move(SLICE_SECONDS, since=since) and self.fault is None and not self.turns.is_moved(since):
+            time.sleep(PAUSE)
+
     def _try(self, end: float) -> tuple[int, TacitError | None]:
         fault = self._put_in_order()
         return (0, fault) if fault else self._move_all(end)
@@ -159,6 +173,8 @@ class Mover:
         """Reopen the database if it failed or was replaced, compare it with the inbox, and apply deletions."""
         try:
             self._inbox.check()
+            if self._reopenings != self._inbox.reopenings:  # another collector may have changed the database
+                self._reopenings, self._compared = self._inbox.reopenings, False
             if self._suspect or not self._analytical.is_in_place():
                 self.changes += 1
                 self._compared = False
@@ -199,16 +215,8 @@ class Mover:
 
     def _fault_of(self, cause: Exception) -> TacitError:
         """Return a failure as a fault; decide whether the database must be reopened."""
-        fault: TacitError
-        failed = self.has_failed(cause)
-        if isinstance(cause, EngineError) and _is_certain(cause, failed=failed):
-            fault = cause
-        elif not failed:
-            message = f"Reports cannot be moved to the analytical database ({type(cause).__name__}). They are safe."
-            fault = OverloadedError(message, code="move-failed", retry_after=5)
-        else:
-            message = f"The analytical database cannot be used ({type(cause).__name__}). Reports are safe in the inbox."
-            fault = OverloadedError(message, code="no-store", retry_after=5)
+        fault = fault_of(cause, failed=self.has_failed(cause))
+        self._compared = self._compared and not (isinstance(cause, EngineError) and cause.code == "store-in-use")
         if self.fault is None or self.fault.code != fault.code:
             LOG.error("reports wait in the inbox: %s (%s)", fault.code, type(cause).__name__)
         return fault
@@ -231,19 +239,10 @@ class Mover:
         """
         identity, generation = self._inbox.recall("identity") or "", self._inbox.recall("generation")
         stamp = self._analytical.stamp
-        if stamp is not None and stamp.identity != identity and generation is None:
-            message = (
-                "The analytical database belongs to another inbox, and this one is new. "
-                "Bring inbox.db back from the newest copy, or move reports.tacit away."
-            )
-            raise EngineError(message, code="inbox-missing")
-        mine = stamp is not None and stamp.identity == identity
-        if stamp is not None and mine and generation is not None and stamp.generation > int(generation) + 1:
-            message = (
-                "The inbox is older than the analytical database: it lacks reports that were acknowledged. "
-                "Bring the newest inbox.db back, or remove reports.tacit to go on with what the inbox holds."
-            )
-            raise OverloadedError(message, code="inbox-behind", retry_after=60)
+        mine = is_of(stamp, identity, generation, is_elsewhere=self._is_elsewhere)
+        if stamp is not None and mine and self._is_elsewhere:  # changes by a collector that lost its lock now fail
+            stamp = Stamp(identity, stamp.generation + 1)
+            self._mark(stamp.generation)
         fits = generation is None if stamp is None else mine and stamp.generation >= int(generation or 0)
         if fits:
             self._bring_contracts()
@@ -318,40 +317,47 @@ class Mover:
         if not self._is_elsewhere and not has_room(self._folder):
             message = "The disk is nearly full, so reports stay in the inbox. Free some space; nothing was lost."
             return 0, OverloadedError(message, code="disk-full", retry_after=5)
-        moved, fault, stored = 0, None, self._inbox.stored
-        for batches in self._all_batches(end):
+        moved, fault, received = 0, None, self._inbox.received()
+        stuck: list[tuple[str, str]] = []
+        for collection, services, batches in self._all_batches(end):
             try:
-                for count in batches:
-                    moved += count
-                    self._inbox.catch_up(stored, count)
+                for counts in batches:
+                    moved += sum(counts.values())
+                    for service, count in counts.items():
+                        self._inbox.catch_up(collection, [service], received, count)
+                if time.monotonic() < end and not self._stopped.is_set():
+                    self._inbox.catch_up(collection, services, received)
             except Exception as cause:  # whatever fails, reports are safe in the inbox
                 fault = fault or self._fault_of(cause)
-        if fault is None and time.monotonic() < end and not self._stopped.is_set():
-            self._inbox.catch_up(stored)
-            if self.is_rebuilding:
-                fault = self._end_rebuilding()
+                stuck += [(collection, service) for service in services]
+        self._inbox.note_stuck(stuck)
+        if fault is None and time.monotonic() < end and not self._stopped.is_set() and self.is_rebuilding:
+            fault = self._end_rebuilding()
         return moved, fault
 
-    def _all_batches(self, end: float) -> Iterator[Iterator[int]]:
+    def _all_batches(self, end: float) -> Iterator[tuple[str, list[str], Iterator[dict[str, int]]]]:
         """Return what moves each service with pending reports or, in snapshots, each collection."""
         if self._snapshots.least:
-            yield from (self._snapshot_batches(one, end) for one in self._analytical.database.collections)
+            for one in self._analytical.database.collections:
+                names = [compiled.service.name for compiled in one.contract.services]
+                yield one.id, names, self._snapshot_batches(one, end)
             return
         sizes = self._inbox.sizes()
         for collection, compiled in self.services():
-            if sizes.get((collection.id, compiled.service.name), Sizes()).pending:
-                yield self._batches(collection, compiled, end)
+            name = compiled.service.name
+            pending = sizes.get((collection.id, name), Sizes()).pending
+            yield collection.id, [name], self._batches(collection, compiled, end) if pending else iter(())
 
-    def _snapshot_batches(self, collection: Collection, end: float) -> Iterator[int]:
+    def _snapshot_batches(self, collection: Collection, end: float) -> Iterator[dict[str, int]]:
         """Move the people of one snapshot after the other, each with all their reports."""
         while not self._stopped.is_set() and time.monotonic() < end and (batch := self._snapshots.next(collection)):
             self._inbox.check()
             with self._change():
                 self._analytical.database.load(batch.tables)
             self._inbox.moved_together(collection.id, batch.numbers)
-            yield sum(map(len, batch.numbers.values()))
+            yield {service: len(numbers) for service, numbers in batch.numbers.items()}
 
-    def _batches(self, collection: Collection, compiled: ServiceContract, end: float) -> Iterator[int]:
+    def _batches(self, collection: Collection, compiled: ServiceContract, end: float) -> Iterator[dict[str, int]]:
         """Move one service batch by batch; yield the number of reports in each.
 
         The settled count was read together with them: if they had been moved before, it would be less than the database
@@ -361,7 +367,9 @@ class Mover:
         place = (collection.id, name)
         last = self._inbox.last_pending(*place)  # later reports wait for the next move: there may be no end
         people = max(1, MOVED_AT_ONCE // sends)
-        while last and not self._stopped.is_set() and time.monotonic() < end:
+        first = True
+        while last and not self._stopped.is_set() and (first or time.monotonic() < end):
+            first = False  # one batch is moved in any case: of few reports, none may be left
             waiting, contents = self._inbox.pending(*place, sends, people)
             if not waiting.numbers or waiting.numbers[0] > last:
                 break
@@ -370,7 +378,7 @@ class Mover:
             with self._change():
                 self._analytical.database.load({name: table})
             self._inbox.mark_moved(*place, waiting.numbers)
-            yield len(waiting.numbers)
+            yield {name: len(waiting.numbers)}
 
     def _end_rebuilding(self) -> TacitError | None:
         lacking = self._lacking()
@@ -389,10 +397,3 @@ class Mover:
             except Exception as cause:  # reports are safe, and the next move retries
                 if not self._stopped.is_set():
                     LOG.error("work on the inbox failed: %s", type(cause).__name__)
-
-
-def _is_certain(cause: EngineError, *, failed: bool) -> bool:
-    """Return whether an error states its cause, so that reopening the database would not help."""
-    if cause.code == "disk-full":
-        return not failed
-    return cause.code == "inbox-missing" or (isinstance(cause, OverloadedError) and cause.code not in REMEDIES)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,15 +50,21 @@ class Records:
         self._store = _open_store(path, store)
         self._tombstones = Tombstones(bytes.fromhex(self._store.state("tombstone-key") or ""))
         self._lock = threading.Lock()  # between the writer thread and all other writers
+        self.reopenings = 0
+        """How often the store was opened anew; another collector may have written each time."""
         self._load()
 
     def _load(self) -> None:
         """Read what is cached in memory: at the start, and after another collector may have written."""
         self._places = self._read_places()
-        sizes = self._store.sizes().values()
-        self._known, self._pending = sum(one.known for one in sizes), sum(one.pending for one in sizes)
+        sizes = self._store.sizes()
+        self._known = sum(one.known for one in sizes.values())
+        self._pending = sum(one.pending for one in sizes.values())
         refilled = self._store.state("rebuilding") == "yes"  # reports are accepted while the database is rebuilt
-        self._stored, self._seen = 0 if refilled else self._pending, 0
+        self._stored = Counter({} if refilled else {place: one.pending for place, one in sizes.items()})
+        self._seen: Counter[int] = Counter()
+        self._stuck: frozenset[int] = frozenset()
+        self.reopenings += self._store.reopened
         self._store.reopened = False
 
     def add_collection(self, collection: str, services: Mapping[str, int], round_: str) -> None:
@@ -84,20 +91,43 @@ class Records:
             for one in places
         }
 
+    def _tiers(self, collection: str) -> list[str]:
+        """Return a collection and those of its rounds: a person reports to one of them, and is deleted from all."""
+        others = {tier for (name, _), (_, tiers) in self._places.items() if name == collection for tier in tiers}
+        return [collection, *{name: None for (name, _), (place, _) in self._places.items() if place in others}]
+
     @property
     def behind(self) -> int:
         """Reports received since the last complete move began, minus those moved since."""
-        return max(0, self._stored - self._seen)
+        return self._behind(self._place_numbers())
 
-    def catch_up(self, stored: int, moved: int | None = None) -> None:
-        """Record that the first so many reports have been moved as far as possible, or so many more."""
-        seen = stored if moved is None else min(self._seen + moved, stored)
-        self._seen = min(seen, self._stored)  # starts again when the store is reopened
+    def _behind(self, places: Iterable[int]) -> int:
+        return sum(max(0, self._stored[place] - self._seen[place]) for place in places)
+
+    def _place_numbers(self) -> frozenset[int]:
+        return frozenset(place for place, _ in self._places.values())
+
+    def received(self) -> dict[int, int]:
+        """Return how many reports of each place were stored since the start, including those pending then."""
+        return dict(self._stored)
+
+    def catch_up(
+        self, collection: str, services: Iterable[str], received: Mapping[int, int], moved: int | None = None
+    ) -> None:
+        """Record that the first so many reports of services have been moved as far as possible, or so many more."""
+        for place in (self._places[collection, service][0] for service in services):
+            first = received.get(place, 0)
+            seen = first if moved is None else min(self._seen[place] + moved, first)
+            self._seen[place] = min(seen, self._stored[place])  # starts again when the store is reopened
+
+    def note_stuck(self, services: Iterable[tuple[str, str]]) -> None:
+        """Record which services of collections could not be moved; others are then not refused because of them."""
+        self._stuck = frozenset(self._places[one][0] for one in services)
 
     @property
     def stored(self) -> int:
         """How many reports were stored since the start, including those pending then."""
-        return self._stored
+        return self._stored.total()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -301,8 +331,9 @@ class Records:
         return self._tombstones.of(collection, person, service)
 
     def is_forgotten(self, collection: str, person: Person, service: str) -> bool:
-        """Return whether a person was deleted from a service, or from the whole collection."""
-        traces = {self.tombstone(collection, person, one): collection for one in ("", service)}
+        """Return whether a person was deleted from a service, or from the whole collection, or from another tier."""
+        scopes = [(tier, one) for tier in self._tiers(collection) for one in ("", service)]
+        traces = {self.tombstone(tier, person, one): tier for tier, one in scopes}
         with self._reading():
             return bool(self._store.any_forgotten and self._store.forgotten(traces))
 

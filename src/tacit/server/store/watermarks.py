@@ -6,6 +6,7 @@ and says so. With any other fault there is no answer, but a 503 with a code and 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -26,8 +27,8 @@ from tacit.server.store.mover import Mover
 
 __all__ = ["Mark", "Watermarks", "notes_of"]
 
-MOVING_SECONDS = 10.0
-"""Seconds a question waits for reports to be moved; its note counts the rest."""
+MOVING_SECONDS = 2.0
+"""Seconds from when a question was asked until it waits no longer for reports to be moved; its note counts the rest."""
 
 TRIES = 3
 """Times that a question is repeated because reports were moved meanwhile; the last time, moving waits."""
@@ -83,7 +84,7 @@ class Watermarks:
     def _settle(self, asked: float) -> None:
         """Move what was pending when a question was asked; raise if the stores cannot be trusted."""
         self._inbox.check()
-        self._mover.move(MOVING_SECONDS, since=asked)
+        self._mover.move(max(0.0, asked + MOVING_SECONDS - time.monotonic()), since=asked)
         fault = self._mover.fault
         if fault is not None and fault.code not in SAID:
             raise fault

@@ -1,0 +1,34 @@
+"""The stamp of a collector's PostgreSQL database, and changes that fail once another collector has stamped it.
+
+A collector may lose its lock at any moment. Comparing stamps inside the transaction of a change leaves no time between
+the check and the change: whoever takes the database over stamps it first, which waits for changes that have begun.
+"""
+
+from __future__ import annotations
+
+from tacit.engines.base import Stamp
+from tacit.engines.postgres_columns import Connection
+from tacit.errors import EngineError
+
+__all__ = ["check_stamp", "replace_stamp", "stamp_of"]
+
+
+def stamp_of(connection: Connection, lock: str = "") -> Stamp | None:
+    """Return the stamp, or None if there is none."""
+    rows = connection.execute(f"SELECT identity, generation FROM tacit_stamp {lock}").fetchall()  # noqa: S608
+    return Stamp(*rows[0]) if rows else None
+
+
+def check_stamp(connection: Connection, known: Stamp | None) -> None:
+    """Refuse a change if the stamp is not the known one, and let nobody else change it until the transaction ends."""
+    if known is not None and stamp_of(connection, "FOR SHARE") != known:
+        problem = "Another collector has changed this database. Stop one of them."
+        raise EngineError(problem, code="store-in-use")
+
+
+def replace_stamp(connection: Connection, known: Stamp | None, stamp: Stamp) -> None:
+    """Stamp a database, unless another collector has done so."""
+    connection.execute("LOCK TABLE tacit_stamp IN SHARE ROW EXCLUSIVE MODE")
+    check_stamp(connection, known)
+    if not connection.execute("UPDATE tacit_stamp SET identity = $1, generation = $2", list(stamp)).rowcount:
+        connection.execute("INSERT INTO tacit_stamp VALUES ($1, $2)", list(stamp))

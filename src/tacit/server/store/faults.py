@@ -1,0 +1,26 @@
+"""Why reports cannot be moved, as an error with a code and a reason."""
+
+from __future__ import annotations
+
+from tacit.engines.failures import REMEDIES
+from tacit.errors import EngineError, OverloadedError, TacitError
+
+__all__ = ["fault_of"]
+
+
+def fault_of(cause: Exception, *, failed: bool) -> TacitError:
+    """Return a failure of a move; ``failed`` says that it is the database's own, which must then be reopened."""
+    if isinstance(cause, EngineError) and _is_certain(cause, failed=failed):
+        return cause
+    if not failed:
+        message = f"Reports cannot be moved to the analytical database ({type(cause).__name__}). They are safe."
+        return OverloadedError(message, code="move-failed", retry_after=5)
+    message = f"The analytical database cannot be used ({type(cause).__name__}). Reports are safe in the inbox."
+    return OverloadedError(message, code="no-store", retry_after=5)
+
+
+def _is_certain(cause: EngineError, *, failed: bool) -> bool:
+    """Return whether an error states its cause, so that reopening the database would not help."""
+    if cause.code == "disk-full":
+        return not failed
+    return cause.code == "inbox-missing" or (isinstance(cause, OverloadedError) and cause.code not in REMEDIES)
