@@ -317,7 +317,7 @@ class Mover:
         if not self._is_elsewhere and not has_room(self._folder):
             message = "The disk is nearly full, so reports stay in the inbox. Free some space; nothing was lost."
             return 0, OverloadedError(message, code="disk-full", retry_after=5)
-        moved, fault, received = 0, None, self._inbox.received()
+        moved, fault, received = 0, None, self._inbox.count_received()
         stuck: list[tuple[str, str]] = []
         for collection, services, batches in self._all_batches(end):
             try:

@@ -107,7 +107,7 @@ class Records:
     def _place_numbers(self) -> frozenset[int]:
         return frozenset(place for place, _ in self._places.values())
 
-    def received(self) -> dict[int, int]:
+    def count_received(self) -> dict[int, int]:
         """Return how many reports of each place were stored since the start, including those pending then."""
         return dict(self._stored)
 
