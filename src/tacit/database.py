@@ -98,8 +98,7 @@ class Database:
 
     def forget(self, person: int | str, collections: Sequence[str] | None = None, services: Sequence[str] = ()) -> int:
         """Delete a person's reports, in all collections and services or in these; return how many there were."""
-        tables = self._catalog.stored_tables(collections, services)
-        return self._engine.forget(tables, person)
+        return self._engine.forget(self._catalog.stored_tables(collections, services), person)
 
     def dimension(self, name: str, table: Any, *, key: str) -> None:
         """Add a public table (products, shops) that questions join on a sensitive attribute, its key.
@@ -213,8 +212,7 @@ class Database:
         """
         options = Options(confidence, decoder, simultaneous=simultaneous, superpopulation=superpopulation)
         question, explain = without_explain(text)
-        wanted: dict[str, Any] = {"confidence": confidence, "decoder": decoder, "simultaneous": simultaneous}
-        ask = partial(self.sql, **wanted, superpopulation=superpopulation, consistent=consistent)
+        ask = partial(self.sql, **vars(options), consistent=consistent)
         if not explain and not parameters:
             for whole in (about(question, self.tables), union_of(question, ask, self._privacy_of)):
                 if whole is not None:
@@ -262,7 +260,8 @@ class Database:
             Level of the intervals.
         """
         made = self._tables.marginal(attributes, service=service, method=method, confidence=confidence)
-        return cast("Marginal", made.with_privacy(self._crowds.seen(self.newest_tiers(attributes, service))))
+        rounds = [one for one, _ in self.newest_tiers(attributes, service)]
+        return cast("Marginal", made.with_privacy(self._crowds.seen(rounds)))
 
     def synthesize(
         self, rows: int, *, seed: int | None = None, service: str | None = None, method: str | None = None
@@ -281,12 +280,13 @@ class Database:
             As for `marginal`.
         """
         made = self._tables.synthesize(rows, seed=seed, service=service, method=method)
-        self._crowds.seen(self.newest_tiers((), service))
+        self._crowds.seen([one for one, _ in self.newest_tiers((), service)])
         return made
 
-    def newest_tiers(self, attributes: Sequence[str], service: str | None = None) -> list[Collection]:
-        """Return the collections that marginals and synthetic rows are about."""
-        return self._catalog.newest_tiers(self._tables.service_of(attributes, service).name)
+    def newest_tiers(self, attributes: Sequence[str], service: str | None) -> list[tuple[Collection, ServiceContract]]:
+        """Return the collections, with their service, that marginals and synthetic rows are about."""
+        name = self._tables.service_of(attributes, service).name
+        return [(tier, tier.contract[name]) for tier in self._catalog.newest_tiers(name)]
 
     def contributions(
         self,
@@ -372,8 +372,8 @@ class Database:
         return self._catalog.stored_types(service)
 
     def __repr__(self) -> str:
-        names = ", ".join(service.name for service in self.services())
-        return f"Database({names or 'no reports'}; {len(self.collections)} collections)"
+        names = ", ".join(service.name for service in self.services()) or "no reports"
+        return f"Database({names}; {len(self.collections)} collections)"
 
     def _repr_html_(self) -> str:
         rows = [[t.name, t.kind, ", ".join(f"{c.name} {c.type}" for c in t.columns)] for t in self.tables()]

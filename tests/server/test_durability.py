@@ -386,33 +386,6 @@ def test_people_who_never_complete_their_reports_do_not_stop_others(
     assert_complete(running, 515)
 
 
-def test_a_service_that_cannot_be_moved_stops_no_other(running: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacit.server.store.inbox.MOST_BEHIND", 300)
-    made = mover.batch_of
-
-    def fail(collection: Any, compiled: Any, *given: Any) -> Any:
-        if compiled.service.name == "orders":
-            raise ValueError
-        return made(collection, compiled, *given)
-
-    monkeypatch.setattr(mover, "batch_of", fail)
-    by = {name: [one for one in reports_of(2_000, 700) if one["service"] == name] for name in ("users", "orders")}
-    running.accept(COLLECTION.id, by["orders"][:400]).result()
-    running.move()
-    assert running.mover.fault is not None
-    with pytest.raises(OverloadedError):
-        running.accept(COLLECTION.id, by["orders"][400:])
-    for start in range(0, 600, 200):
-        running.accept(COLLECTION.id, by["users"][start : start + 200]).result()
-        running.move()
-    with running.still():
-        running.accept(COLLECTION.id, by["users"][600:]).result()
-    monkeypatch.undo()
-    running.move()
-    running.accept(COLLECTION.id, by["orders"][400:]).result()
-    assert_complete(running, 510 + 700)
-
-
 def test_a_rebuild_that_is_killed_goes_on(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "REFILLED_AT_ONCE", 100)
     (store / "reports.tacit").unlink()

@@ -94,6 +94,7 @@ def test_conditions_that_exclude_each_other_are_named(database: tc.Database) -> 
     [
         ("NOT age <= 124", "NOT age <= 124 is true for nobody: age"),
         ("NOT age BETWEEN 0 AND 124 AND state = 'NY'", "NOT age BETWEEN 0 AND 124 is true for nobody: age"),
+        ("age NOT IN (20, NULL)", "NOT age IN (20, NULL) is true for nobody: age"),
         ("NOT NOT age > 500", "age > 500 is true for nobody: age"),
     ],
 )
@@ -102,6 +103,12 @@ def test_the_negation_of_what_everybody_meets_is_named(database: tc.Database, co
     assert answer["n"].value == 0
     assert [note for note in answer.notes if note.startswith(named)], answer.notes
     assert not [note for note in answer.notes if "exclude each other" in note]
+
+
+def test_a_condition_without_columns_is_not_said_to_exclude_another(database: tc.Database) -> None:
+    for condition in ("NULL", "FALSE", "1 = 2"):
+        answer = database.sql(f"SELECT COUNT(*) AS n FROM users WHERE {condition}")
+        assert "nobody meets the condition in WHERE, so the answer is exact" in answer.notes, condition
 
 
 @pytest.mark.parametrize(

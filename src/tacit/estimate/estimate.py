@@ -140,6 +140,8 @@ class Estimate:
     @cached_property
     def _spread(self) -> tuple[float, float]:
         """Standard error and freedom; of a combination they are asked for when they are first looked at."""
+        if math.isnan(self.value):
+            return math.nan, self._freedom
         if self._error is not None:
             return self._error, self._freedom
         error, freedom = self.origin.error() if self.origin else (0.0, math.inf)

@@ -19,7 +19,7 @@ from tacit.errors import EngineError
 from tacit.estimate.answer import Answer, Watermark
 from tacit.estimate.estimate import Estimate
 
-__all__ = ["MEDIA_TYPE", "answer_from_stream", "stream_of_answer", "stream_of_table", "table_from_stream"]
+__all__ = ["ABOUT", "MEDIA_TYPE", "answer_from_stream", "stream_of_answer", "stream_of_table", "table_from_stream"]
 
 MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 

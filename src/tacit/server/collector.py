@@ -7,6 +7,7 @@ be written, or is being rebuilt, there is an error with the reason instead of an
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
@@ -28,6 +29,7 @@ from tacit.engines.failures import opening
 from tacit.engines.lake.place import as_lake
 from tacit.errors import TacitError, UnknownNameError, UsageError
 from tacit.estimate.answer import Answer
+from tacit.remote.answers import ABOUT
 from tacit.server.store.analytical import Analytical
 from tacit.server.store.batches import with_stored_keys
 from tacit.server.store.coins import Coins
@@ -270,8 +272,9 @@ class Collector:
         parameters = options.get("parameters", ())
         answer, mark = self._watermarks.measure(text, parameters, lambda db: db.sql(text, **options))
         rounds = self.read(lambda db: [one for one, _ in db.asked_about(text, parameters)])
-        answer = answer.with_privacy(partial(self.privacy, *rounds)) if rounds else answer
-        return answer.with_watermark(mark.watermark, *mark.notes)
+        if not rounds:
+            return answer  # about tables, not about reports
+        return answer.with_privacy(partial(self.privacy, *rounds)).with_watermark(mark.watermark, *mark.notes)
 
     def privacy(self, *collections: Collection) -> Privacy:
         """Return what reports tell about a person of some collections, and what answers tell by now."""
@@ -281,16 +284,18 @@ class Collector:
     def marginal(self, attributes: Sequence[str], *, asker: str = "", **options: Any) -> Answer:
         """Return the table of some attributes; the log has it as a question."""
         self.log.add("marginal", attributes=list(attributes), key=asker)
-        self.move()
-        table = self.read(lambda database: database.marginal(attributes, **options))
-        rounds = self.read(lambda database: database.newest_tiers(attributes, options.get("service")))
-        return table.with_privacy(partial(self.privacy, *rounds))
+        about = attributes, options.get("service")
+        answer, mark = self._watermarks.measure(about, (), lambda db: db.marginal(attributes, **options))
+        rounds = self.read(lambda database: [one for one, _ in database.newest_tiers(*about)])
+        return answer.with_privacy(partial(self.privacy, *rounds)).with_watermark(mark.watermark, *mark.notes)
 
     def synthesize(self, rows: int, *, asker: str = "", **options: Any) -> pa.Table:
-        """Return synthetic rows; the log has it as a question."""
+        """Return synthetic rows, whose metadata have a watermark and notes; the log has it as a question."""
         self.log.add("synthesize", rows=rows, key=asker)
-        self.move()
-        return self.read(lambda database: database.synthesize(rows, **options))
+        about = (), options.get("service")
+        table, mark = self._watermarks.measure(about, (), lambda db: db.synthesize(rows, **options))
+        marked = {"watermark": list(mark.watermark), "notes": list(mark.notes)}
+        return table.replace_schema_metadata({ABOUT: json.dumps(marked)})
 
     def contributions(self, text: str, *, asker: str = "", **options: Any) -> tuple[Contributions, dict[str, int]]:
         """Return the contributions of tuples to an answer, and its watermark; logs who inspects single reports."""

@@ -57,6 +57,8 @@ def _is_about_rows(scope: Scope, leaf: exp.Expr) -> bool:
 
 def _parts(scope: Scope, leaf: exp.Expr) -> list[exp.Expr]:
     """Return the condition itself, or, of an IN that somebody meets, one comparison for each constant."""
+    if _is_negated(leaf) and not comparison(scope, leaf, wanted=False).pieces:
+        return [leaf]
     if isinstance(leaf, exp.In) and is_list(leaf) and comparison(scope, leaf, wanted=True).pieces:
         return [exp.EQ(this=leaf.this, expression=item) for item in leaf.expressions]
     return [leaf]

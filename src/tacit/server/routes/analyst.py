@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -128,6 +129,9 @@ def _draft(server: Server, body: Mapping[str, Any]) -> dict[str, Any]:
     except OverloadedError:
         raise  # not about the question
     except TacitError as refusal:
+        with suppress(TacitError):
+            server.collector.read(lambda database: database.asked_about(text))
+            return answer | {"unforeseen": "It can be asked, but is no single question about people: no forecast."}
         return answer | {"problem": _problem(text, refusal)}
     answer |= {"people": people, "epsilon": float(collection.contract.epsilon)}
     answer |= {"collection": collection.id, "asked": question}

@@ -38,6 +38,9 @@ SAID = ("disk-full",)
 
 T = TypeVar("T")
 
+Text = str | tuple[Sequence[str], str | None]
+"""A question, or the attributes and the service that a table or synthetic rows are about."""
+
 
 class _ReopenedError(OverloadedError):
     """The database failed during a question; the next move reopens it."""
@@ -57,8 +60,8 @@ class Watermarks:
     def __init__(self, inbox: Inbox, analytical: Analytical, mover: Mover) -> None:
         self._inbox, self._analytical, self._mover = inbox, analytical, mover
 
-    def measure(self, text: str, parameters: Sequence[Any], ask: Callable[[Database], T]) -> tuple[T, Mark]:
-        """Return an answer and the watermark of exactly the reports it counts."""
+    def measure(self, text: Text, parameters: Sequence[Any], ask: Callable[[Database], T]) -> tuple[T, Mark]:
+        """Return an answer and the watermark of exactly the reports it counts, which are those of a question's text."""
         asked = asked_at()
         for _ in range(TRIES - 1):
             self._settle(asked)
@@ -107,7 +110,7 @@ class Watermarks:
             message = f"The analytical database cannot be read ({type(cause).__name__}). It will be reopened."
             raise _ReopenedError(message, code="no-store") from None
 
-    def _mark(self, text: str, parameters: Sequence[Any]) -> Mark:
+    def _mark(self, text: Text, parameters: Sequence[Any]) -> Mark:
         """Return the watermark of a question, while nothing moves."""
         sizes = self._inbox.sizes()
         asked = self._asked_about(text, parameters, sizes)
@@ -119,14 +122,14 @@ class Watermarks:
         return Mark(watermark, tuple(notes_of(watermark, some)))
 
     def _asked_about(
-        self, text: str, parameters: Sequence[Any], sizes: dict[tuple[str, str], Sizes]
+        self, text: Text, parameters: Sequence[Any], sizes: dict[tuple[str, str], Sizes]
     ) -> list[tuple[Collection, ServiceContract]]:
         """Return the services that a question is about, even if the database has none of their reports.
 
         These include tiers of the same rounds and, if reports cannot be moved, newer collections.
         """
         try:
-            asked = self.read(lambda database: database.asked_about(text, parameters))
+            asked = self.read(lambda database: _asked_about(database, text, parameters))
         except ReportError:
             if self._mover.is_short():
                 raise _short() from None
@@ -151,6 +154,10 @@ class Watermarks:
             and _is_unseen(sizes.get((collection.id, one.service.name), Sizes()))
         ]
         return [*asked, *absent, *(unseen if self._mover.fault else ())]
+
+
+def _asked_about(database: Database, text: Text, parameters: Sequence[Any]) -> list[tuple[Collection, ServiceContract]]:
+    return database.asked_about(text, parameters) if isinstance(text, str) else database.newest_tiers(*text)
 
 
 def _short() -> OverloadedError:
