@@ -1,53 +1,142 @@
-"""How often intervals of quantiles hold, over independent encodings of one population.
+"""How often intervals of quantiles, CORR and REGR hold, over independent encodings of one population.
 
-python -m bench.quantiles.run [encodings]
+python -m bench.quantiles.run [--encodings 4000]     adds chunks to results.json until it has as many
+python -m bench.quantiles.run --table                writes the table of the page
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 import tacit as tc
+from bench.common import provenance, say, seed_of, write_part
 from tacit.contract.randomness import insecure_rng
 
-PEOPLE, VALUES, EPSILON = 1_000, 200, 3.0
-SHARES = (0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9)
-CONDITIONS = {"all": "", "half": "WHERE kind = 'x'", "join": "JOIN t USING (uid) WHERE other = 'x'"}
+PEOPLE, VALUES, EPSILON = 1_000, 1_000, 3.0
+SHARES = (0.25, 0.5, 0.9)
+CHUNK = 25
+"""Encodings of one store: each is a group of a public column."""
+
+RESULTS, PAGE = Path(__file__).with_name("results.json"), Path(__file__).with_name("README.md")
+
+Numbers = npt.NDArray[Any]
+Held = dict[str, dict[str, list[int]]]
+"""For each kind of data and question: how many intervals held, and how many there were, column by column."""
+
+
+def populations() -> dict[str, Numbers]:
+    """Return the values of every person: hardly any, and very many, share one."""
+    draw = np.random.default_rng(17)
+    return {
+        "smooth": draw.normal(500, 150, PEOPLE).round().clip(0, VALUES - 1).astype(int),
+        "heavy": draw.lognormal(np.log(100), 1, PEOPLE).round().clip(0, VALUES - 1).astype(int),
+        "lumpy": draw.choice([0, 100, 200, 500, VALUES - 1], PEOPLE, p=[0.3, 0.3, 0.2, 0.15, 0.05]),
+    }
+
+
+def _sides() -> tuple[Numbers, Numbers]:
+    draw = np.random.default_rng(18)
+    return draw.choice(["x", "y"], PEOPLE), draw.choice(["x", "y"], PEOPLE)
+
+
+def of_quantiles(name: str, values: Numbers, chunk: int) -> Held:
+    """Ask for quantiles of everybody, of groups by a sensitive column, and over a join."""
+    kind, other = _sides()
+    rows, number = np.arange(CHUNK * PEOPLE), np.repeat(np.arange(CHUNK), PEOPLE)
+    attributes = [tc.Ordinal("a", 0, VALUES - 1), tc.Categorical("kind", ["x", "y"]), tc.Public("n", type="int")]
+    services = [tc.Service("s", key="uid", attributes=attributes)]
+    services.append(tc.Service("t", key="uid", attributes=[tc.Categorical("other", ["x", "y"])]))
+    collection = tc.Collection(tc.Schema(services), epsilon=EPSILON)
+    first = pa.table({"uid": rows, "a": np.tile(values, CHUNK), "kind": np.tile(kind, CHUNK), "n": number})
+    second = pa.table({"uid": rows, "other": np.tile(other, CHUNK)})
+    database = tc.connect()
+    database.create(collection)
+    database.load(collection.encode(s=first, t=second, rng=insecure_rng(seed_of(name, chunk))))
+    asked = ", ".join(f"QUANTILE(a, {share}) AS q{place}" for place, share in enumerate(SHARES))
+    whole = ("n", "all", "", np.ones(PEOPLE, dtype=bool))
+    grouped = ("n, kind", "group", "", kind == "x")
+    joined = ("n", "join", "JOIN t USING (uid) WHERE other = 'x'", other == "x")
+    found: Held = {}
+    for keys, question, rest, chosen in (whole, grouped, joined):
+        answer = database.sql(f"SELECT {keys}, {asked} FROM s {rest} GROUP BY {keys}")
+        own = [row for row in answer.rows if row[1] != "y"]
+        for place, share in enumerate(SHARES):
+            truth = float(np.quantile(values[chosen], share, method="inverted_cdf"))
+            cells = [row[place - len(SHARES)] for row in own]
+            held = sum(cell.low <= truth <= cell.high for cell in cells)
+            found.setdefault(question, {})[f"{share}"] = [held, len(cells)]
+    return {f"{name} {question}": counts for question, counts in found.items()}
+
+
+def of_pairs(chunk: int) -> Held:
+    """Ask how two attributes go together: of everybody, and of public groups."""
+    draw = np.random.default_rng(19)
+    x = draw.normal(25, 8, PEOPLE).round().clip(0, 49).astype(int)
+    y = (0.5 * x + draw.lognormal(2, 0.7, PEOPLE)).round().clip(0, 49).astype(int)
+    kind, _ = _sides()
+    rows, number = np.arange(CHUNK * PEOPLE), np.repeat(np.arange(CHUNK), PEOPLE)
+    attributes = [tc.Ordinal("x", 0, 49), tc.Ordinal("y", 0, 49), tc.Public("kind", type="str")]
+    service = tc.Service("s", key="uid", attributes=[*attributes, tc.Public("n", type="int")])
+    collection = tc.Collection(tc.Schema([service]), epsilon=EPSILON)
+    people = {"uid": rows, "x": np.tile(x, CHUNK), "y": np.tile(y, CHUNK), "kind": np.tile(kind, CHUNK), "n": number}
+    database = tc.connect()
+    database.create(collection)
+    database.load(collection.encode(s=pa.table(people), rng=insecure_rng(seed_of("pairs", chunk))))
+    found: Held = {}
+    asked = "CORR(y, x) AS r, REGR_SLOPE(y, x) AS b, REGR_INTERCEPT(y, x) AS c"
+    for question, keys, chosen in (("all", "n", np.ones(PEOPLE, dtype=bool)), ("group", "n, kind", kind == "x")):
+        answer = database.sql(f"SELECT {keys}, {asked} FROM s GROUP BY {keys}")
+        own = [row for row in answer.rows if row[1] != "y"]
+        slope, intercept = np.polyfit(x[chosen], y[chosen], 1)
+        truths = {"CORR": np.corrcoef(x[chosen], y[chosen])[0, 1], "REGR_SLOPE": slope, "REGR_INTERCEPT": intercept}
+        for place, (word, truth) in enumerate(truths.items()):
+            cells = [row[place - 3] for row in own]
+            held = sum(cell.low <= truth <= cell.high for cell in cells)
+            found.setdefault(f"pairs {question}", {})[word] = [held, len(cells)]
+    return found
+
+
+def table(held: Held) -> str:
+    """Return the page's table."""
+    lines = ["| data, question | encodings | intervals that hold, column by column | mean |", "|---|---|---|---|"]
+    for name, counts in held.items():
+        parts = ", ".join(f"{column} {good / most:.3f}" for column, (good, most) in counts.items())
+        good, most = (sum(one[place] for one in counts.values()) for place in (0, 1))
+        lines.append(f"| {name} | {next(iter(counts.values()))[1]:,} | {parts} | {good / most:.4f} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
-    """Print a line for each kind of data, condition and share."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 400
-    draw = np.random.default_rng(17)
-    data = {
-        "smooth": draw.normal(100, 30, PEOPLE).round().clip(0, VALUES - 1).astype(int),
-        "heavy": draw.lognormal(3, 1, PEOPLE).round().clip(0, VALUES - 1).astype(int),
-        "lumpy": draw.choice([0, 20, 40, 100, VALUES - 1], PEOPLE, p=[0.3, 0.3, 0.2, 0.15, 0.05]),
-    }
-    kind, other = draw.choice(["x", "y"], PEOPLE), draw.choice(["x", "y"], PEOPLE)
-    chosen = {"all": np.ones(PEOPLE, dtype=bool), "half": kind == "x", "join": other == "x"}
-    rows = np.arange(count * PEOPLE)
-    for name, values in data.items():
-        attributes = [tc.Ordinal("a", 0, VALUES - 1), tc.Categorical("kind", ["x", "y"]), tc.Public("n", type="int")]
-        services = [tc.Service("s", key="uid", attributes=attributes)]
-        services.append(tc.Service("t", key="uid", attributes=[tc.Categorical("other", ["x", "y"])]))
-        collection = tc.Collection(tc.Schema(services), epsilon=EPSILON)
-        people = {"uid": rows, "a": np.tile(values, count), "kind": np.tile(kind, count), "n": rows // PEOPLE}
-        others = pa.table({"uid": rows, "other": np.tile(other, count)})
-        database = tc.connect()
-        database.create(collection)
-        database.load(collection.encode(s=pa.table(people), t=others, rng=insecure_rng(23)))
-        for condition, where in CONDITIONS.items():
-            where = f"{where} AND n < {max(1, count // 4)}" if condition == "join" else where  # a row per person
-            held = []
-            for share in SHARES:
-                answer = database.sql(f"SELECT n, QUANTILE(a, {share}) AS a FROM s {where} GROUP BY n")["a"]
-                truth = float(np.quantile(values[chosen[condition]], share, method="inverted_cdf"))
-                held.append(np.mean([one.low <= truth <= one.high for one in answer]))
-            print(name, condition, " ".join(f"{one:.3f}" for one in held), f"mean {np.mean(held):.4f}", flush=True)
+    """Add chunks, or write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--encodings", type=int, default=4_000)
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    known = json.loads(given.output.read_text(encoding="utf-8")) if given.output.exists() else {"chunks": 0, "held": {}}
+    if given.table:
+        write_part(PAGE, "<!-- held -->", table(known["held"]))
+        return
+    while known["chunks"] * CHUNK < given.encodings:
+        chunk, found = known["chunks"], {}
+        for name, values in populations().items():
+            found |= of_quantiles(name, values, chunk)
+        found |= of_pairs(chunk)
+        for name, counts in found.items():
+            before = known["held"].setdefault(name, {})
+            for column, (good, most) in counts.items():
+                old = before.get(column, [0, 0])
+                before[column] = [old[0] + good, old[1] + most]
+        known |= {"chunks": chunk + 1, "provenance": provenance(["numpy", "duckdb"])}
+        given.output.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+        say(f"{known['chunks'] * CHUNK} encodings\n{table(known['held'])}")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from tacit.answers.about import about
 from tacit.answers.answer_cache import AnswerCache
 from tacit.answers.catalog import Catalog
 from tacit.answers.contributions import Contributions, Page, contributions_to
@@ -19,7 +18,7 @@ from tacit.answers.fitted import Models, run_consistent
 from tacit.answers.loading import batch_of
 from tacit.answers.people import People
 from tacit.answers.run import explain_answer, run
-from tacit.answers.unions import question_texts, union_of
+from tacit.answers.unions import questions_in, union_of
 from tacit.answers.watch import Watch
 from tacit.collection import Collection
 from tacit.contract.contract import ServiceContract
@@ -213,10 +212,9 @@ class Database:
         options = Options(confidence, decoder, simultaneous=simultaneous, superpopulation=superpopulation)
         question, explain = without_explain(text)
         ask = partial(self.sql, **vars(options), consistent=consistent)
-        if not explain and not parameters:
-            for whole in (about(question, self.tables), union_of(question, ask, self._privacy_of)):
-                if whole is not None:
-                    return whole
+        whole = None if explain else union_of(question, parameters, ask, self._privacy_of, self.tables)
+        if whole is not None:
+            return whole
         if not explain and not consistent:
             kept, rounds = self._kept.answer(self._answer, question, parameters, options)
             return kept.with_privacy(self._crowds.seen(rounds))
@@ -333,8 +331,8 @@ class Database:
     def _questions(self, text: str, parameters: Sequence[Any]) -> list[_Question]:
         """Bind the questions of a text: several of a union, none if it is about no reports."""
         question = without_explain(text)[0]
-        texts = [question] if parameters else question_texts(question, self.tables)
-        return [self._question(one, parameters, Options()) for one in texts]
+        several = questions_in(question, parameters, self.tables)
+        return [self._question(one, given, Options()) for one, given in several]
 
     def _question(self, question: str, parameters: Sequence[Any], options: Options) -> _Question:
         return self._kept.question(self._bind, question, parameters, options)

@@ -128,3 +128,67 @@ def test_unions_have_columns_alike(database: tc.Database) -> None:
     with pytest.raises(TacitError) as caught:
         database.sql("SELECT COUNT(*) AS n FROM s UNION ALL SELECT city FROM s GROUP BY city")
     assert caught.value.code == "unsupported-union"
+
+
+def test_sets_of_groups_take_parameters_and_one_order(database: tc.Database) -> None:
+    question = (
+        "SELECT city, shop, COUNT(*) AS n FROM s WHERE age < ? GROUP BY ROLLUP (city, shop) ORDER BY n DESC LIMIT ?"
+    )
+    answer = database.sql(question, [8, 3])
+    assert len(answer) == 3
+    assert answer.rows[0][:2] == (None, None)
+    assert answer.rows[0][2].value >= answer.rows[1][2].value >= answer.rows[2][2].value
+    together = database.sql("SELECT city, COUNT(*) AS n FROM s GROUP BY CUBE (city)").rows
+    assert sum(row[1].value for row in together[:-1]) == pytest.approx(together[-1][1].value)
+    with pytest.raises(TacitError, match="at most 16"):
+        database.sql("SELECT COUNT(*) AS n FROM s GROUP BY CUBE (city, age, spend, shop, age + 1)")
+
+
+def test_ranks_are_of_the_rows_that_having_leaves(database: tc.Database) -> None:
+    question = "SELECT city, COUNT(*) AS n, ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC) AS place FROM s GROUP BY city"
+    rows = database.sql(question).rows
+    assert [row[2] for row in sorted(rows, key=lambda row: -row[1].value)] == [1, 2, 3, 4, 5]
+    assert database.sql(question).estimates == ("n",)
+    first = database.sql(f"{question} HAVING city <> 'Lima' QUALIFY place = 1")
+    assert first["city"] in ("Oslo", "Rome")
+    assert any("sorted by noisy estimates" in note for note in first.notes)
+    with pytest.raises(TacitError, match="needs an order"):
+        database.sql("SELECT city, RANK() OVER () AS place FROM s GROUP BY city")
+
+
+def test_running_totals_follow_the_labels_order(database: tc.Database) -> None:
+    running = database.sql("SELECT age, SUM(COUNT(*)) OVER (ORDER BY age) AS n FROM s GROUP BY age ORDER BY age")["n"]
+    plain = database.sql("SELECT COUNT(*) AS n FROM s WHERE age <= 7")["n"]
+    assert running[7].value == pytest.approx(plain.value)
+    assert running[7].error == pytest.approx(plain.error, rel=0.05)
+    assert running[-1].value == pytest.approx(30_000)
+
+
+def test_patterns_are_checked_before_anything_runs(database: tc.Database) -> None:
+    for pattern in ("(", "a{5000}", "x" * 201):
+        with pytest.raises(TacitError, match="not a supported function"):
+            database.sql("SELECT COUNT(*) AS n FROM s WHERE city ~ ?", [pattern])
+    slow = database.sql("SELECT COUNT(*) AS n FROM s WHERE regexp_matches(city, '(a*)*(a*)*b')")["n"]
+    assert slow.value == 0
+
+
+def test_subqueries_in_select_are_about_the_same_tables(database: tc.Database) -> None:
+    share = database.sql("SELECT COUNT(*) / (SELECT COUNT(*) FROM s) AS share FROM s WHERE city = 'Lima'")["share"]
+    assert share.value == pytest.approx(0.5, abs=5 * share.error)
+    for question in (
+        "SELECT COUNT(*) / (SELECT COUNT(*) FROM places) AS share FROM s",
+        "SELECT shop, COUNT(*) / (SELECT COUNT(*) FROM s) AS share FROM s GROUP BY shop",
+        "SELECT COUNT(*) / (SELECT COUNT(*) FROM s GROUP BY city) AS share FROM s",
+    ):
+        with pytest.raises(TacitError) as caught:
+            database.sql(question)
+        assert caught.value.code == "unsupported-subquery"
+
+
+def test_the_caret_is_under_the_function_and_names_are_guessed(database: tc.Database) -> None:
+    with pytest.raises(TacitError) as caught:
+        database.sql("SELECT MAX(age) AS m FROM s")
+    assert str(caught.value).endswith("~~~~~~~~")
+    assert "QUANTILE(age, 0.99)" in str(caught.value)
+    with pytest.raises(TacitError, match="Did you mean 'spend'"):
+        database.sql("SELECT AVG(spent) AS m FROM s")

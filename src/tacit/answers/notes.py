@@ -41,7 +41,9 @@ def meaning_notes(bound: Bound, people: People, options: Options) -> list[str]:
     notes = [*bound.notes(), *unknown_labels(bound.statement, [one.labels for one in people.rounds])]
     if len(people.rounds) > 1:
         notes.append(f"summed over {', '.join(one.name for one in people.rounds)}")
-    if bound.selection.test or any(not bound.is_key(place) for place, _ in bound.selection.order):
+    selection = bound.selection
+    chosen = selection.test or selection.qualify or selection.ranks
+    if chosen or any(not bound.is_key(key[0]) for key in selection.order):
         notes.append("rows were selected or sorted by noisy estimates: extremes look more extreme than they are")
     if options.simultaneous:
         notes.append(f"all intervals hold simultaneously at {options.confidence:.4g} (Bonferroni)")

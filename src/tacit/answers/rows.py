@@ -113,9 +113,10 @@ def possible_notes(bound: Bound, rows: list[Row], options: Options) -> list[str]
     All intervals hold together (Bonferroni). A row could be among the first k unless k others are surely before it.
     """
     order, limit = bound.selection.order, bound.selection.limit
+    limit = limit if limit is None else limit + bound.selection.offset
     if limit is None or not order or bound.is_key(order[0][0]) or not 0 < limit < len(rows) <= MOST_COMPARED:
         return []
-    place, descending = order[0]
+    place, descending, _ = order[0]
     level = 1 - (1 - options.confidence) / len(rows)
     found = [row[place].at(level) for _, row in rows]
     ends = [(-one.high, -one.low) if descending else (one.low, one.high) for one in found]

@@ -1,11 +1,13 @@
-"""UNION ALL: the answers of several questions, one after the other."""
+"""UNION ALL, ROLLUP, CUBE and GROUPING SETS: the answers of several questions, one after the other."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
+from sqlglot.dialects import Dialect
 from sqlglot.errors import SqlglotError
 
 from tacit.answers.about import about
@@ -13,24 +15,42 @@ from tacit.contract.readers import Privacy
 from tacit.errors import UnsupportedSqlError
 from tacit.estimate.answer import Answer
 from tacit.sql.columns import Shape
+from tacit.sql.grouping_sets import has_sets, questions_of
+from tacit.sql.parameters import fill, numbered
 from tacit.sql.parse import MAX_LENGTH, refuse_deep
+from tacit.sql.parse_spans import span_of
+from tacit.sql.ranks import Key, key_of, ordered
+from tacit.sql.selection import plain_cell, rows_of_limit
 
-__all__ = ["question_texts", "union_of"]
+__all__ = ["questions_in", "union_of"]
+
+Tables = Callable[[], list[Shape]]
 
 MOST_PARTS = 16
 """Questions of one union."""
 
+SEVERAL = re.compile(r"\b(union|rollup|cube|grouping)\b", re.IGNORECASE)
+"""Words that such a question has."""
+
 
 def union_of(
-    text: str, ask: Callable[[str], Answer], privacy: Callable[[list[str]], Callable[[], Privacy]]
+    text: str,
+    parameters: Sequence[Any],
+    ask: Callable[[str], Answer],
+    privacy: Callable[[list[str]], Callable[[], Privacy]],
+    tables: Tables,
 ) -> Answer | None:
-    """Return the answers to the questions of a UNION ALL together; None if there is none.
+    """Return the answers to several questions together, or what is known about tables; None for one question.
 
     ``privacy`` says what tells the guarantees of several questions together.
     """
-    parts = _union_parts(text)
-    if parts is None:
+    known = None if parameters else about(text, tables)
+    if known is not None:
+        return known
+    found = _several(text, parameters)
+    if found is None:
         return None
+    statement, parts = found
     answers = [ask(part.sql(dialect="duckdb")) for part in parts]
     first = answers[0]
     places = [[name in one.estimates for name in one.columns] for one in answers]
@@ -38,7 +58,7 @@ def union_of(
         message = "All parts of UNION ALL need the same columns: estimates under estimates, groups under groups."
         raise UnsupportedSqlError(message, code="unsupported-union", text=text)
     notes = dict.fromkeys(note for one in answers for note in one.notes)
-    rows = [row for one in answers for row in one.rows]
+    rows = _chosen(statement, [list(row) for one in answers for row in one.rows], first, text)
     plan = "\n\n".join
     made = Answer(
         first.columns,
@@ -51,41 +71,74 @@ def union_of(
     return made.with_privacy(privacy(counted)) if counted else made
 
 
-def question_texts(text: str, tables: Callable[[], list[Shape]]) -> list[str]:
-    """Return the questions of a UNION ALL, or the text itself; none if it asks about no reports."""
-    if about(text, tables) is not None:
+def questions_in(text: str, parameters: Sequence[Any], tables: Tables) -> list[tuple[str, Sequence[Any]]]:
+    """Return the questions of a text, each with its parameters; none if it asks about no reports."""
+    if not parameters and about(text, tables) is not None:
         return []
-    parts = _union_parts(text)
-    if parts is None:
-        return [text]
-    return [one for part in parts for one in question_texts(part.sql(dialect="duckdb"), tables)]
+    found = _several(text, parameters)
+    if found is None:
+        return [(text, parameters)]
+    return [one for part in found[1] for one in questions_in(part.sql(dialect="duckdb"), (), tables)]
 
 
-def _union_parts(text: str) -> list[exp.Expr] | None:
-    """Return the questions of a UNION ALL; None if the text is none."""
-    if not isinstance(text, str) or len(text) > MAX_LENGTH or not re.search(r"\bunion\b", text, re.IGNORECASE):
+def _several(text: str, parameters: Sequence[Any]) -> tuple[exp.Expr, list[exp.Expr]] | None:
+    """Return a statement that is several questions, and these; None if it is one."""
+    if not isinstance(text, str) or len(text) > MAX_LENGTH or not SEVERAL.search(text):
         return None
     refuse_deep(text)
     try:
-        statement = parse_one(text, dialect="duckdb")
+        dialect = Dialect.get_or_raise("duckdb")
+        [statement] = dialect.parser().parse(numbered(dialect.tokenize(text)), text)
     except (SqlglotError, RecursionError, ValueError):
         return None
-    if not isinstance(statement, exp.Union):
+    if not isinstance(statement, exp.Union) and (statement is None or not has_sets(statement)):
         return None
-    parts = _parts(statement, text)
+    statement = fill(statement, parameters)  # type: ignore[arg-type]
+    parts: list[exp.Expr] = (
+        _parts(statement, text) if isinstance(statement, exp.Union) else [*questions_of(statement, text)]
+    )
     if len(parts) > MOST_PARTS:
         message = f"The question is a union of {len(parts)} questions; at most {MOST_PARTS} are allowed."
         raise UnsupportedSqlError(message, code="unsupported-union", text=text)
-    return parts
+    return statement, parts
 
 
-def _parts(node: exp.Expr, text: str) -> list[exp.Expr]:
+def _chosen(statement: exp.Expr, rows: list[list[Any]], answer: Answer, text: str) -> list[list[Any]]:
+    """Return the rows in the order of the whole, and as many as it takes."""
+    columns, order = [name.lower() for name in answer.columns], statement.args.get("order")
+    outputs = [node.unalias() for node in statement.expressions] if isinstance(statement, exp.Select) else []
+
+    def position(node: exp.Expr) -> int:
+        if isinstance(node, exp.Literal) and str(node.this).isdigit() and 1 <= int(node.this) <= len(columns):
+            return int(node.this) - 1
+        if isinstance(node, exp.Column) and node.name.lower() in columns:
+            return columns.index(node.name.lower())
+        if node in outputs:
+            return outputs.index(node)
+        message = "ORDER BY of several questions takes output columns, by name or position. Add it to SELECT."
+        raise UnsupportedSqlError(message, code="unsupported-order", text=text, span=span_of(node))
+
+    keys: list[Key] = [key_of(item, position) for item in order.expressions] if order else []
+    limit, offset = (rows_of_limit(statement.args.get(word), text) for word in ("limit", "offset"))
+    chosen = ordered(rows, keys, plain_cell)[offset or 0 :]
+    return chosen if limit is None else chosen[:limit]
+
+
+def _parts(node: exp.Expr, text: str, *, inner: bool = False) -> list[exp.Expr]:
     if isinstance(node, exp.Subquery | exp.Paren):
-        return _parts(node.this, text)
+        return _parts(node.this, text, inner=inner)
     if not isinstance(node, exp.SetOperation):
         return [node]
-    extra = [word for word in ("order", "limit", "offset", "with_") if node.args.get(word)]
+    extra = [word for word in ("order", "limit", "offset") if inner and node.args.get(word)]
     if not isinstance(node, exp.Union) or node.args.get("distinct") or extra:
-        message = "Of set operations, UNION ALL is supported, without ORDER BY, LIMIT or WITH around it."
+        message = "Of set operations, UNION ALL is supported, with ORDER BY and LIMIT at its end only."
         raise UnsupportedSqlError(message, code="unsupported-union", text=text)
-    return _parts(node.this, text) + _parts(node.expression, text)
+    found = _parts(node.this, text, inner=True) + _parts(node.expression, text, inner=True)
+    with_ = node.args.get("with_")
+    if with_ is None:
+        return found
+    made = [part.copy() for part in found]
+    for part in made:
+        own = part.args.get("with_")
+        part.set("with_", exp.With(expressions=[*with_.copy().expressions, *(own.expressions if own else [])]))
+    return list(made)

@@ -20,13 +20,14 @@ from tacit.sql.predicates import holds
 from tacit.sql.quantiles import QUANTILES, quantile
 from tacit.sql.refusals import REFUSED, REFUSED_NAMES
 from tacit.sql.scope import Scope
+from tacit.sql.subqueries import scalar
 from tacit.sql.tabulated import is_sensitive, tabulated
 from tacit.sql.totals import LARGEST, Total
 from tacit.sql.wrapping import wrapper
 
 __all__ = ["AGGREGATES", "formula"]
 
-Over = Callable[[Sequence[exp.Expr]], Total]
+Over = Callable[[Sequence[exp.Expr], exp.Ordered | None], Total]
 
 ENDS: dict[str, Literal["low", "high"]] = {"dp_interval_low": "low", "dp_interval_high": "high"}
 
@@ -55,6 +56,8 @@ def formula(scope: Scope, node: exp.Expr, where: Total, over: Over | None = None
         return formula(scope, node.this, where * holds(scope, node.expression.this), over)
     if isinstance(node, exp.Window):
         return _window(scope, node, over)
+    if isinstance(node, exp.Subquery):
+        return formula(scope, *scalar(scope, node))
     if isinstance(node, QUANTILES) or (isinstance(node, exp.WithinGroup) and isinstance(node.this, QUANTILES)):
         return quantile(scope, node, where)
     if isinstance(node, exp.AggFunc | exp.WithinGroup | exp.IgnoreNulls):
@@ -83,13 +86,16 @@ def _window(scope: Scope, node: exp.Window, over: Over | None) -> Column:
     """Return SUM(aggregate) OVER (…): the aggregate of all rows that the groups of a partition have together."""
     inner = node.this.this if isinstance(node.this, exp.Sum) else None
     plain = isinstance(inner, exp.Sum | exp.Count | exp.CountIf | exp.Filter) and not inner.find(exp.Distinct)
-    if over is None or inner is None or not plain or node.args.get("order") or node.args.get("spec"):
+    order = node.args.get("order")
+    ordered = order.expressions if order is not None else []
+    if over is None or inner is None or not plain or len(ordered) > 1 or node.args.get("spec"):
         message = (
-            "Of window functions, SUM(COUNT(*)) OVER () and SUM(SUM(column)) OVER () are supported, with PARTITION BY "
-            "columns of GROUP BY: shares of a total. Use ORDER BY and LIMIT to rank."
+            "Of window functions, SUM(COUNT(*)) OVER (…) and SUM(SUM(column)) OVER (…) are supported, with PARTITION "
+            "BY and one ORDER BY column of GROUP BY (shares of a total, running totals), and ROW_NUMBER, RANK and "
+            "DENSE_RANK as columns of their own."
         )
         raise scope.unsupported(message, node, "unsupported-window")
-    return formula(scope, inner, over(node.args.get("partition_by") or []))
+    return formula(scope, inner, over(node.args.get("partition_by") or [], ordered[0] if ordered else None))
 
 
 def _number(scope: Scope, node: exp.Literal) -> float:
@@ -110,9 +116,9 @@ def _aggregate(scope: Scope, node: exp.Expr, where: Total) -> Formula:
     aggregate = AGGREGATES.get(type(node))
     if aggregate is None or not isinstance(node, exp.AggFunc):
         reason = REFUSED.get(type(inner), "This aggregate has no unbiased estimate here.")
-        message = (
-            f"{reason} Supported: COUNT, COUNT_IF, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE, CORR, COVAR, REGR."
-        )
+        column = sql_of(inner.this) if isinstance(inner.this, exp.Expr) else "column"
+        supported = "COUNT, COUNT_IF, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE, MODE, CORR, COVAR, REGR"
+        message = f"{reason.replace('COLUMN', column)} Supported: {supported}."
         raise scope.unsupported(message, node, "unsupported-aggregate")
     if node.expressions and not isinstance(node.this, exp.Distinct):
         message = "An aggregate takes one expression."
@@ -128,6 +134,8 @@ def _count(scope: Scope, node: exp.AggFunc, where: Total) -> Formula:
         return of_total(where)
     if isinstance(node.this, exp.Distinct):
         return of_total(_people(scope, node, where))
+    if _is_key(scope, node.this):
+        return of_total(where)
     return of_total(_present(scope, node.this, where))
 
 
@@ -146,6 +154,10 @@ def _spread(scope: Scope, node: exp.AggFunc, where: Total, *, sample: bool, root
     return variance(where * value * value, where * value, where * present, sample=sample, root=root)
 
 
+def _distinct(scope: Scope, node: exp.AggFunc, where: Total) -> Formula:
+    return _count(scope, exp.Count(this=exp.Distinct(expressions=[node.this.copy()])), where)
+
+
 def _count_if(scope: Scope, node: exp.AggFunc, where: Total) -> Formula:
     return of_total(where * holds(scope, node.this))
 
@@ -153,6 +165,7 @@ def _count_if(scope: Scope, node: exp.AggFunc, where: Total) -> Formula:
 AGGREGATES: dict[type[exp.Expr], Callable[[Scope, exp.AggFunc, Total], Formula]] = {
     exp.Count: _count,
     exp.CountIf: _count_if,
+    exp.ApproxDistinct: _distinct,
     exp.Sum: _sum,
     exp.Avg: _average,
     exp.Stddev: partial(_spread, sample=True, root=True),
@@ -167,6 +180,10 @@ AGGREGATES: dict[type[exp.Expr], Callable[[Scope, exp.AggFunc, Total], Formula]]
 def _people(scope: Scope, node: exp.AggFunc, where: Total) -> Total:
     """Return the total of COUNT(DISTINCT key): people instead of rows."""
     [column] = node.this.expressions if len(node.this.expressions) == 1 else [None]
+    if isinstance(column, exp.Case) and not column.this and len(column.args["ifs"]) == 1:  # CASE WHEN … THEN key END
+        [branch], default = column.args["ifs"], column.args.get("default")
+        if default is None or isinstance(default, exp.Null):
+            column, where = branch.args["true"], where * holds(scope, branch.this)
     keys = {source.service.key.lower() for source in scope.sources}
     if not isinstance(column, exp.Column) or column.name.lower() not in keys:
         message = "COUNT(DISTINCT …) is supported for the person's key only. Use COUNT(*) or GROUP BY."
@@ -179,6 +196,13 @@ def _people(scope: Scope, node: exp.AggFunc, where: Total) -> Total:
         )
         raise scope.unsupported(message, node, "count-distinct")
     return total
+
+
+def _is_key(scope: Scope, node: exp.Expr) -> bool:
+    """Tell whether a node is the person's key, which is never missing."""
+    keys = {source.service.key.lower() for source in scope.sources}
+    columns = {a.name.lower() for source in scope.sources for a in source.service.attributes}
+    return isinstance(node, exp.Column) and node.name.lower() in keys - columns
 
 
 def _present(scope: Scope, node: exp.Expr, where: Total) -> Total:

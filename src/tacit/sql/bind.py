@@ -14,16 +14,19 @@ from sqlglot import exp
 from tacit.contract.schema import Public
 from tacit.errors import BindError, UnsupportedSqlError
 from tacit.sql.aggregates import formula
-from tacit.sql.cases import Classes, classes_of_group
+from tacit.sql.cases import Classes, classes_of_group, is_label
 from tacit.sql.coarse import coarse_notes
 from tacit.sql.composite import Column
 from tacit.sql.domains import decided
 from tacit.sql.parse import span_of, sql_of
 from tacit.sql.predicates import condition, conjuncts
 from tacit.sql.public import is_public
+from tacit.sql.ranks import is_rank
 from tacit.sql.scope import Found, Scope
 from tacit.sql.selection import Selection
+from tacit.sql.subqueries import has_subquery
 from tacit.sql.totals import SqlPiece, Total
+from tacit.sql.vectors import kind_of
 
 __all__ = ["Bound", "Key", "bind"]
 
@@ -43,7 +46,7 @@ class Key:
         """Tell whether an expression is this one."""
         if isinstance(node, exp.Column) and isinstance(self.node, exp.Column):
             return scope.find(node) == scope.find(self.node)
-        return node == self.node
+        return node.unnest() == self.node.unnest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +67,11 @@ class Bound:
         return [name for name, _ in self.outputs]
 
     def is_key(self, place: int) -> bool:
-        """Tell whether a column of a row shows a group, not an estimate."""
-        return place < len(self.outputs) and isinstance(self.outputs[place][1], Key)
+        """Tell whether a column of a row shows a group or a rank, not an estimate."""
+        if place >= len(self.outputs):
+            return False
+        output = self.outputs[place][1]
+        return isinstance(output, Key) or is_rank(output)
 
     @property
     def public(self) -> list[Found]:
@@ -106,13 +112,17 @@ class Bound:
         held = self.held(group)
         asked = [output for _, output in self.outputs] + self.selection.hidden
 
-        def over(partition: Sequence[exp.Expr]) -> Total:
-            return self._partition(group, partition)
+        def over(partition: Sequence[exp.Expr], order: exp.Ordered | None) -> Total:
+            return self._partition(group, partition, order)
 
-        return [None if isinstance(node, Key) else formula(self.scope, node, held, over) for node in asked]
+        return [
+            None if isinstance(node, Key) or is_rank(node) else formula(self.scope, node, held, over) for node in asked
+        ]
 
-    def _partition(self, group: tuple[int, ...], partition: Sequence[exp.Expr]) -> Total:
-        """Return who is in any group that agrees with this one in some columns of GROUP BY."""
+    def _partition(
+        self, group: tuple[int, ...], partition: Sequence[exp.Expr], order: exp.Ordered | None = None
+    ) -> Total:
+        """Return who is in any group that agrees with this one in some columns, up to it in an order of another."""
         total, labels = self.where, iter(group)
         named = [any(key.is_the(self.scope, node) for node in partition) for key in self.keys]
         if self.public or self.selection.test is not None or sum(named) < len(partition):
@@ -124,6 +134,13 @@ class Bound:
         for key, kept in zip(self.keys, named, strict=True):
             place = next(labels)
             total = total * key.classes[place][1] if kept else total
+            if order is not None and key.is_the(self.scope, order.this):
+                total, order = total * _up_to(key.classes, place, descending=bool(order.args.get("desc"))), None
+        if order is not None:
+            message = (
+                "A running total is ordered by a sensitive column of GROUP BY. Name one in ORDER BY of the window."
+            )
+            raise self.scope.unsupported(message, order, "unsupported-window")
         return total
 
     def row(self, group: tuple[int, ...], values: tuple[Any, ...], cells: list[Any]) -> list[Any]:
@@ -150,7 +167,7 @@ class Bound:
         made.set("expressions", [node.copy() for node in shown])
         made.set("where", exp.Where(this=exp.and_(*kept)) if kept else None)
         made.set("group", exp.Group(expressions=[node.copy() for node in keys]) if keys else None)
-        for word in ("having", "order", "limit"):
+        for word in ("having", "qualify", "order", "limit", "offset"):
             made.set(word, None)
         return made.sql(dialect="duckdb")
 
@@ -167,6 +184,17 @@ class Bound:
         return [*notes, *decided(self.scope, self.statement, self.where), *coarse_notes(self.scope, self.statement)]
 
 
+def _up_to(classes: Classes, place: int, *, descending: bool) -> Total:
+    """Return who is in a class or in one before it, in the order of their labels; NULL is the last in either order."""
+    known = [number for number, (label, _) in enumerate(classes) if label is not None]
+    known.sort(key=lambda number: (kind_of(classes[number][0]), classes[number][0]), reverse=descending)
+    ordered = [*known, *(number for number, (label, _) in enumerate(classes) if label is None)]
+    total = Total(())
+    for number in ordered[: ordered.index(place) + 1]:
+        total = total + classes[number][1]
+    return total
+
+
 def bind(statement: exp.Select, scope: Scope) -> Bound:
     """Bind a statement to services; refuse what it names wrongly or asks in vain."""
     where_node = statement.args.get("where")
@@ -178,9 +206,16 @@ def bind(statement: exp.Select, scope: Scope) -> Bound:
     shown = [_spelled_out(scope, statement, node.unalias()) for node in statement.expressions]
     outputs = [(name, _output(scope, node, keys)) for name, node in zip(_names(statement), shown, strict=True)]
     _check_names(scope, outputs)
+    alone = [node for _, node in outputs if isinstance(node, exp.Expr) and has_subquery(node)]
+    if alone and (conditions or any(key.public for key in keys)):
+        message = (
+            "A subquery in SELECT cannot stand beside conditions on public columns, or groups of them: it would have "
+            "them, too. Ask two questions, and divide their answers."
+        )
+        raise scope.unsupported(message, alone[0], "unsupported-subquery")
     selection = Selection.of(scope, statement, [name for name, _ in outputs], _expressions(outputs))
     for node in selection.hidden:
-        formula(scope, node, scope.rows, lambda _: scope.rows)
+        formula(scope, node, scope.rows, lambda *_: scope.rows)
     return Bound(scope, statement, where, conditions, keys, outputs, selection)
 
 
@@ -204,7 +239,8 @@ def _check_names(scope: Scope, outputs: list[tuple[str, Key | exp.Expr]]) -> Non
     """Refuse columns that would overwrite each other, or the error or interval of another, in a table."""
     taken: set[str] = set()
     for name, output in outputs:
-        own = {name} if isinstance(output, Key) else {name, f"{name}_error", f"{name}_low", f"{name}_high"}
+        alone = isinstance(output, Key) or is_rank(output)
+        own = {name} if alone else {name, f"{name}_error", f"{name}_low", f"{name}_high"}
         if taken & own:
             message = f"Two output columns are called {min(taken & own)!r}. Name one of them with AS."
             raise BindError(message, code="ambiguous-column", text=scope.text)
@@ -268,9 +304,11 @@ def _output(scope: Scope, inner: exp.Expr, keys: list[Key]) -> Key | exp.Expr:
     for key in keys:
         if key.is_the(scope, inner):
             return key
-    if isinstance(inner, exp.Literal) and inner.is_string:  # a label: everybody has it
-        keys.append(Key(inner, None, [(str(inner.this), scope.one)]))
+    if is_label(inner):
+        keys.append(Key(inner, None, classes_of_group(scope, inner)))
         return keys[-1]
+    if is_rank(inner):
+        return inner
     if isinstance(inner, exp.Star):
         message = "Rows are private, and SELECT * would show them. Ask for COUNT(*) … GROUP BY column."
         raise UnsupportedSqlError(message, code="private-rows", text=scope.text)
@@ -278,5 +316,5 @@ def _output(scope: Scope, inner: exp.Expr, keys: list[Key]) -> Key | exp.Expr:
         attribute = scope.find(inner).attribute
         message = f"{attribute.name} is neither in GROUP BY nor in an aggregate. Add it to GROUP BY."
         raise BindError(message, code="not-grouped", text=scope.text, span=span_of(inner))
-    formula(scope, inner, scope.rows, lambda _: scope.rows)  # refuse what cannot be before anything runs
+    formula(scope, inner, scope.rows, lambda *_: scope.rows)  # refuse what cannot be before anything runs
     return inner

@@ -14,16 +14,19 @@ from tacit.contract.schema import Ordinal
 from tacit.sql.predicates import holds
 from tacit.sql.public import literal_of
 from tacit.sql.scope import Scope
-from tacit.sql.tabulated import tabulated
+from tacit.sql.tabulated import is_sensitive, tabulated
 from tacit.sql.totals import Total
 from tacit.sql.vectors import exact_values, kind_of, null_vector, shown_value
 
-__all__ = ["Classes", "classes_of_case", "classes_of_group"]
+__all__ = ["Classes", "classes_of_case", "classes_of_group", "is_label"]
 
 Classes = list[tuple[Any, Total]]
 """Labels, and the totals that count who has them."""
 
 MAX_BUCKETS = 1_000
+
+TESTS = (exp.Connector, exp.Predicate, exp.Not, exp.Paren)
+"""Conditions, which make groups of those who meet them, those who do not, and those of whom neither is known."""
 
 
 def classes_of_case(scope: Scope, node: exp.Case) -> list[tuple[exp.Expr | None, Total]]:
@@ -37,6 +40,14 @@ def classes_of_case(scope: Scope, node: exp.Case) -> list[tuple[exp.Expr | None,
         left = left - left * true
     branches.append((node.args.get("default"), left))
     return [(result, total) for result, total in branches if total.pieces]
+
+
+def is_label(node: exp.Expr) -> bool:
+    """Tell whether an output column is a constant that everybody has: a text, NULL, or a number written as a text."""
+    text = node.this if isinstance(node, exp.Cast) and node.is_type("BIGINT") else node
+    known = isinstance(text, exp.Literal) and bool(text.is_string)
+    whole = text is node or (known and str(text.this).isdigit() and len(str(text.this)) < 9)
+    return isinstance(node, exp.Null) or (known and whole)
 
 
 def classes_of_group(scope: Scope, node: exp.Expr) -> Classes:
@@ -56,8 +67,11 @@ def classes_of_group(scope: Scope, node: exp.Expr) -> Classes:
             label = _label(scope, result)
             labels[label] = labels[label] + total if label in labels else total
         return list(labels.items())
-    if isinstance(node, exp.Literal) and node.is_string:
-        return [(str(node.this), scope.one)]
+    if is_label(node):
+        return [(int(node.this.name) if isinstance(node, exp.Cast) else _label(scope, node), scope.one)]
+    if isinstance(node, TESTS) and not is_sensitive(scope, node):
+        true, false = holds(scope, node), holds(scope, node, wanted=False)
+        return [(False, false), (True, true), (None, scope.one - true - false)]
     if isinstance(node, exp.WidthBucket):
         return _buckets(scope, node)
     return _classes(scope, node)

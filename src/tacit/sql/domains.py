@@ -40,7 +40,7 @@ def about_public(scope: Scope, statement: exp.Select, *, met: bool) -> list[exp.
     return [
         leaf
         for leaf in found
-        if not leaf.find_ancestor(exp.Having, exp.Order, exp.Join)
+        if not leaf.find_ancestor(exp.Having, exp.Qualify, exp.Order, exp.Join)
         and is_public(scope, leaf)
         and not any(column.name.lower() in LABELS for column in leaf.find_all(exp.Column))
         and not any(leaf is one for one in needed)
@@ -50,7 +50,7 @@ def about_public(scope: Scope, statement: exp.Select, *, met: bool) -> list[exp.
 def _is_about_rows(scope: Scope, leaf: exp.Expr) -> bool:
     """Tell whether a condition chooses rows by a sensitive attribute; HAVING and ORDER BY choose groups."""
     columns = list(leaf.find_all(exp.Column))
-    if not columns or leaf.find_ancestor(exp.Having, exp.Order, exp.Join) or leaf.find(exp.AggFunc):
+    if not columns or leaf.find_ancestor(exp.Having, exp.Qualify, exp.Order, exp.Join) or leaf.find(exp.AggFunc):
         return False
     return not all(isinstance(scope.find(column).attribute, Public) for column in columns)
 

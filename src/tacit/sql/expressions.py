@@ -44,6 +44,11 @@ ARGUMENTS = frozenset(
         "coalesce",
         "ignore_nulls",
         "date_part_boundary",
+        "replacement",
+        "delimiter",
+        "part_index",
+        "is_left",
+        "fill_pattern",
     }
 )
 """Parts of nodes that functions look at, and marks of the parser; a node with others says something else."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from sqlglot import exp
 
@@ -16,7 +17,10 @@ Named = Mapping[str, exp.Select]
 MOST_NODES = 20_000
 """Nodes of a syntax tree that names of a subquery's columns may become: each level of WITH can double them."""
 
-CLAUSES = ("where", "group", "having", "order")
+RESOLVED = "resolved"
+"""Mark of a table that is a service, also where a subquery has its name."""
+
+CLAUSES = ("where", "group", "having", "qualify", "order")
 
 
 def flattened(statement: exp.Select, text: str, known: Named | None = None) -> exp.Select:
@@ -28,14 +32,28 @@ def flattened(statement: exp.Select, text: str, known: Named | None = None) -> e
             raise _refused("WITH takes SELECT statements, not recursive ones or unions.", one, text)
         named[one.alias.lower()] = flattened(one.this, text, named)
     statement.set("with_", None)
-    joins = list(statement.args.get("joins") or [])
+    for subquery in [one for node in statement.expressions for one in node.find_all(exp.Subquery)]:
+        if isinstance(subquery.this, exp.Select):
+            subquery.set("this", flattened(subquery.this, text, named))
+    for join in list(statement.args.get("joins") or []):
+        statement = _one_row(statement, join, named, text)
+    while (found := _next(statement, named, text)) is not None:
+        holder, inner = found
+        alias = str(holder.this.alias or getattr(holder.this, "name", "") or "").lower()
+        statement = _merged(statement, holder, inner, alias, text)
+    for table in statement.find_all(exp.Table):
+        table.meta[RESOLVED] = True
+    return statement
+
+
+def _next(statement: exp.Select, named: Named, text: str) -> tuple[exp.Expr, exp.Select] | None:
+    """Return the first part of FROM that stands for a SELECT, and that; a merge makes a statement of its own."""
     source = statement.args.get("from_")
-    for holder in [*([source] if source else []), *joins]:
+    for holder in [*([source] if source else []), *(statement.args.get("joins") or [])]:
         inner = _inner(holder.this, named, text)
         if inner is not None:
-            alias = str(holder.this.alias or getattr(holder.this, "name", "") or "").lower()
-            statement = _merged(statement, holder, inner, alias, text)
-    return statement
+            return holder, inner
+    return None
 
 
 def _inner(node: exp.Expr, named: Named, text: str) -> exp.Select | None:
@@ -44,9 +62,36 @@ def _inner(node: exp.Expr, named: Named, text: str) -> exp.Select | None:
         if not isinstance(node.this, exp.Select):
             raise _refused("A subquery in FROM must be a SELECT.", node, text)
         return flattened(node.this, text, named)
-    if isinstance(node, exp.Table) and not node.args.get("db") and node.name.lower() in named:
+    is_named = isinstance(node, exp.Table) and not node.args.get("db") and not node.meta.get(RESOLVED)
+    if is_named and node.name.lower() in named:
         return named[node.name.lower()].copy()
     return None
+
+
+def _one_row(statement: exp.Select, join: exp.Join, named: Named, text: str) -> exp.Select:
+    """Return a statement without a join of everything with one row of aggregates: its columns become subqueries."""
+    if any(join.args.get(word) for word in ("on", "using", "side", "method")):
+        return statement
+    inner = _inner(join.this, named, text)
+    groups = inner is None or any(inner.args.get(word) for word in ("group", "distinct", "having", "limit", "offset"))
+    if inner is None or groups or not _has_aggregate(inner):
+        return statement
+    outputs = {}
+    for node in inner.expressions:
+        alone = inner.copy()
+        alone.set("expressions", [node.unalias().copy()])
+        outputs[_name(node).lower()] = exp.Subquery(this=alone)
+    alias = str(join.this.alias or join.this.name or "").lower()
+    statement.set("joins", [one for one in statement.args["joins"] if one is not join])
+    shown = [_replaced_node(node, alias, outputs, qualified=True) for node in statement.expressions]
+    statement.set(
+        "expressions",
+        [
+            exp.alias_(made, before.name, quoted=True) if isinstance(before, exp.Column) and made != before else made
+            for made, before in zip(shown, statement.expressions, strict=True)
+        ],
+    )
+    return statement
 
 
 def _refused(message: str, node: exp.Expr, text: str) -> UnsupportedSqlError:
@@ -57,7 +102,8 @@ def _merged(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: str, 
     aggregates = bool(inner.args.get("group") or inner.args.get("distinct") or _has_aggregate(inner))
     if aggregates and (outer.args.get("joins") or isinstance(holder, exp.Join)):
         raise _refused("A subquery with aggregates cannot be joined. Ask it alone.", holder, text)
-    if inner.args.get("limit") and (not aggregates or outer.args.get("where") or outer.args.get("limit")):
+    picks = inner.args.get("limit") or inner.args.get("offset")
+    if picks and (not aggregates or any(outer.args.get(word) for word in ("where", "qualify", "limit", "offset"))):
         raise _refused("LIMIT in a subquery chooses rows, which are private. Put it at the end.", inner, text)
     outputs = {_name(node).lower(): node.unalias() for node in inner.expressions if not isinstance(node, exp.Star)}
     starred = any(isinstance(node, exp.Star) for node in inner.expressions)
@@ -97,6 +143,8 @@ def _of_groups(
         return _summed(outer, inner, outputs, text)
     made = _replaced(outer, alias, outputs, text, keep=False)
     where = made.args.get("where")
+    windows = any(node.find(exp.Window) for node in inner.expressions)
+    after = windows or bool(inner.args.get("qualify"))  # shares and ranks are those of all groups
     result = inner.copy()
     result.set("expressions", made.expressions)
     result.set("group", _spelled_group(inner, outputs))
@@ -104,8 +152,9 @@ def _of_groups(
         result.set("distinct", None)
         result.set("group", exp.Group(expressions=[node.copy() for node in outputs.values()]))
     for part in _conjuncts(where.this if where else None):
-        result = _with_condition(result, "having" if part.find(exp.AggFunc) else "where", part)
-    for word in ("order", "limit"):
+        word = "qualify" if after else "having" if part.find(exp.AggFunc) else "where"
+        result = _with_condition(result, word, part)
+    for word in ("order", "limit", "offset"):
         if made.args.get(word):
             result.set(word, made.args[word])
     order = result.args.get("order")
@@ -165,7 +214,7 @@ def _replaced(outer: exp.Select, alias: str, outputs: Mapping[str, exp.Expr], te
     shown = {node.alias.lower(): node for node in made.expressions if isinstance(node, exp.Alias)}
     if not keep and not made.args.get("joins"):
         parts = [*made.expressions, *(made.args[word] for word in CLAUSES if made.args.get(word))]
-        for column in (column for part in parts for column in part.find_all(exp.Column)):
+        for column in (column for part in parts for column in _own(part, exp.Column)):
             if column.name.lower() not in {**outputs, **shown}:
                 message = f"The subquery has no column {column.name!r}. Columns: {', '.join(outputs)}."
                 raise BindError(message, text=text, span=span_of(column))
@@ -186,16 +235,19 @@ def _renamed(node: exp.Expr, alias: str, outputs: Mapping[str, exp.Expr]) -> exp
     return made
 
 
-def _replaced_node(node: exp.Expr, alias: str, outputs: Mapping[str, exp.Expr]) -> exp.Expr:
-    """Return a node in which names of a subquery's columns stand for what they are."""
+def _replaced_node(node: exp.Expr, alias: str, outputs: Mapping[str, exp.Expr], *, qualified: bool = False) -> exp.Expr:
+    """Return a node in which names of a subquery's columns stand for what they are; subqueries have their own names."""
 
     def spelled(part: exp.Expr) -> exp.Expr:
-        if not isinstance(part, exp.Column) or (part.table and part.table.lower() != alias):
+        if isinstance(part, exp.Subquery):
+            return part.copy()
+        if not isinstance(part, exp.Column) or (part.table.lower() != alias and (part.table or qualified)):
             return part
         found = outputs.get(part.name.lower())
         if found is None:
             return part
-        return found.copy() if isinstance(found, exp.Column | exp.Func | exp.Literal) else exp.Paren(this=found.copy())
+        alone = isinstance(found, exp.Column | exp.Func | exp.Literal | exp.Subquery | exp.Window)
+        return found.copy() if alone else exp.Paren(this=found.copy())
 
     return node.transform(spelled)
 
@@ -203,12 +255,13 @@ def _replaced_node(node: exp.Expr, alias: str, outputs: Mapping[str, exp.Expr]) 
 def _with_condition(statement: exp.Select, word: str, condition: exp.Expr | None) -> exp.Select:
     if condition is None:
         return statement
-    added = condition.this if isinstance(condition, exp.Where | exp.Having) else condition
+    added = condition.this if isinstance(condition, exp.Where | exp.Having | exp.Qualify) else condition
     before = statement.args.get(word)
     both = (
         exp.And(this=exp.Paren(this=before.this), expression=exp.Paren(this=added.copy())) if before else added.copy()
     )
-    statement.set(word, exp.Where(this=both) if word == "where" else exp.Having(this=both))
+    kinds: dict[str, type[exp.Expr]] = {"where": exp.Where, "having": exp.Having, "qualify": exp.Qualify}
+    statement.set(word, kinds[word](this=both))
     return statement
 
 
@@ -221,8 +274,14 @@ def _conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
 
 
 def _has_aggregate(statement: exp.Select) -> bool:
-    found = [one for node in statement.expressions for one in node.find_all(exp.AggFunc)]
+    found = [one for node in statement.expressions for one in _own(node, exp.AggFunc)]
     return any(not isinstance(one.parent, exp.Window) for one in found)
+
+
+def _own(node: exp.Expr, kind: type[exp.Expr]) -> list[Any]:
+    """Return the parts of a kind that are in no subquery of their own."""
+    walked = node.walk(prune=lambda part: isinstance(part, exp.Subquery))
+    return [part for part in walked if isinstance(part, kind)]
 
 
 def _name(node: exp.Expr) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from tacit.sql import scalars
@@ -19,6 +21,12 @@ __all__ = ["FUNCTIONS", "is_like", "named"]
 
 Read = Callable[[exp.Expr], Function]
 Maker = Callable[[Any, Read], Function]
+
+LONGEST_TEXT = 1_000
+"""Characters of a text that is made longer."""
+
+LONGEST_PATTERN = 200
+"""Characters of a regular expression."""
 
 
 def _unary(function: Callable[[Any], Any]) -> Maker:
@@ -110,6 +118,27 @@ def _like(node: exp.Expr, read: Read) -> Function:
     return strict(matches, read(node.this))
 
 
+def _matching(node: exp.Expr, read: Read) -> Function:
+    """Return whether a text has a match of a regular expression; that library takes time in proportion to the text."""
+    pattern = node.expression
+    if not isinstance(pattern, exp.Literal) or not pattern.is_string or len(str(pattern.this)) > LONGEST_PATTERN:
+        raise NotScalar(node)
+    whole = not isinstance(node, exp.RegexpLike)
+    wanted = f"^(?:{pattern.this})$" if whole else str(pattern.this)
+
+    def matches(value: Any) -> bool:
+        if not isinstance(value, str):
+            raise TypeError
+        return bool(pc.match_substring_regex(pa.scalar(value), wanted).as_py())
+
+    try:
+        matches("")
+    except pa.ArrowInvalid:
+        raise NotScalar(node) from None
+
+    return strict(matches, read(node.this))
+
+
 def _coalesce(node: exp.Coalesce, read: Read) -> Function:
     parts = [read(node.this), *map(read, node.expressions)]
     return lambda row: next((value for part in parts if (value := part(row)) is not None), None)
@@ -167,6 +196,38 @@ def _side(node: exp.Left | exp.Right, read: Read) -> Function:
     return strict(cut, read(node.this), read(node.expression))
 
 
+def _replaced(node: exp.Replace, read: Read) -> Function:
+    after = node.args.get("replacement") or exp.Literal.string("")
+    given = (read(node.this), read(node.expression), read(after))
+    return strict(lambda text, old, new: str(text).replace(old, new) if old else str(text), *given)
+
+
+def _split(node: exp.SplitPart, read: Read) -> Function:
+    def part(text: Any, mark: Any, place: Any) -> str:
+        parts = str(text).split(mark) if mark else [str(text)]
+        index = int(place) - 1 if place > 0 else len(parts) + int(place)
+        return parts[index] if 0 <= index < len(parts) else ""
+
+    return strict(part, read(node.this), read(node.args["delimiter"]), read(node.args["part_index"]))
+
+
+def _padded(node: exp.Pad, read: Read) -> Function:
+    left, filling = bool(node.args.get("is_left")), node.args.get("fill_pattern")
+    if filling is None:
+        raise NotScalar(node)
+
+    def pad(text: Any, count: Any, mark: Any) -> str:
+        missing = max(0, min(int(count), LONGEST_TEXT) - len(str(text)))
+        more = (str(mark) * (missing + 1))[:missing]
+        return (more + str(text) if left else str(text) + more)[: int(count)]
+
+    return strict(pad, read(node.this), read(node.expression), read(filling))
+
+
+def _bits(function: Callable[[int, int], int]) -> Maker:
+    return _binary(lambda left, right: function(operator.index(left), operator.index(right)))
+
+
 def _concat(node: exp.Concat, read: Read) -> Function:
     parts = [read(item) for item in node.expressions]
     return lambda row: "".join(shown(value) for part in parts if (value := part(row)) is not None)
@@ -201,8 +262,11 @@ def _date(value: Any) -> datetime.date:
 
 
 def _cast(node: exp.Cast, read: Read) -> Function:
-    cast = CASTS.get(node.to.this.value if hasattr(node.to.this, "value") else str(node.to.this))
-    if cast is None or node.to.expressions:
+    name = node.to.this.value if hasattr(node.to.this, "value") else str(node.to.this)
+    cast, sizes = CASTS.get(name), [str(one.this) for one in node.to.expressions if isinstance(one, exp.DataTypeParam)]
+    if name == "DECIMAL" and len(sizes) == 2 and sizes[1].isdigit():  # so many digits after the point
+        return strict(lambda value: scalars.rounded(value, int(sizes[1])), read(node.this))
+    if cast is None or sizes:
         raise NotScalar(node)
     return strict(cast, read(node.this))
 
@@ -246,6 +310,9 @@ def named(node: exp.Anonymous, read: Read) -> Function:
     if name in ("date_part", "datepart") and len(given) == 2 and isinstance(given[0], exp.Literal):
         unit = _unit(node, str(given[0].this))
         return strict(lambda day: scalars.part(unit, day), read(given[1]))
+    if name in ("prefix", "suffix") and len(given) == 2:
+        ends = str.startswith if name == "prefix" else str.endswith
+        return strict(lambda text, part: ends(str(text), part), read(given[0]), read(given[1]))
     if name in PARTS and len(given) == 1:
         return strict(lambda day: scalars.part(name, day), read(given[0]))
     raise NotScalar(node)
@@ -268,6 +335,9 @@ FUNCTIONS: dict[type[exp.Expr], Maker] = {
     exp.NullSafeNEQ: _distinct,
     exp.Like: _like,
     exp.ILike: _like,
+    exp.RegexpLike: _matching,
+    exp.RegexpFullMatch: _matching,
+    exp.SimilarTo: _matching,
     exp.Coalesce: _coalesce,
     exp.Nullif: _nullif,
     exp.Greatest: _extreme(max),
@@ -288,8 +358,16 @@ FUNCTIONS: dict[type[exp.Expr], Maker] = {
     exp.Substring: _substring,
     exp.Left: _side,
     exp.Right: _side,
+    exp.Replace: _replaced,
+    exp.SplitPart: _split,
+    exp.Pad: _padded,
+    exp.Reverse: _unary(lambda text: str(text)[::-1]),
+    exp.BitwiseAnd: _bits(operator.and_),
+    exp.BitwiseOr: _bits(operator.or_),
+    exp.BitwiseXor: _bits(operator.xor),
     exp.Concat: _concat,
     exp.DPipe: _binary(lambda left, right: shown(left) + shown(right)),
+    exp.EndsWith: _binary(lambda text, end: str(text).endswith(end)),
     exp.StartsWith: _binary(lambda text, start: str(text).startswith(start)),
     exp.Contains: _binary(lambda text, part: part in str(text)),
     exp.Cast: _cast,

@@ -17,6 +17,7 @@ from tacit.sql.flatten import flattened
 from tacit.sql.limits import check_size
 from tacit.sql.parameters import fill, numbered
 from tacit.sql.parse_spans import span_of
+from tacit.sql.spellings import spelled
 
 __all__ = ["parse", "refuse_deep", "span_of", "sql_of", "without_explain"]
 
@@ -31,7 +32,9 @@ MAX_DEPTH = 32
 MAX_BRACKETS = 4
 """Nested brackets of arrays, which no question needs: the parser's time doubles with each."""
 
-CLAUSES = frozenset({"distinct", "expressions", "from_", "joins", "where", "group", "having", "order", "limit"})
+CLAUSES = frozenset(
+    {"distinct", "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset"}
+)
 """What a question may have; everything else is refused by its name."""
 
 
@@ -108,7 +111,7 @@ def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
         raise UnsupportedSqlError(message, code="not-a-select")
     check_size(statement, text)
     _check_clauses(statement, text, {*CLAUSES, "with_"})
-    statement = flattened(fill(statement, parameters), text)
+    statement = flattened(spelled(fill(statement, parameters)), text)
     check_size(statement, text)
     _check_clauses(statement, text, CLAUSES)
     return _distinct(statement)
@@ -119,7 +122,7 @@ def _check_clauses(statement: exp.Select, text: str, known: Collection[str]) -> 
     for clause, value in statement.args.items():
         if value and clause not in known:
             name = clause.strip("_").upper()
-            words = "WITH, SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY and LIMIT"
+            words = "WITH, SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, QUALIFY, ORDER BY, LIMIT and OFFSET"
             message = f"{name} is not supported. Use {words}."
             raise UnsupportedSqlError(message, text=text)
 

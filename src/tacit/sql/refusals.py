@@ -7,7 +7,7 @@ from sqlglot import exp
 __all__ = ["REFUSED", "REFUSED_NAMES"]
 
 _RAREST = (
-    "The {0} value belongs to single people, so it has no estimate that protects them. Ask for QUANTILE(column, {1})."
+    "The {0} value belongs to single people, so it has no estimate that protects them. Ask for QUANTILE(COLUMN, {1})."
 )
 
 REFUSED: dict[type[exp.Expr], str] = {
@@ -20,7 +20,6 @@ REFUSED: dict[type[exp.Expr], str] = {
     exp.AnyValue: "Any row's value belongs to a single person. Group by the column.",
     exp.GroupConcat: "Lists of values show single rows. Group by the column and count.",
     exp.ArrayAgg: "Lists of values show single rows. Group by the column and count.",
-    exp.ApproxDistinct: "Values are declared, so how many occur is not asked. Group by the column and count.",
     exp.First: "The first row belongs to a single person. Group by the column.",
     exp.Last: "The last row belongs to a single person. Group by the column.",
     exp.LogicalOr: "Whether anybody meets a condition depends on single people. Use COUNT_IF(condition).",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +16,7 @@ from tacit.errors import BindError, InternalError, UnsupportedSqlError
 from tacit.estimate.functional import Functional, Term, Vector
 from tacit.sql.lookup import Lookup
 from tacit.sql.parse import span_of
+from tacit.sql.parse_spans import span_in
 from tacit.sql.totals import Piece, Total
 from tacit.sql.vectors import Sensitive, measure_vector, null_vector
 
@@ -174,7 +176,7 @@ class Scope:
 
     def unsupported(self, message: str, node: exp.Expr, code: str | None = None) -> UnsupportedSqlError:
         """Return the refusal of a node."""
-        return UnsupportedSqlError(message, code=code, text=self.text, span=span_of(node))
+        return UnsupportedSqlError(message, code=code, text=self.text, span=span_in(self.text, node))
 
     def find(self, column: exp.Column) -> Found:
         """Return what a column names; refuse names that nothing or several things have."""
@@ -209,7 +211,12 @@ class Scope:
         if not found:
             names = " and ".join(source.service.name for source in sources)
             known = ", ".join(a.name for source in sources for a in source.service.attributes)
-            message = f"{names} {'have' if len(sources) > 1 else 'has'} no column {column.name!r}. Columns: {known}."
+            near = get_close_matches(name, [a.name.lower() for s in sources for a in s.service.attributes], 1)
+            meant = [a.name for s in sources for a in s.service.attributes if a.name.lower() in near]
+            hint = f" Did you mean {meant[0]!r}?" if meant else ""
+            message = (
+                f"{names} {'has' if len(sources) == 1 else 'have'} no column {column.name!r}.{hint} Columns: {known}."
+            )
             raise BindError(message, text=self.text, span=span_of(column))
         return found[0]
 

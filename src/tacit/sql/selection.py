@@ -1,4 +1,4 @@
-"""HAVING, ORDER BY and LIMIT: rows chosen by their estimates, after all of them are known."""
+"""HAVING, QUALIFY, ORDER BY, LIMIT and OFFSET: rows chosen by their estimates, after all of them are known."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from typing import Any
 
 from sqlglot import exp
 
+from tacit.errors import UnsupportedSqlError
 from tacit.estimate.estimate import Estimate
-from tacit.sql.public import COMPARISONS, literal_of
+from tacit.sql.parse import span_of
+from tacit.sql.public import COMPARISONS, is_list, literal_of
+from tacit.sql.ranks import Key, Rank, is_rank, key_of, ordered, rank_of
 from tacit.sql.scope import Scope
 from tacit.sql.vectors import OPERATORS, kind_of
 
-__all__ = ["Selection"]
+__all__ = ["Selection", "plain_cell", "rows_of_limit"]
 
 Row = list[Any]
 Test = Callable[[Row], bool | None]
@@ -25,50 +28,55 @@ Test = Callable[[Row], bool | None]
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What is computed beside the output columns, which rows are kept, in which order, and how many."""
+    """What is computed beside the output columns, which rows are kept, in which order, and how many.
+
+    A row has the output columns, then what is ``hidden``, then the ``ranks``; those of ``shown`` ranks are copied to
+    their output columns.
+    """
 
     hidden: list[exp.Expr]
     test: Test | None
-    order: list[tuple[int, bool]]
+    qualify: Test | None
+    order: list[Key]
     limit: int | None
+    offset: int
+    ranks: list[Rank]
+    shown: dict[int, int]
 
     @classmethod
     def of(cls, scope: Scope, statement: exp.Select, names: list[str], outputs: list[exp.Expr]) -> Selection:
-        """Read the three clauses."""
+        """Read the clauses."""
         reader = _Reader(scope, [name.lower() for name in names], outputs)
-        having, order = statement.args.get("having"), statement.args.get("order")
-        for item in order.expressions if order else []:
-            if item.args.get("nulls_first"):
-                message = "NULLS FIRST is not supported: undefined values always come last."
-                raise scope.unsupported(message, item, "unsupported-order")
+        having, qualify, order = (statement.args.get(word) for word in ("having", "qualify", "order"))
+        shown = {place: reader.rank(node) for place, node in enumerate(outputs) if is_rank(node)}
         test = reader.test(having.this) if having else None
-        keys = [
-            (reader.position(item.this), bool(item.args.get("desc"))) for item in (order.expressions if order else [])
-        ]
-        return cls(reader.hidden, test, keys, _limit(scope, statement.args.get("limit")))
+        after = reader.test(qualify.this, ranks=True) if qualify else None
+        keys = [key_of(item, reader.position) for item in (order.expressions if order else [])]
+        limit, offset = (rows_of_limit(statement.args.get(word), scope.text) for word in ("limit", "offset"))
+        return cls(reader.hidden, test, after, keys, limit, offset or 0, reader.ranks, shown)
 
     @property
     def selects(self) -> bool:
-        """Whether rows are chosen or ordered by their estimates."""
-        return self.test is not None or bool(self.order) or self.limit is not None
+        """Whether rows are chosen, ordered or ranked by their estimates."""
+        picks = self.limit is not None or self.offset or self.qualify is not None
+        return bool(self.test is not None or self.order or self.ranks or picks)
 
     def apply(self, rows: list[Row]) -> list[Row]:
         """Return the rows that are kept, in order."""
         if self.test is not None:
             rows = [row for row in rows if self.test(row)]
-        for place, descending in reversed(self.order):
-            keyed = [(_plain(row[place]), row) for row in rows]
-            known = [pair for pair in keyed if pair[0] is not None]
-            known.sort(key=_sortable, reverse=descending)
-            rows = [row for _, row in known] + [row for key, row in keyed if key is None]  # undefined ones last
+        ranked = [rank.of(rows, plain_cell) for rank in self.ranks]
+        rows = [[*row, *(own[number] for own in ranked)] for number, row in enumerate(rows)]
+        for place, rank in self.shown.items():
+            for row, value in zip(rows, ranked[rank], strict=True):
+                row[place] = value
+        if self.qualify is not None:
+            rows = [row for row in rows if self.qualify(row)]
+        rows = ordered(rows, self.order, plain_cell)[self.offset :]
         return rows if self.limit is None else rows[: self.limit]
 
 
-def _sortable(pair: tuple[Any, Row]) -> Any:
-    return kind_of(pair[0]), pair[0]
-
-
-def _plain(cell: Any) -> Any:
+def plain_cell(cell: Any) -> Any:
     """Return what a cell is compared by; None if it is undefined."""
     value = cell.value if isinstance(cell, Estimate) else cell
     if isinstance(value, Decimal):
@@ -76,14 +84,18 @@ def _plain(cell: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _limit(scope: Scope, node: exp.Expr | None) -> int | None:
+def rows_of_limit(node: exp.Expr | None, text: str) -> int | None:
+    """Return the number of rows that LIMIT, FETCH FIRST or OFFSET names; None without it."""
     if node is None:
         return None
-    count = node.args.get("expression")
+    given = ("expression", "count", "direction", "limit_options")
+    count = node.args.get("expression") or node.args.get("count")
+    options = node.args.get("limit_options")
+    whole = options is None or not (options.args.get("percent") or options.args.get("with_ties"))
     plain = isinstance(count, exp.Literal) and str(count.this).isdigit() and len(str(count.this)) <= 9
-    if not plain or any(value for word, value in node.args.items() if word != "expression"):
-        message = "LIMIT takes a whole number."
-        raise scope.unsupported(message, node, "unsupported-limit")
+    if not plain or not whole or any(value for word, value in node.args.items() if word not in given):
+        message = f"{'OFFSET' if isinstance(node, exp.Offset) else 'LIMIT'} takes a whole number of rows, such as 10."
+        raise UnsupportedSqlError(message, code="unsupported-limit", text=text, span=span_of(node))
     return int(count.this)  # type: ignore[union-attr]
 
 
@@ -93,6 +105,15 @@ class _Reader:
     def __init__(self, scope: Scope, names: list[str], outputs: list[exp.Expr]) -> None:
         self._scope, self._names, self._outputs = scope, names, outputs
         self.hidden: list[exp.Expr] = []
+        self.ranks: list[Rank] = []
+        self._sees_ranks = False
+
+    def rank(self, node: exp.Expr) -> int:
+        """Return the number of a rank, which is added."""
+        found = rank_of(self._scope, node, self.position)  # type: ignore[arg-type]
+        if found not in self.ranks:
+            self.ranks.append(found)
+        return self.ranks.index(found)
 
     def position(self, node: exp.Expr) -> int:
         """Return the place of an expression in a row: an output column, or a hidden one that is added."""
@@ -111,29 +132,47 @@ class _Reader:
                 self.hidden.append(node)
             return len(self._names) + self.hidden.index(node)
         if not 0 <= place < len(self._names):
-            message = "ORDER BY and HAVING take output columns, by name or position, and aggregates."
+            message = (
+                "ORDER BY, HAVING and QUALIFY take output columns, by name or position, and aggregates. Add it to "
+                "SELECT."
+            )
             raise self._scope.unsupported(message, node, "unsupported-order")
         return place
 
-    def test(self, node: exp.Expr) -> Test:
-        """Return the test of a condition."""
+    def test(self, node: exp.Expr, *, ranks: bool = False) -> Test:
+        """Return the test of a condition; only QUALIFY sees ranks."""
+        self._sees_ranks = ranks
+        return self._test(node)
+
+    def _test(self, node: exp.Expr) -> Test:
         if isinstance(node, exp.Paren):
-            return self.test(node.this)
+            return self._test(node.this)
         if isinstance(node, exp.Not):
-            inner = self.test(node.this)
+            inner = self._test(node.this)
             return lambda row: None if (found := inner(row)) is None else not found
         if isinstance(node, exp.And | exp.Or):
-            left, right, decisive = self.test(node.left), self.test(node.right), isinstance(node, exp.Or)
+            left, right, decisive = self._test(node.left), self._test(node.right), isinstance(node, exp.Or)
             return lambda row: _joined((left(row), right(row)), decisive=decisive)
         if isinstance(node, exp.Between) and not node.args.get("symmetric"):
             low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
             high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
-            return self.test(exp.And(this=low, expression=high))
+            return self._test(exp.And(this=low, expression=high))
+        if isinstance(node, exp.In) and is_list(node):
+            equal = [self._test(exp.EQ(this=node.this.copy(), expression=one.copy())) for one in node.expressions]
+            return lambda row: _any_of([test(row) for test in equal])
+        if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
+            value = self._operand(node.this)
+            return lambda row: value(row) is None
+        if isinstance(node, exp.Boolean):
+            known = bool(node.this)
+            return lambda _: known
         if type(node) in COMPARISONS:
             compare = OPERATORS[COMPARISONS[type(node)]]
             first, second = self._operand(node.this), self._operand(node.expression)
             return lambda row: self._compared(node, compare, first(row), second(row))
-        message = "HAVING compares aggregates with constants by =, <>, <, BETWEEN, AND, OR and NOT."
+        message = (
+            "HAVING and QUALIFY compare columns with constants by =, <>, <, BETWEEN, IN, IS NULL, AND, OR and NOT."
+        )
         raise self._scope.unsupported(message, node, "unsupported-having")
 
     def _compared(self, node: exp.Expr, compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool | None:
@@ -146,12 +185,17 @@ class _Reader:
         return bool(compare(left, right))
 
     def _operand(self, node: exp.Expr) -> Callable[[Row], Any]:
+        if isinstance(node, exp.Paren):
+            return self._operand(node.this)
         literal = literal_of(node)
         if literal is not None:
             value: Any = literal[0] if literal[1] else float(literal[0])
             return lambda _: value
+        if self._sees_ranks and is_rank(node):
+            rank = self.rank(node)  # ranks follow what is hidden, all of which is known when rows are looked at
+            return lambda row: row[len(self._names) + len(self.hidden) + rank]
         place = self.position(node)
-        return lambda row: _plain(row[place])
+        return lambda row: plain_cell(row[place])
 
 
 def _joined(sides: tuple[bool | None, bool | None], *, decisive: bool) -> bool | None:
@@ -159,6 +203,10 @@ def _joined(sides: tuple[bool | None, bool | None], *, decisive: bool) -> bool |
     if decisive in sides:
         return decisive
     return None if None in sides else not decisive
+
+
+def _any_of(found: list[bool | None]) -> bool | None:
+    return True if True in found else None if None in found else False
 
 
 def _alike(value: Any, other: Any) -> Any:

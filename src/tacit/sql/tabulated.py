@@ -110,8 +110,7 @@ def tabulated(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
     try:
         function = compiled(node, lambda column: columns.index(scope.find(column)))
     except NotScalar as refusal:
-        message = f"{sql_of(refusal.node)} is not a supported function of columns (docs/sql.md lists them)."
-        raise scope.unsupported(message, refusal.node, code) from None
+        raise _refused(scope, refusal.node, code) from None
     domains = [_domain(found) for found in columns]
     place = [[axis.place for axis in axes].index(found.place) for found in columns]
     values = np.empty(tuple(sizes), dtype=object)
@@ -129,6 +128,17 @@ def tabulated(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
         )
         raise BindError(message, code="wrong-constant", text=scope.text, span=span_of(node)) from None
     return Tabulated(scope, tuple(axes), values)
+
+
+def _refused(scope: Scope, node: exp.Expr, code: str) -> TacitError:
+    if isinstance(node, exp.Subquery | exp.Select) or node.args.get("query"):
+        message = (
+            "A subquery cannot stand in a condition: what it finds is an estimate. Ask it by itself first, and put its "
+            "value in."
+        )
+        return scope.unsupported(message, node, "unsupported-subquery")
+    message = f"{sql_of(node)} is not a supported function of columns (docs/sql.md lists them)."
+    return scope.unsupported(message, node, code)
 
 
 def _check(scope: Scope, found: Found, column: exp.Column) -> None:

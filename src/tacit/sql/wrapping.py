@@ -88,6 +88,28 @@ def _not_equal(node: exp.Nullif) -> After | None:
     return After(lambda value: math.nan if value == number else value, lambda low, high: (low, high))
 
 
+def _power(node: exp.Pow) -> After | None:
+    literal = literal_of(node.expression)
+    if literal is None or literal[1] or not 0 < float(literal[0]) <= 100:
+        return None
+    exponent = float(literal[0])
+
+    def ends(low: float, high: float) -> tuple[float, float]:
+        both = [_to_the(low, exponent), _to_the(high, exponent)]
+        return (0.0 if low < 0 < high and exponent % 2 == 0 else min(both)), max(both)
+
+    return After(
+        lambda number: _to_the(number, exponent), ends, slope=lambda number: exponent * _to_the(number, exponent - 1)
+    )
+
+
+def _to_the(number: float, exponent: float) -> float:
+    try:
+        return math.pow(number, exponent)
+    except (ValueError, OverflowError):  # a root of what is negative
+        return math.nan
+
+
 WRAPPERS: dict[type[exp.Expr], Callable[..., After | None]] = {
     exp.Round: _rounding,
     exp.Floor: _steps(math.floor),
@@ -100,6 +122,7 @@ WRAPPERS: dict[type[exp.Expr], Callable[..., After | None]] = {
     exp.Least: _bounded(min),
     exp.Coalesce: _coalesced,
     exp.Nullif: _not_equal,
+    exp.Pow: _power,
     exp.Sqrt: lambda _: _monotone(math.sqrt, slope=lambda number: 0.5 / math.sqrt(number) if number > 0 else math.nan),
     exp.Ln: lambda _: _monotone(math.log, slope=lambda number: 1 / number if number > 0 else math.nan),
     exp.Exp: lambda _: _monotone(math.exp, slope=math.exp),

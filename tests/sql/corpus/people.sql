@@ -111,7 +111,7 @@ SELECT TRUE AS yes, 2 * 3 AS six
 !unsupported-aggregate SELECT MODE(job) FROM adults
 !unsupported-aggregate SELECT ARRAY_AGG(age) FROM adults
 !unsupported-aggregate SELECT FIRST(age) FROM adults
-!unsupported-aggregate SELECT APPROX_COUNT_DISTINCT(job) FROM adults
+!count-distinct SELECT APPROX_COUNT_DISTINCT(job) FROM adults
 !count-distinct SELECT COUNT(DISTINCT job) FROM adults
 !count-distinct SELECT SUM(DISTINCT age) FROM adults
 !private-rows SELECT * FROM adults
@@ -136,3 +136,36 @@ SELECT 'women' AS who, COUNT(*) AS n FROM adults WHERE sex = 'F' UNION ALL SELEC
 SELECT 'total' AS label, SUM(income) AS s FROM adults
 !unsupported-union SELECT COUNT(*) FROM adults UNION SELECT COUNT(*) FROM adults
 SELECT sex AS label, COUNT(*) AS n FROM adults GROUP BY sex UNION ALL SELECT job AS label, COUNT(*) AS n FROM adults WHERE job IS NOT NULL GROUP BY job
+-- Dates, running totals, bands and ranks, as analysts write them.
+SELECT DATE_TRUNC('month', hired) AS month, COUNT(*) AS n FROM adults GROUP BY 1 ORDER BY 1
+SELECT DATE_TRUNC('quarter', hired)::DATE AS quarter, AVG(income) AS a FROM adults GROUP BY quarter ORDER BY quarter
+SELECT EXTRACT(YEAR FROM hired) AS y, EXTRACT(MONTH FROM hired) AS m, COUNT(*) AS n FROM adults GROUP BY 1, 2 ORDER BY 1, 2
+SELECT STRFTIME(hired, '%Y-%m') AS ym, COUNT(*) AS n FROM adults GROUP BY ym HAVING COUNT(*) > 100
+SELECT COUNT(*) AS n FROM adults WHERE hired >= DATE '2025-06-01' - INTERVAL 1 MONTH AND hired < DATE '2025-06-01'
+SELECT COUNT(*) AS n FROM adults WHERE hired BETWEEN '2025-03-01' AND '2025-05-31'
+SELECT COUNT(*) AS n FROM adults WHERE hired + INTERVAL 90 DAY <= DATE '2025-12-31'
+SELECT DATE_DIFF('day', hired, DATE '2025-12-31') // 30 AS months, COUNT(*) AS n FROM adults GROUP BY months ORDER BY months
+SELECT AVG(DATE_DIFF('day', hired, DATE '2025-12-31')) AS days FROM adults
+SELECT DAYNAME(hired) AS d, COUNT(*) AS n FROM adults GROUP BY d
+SELECT CASE WHEN age BETWEEN 18 AND 29 THEN '18-29' WHEN age BETWEEN 30 AND 49 THEN '30-49' ELSE '50+' END AS band, sex, COUNT(*) AS n, AVG(income) AS mean FROM adults GROUP BY band, sex ORDER BY band, sex
+SELECT job, COUNT(*) AS n, SUM(COUNT(*)) OVER (ORDER BY job) AS running FROM adults GROUP BY job ORDER BY job
+SELECT age, SUM(COUNT(*)) OVER (ORDER BY age) / SUM(COUNT(*)) OVER () AS cdf FROM adults GROUP BY age ORDER BY age
+SELECT age, SUM(COUNT(*)) OVER (ORDER BY age DESC) AS at_least FROM adults GROUP BY age
+SELECT sex, age, SUM(COUNT(*)) OVER (PARTITION BY sex ORDER BY age) AS running FROM adults WHERE age < 30 GROUP BY sex, age
+WITH filtered AS (SELECT * FROM adults WHERE age >= 25), banded AS (SELECT sex, income, FLOOR(age / 10) * 10 AS decade FROM filtered), totals AS (SELECT decade, sex, COUNT(*) AS n, SUM(income) AS s FROM banded GROUP BY decade, sex) SELECT decade, sex, s / n AS mean_income FROM totals WHERE n > 20 ORDER BY decade, sex
+SELECT sex, job, COUNT(*) AS n FROM adults WHERE job IS NOT NULL GROUP BY CUBE (sex, job)
+SELECT sex, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM adults GROUP BY sex
+SELECT job, AVG(income) AS a FROM adults GROUP BY job QUALIFY DENSE_RANK() OVER (ORDER BY AVG(income) DESC) = 1
+SELECT COALESCE(job, 'unknown') AS job, COUNT(*) AS n FROM adults GROUP BY COALESCE(job, 'unknown')
+SELECT COUNT(*) - COUNT(job) AS missing, 1.0 - COUNT(job) / COUNT(*) AS share FROM adults
+SELECT COUNT(*) AS n FROM adults WHERE (job = 'clerk') IS DISTINCT FROM (sex = 'F')
+SELECT COUNT(*) AS n FROM adults WHERE (sex, job) IN (('F', 'clerk'), ('M', 'farmer'))
+SELECT COUNT(*) AS n FROM adults WHERE age BETWEEN SYMMETRIC 40 AND 30 --no-duckdb
+SELECT ROUND(STDDEV(income) / AVG(income), 3) AS cv FROM adults
+SELECT (AVG(income) FILTER (WHERE sex = 'M') / AVG(income) FILTER (WHERE sex = 'F') - 1) * 100 AS gap FROM adults
+SELECT sex, QUANTILE_CONT(income, 0.75) - QUANTILE_CONT(income, 0.25) AS iqr FROM adults GROUP BY sex
+SELECT MEDIAN(age) AS m, AVG(age) AS a, COUNT(*) AS n FROM adults WHERE job IS NOT NULL
+SELECT job, sex, COUNT(*) AS n FROM adults WHERE income > 10 AND job IS NOT NULL GROUP BY ROLLUP (job, sex)
+SELECT "sex", "job", COUNT(*) AS "Number of Records" FROM "adults" GROUP BY "sex", "job" ORDER BY "Number of Records" DESC LIMIT 3 OFFSET 1
+SELECT DATE_TRUNC('month', "adults"."hired") AS "hired", COUNT(*) AS "count" FROM "adults" WHERE ("adults"."hired" >= DATE '2025-04-01' AND "adults"."hired" < DATE '2025-10-01') GROUP BY DATE_TRUNC('month', "adults"."hired") ORDER BY DATE_TRUNC('month', "adults"."hired") ASC
+SELECT SUM(income) AS s, SUM(SUM(income)) OVER () AS t, sex FROM adults GROUP BY sex

@@ -92,8 +92,24 @@ SELECT SUM(quantity) AS total, SUM(discount) AS d, total / d AS per FROM orders
 !not-grouped SELECT quantity FROM orders
 !unsupported-join SELECT COUNT(*) FROM customers LEFT JOIN orders USING (uid)
 !count-distinct SELECT COUNT(DISTINCT item) FROM orders
-!unsupported-window SELECT status, ROW_NUMBER() OVER (ORDER BY COUNT(*)) FROM orders GROUP BY status
-!unsupported-condition SELECT COUNT(*) FROM orders WHERE quantity > (SELECT AVG(quantity) FROM orders)
+!unsupported-window SELECT status, ROW_NUMBER() OVER () FROM orders GROUP BY status
+!unsupported-subquery SELECT COUNT(*) FROM orders WHERE quantity > (SELECT AVG(quantity) FROM orders)
 !unknown-column SELECT COUNT(*) FROM orders WHERE tax > 1
 !unknown-value SELECT COUNT(*) FROM orders WHERE priority = 'URGNT'
 !unsupported-subquery SELECT AVG(n) FROM (SELECT status, COUNT(*) AS n FROM orders GROUP BY status) t
+-- Joins, chains of WITH and ranks, as BI tools and dbt write them.
+SELECT c.nation, COUNT(*) AS orders, SUM(o.quantity) AS units FROM customers c JOIN orders o ON c.uid = o.uid GROUP BY c.nation ORDER BY units DESC
+SELECT c.nation, SUM(o.quantity * (4 - o.discount)) AS revenue FROM customers AS c INNER JOIN orders AS o USING (uid) WHERE o.status = 'F' GROUP BY 1 HAVING SUM(o.quantity) > 100 ORDER BY 2 DESC LIMIT 2
+SELECT status, COUNT(*) * 100.0 / (SELECT COUNT(*) FROM orders) AS pct FROM orders GROUP BY status
+SELECT status, priority, COUNT(*) AS n FROM orders GROUP BY GROUPING SETS ((status, priority), (status), ())
+SELECT DATE_TRUNC('week', shipped) AS week, SUM(quantity) AS units FROM orders GROUP BY week ORDER BY week
+SELECT shipped, COUNT(*) AS n FROM orders WHERE shipped > DATE '2026-02-20' GROUP BY shipped ORDER BY shipped DESC
+WITH recent AS (SELECT * FROM orders WHERE shipped >= DATE '2026-02-01') SELECT priority, AVG(quantity) AS a FROM recent GROUP BY priority
+WITH o AS (SELECT uid, quantity FROM orders WHERE status = 'F'), c AS (SELECT uid, segment FROM customers) SELECT c.segment, SUM(o.quantity) AS q FROM o JOIN c USING (uid) GROUP BY c.segment
+SELECT p.brand, COUNT(*) AS n FROM orders o JOIN products p ON o.item = p.item GROUP BY p.brand ORDER BY n DESC
+SELECT CASE WHEN p.category LIKE 'PROMO%' THEN 'promo' ELSE 'other' END AS kind, SUM(o.quantity) AS q FROM orders o JOIN products p ON o.item = p.item GROUP BY kind
+SELECT COUNT(DISTINCT o.uid) AS buyers FROM orders o
+SELECT status, COUNT(*) AS n FROM orders GROUP BY status UNION ALL SELECT 'all' AS status, COUNT(*) AS n FROM orders ORDER BY n DESC LIMIT 2
+SELECT nation, COUNT(*) AS n FROM customers GROUP BY nation ORDER BY n DESC LIMIT 1 OFFSET 1
+SELECT segment, nation, COUNT(*) AS n FROM customers GROUP BY segment, nation QUALIFY ROW_NUMBER() OVER (PARTITION BY segment ORDER BY COUNT(*) DESC) <= 2
+SELECT nation, AVG(balance) AS a, AVG(balance) - (SELECT AVG(balance) FROM customers) AS over FROM customers GROUP BY nation

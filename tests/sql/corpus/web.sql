@@ -99,7 +99,6 @@ SELECT 1 + 2 AS three, 'x' AS letter
 !unsupported-aggregate SELECT HISTOGRAM(duration) FROM hits
 !unsupported-aggregate SELECT ARG_MAX(os, duration) FROM hits
 !unsupported-aggregate SELECT BOOL_OR(duration > 5) FROM hits
-!unsupported-window SELECT os, RANK() OVER (ORDER BY COUNT(*) DESC) FROM hits GROUP BY os
 !unsupported-window SELECT channel_name, COUNT(*) / SUM(COUNT(*)) OVER () FROM hits GROUP BY channel_name
 !bad-share SELECT QUANTILE(duration, 1.5) FROM hits
 !unknown-table SELECT COUNT(*) FROM hit
@@ -112,5 +111,135 @@ SELECT 1 + 2 AS three, 'x' AS letter
 !unsupported-expression SELECT MEDIAN(visits_before) FROM hits
 !divides-by-zero SELECT SUM(duration / width) FROM hits
 !wrong-constant SELECT COUNT(*) FROM hits WHERE lower(os) > 3
-!unsupported-condition SELECT COUNT(*) FROM hits WHERE os IN (SELECT os FROM hits)
-!unsupported-condition SELECT COUNT(*) FROM hits WHERE regexp_matches(os, 'l.*')
+!unsupported-subquery SELECT COUNT(*) FROM hits WHERE os IN (SELECT os FROM hits)
+SELECT COUNT(*) AS n FROM hits WHERE regexp_matches(os, 'l.*')
+-- What BI tools and dbt write, with windows, sets of groups, subqueries and other spellings.
+SELECT "hits"."os" AS "os", COUNT(*) AS "count" FROM "hits" GROUP BY "hits"."os" ORDER BY "hits"."os" ASC
+SELECT os AS os, COUNT(*) AS "COUNT(*)" FROM main.hits GROUP BY os ORDER BY "COUNT(*)" DESC LIMIT 1000
+SELECT os AS os, sum(duration) AS "SUM(duration)" FROM hits WHERE region IN ('EU') GROUP BY os ORDER BY "SUM(duration)" DESC LIMIT 10000 OFFSET 0
+SELECT hits.os AS "hits.os", COUNT(DISTINCT hits.uid) AS "hits.count", COALESCE(SUM(hits.duration), 0) AS "hits.total" FROM hits AS hits GROUP BY 1 ORDER BY 2 DESC LIMIT 500
+SELECT "hits"."os" AS "os", SUM(1) AS "cnt:hits:ok" FROM "hits" "hits" GROUP BY 1
+SELECT SUM(1) AS n FROM hits HAVING COUNT(1) > 0
+SELECT COUNT(1) AS n FROM hits
+SELECT os, COUNT(*) AS n FROM hits GROUP BY ALL ORDER BY n DESC
+SELECT os, COUNT(*) AS n FROM hits GROUP BY os ORDER BY n DESC NULLS LAST
+SELECT os, COUNT(*) AS n FROM hits GROUP BY os ORDER BY os NULLS FIRST
+SELECT engine, COUNT(*) AS n FROM hits GROUP BY engine ORDER BY engine NULLS FIRST
+SELECT os, COUNT(*) AS n FROM hits GROUP BY os ORDER BY n DESC LIMIT 2 OFFSET 1
+SELECT os, COUNT(*) AS n FROM hits GROUP BY os ORDER BY ALL
+SELECT os, COUNT(*) AS n FROM hits GROUP BY os HAVING n > 300 ORDER BY n
+SELECT os, COUNT(*) AS n FROM hits GROUP BY os QUALIFY ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC) <= 2
+SELECT os, region, COUNT(*) AS n FROM hits GROUP BY os, region QUALIFY ROW_NUMBER() OVER (PARTITION BY region ORDER BY COUNT(*) DESC) = 1
+SELECT os, region, COUNT(*) AS n FROM hits GROUP BY ROLLUP (os, region)
+SELECT os, region, COUNT(*) AS n FROM hits GROUP BY CUBE (os, region)
+SELECT os, region, COUNT(*) AS n FROM hits GROUP BY GROUPING SETS ((os), (region), ())
+SELECT COUNT(*) AS n FROM hits WHERE width BETWEEN SYMMETRIC 10 AND 5 --no-duckdb
+SELECT COUNT(*) AS n FROM hits WHERE width NOT BETWEEN 5 AND 10
+SELECT COUNT(*) AS n FROM hits WHERE NOT (width BETWEEN 5 AND 10 OR os = 'ios')
+SELECT COUNT(*) AS n FROM hits WHERE (os, region) IN (('ios', 'EU'), ('linux', 'US'))
+SELECT COUNT(*) AS n FROM hits WHERE engine = 'google' IS TRUE
+SELECT COUNT(*) AS n FROM hits WHERE (engine = 'google') IS NOT TRUE
+SELECT COUNT(*) AS n FROM hits WHERE engine NOT IN ('google', 'bing')
+SELECT COUNT(*) AS n FROM hits WHERE NOT engine = 'google'
+SELECT COUNT(*) AS n FROM hits WHERE engine IS NOT DISTINCT FROM NULL
+SELECT COUNT(*) AS n FROM hits WHERE NULLIF(engine, 'google') IS NULL
+SELECT COUNT(*) AS n FROM hits WHERE engine ILIKE 'G%'
+SELECT COUNT(*) AS n FROM hits WHERE os SIMILAR TO '(ios|android)'
+SELECT COUNT(*) AS n FROM hits WHERE regexp_matches(os, '^i')
+SELECT COUNT(*) AS n FROM hits WHERE os ~ 'i.*'
+SELECT COUNT(*) AS n FROM hits WHERE os = ANY(['ios', 'linux'])
+SELECT COUNT(*) AS n FROM hits WHERE starts_with(os, 'i') OR suffix(os, 'x')
+SELECT COUNT(*) AS n FROM hits WHERE 1 = 1 AND os = 'ios'
+SELECT COUNT(*) AS n FROM hits WHERE FALSE OR os = 'ios'
+SELECT COUNT(*) FILTER (WHERE os = 'ios') * 100.0 / COUNT(*) AS pct FROM hits
+SELECT os, COUNT(*) AS n, ROUND(100.0 * COUNT(*) / SUM(COUNT(*)) OVER (), 2) AS pct FROM hits GROUP BY os ORDER BY pct DESC
+SELECT os, region, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER (PARTITION BY os) AS share FROM hits GROUP BY os, region
+WITH base AS (SELECT os, duration FROM hits WHERE region = 'EU'), agg AS (SELECT os, COUNT(*) AS n, SUM(duration) AS total FROM base GROUP BY os) SELECT os, total / n AS mean FROM agg WHERE n > 10 ORDER BY mean DESC
+WITH source AS (SELECT * FROM hits), renamed AS (SELECT uid AS visitor_id, os AS operating_system, duration AS seconds FROM source), final AS (SELECT operating_system, COUNT(*) AS visits, AVG(seconds) AS mean_seconds FROM renamed GROUP BY 1) SELECT * FROM final
+WITH a AS (SELECT os, COUNT(*) AS n FROM hits GROUP BY os), t AS (SELECT COUNT(*) AS total FROM hits) SELECT a.os, a.n / t.total AS share FROM a CROSS JOIN t
+SELECT os, COUNT(*) / (SELECT COUNT(*) FROM hits) AS share FROM hits GROUP BY os
+SELECT t.os, t.n FROM (SELECT os, COUNT(*) AS n FROM hits GROUP BY os) t WHERE t.n > 500 ORDER BY t.n DESC
+!unsupported-subquery SELECT COUNT(*) AS n FROM (SELECT DISTINCT os FROM hits) t
+!unsupported-subquery SELECT AVG(n) AS a FROM (SELECT os, COUNT(*) AS n FROM hits GROUP BY os) t
+!unsupported-subquery SELECT MAX(n) AS a FROM (SELECT os, COUNT(*) AS n FROM hits GROUP BY os) t
+!unsupported-aggregate SELECT CASE WHEN duration < 10 THEN '0-9' WHEN duration < 20 THEN '10-19' WHEN duration < 30 THEN '20-29' ELSE '30+' END AS bucket, COUNT(*) AS n, AVG(width) AS w FROM hits GROUP BY bucket ORDER BY MIN(duration)
+SELECT CASE WHEN duration < 10 THEN '0-9' ELSE '10+' END AS "Bucket", COUNT(*) AS "N" FROM hits GROUP BY "Bucket" HAVING COUNT(*) > 10
+SELECT FLOOR(duration / 5) * 5 AS bin, COUNT(*) AS n FROM hits GROUP BY bin ORDER BY bin
+SELECT (duration / 5)::INT AS bin, COUNT(*) AS n FROM hits GROUP BY 1
+SELECT FLOOR(("hits"."duration" / 5.0)) * 5.0 AS "duration", COUNT(*) AS "count" FROM "hits" GROUP BY FLOOR(("hits"."duration" / 5.0)) * 5.0 ORDER BY FLOOR(("hits"."duration" / 5.0)) * 5.0 ASC
+SELECT os, COUNT(*) * 100.0 / (SELECT COUNT(*) FROM hits h WHERE h.region = 'EU') AS pct FROM hits WHERE region = 'EU' GROUP BY os
+WITH a AS (SELECT os, COUNT(*) AS n FROM hits GROUP BY os), t AS (SELECT COUNT(*) AS total, SUM(duration) AS d FROM hits) SELECT a.os, a.n / t.total AS share FROM a CROSS JOIN t
+WITH a AS (SELECT os, SUM(duration) AS n FROM hits GROUP BY os), t AS (SELECT SUM(duration) AS total FROM hits) SELECT os, n / t.total AS share FROM a, t ORDER BY share DESC
+WITH a AS (SELECT os, COUNT(*) AS n FROM hits GROUP BY os) SELECT os, n / (SELECT SUM(n) FROM a) AS share FROM a
+WITH ranked AS (SELECT region, os, COUNT(*) AS n, ROW_NUMBER() OVER (PARTITION BY region ORDER BY COUNT(*) DESC) AS rn FROM hits GROUP BY region, os) SELECT region, os, n FROM ranked WHERE rn = 1
+WITH ranked AS (SELECT os, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS rn FROM hits GROUP BY os) SELECT * FROM ranked WHERE rn <= 2 ORDER BY rn
+SELECT os, COUNT(*) AS n, ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC) AS place FROM hits GROUP BY os ORDER BY place
+SELECT os, n, share FROM (SELECT os, COUNT(*) AS n, COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM hits GROUP BY os) t WHERE share > 0.25
+!unsupported-subquery SELECT COUNT(*) AS n FROM hits WHERE duration > (SELECT AVG(duration) FROM hits)
+!unsupported-subquery SELECT os FROM hits WHERE duration IN (SELECT width FROM hits)
+SELECT os, GROUPING(os) AS g, COUNT(*) AS n FROM hits GROUP BY ROLLUP (os)
+SELECT os, region, COUNT(*) AS n, AVG(duration) AS a FROM hits GROUP BY ROLLUP (os, region) ORDER BY os NULLS LAST, region NULLS LAST LIMIT 5
+SELECT channel_name, os, COUNT(*) AS n FROM hits GROUP BY ROLLUP (channel_name, os)
+SELECT os, COUNT(*) AS n FROM hits GROUP BY os UNION ALL SELECT 'total', COUNT(*) FROM hits ORDER BY n DESC
+SELECT os, COUNT(*) AS n FROM hits GROUP BY os ORDER BY n DESC FETCH FIRST 2 ROWS ONLY
+SELECT os, COUNT(*) AS n FROM hits GROUP BY os HAVING COUNT(*) IN (1, 2) OR os IS NOT NULL
+!count-distinct SELECT COUNT(DISTINCT os) AS n FROM hits
+SELECT COUNT(DISTINCT CASE WHEN os = 'ios' THEN uid END) AS n FROM hits
+SELECT SUM(CASE WHEN os = 'ios' THEN 1 ELSE 0 END) AS n, SUM(IF(os = 'ios', duration, 0)) AS d FROM hits
+SELECT COUNT(CASE WHEN os = 'ios' THEN 1 END) AS n FROM hits
+SELECT AVG(CASE WHEN os = 'ios' THEN duration END) AS n FROM hits
+SELECT os, AVG(duration) FILTER (WHERE region = 'EU') - AVG(duration) FILTER (WHERE region = 'US') AS diff FROM hits GROUP BY os
+SELECT os, SUM(duration) / NULLIF(COUNT(*), 0) AS a FROM hits GROUP BY os
+SELECT UPPER(os) AS os, COUNT(*) AS n FROM hits GROUP BY UPPER(os)
+SELECT CONCAT(os, '-', region) AS k, COUNT(*) AS n FROM hits GROUP BY k
+SELECT os || ':' || region AS k, COUNT(*) AS n FROM hits GROUP BY 1 ORDER BY 1 DESC
+SELECT LENGTH(os) AS k, COUNT(*) AS n FROM hits GROUP BY LENGTH(os)
+SELECT REPLACE(os, 'i', 'I') AS k, COUNT(*) AS n FROM hits GROUP BY 1
+SELECT SPLIT_PART(os, 'n', 1) AS k, COUNT(*) AS n FROM hits GROUP BY 1
+SELECT REVERSE(os) AS k, COUNT(*) AS n FROM hits GROUP BY 1
+SELECT LPAD(os, 4, '*') AS k, COUNT(*) AS n FROM hits GROUP BY 1
+SELECT width & 3 AS k, COUNT(*) AS n FROM hits GROUP BY 1
+SELECT width % 2 = 0 AS even, COUNT(*) AS n FROM hits GROUP BY 1
+SELECT duration > 10 AND os = 'ios' AS k, COUNT(*) AS n FROM hits GROUP BY 1
+SELECT EXP(AVG(LN(duration + 1))) AS geo FROM hits
+SELECT POWER(AVG(duration), 2) AS p FROM hits
+SELECT AVG(duration * 1.0) AS a, AVG(CAST(duration AS DOUBLE)) AS b, AVG(duration::DECIMAL(10,2)) AS c FROM hits
+SELECT SUM(duration)::BIGINT AS s FROM hits
+SELECT os, COUNT(*)::INT AS n, ROUND(AVG(duration), 1) AS a FROM hits GROUP BY os
+SELECT VAR_POP(duration) AS v, VAR_SAMP(duration) AS w, STDDEV_POP(duration) AS s FROM hits
+SELECT QUANTILE_DISC(duration, 0.9) AS q FROM hits
+SELECT PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY duration DESC) AS q FROM hits
+!bad-share SELECT QUANTILE_CONT(duration, [0.25, 0.5, 0.75]) AS q FROM hits
+SELECT MEDIAN(duration) FILTER (WHERE os = 'ios') AS q FROM hits
+!unsupported-aggregate SELECT MIN(duration) AS m FROM hits
+!unsupported-aggregate SELECT BOOL_OR(os = 'ios') AS b FROM hits
+!unsupported-aggregate SELECT KURTOSIS(duration) AS k FROM hits
+!unsupported-aggregate SELECT SKEWNESS(duration) AS k FROM hits
+!unsupported-aggregate SELECT ARG_MAX(os, duration) AS k FROM hits
+!unsupported-aggregate SELECT FIRST(os) AS k FROM hits
+!unsupported-aggregate SELECT STRING_AGG(os, ',') AS k FROM hits
+!unsupported SELECT COUNT(*) AS n FROM hits TABLESAMPLE 10%
+SELECT os, COUNT(*) AS n FROM hits WHERE os NOT IN ('ios') AND region != 'EU' GROUP BY os;
+SELECT h.os, COUNT(*) AS n FROM hits AS h WHERE h.region = 'EU' GROUP BY h.os
+SELECT COUNT(*) AS n FROM hits WHERE region = 'EU' AND (os = 'ios' OR os = 'linux') AND NOT (width < 3 AND duration < 3)
+SELECT COUNT(*) AS n FROM hits WHERE os IN ('ios', NULL)
+!unknown-value SELECT COUNT(*) AS n FROM hits WHERE engine IS NULL OR engine = ''
+SELECT COUNT(*) AS n FROM hits WHERE engine <> NULL
+SELECT COUNT(*) AS n FROM hits WHERE visits_before BETWEEN 1 AND 3 AND channel_name <> 'ads'
+SELECT visits_before > 2 AS many, COUNT(*) AS n FROM hits GROUP BY many
+SELECT CASE WHEN visits_before > 2 THEN 'many' ELSE 'few' END AS k, COUNT(*) AS n FROM hits GROUP BY k
+!unsupported-expression SELECT UPPER(channel_name) AS k, COUNT(*) AS n FROM hits GROUP BY 1
+!unsupported-window SELECT channel_name, os, SUM(COUNT(*)) OVER (PARTITION BY channel_name) AS t FROM hits GROUP BY channel_name, os
+!unsupported-window SELECT channel_name, COUNT(*) AS n, COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM hits GROUP BY channel_name
+SELECT SUM(COUNT(*)) OVER (ORDER BY os) AS running, os FROM hits GROUP BY os
+SELECT width, SUM(COUNT(*)) OVER (ORDER BY width) AS running FROM hits GROUP BY width
+!unsupported-window SELECT os, LAG(COUNT(*)) OVER (ORDER BY os) AS b FROM hits GROUP BY os
+!unsupported-window SELECT os, NTILE(2) OVER (ORDER BY COUNT(*)) AS b FROM hits GROUP BY os
+!unsupported-window SELECT os, PERCENT_RANK() OVER (ORDER BY COUNT(*)) AS b FROM hits GROUP BY os
+!unsupported-window SELECT os, MAX(COUNT(*)) OVER () AS b FROM hits GROUP BY os
+!not-a-select PIVOT hits ON os USING COUNT(*)
+FROM hits SELECT os, COUNT(*) AS n GROUP BY os
+!not-an-aggregate SELECT COLUMNS('w.*') FROM hits
+!private-rows SELECT * EXCLUDE (os) FROM hits
+SELECT os, count() AS n FROM hits GROUP BY os
+SELECT os, sum(duration) s, sum(width) w, s / w AS r FROM hits GROUP BY os

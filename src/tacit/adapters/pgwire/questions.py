@@ -23,6 +23,7 @@ from tacit.sql.bind import Key, bind
 from tacit.sql.columns import Shape, plain_type
 from tacit.sql.parameters import numbered
 from tacit.sql.parse import parse, without_explain
+from tacit.sql.ranks import is_rank
 from tacit.sql.scope import LABELS
 from tacit.sql.tables import scope_of, tables_of
 from tacit.sql.vectors import shown_value
@@ -212,6 +213,8 @@ def columns_of(database: Database, text: str, parameters: Sequence[Any]) -> list
     for name, output in bound.outputs:
         if isinstance(output, Key):
             result.append((name, _key_type(database, output)))
+        elif is_rank(output):
+            result.append((name, "int8"))
         else:
             result += [(name + part, "float8") for part in PARTS]
     return result

@@ -1,0 +1,105 @@
+"""ROLLUP, CUBE and GROUPING SETS as one question for each set of groups."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from tacit.errors import UnsupportedSqlError
+from tacit.sql.parse_spans import span_of
+
+__all__ = ["has_sets", "questions_of"]
+
+MOST_SETS = 16
+"""Sets of one question."""
+
+Keys = tuple[exp.Expr, ...]
+
+SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
+
+WORDS: dict[type[exp.Expr], str] = {exp.Rollup: "rollup", exp.Cube: "cube", exp.GroupingSets: "grouping_sets"}
+"""Where the parser keeps those that follow WITH."""
+
+
+def has_sets(statement: exp.Expr) -> bool:
+    """Tell whether a statement groups by several sets of columns."""
+    group = statement.args.get("group") if isinstance(statement, exp.Select) else None
+    return group is not None and any(_members(group, kind) for kind in SETS)
+
+
+def questions_of(statement: exp.Select, text: str) -> list[exp.Select]:
+    """Return the statement once for each set, with NULL for columns that a set leaves out, unordered."""
+    group = statement.args["group"]
+    factors = [[(_named(statement, node),)] for node in group.expressions if not isinstance(node, SETS)]
+    plain = tuple(key for factor in factors for keys in factor for key in keys)
+    sets: list[list[Keys]] = [[plain]] if plain else []
+    for kind in SETS:
+        for member in _members(group, kind):
+            sets.append(_sets_of(statement, member, plain))
+    if any(member for kind in SETS for member in _members(group, kind) if not member.expressions):
+        sets = sets[1:]  # WITH ROLLUP and WITH CUBE take the columns before them
+    combined = [tuple(itertools.chain(*some)) for some in itertools.product(*sets)]
+    if len(combined) > MOST_SETS:
+        message = (
+            f"The question groups by {len(combined)} sets of columns; at most {MOST_SETS} are allowed. Name fewer."
+        )
+        raise UnsupportedSqlError(message, code="unsupported-group", text=text, span=span_of(group))
+    every = list(dict.fromkeys(key for keys in combined for key in keys))
+    return [_question(statement, keys, every) for keys in combined]
+
+
+def _members(group: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
+    found = [node for node in group.expressions if isinstance(node, kind)]
+    more = group.args.get(WORDS[kind])
+    return [*found, *(more if isinstance(more, list) else [])]
+
+
+def _sets_of(statement: exp.Select, member: exp.Expr, plain: Keys) -> list[Keys]:
+    """Return the sets of columns that ROLLUP, CUBE or GROUPING SETS stands for."""
+    given = [_keys(statement, node) for node in member.expressions] or [(key,) for key in plain]
+    if isinstance(member, exp.GroupingSets):
+        return given
+    if isinstance(member, exp.Rollup):
+        return [tuple(itertools.chain(*given[:count])) for count in range(len(given), -1, -1)]
+    chosen = itertools.product((True, False), repeat=len(given))
+    return [tuple(itertools.chain(*itertools.compress(given, kept))) for kept in chosen]
+
+
+def _keys(statement: exp.Select, node: exp.Expr) -> Keys:
+    inner = node.expressions if isinstance(node, exp.Tuple) else [node.this if isinstance(node, exp.Paren) else node]
+    return tuple(_named(statement, one) for one in inner)
+
+
+def _named(statement: exp.Select, node: exp.Expr) -> exp.Expr:
+    """Return a key; positions and names of output columns stand for their expressions."""
+    outputs = statement.expressions
+    if isinstance(node, exp.Literal) and str(node.this).isdigit() and 1 <= int(node.this) <= len(outputs):
+        shown: exp.Expr = outputs[int(node.this) - 1].unalias()
+        return shown
+    named: dict[str, exp.Expr] = {one.alias.lower(): one.this for one in outputs if isinstance(one, exp.Alias)}
+    is_name = isinstance(node, exp.Column) and not node.table
+    return named.get(node.name.lower(), node) if is_name else node
+
+
+def _question(statement: exp.Select, keys: Keys, every: Sequence[exp.Expr]) -> exp.Select:
+    made = statement.copy()
+    made.set("expressions", [_output(node, keys, every) for node in statement.expressions])
+    made.set("group", exp.Group(expressions=[key.copy() for key in keys]) if keys else None)
+    for word in ("order", "limit", "offset"):
+        made.set(word, None)
+    return made
+
+
+def _output(node: exp.Expr, keys: Keys, every: Sequence[exp.Expr]) -> exp.Expr:
+    """Return an output column of one set: NULL where it shows a column of another."""
+    inner = node.unalias()
+    if inner in every and inner not in keys:
+        return exp.alias_(exp.Null(), node.alias_or_name or inner.sql(dialect="duckdb"), quoted=True)
+    if isinstance(inner, exp.Grouping):
+        bits = "".join("0" if one in keys else "1" for one in inner.expressions)
+        name = node.alias if isinstance(node, exp.Alias) else inner.sql(dialect="duckdb")
+        number = exp.cast(exp.Literal.string(str(int(bits, 2))), "BIGINT")  # a label: no estimate
+        return exp.alias_(number, name, quoted=True)
+    return node.copy()

@@ -1,0 +1,76 @@
+"""ROW_NUMBER, RANK and DENSE_RANK: places of rows among each other, once their estimates are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from tacit.sql.scope import Scope
+from tacit.sql.vectors import kind_of
+
+__all__ = ["Key", "Rank", "is_rank", "key_of", "ordered", "rank_of"]
+
+KINDS: dict[type[exp.Expr], str] = {exp.RowNumber: "row", exp.Rank: "rank", exp.DenseRank: "dense"}
+
+Key = tuple[int, bool, bool]
+"""A place in a row, whether the largest come first, and whether undefined values do."""
+
+
+def is_rank(node: exp.Expr) -> bool:
+    """Tell whether a node is a rank among the rows of the answer."""
+    return isinstance(node, exp.Window) and type(node.this) in KINDS
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Where a row stands among those that agree with it in some columns, in an order."""
+
+    kind: str
+    partition: tuple[int, ...]
+    order: tuple[Key, ...]
+
+    def of(self, rows: Sequence[list[Any]], plain: Callable[[Any], Any]) -> list[int]:
+        """Return the rank of each row."""
+        parts: dict[tuple[Any, ...], list[int]] = {}
+        for number, row in enumerate(rows):
+            parts.setdefault(tuple(plain(row[place]) for place in self.partition), []).append(number)
+        found = [0] * len(rows)
+        for members in parts.values():
+            numbered = ordered([[*rows[number], number] for number in members], self.order, plain)
+            before, rank, dense = None, 0, 0
+            for place, row in enumerate(numbered, 1):
+                values = [plain(row[key[0]]) for key in self.order]
+                if values != before or self.kind == "row":
+                    before, rank, dense = values, place, dense + 1
+                found[row[-1]] = dense if self.kind == "dense" else rank
+        return found
+
+
+def rank_of(scope: Scope, node: exp.Window, position: Callable[[exp.Expr], int]) -> Rank:
+    """Return the rank that a window asks for; ``position`` says where what it names stands in a row."""
+    order = node.args.get("order")
+    if order is None or node.args.get("spec"):
+        message = "A rank needs an order, as in ROW_NUMBER() OVER (PARTITION BY column ORDER BY COUNT(*) DESC)."
+        raise scope.unsupported(message, node, "unsupported-window")
+    partition = tuple(position(one) for one in node.args.get("partition_by") or [])
+    return Rank(KINDS[type(node.this)], partition, tuple(key_of(item, position) for item in order.expressions))
+
+
+def key_of(item: exp.Ordered, position: Callable[[exp.Expr], int]) -> Key:
+    """Return an item of ORDER BY."""
+    return position(item.this), bool(item.args.get("desc")), bool(item.args.get("nulls_first"))
+
+
+def ordered(rows: list[list[Any]], keys: Sequence[Key], plain: Callable[[Any], Any]) -> list[list[Any]]:
+    """Return rows in the order of some keys; undefined values come last unless a key says otherwise."""
+    for place, descending, nulls_first in reversed(keys):
+        keyed = [(plain(row[place]), row) for row in rows]
+        known = [pair for pair in keyed if pair[0] is not None]
+        known.sort(key=lambda pair: (kind_of(pair[0]), pair[0]), reverse=descending)
+        unknown = [row for key, row in keyed if key is None]
+        sorted_rows = [row for _, row in known]
+        rows = unknown + sorted_rows if nulls_first else sorted_rows + unknown
+    return rows

@@ -1,0 +1,93 @@
+"""Other spellings of the same question, turned into the one that the rest of the planner reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+__all__ = ["spelled"]
+
+
+def spelled(statement: exp.Select) -> exp.Select:
+    """Return a statement without shorthands, in whatever subquery they stand."""
+    for select in list(statement.find_all(exp.Select)):
+        _group_by_all(select)
+        _order_by_all(select)
+    return statement.transform(_rewritten)  # type: ignore[return-value]
+
+
+def _rewritten(node: exp.Expr) -> exp.Expr:
+    made = REWRITTEN.get(type(node))
+    found = made(node) if made is not None else None
+    return node if found is None else found
+
+
+def _group_by_all(select: exp.Select) -> None:
+    """Name every output column without an aggregate, for GROUP BY ALL."""
+    group = select.args.get("group")
+    if group is not None and group.args.get("all") and not group.expressions:
+        plain = [one.unalias() for one in select.expressions if not one.find(exp.AggFunc, exp.Window)]
+        select.set("group", exp.Group(expressions=[one.copy() for one in plain]) if plain else None)
+
+
+def _order_by_all(select: exp.Select) -> None:
+    """Name every output column from the first, for ORDER BY ALL."""
+    order = select.args.get("order")
+    [first, *others] = order.expressions if order is not None else [None]
+    if first is None or others or not isinstance(first.this, exp.Var) or first.this.name.lower() != "all":
+        return
+    keys = [exp.Literal.number(place) for place in range(1, 1 + len(select.expressions))]
+    select.set("order", exp.Order(expressions=[exp.Ordered(**{**first.args, "this": key}) for key in keys]))
+
+
+def _symmetric(node: exp.Between) -> exp.Expr | None:
+    """Return BETWEEN SYMMETRIC as BETWEEN with its bounds in either order."""
+    if not node.args.get("symmetric"):
+        return None
+    low, high = node.args["low"], node.args["high"]
+    ways = [exp.Between(this=node.this.copy(), low=a.copy(), high=b.copy()) for a, b in ((low, high), (high, low))]
+    return exp.Paren(this=exp.Or(this=ways[0], expression=ways[1]))
+
+
+def _rows_in(node: exp.In) -> exp.Expr | None:
+    """Return (a, b) IN ((1, 2), …) as any of the rows being equal."""
+    rows = node.expressions
+    if not isinstance(node.this, exp.Tuple) or not rows or not all(isinstance(row, exp.Tuple) for row in rows):
+        return None
+    columns = node.this.expressions
+    if any(len(row.expressions) != len(columns) for row in rows):
+        return None
+    equal = []
+    for row in rows:
+        pairs = zip(columns, row.expressions, strict=True)
+        equal.append(exp.Paren(this=exp.and_(*(exp.EQ(this=one.copy(), expression=v.copy()) for one, v in pairs))))
+    return exp.Paren(this=exp.or_(*equal))
+
+
+def _any_of(node: exp.EQ) -> exp.Expr | None:
+    """Return = ANY([…]) as IN (…)."""
+    values = _array(node.expression.this if isinstance(node.expression, exp.Any) else None)
+    return exp.In(this=node.this.copy(), expressions=values) if values else None
+
+
+def _none_of(node: exp.NEQ) -> exp.Expr | None:
+    """Return <> ALL([…]) as NOT IN (…)."""
+    every = node.expression
+    given = every.expressions if isinstance(every, exp.Anonymous) and str(every.this).lower() == "all" else []
+    values = _array(given[0] if len(given) == 1 else None)
+    return exp.Not(this=exp.In(this=node.this.copy(), expressions=values)) if values else None
+
+
+def _array(node: exp.Expr | None) -> list[exp.Expr]:
+    inner = node.this if isinstance(node, exp.Paren) else node
+    return [value.copy() for value in inner.expressions] if isinstance(inner, exp.Array | exp.Tuple) else []
+
+
+REWRITTEN: dict[type[exp.Expr], Callable[..., exp.Expr | None]] = {
+    exp.Between: _symmetric,
+    exp.In: _rows_in,
+    exp.EQ: _any_of,
+    exp.NEQ: _none_of,
+}
+"""What a node becomes; None where it stays as it is."""
