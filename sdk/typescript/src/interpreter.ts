@@ -35,7 +35,7 @@ export class Interpreter {
     return service;
   }
 
-  /** Return how many draws a person's reports to a service consume, whatever she has to report. */
+  /** Return how many draws a person's reports to a service consume, whatever they have to report. */
   draws(service: string): number {
     return this.service(service).draws;
   }

@@ -88,7 +88,9 @@ def plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", metavar="FILE", help="without a question: also draw what to expect, to an SVG file")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the intervals (default 0.95)")
     parser.add_argument(
-        "--budgets", action="store_true", help="instead: both losses and the half width that some budgets give"
+        "--budgets",
+        action="store_true",
+        help="instead: list several budgets with both privacy losses and the predicted margin",
     )
     parser.add_argument("--alike", type=int, metavar="N", help="people of the smallest class by public columns")
     parser.add_argument(
@@ -106,7 +108,9 @@ def audit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", type=Path, metavar="DIR", help="write an evidence folder: a page, JSON, the contracts and the log"
     )
-    parser.add_argument("--people", type=int, metavar="N", help="people who report: also bound what answers tell")
+    parser.add_argument(
+        "--people", type=int, metavar="N", help="people who report; also bound what readers of answers learn"
+    )
     parser.add_argument("--delta", type=float, default=1e-8, help="chance that this bound fails (default 1e-8)")
     parser.add_argument("--alike", type=int, metavar="N", help="people of the smallest class by public columns")
     parser.add_argument("--known", type=int, default=0, metavar="N", help="people whose reports a reader may know")

@@ -51,7 +51,7 @@ class Interpreter:
         return self._service(service).channels
 
     def draws(self, service: str) -> int:
-        """Return how many draws a person's reports to a service consume, whatever she has to report."""
+        """Return how many draws a person's reports to a service consume, whatever they have to report."""
         return self._service(service).draws
 
     def encode(self, service: str, record: Mapping[str, Any], draws: Sequence[int]) -> list[int]:

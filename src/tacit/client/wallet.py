@@ -383,7 +383,7 @@ class Wallet:
 def _key(person: Any) -> str:
     """Return a person's key as the wallet stores it: 42 and "42" are different people."""
     if not is_person(person):
-        message = "A person is text of 1 to 200 letters that can be printed, or a whole number of 64 bits."
+        message = "A person's id must be text of 1 to 200 printable characters, or a whole number of 64 bits."
         raise UsageError(message, code="wrong-person")
     return json.dumps(person)
 

@@ -75,7 +75,7 @@ class Truth:
     skip: float
 
     def total(self) -> tuple[float, float]:
-        """Return mean and mean square of a person's total, which is the mean of what her reports are about."""
+        """Return mean and mean square of a person's total, which is the mean of what their reports are about."""
         service = self.population.service.service
         most, sends = service.rows_at_most, service.sends
         counts = np.arange(most + 1)

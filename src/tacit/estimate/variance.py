@@ -6,7 +6,7 @@ For one report that reads view L with weights h over its cells (h = gamma / prob
 
 where noise is the oracle's on contrasts and v, v_true its variances for a false and for the true cell; weights of a
 view sum to zero after the known total; where they do not, and codes support equally many cells, what is the same for
-all cells is read without noise. A person's contribution is the sum over her reports, whose noises are independent; in
+all cells is read without noise. A person's contribution is the sum over their reports, whose noises are independent; in
 joins it is the product over services, whose reports and attributes are assumed to be independent. Subtracting the mean
 square of what is estimated leaves the variance.
 """

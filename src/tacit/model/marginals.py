@@ -63,7 +63,7 @@ def marginal(model: Model, attributes: Sequence[int], method: str = "fit") -> Ta
     asked = tuple(attributes)
     sizes = [model.attributes[i].size for i in asked]
     if (cells := math.prod(sizes)) > MOST_TABLE_CELLS:
-        message = f"The table would have {cells:,} cells; at most {MOST_TABLE_CELLS:,} are allowed. Name fewer."
+        message = f"The table would have {cells:,} cells; at most {MOST_TABLE_CELLS:,} fit. Name fewer attributes."
         raise UnanswerableError(message, code="table-too-large")
     varying = tuple(i for i in asked if model.attributes[i].size > 1)  # constants are in no view
     if not varying:

@@ -99,7 +99,7 @@ class Model:
         own = tuple(sorted(attributes))
         sizes = [self.attributes[i].size for i in own]
         if (cells := math.prod(sizes)) > MOST_TABLE_CELLS:
-            message = f"The table would have {cells:,} cells; at most {MOST_TABLE_CELLS:,} are allowed. Name fewer."
+            message = f"The table would have {cells:,} cells; at most {MOST_TABLE_CELLS:,} fit. Name fewer attributes."
             raise UnanswerableError(message, code="table-too-large")
         if len(own) == 1:
             return self.values(own[0])

@@ -186,7 +186,7 @@ class Analytical:
             message = "The analytical database was deleted or replaced. It will be rebuilt from the inbox."
             raise OverloadedError(message, code="store-replaced", retry_after=5)
         if not self._engine.probe():
-            message = "The analytical database does not keep what is written to it."
+            message = "A row written to the analytical database could not be read back."
             raise OverloadedError(message, code="no-store")
 
     def close(self) -> None:

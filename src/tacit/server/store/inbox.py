@@ -150,7 +150,7 @@ class Inbox(Records):
                 request.answer.set_exception(failure)
             return
         except Exception as cause:  # whatever fails, nobody may wait for ever
-            message = f"Reports cannot be stored ({type(cause).__name__}). Nothing was."
+            message = f"Reports cannot be stored ({type(cause).__name__}). Nothing was stored."
             problem = outage("Reports cannot be stored", cause) or InternalError(message)
             for request in group:
                 request.answer.set_exception(problem)

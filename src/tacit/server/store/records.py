@@ -170,7 +170,7 @@ class Records:
             self._store.remember("probe", str(before + 1))
         with self._reading():
             if self.state("probe") != str(before + 1):
-                message = "The inbox does not keep what is written to it."
+                message = "A row written to the inbox could not be read back."
                 raise OverloadedError(message, code="no-store")
 
     def last_pending(self, collection: str, service: str) -> int:

@@ -346,15 +346,15 @@ class SqliteStore:
         self.any_forgotten = True
         known = 0
         for place in places:
-            hers, recent = "WHERE place = ? AND person = ?", "AND number > ?"
-            query = f"SELECT slot, number FROM known {hers} UNION SELECT slot, number FROM reports {hers} {recent}"  # noqa: S608
+            theirs, recent = "WHERE place = ? AND person = ?", "AND number > ?"
+            query = f"SELECT slot, number FROM known {theirs} UNION SELECT slot, number FROM reports {theirs} {recent}"  # noqa: S608
             rows = self._writer.execute(query, (place, person, place, person, self._sorted_to)).fetchall()
             numbers = json.dumps([number for _, number in rows if number is not None])
             listed = "WHERE number IN (SELECT value FROM json_each(?))"
             damaged = self._writer.execute(f"DELETE FROM damaged {listed}", [numbers]).rowcount  # noqa: S608
             for table in ("reports", "waiting"):
                 self._writer.execute(f"DELETE FROM {table} {listed}", [numbers])  # noqa: S608
-            self._writer.execute(f"DELETE FROM known {hers}", (place, person))  # noqa: S608
+            self._writer.execute(f"DELETE FROM known {theirs}", (place, person))  # noqa: S608
             self._when_committed.append(partial(self._recent.forget, place, person))
             without = sum(number is None for _, number in rows)
             [lost] = self._writer.execute(
