@@ -13,6 +13,8 @@ import pytest
 
 from support.tiers import LONG, write_result
 
+SLOW_TO_START = ("tests/clients/test_typescript.py", "tests/engines/test_spark.py", "tests/web/")
+
 NOT_RUN = pytest.StashKey[str]()
 STARTED = pytest.StashKey[float]()
 
@@ -43,6 +45,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[STARTED] = time.monotonic()
     if not LONG and not config.option.markexpr:
         config.option.markexpr = "not long"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put tests first that need Node, Java or a browser: one worker runs them, and starts each once.
+
+    Work is stolen from the ends of other workers' lists, so no thief starts them again, and they do not end the run.
+    """
+    items.sort(key=lambda item: not item.nodeid.startswith(SLOW_TO_START) and "spark" not in item.nodeid)
 
 
 def _failed_if_required(report: pytest.TestReport | pytest.CollectReport) -> None:
