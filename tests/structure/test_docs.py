@@ -120,6 +120,7 @@ def test_the_proxy_of_the_documentation_hides_what_is_not_for_everybody() -> Non
         "/v1/collections",
         "/v1/collections/{id}",
         "/v1/collections/{id}/audit",
+        "/v1/collections/{id}/coin",
         "/v1/collections/{id}/reports",
         "/v1/forget",
         "/v1/receipts",
