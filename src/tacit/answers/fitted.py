@@ -14,6 +14,7 @@ from typing import Any
 
 from tacit.answers.evidence import Sample, samples_of
 from tacit.answers.fitted_quantiles import fitted_quantiles, quantile_anchors
+from tacit.answers.labels import labelled
 from tacit.answers.people import People
 from tacit.answers.rows import Pending, Row, finished, pending_of
 from tacit.answers.run import unbiased_estimates
@@ -95,13 +96,8 @@ def run_consistent(bound: Bound, people: People, known: Models, options: Options
 
     if explain:
         return Answer(["explain"], [[line] for line in plan().splitlines()])
-    return Answer(
-        bound.names,
-        finished(bound, rows, options),
-        notes=[*lines, *bound.notes()],
-        plan=plan,
-        estimates=[name for place, name in enumerate(bound.names) if not bound.is_key(place)],
-    )
+    names, shown, estimates = labelled(bound, finished(bound, rows, options))
+    return Answer(names, shown, notes=[*lines, *bound.notes()], plan=plan, estimates=estimates)
 
 
 def _notes(samples: Sequence[Sample], sets: Sequence[tuple[int, ...]], found: Sequence[_Fitted]) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tacit.answers.intervals import uneven_error, uneven_interval
+from tacit.answers.labels import labelled
 from tacit.answers.population import assumed
 from tacit.answers.quantiles import Curve, interpolated
 from tacit.answers.rows import Pending, after, pending_of
@@ -68,7 +69,8 @@ def predict(
         notes.append(
             "no finite interval is likely for some ratios: with this many people their denominators may be zero"
         )
-    return Answer(expected.bound.names, shown, notes=[*notes, *expected.bound.notes()])
+    names, shown, estimates = labelled(expected.bound, shown)
+    return Answer(names, shown, notes=[*notes, *expected.bound.notes()], estimates=estimates)
 
 
 def widest(contract: Contract, text: str, *, users: int, options: Options, most_groups: int = 12) -> tuple[str, float]:

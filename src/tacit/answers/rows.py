@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.estimate.answer import Options
-from tacit.estimate.estimate import Estimate, t_quantile
+from tacit.estimate.estimate import Choice, Estimate, t_quantile
 from tacit.sql.bind import Bound
 from tacit.sql.composite import Column, Composite
 from tacit.sql.formula import Formula
+from tacit.sql.modes import Mode
 
 __all__ = ["Pending", "PendingComposite", "Row", "after", "finished", "pending_of", "possible_notes"]
 
@@ -76,6 +77,10 @@ class PendingComposite(Pending):
         """Return the estimate; its error is half of the interval over the normal quantile."""
         uncertain = sum(bool(part.totals) for part in self.column.parts)
         found = [part.at(1 - (1 - level) / max(1, uncertain)) for part in self.parts]
+        if isinstance(self.column, Mode):
+            first = max(range(len(found)), key=lambda place: found[place].value)
+            possible = self.column.possible([(one.low, one.high) for one in found])
+            return Choice(first, possible, max(one.n for one in found), level)
         ends = [(one.low, one.high) for one in found]
         value, low, high = self.column.between([one.value for one in found], ends)
         freedom = min(one.freedom for one in found)

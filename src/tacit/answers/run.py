@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tacit.answers.intervals import uneven_error, uneven_interval
+from tacit.answers.labels import labelled
 from tacit.answers.notes import meaning_notes, tier_notes, weak_notes
 from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People, ReportProvenance, add_terms
 from tacit.answers.quantiles import PendingQuantile, fetch_quantiles
@@ -49,9 +50,10 @@ def run(bound: Bound, people: People, options: Options) -> Answer:
     groups = bound.groups()
     question = _Question(bound, people, options)
     rows = question.rows(groups)
-    shown = finished(bound, rows, options)
+    chosen = finished(bound, rows, options)
+    names, shown, estimates = labelled(bound, chosen)
     return Answer(
-        bound.names,
+        names,
         shown,
         notes=[
             *weak_notes(shown),
@@ -62,7 +64,7 @@ def run(bound: Bound, people: People, options: Options) -> Answer:
             *possible_notes(bound, rows, options),
         ],
         plan=question.explain,
-        estimates=[name for place, name in enumerate(bound.names) if not bound.is_key(place)],
+        estimates=estimates,
     )
 
 

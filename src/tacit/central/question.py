@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.answers.intervals import uneven_error, uneven_interval
+from tacit.answers.labels import labelled
 from tacit.answers.quantiles import FEW_CORRELATED, WIDE, Curve, Noise, interpolated, spread
 from tacit.answers.rows import Pending, Row, after, finished, pending_of
 from tacit.central.body import Body
@@ -52,7 +53,8 @@ def ask(body: Body, service: Service, dimensions: Mapping[str, Dimension], text:
         parts = [[_Pending(body, leaf, text, options) for leaf in leaves(column)] for column in columns]
         rows.append((group, bound.row(group, (), list(map(pending_of, columns, parts)))))
     shown = finished(bound, rows, options)
-    return Answer(bound.names, shown, notes=_notes(body, bound, options), plan=lambda: _explain(body, bound))
+    names, shown, _ = labelled(bound, shown)
+    return Answer(names, shown, notes=_notes(body, bound, options), plan=lambda: _explain(body, bound))
 
 
 def _no_labels(text: str) -> UnsupportedSqlError:

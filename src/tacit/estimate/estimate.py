@@ -7,7 +7,7 @@ differences, products and ratios of estimates account for reports they share.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Any, Protocol, Self
@@ -16,7 +16,7 @@ from tacit.errors import UsageError
 from tacit.estimate.student import beta_below
 from tacit.tables.numbers import number_text
 
-__all__ = ["WEAK", "Estimate", "Provenance", "fieller", "t_quantile"]
+__all__ = ["WEAK", "Choice", "Estimate", "Provenance", "fieller", "t_quantile"]
 
 MANY = 500
 """Degrees of freedom from which three terms of the series give six digits."""
@@ -353,3 +353,11 @@ def _shrunk(shift: Callable[[], float], denominator: Estimate) -> Callable[[], f
 def _bare() -> UsageError:
     message = "An estimate is not a plain number. Use .value, together with .error."
     return UsageError(message, code="bare-number")
+
+
+class Choice(Estimate):
+    """One of several values, by its place among them, and the places of all that it could be."""
+
+    def __init__(self, place: int, possible: Sequence[int], people: int, level: float) -> None:
+        super().__init__(float(place), math.nan, people, level, interval=(float(place), float(place)))
+        self.possible = tuple(possible)

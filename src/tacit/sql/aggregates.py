@@ -15,9 +15,10 @@ from tacit.sql.composite import Column, end_of, together, wrapped
 from tacit.sql.covariances import COVARIANCES, covariance
 from tacit.sql.formula import Dual, Formula, constant, of_total, ratio, variance
 from tacit.sql.mixed import as_number
+from tacit.sql.modes import Mode, mode
 from tacit.sql.parse import span_of, sql_of
 from tacit.sql.predicates import holds
-from tacit.sql.quantiles import QUANTILES, quantile
+from tacit.sql.quantiles import QUANTILES, Quantile, quantile
 from tacit.sql.refusals import REFUSED, REFUSED_NAMES
 from tacit.sql.scope import Scope
 from tacit.sql.subqueries import scalar
@@ -46,9 +47,9 @@ def formula(scope: Scope, node: exp.Expr, where: Total, over: Over | None = None
     if isinstance(node, exp.Literal) and not node.is_string:
         return constant(_number(scope, node))
     if isinstance(node, exp.Neg):
-        return together(constant(-1.0), formula(scope, node.this, where, over), ARITHMETIC[exp.Mul])
+        return together(constant(-1.0), _number_of(scope, node.this, where, over), ARITHMETIC[exp.Mul])
     if isinstance(node, exp.Binary) and type(node) in ARITHMETIC:
-        left, right = (formula(scope, side, where, over) for side in (node.left, node.right))
+        left, right = (_number_of(scope, side, where, over) for side in (node.left, node.right))
         if isinstance(node, exp.Div) and isinstance(left, Formula) and isinstance(right, Formula):
             return ratio(left, right)
         return together(left, right, ARITHMETIC[type(node)])
@@ -60,19 +61,30 @@ def formula(scope: Scope, node: exp.Expr, where: Total, over: Over | None = None
         return formula(scope, *scalar(scope, node))
     if isinstance(node, QUANTILES) or (isinstance(node, exp.WithinGroup) and isinstance(node.this, QUANTILES)):
         return quantile(scope, node, where)
+    if isinstance(node, exp.Mode) and not isinstance(node.this, exp.Distinct) and node.this is not None:
+        return mode(scope, node, where)
     if isinstance(node, exp.AggFunc | exp.WithinGroup | exp.IgnoreNulls):
         return _aggregate(scope, node, where)
     return _around(scope, node, where, over)
+
+
+def _number_of(scope: Scope, node: exp.Expr, where: Total, over: Over | None) -> Column:
+    """Return a column that arithmetic takes: dates and values of lists are shown as they are."""
+    found = formula(scope, node, where, over)
+    if isinstance(found, Mode) or (isinstance(found, Quantile) and found.outcomes.label is not None):
+        message = f"{sql_of(node)} is not a number, so nothing is computed of it. Ask for it as a column of its own."
+        raise scope.unsupported(message, node, "not-a-number")
+    return found
 
 
 def _around(scope: Scope, node: exp.Expr, where: Total, over: Over | None) -> Column:
     """Return a function of what an aggregate gives."""
     after = wrapper(node)
     if after is not None:
-        return wrapped(formula(scope, node.this, where, over), after)
+        return wrapped(_number_of(scope, node.this, where, over), after)
     name = str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
     if name in ENDS and len(node.expressions) == 1:
-        return end_of(formula(scope, node.expressions[0], where, over), ENDS[name])
+        return end_of(_number_of(scope, node.expressions[0], where, over), ENDS[name])
     if name in REFUSED_NAMES:
         raise scope.unsupported(REFUSED_NAMES[name], node, "unsupported-aggregate")
     message = (

@@ -18,9 +18,11 @@ from tacit.sql.cases import Classes, classes_of_group, is_label
 from tacit.sql.coarse import coarse_notes
 from tacit.sql.composite import Column
 from tacit.sql.domains import decided
+from tacit.sql.modes import Mode
 from tacit.sql.parse import span_of, sql_of
 from tacit.sql.predicates import condition, conjuncts
 from tacit.sql.public import is_public
+from tacit.sql.quantiles import Quantile
 from tacit.sql.ranks import is_rank
 from tacit.sql.scope import Found, Scope
 from tacit.sql.selection import Selection
@@ -72,6 +74,17 @@ class Bound:
             return False
         output = self.outputs[place][1]
         return isinstance(output, Key) or is_rank(output)
+
+    @cached_property
+    def labels(self) -> dict[int, Mode | Quantile]:
+        """Columns of estimates that are no numbers, by their places."""
+        found = {}
+        for place, (_, node) in enumerate(self.outputs):
+            if isinstance(node, exp.Expr) and not is_rank(node):
+                column = formula(self.scope, node, self.scope.rows, lambda *_: self.scope.rows)
+                if isinstance(column, Mode) or (isinstance(column, Quantile) and column.outcomes.label is not None):
+                    found[place] = column
+        return found
 
     @property
     def public(self) -> list[Found]:
@@ -240,7 +253,7 @@ def _check_names(scope: Scope, outputs: list[tuple[str, Key | exp.Expr]]) -> Non
     taken: set[str] = set()
     for name, output in outputs:
         alone = isinstance(output, Key) or is_rank(output)
-        own = {name} if alone else {name, f"{name}_error", f"{name}_low", f"{name}_high"}
+        own = {name} if alone else {name, *(f"{name}_{part}" for part in ("error", "low", "high", "could_be"))}
         if taken & own:
             message = f"Two output columns are called {min(taken & own)!r}. Name one of them with AS."
             raise BindError(message, code="ambiguous-column", text=scope.text)

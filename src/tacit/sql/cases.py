@@ -1,29 +1,26 @@
-"""CASE and width_bucket: people sorted into disjoint classes."""
+"""CASE and other expressions of GROUP BY: people sorted into disjoint classes."""
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from sqlglot import exp
 
-from tacit.contract.budget import exact_number
-from tacit.contract.schema import Ordinal
+from tacit.sql.bins import buckets, histogram
 from tacit.sql.predicates import holds
 from tacit.sql.public import literal_of
 from tacit.sql.scope import Scope
+from tacit.sql.spellings import is_histogram
 from tacit.sql.tabulated import is_sensitive, tabulated
 from tacit.sql.totals import Total
-from tacit.sql.vectors import exact_values, kind_of, null_vector, shown_value
+from tacit.sql.vectors import kind_of, shown_value
 
 __all__ = ["Classes", "classes_of_case", "classes_of_group", "is_label"]
 
 Classes = list[tuple[Any, Total]]
 """Labels, and the totals that count who has them."""
-
-MAX_BUCKETS = 1_000
 
 TESTS = (exp.Connector, exp.Predicate, exp.Not, exp.Paren)
 """Conditions, which make groups of those who meet them, those who do not, and those of whom neither is known."""
@@ -73,7 +70,10 @@ def classes_of_group(scope: Scope, node: exp.Expr) -> Classes:
         true, false = holds(scope, node), holds(scope, node, wanted=False)
         return [(False, false), (True, true), (None, scope.one - true - false)]
     if isinstance(node, exp.WidthBucket):
-        return _buckets(scope, node)
+        return buckets(scope, node)
+    if is_histogram(node):
+        bins = histogram(scope, node)
+        return classes_of_group(scope, node.expressions[0]) if bins is None else bins
     return _classes(scope, node)
 
 
@@ -112,41 +112,3 @@ def _label(scope: Scope, node: exp.Expr | None) -> Any:
     if is_text:
         return text
     return int(text) if text.lstrip("-").isdigit() and len(text) < 19 else float(text)
-
-
-def _buckets(scope: Scope, node: exp.WidthBucket) -> Classes:
-    """Return equal buckets 1..count from low to high, 0 below and count + 1 above, as PostgreSQL numbers them."""
-    given = [node.args.get(word) for word in ("min_value", "max_value", "num_buckets")]
-    numbers = [literal_of(item) if item is not None else None for item in given]
-    found = scope.find(node.this) if isinstance(node.this, exp.Column) else None
-    plain = all(number is not None and not number[1] for number in numbers)
-    message = (
-        "width_bucket takes an ordinal column of numbers, a lower bound, an upper bound and the number of buckets."
-    )
-    if (
-        not plain
-        or found is None
-        or found.lookup
-        or not isinstance(found.attribute, Ordinal)
-        or found.attribute.is_date
-    ):
-        raise scope.unsupported(message, node, "unsupported-group")
-    try:
-        low, high, count = (exact_number(number[0]) or Fraction(0) for number in numbers if number)
-    except ValueError:  # an exponent
-        raise scope.unsupported(message, node, "unsupported-group") from None
-    if not low < high or count.denominator != 1 or not 1 <= count <= MAX_BUCKETS:
-        raise scope.unsupported(
-            f"{message} Use at most {MAX_BUCKETS} buckets and a lower bound below the upper one.",
-            node,
-            "unsupported-group",
-        )
-    attribute = found.attribute
-    last = int(count) + 1
-    places = [min(max(math.floor((v - low) * count / (high - low)) + 1, 0), last) for v in exact_values(attribute)]
-    buckets = np.array([*places, *([0] * attribute.null)])
-    missing = null_vector(attribute) > 0
-    classes: Classes = [
-        (int(bucket), scope.total(found, (buckets == bucket) & ~missing)) for bucket in np.unique(buckets[~missing])
-    ]
-    return [*classes, (None, scope.total(found, missing))] if missing.any() else classes

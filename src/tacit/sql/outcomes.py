@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import datetime
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sqlglot import exp
 
-from tacit.contract.schema import Ordinal, Public
+from tacit.client.labels import PATTERNS, unit_of
+from tacit.contract.schema import Categorical, Ordinal, Public
 from tacit.errors import BindError
 from tacit.estimate.functional import Vector
 from tacit.sql.parse import span_of
-from tacit.sql.scope import Scope
+from tacit.sql.scope import Found, Scope
 from tacit.sql.tabulated import Tabulated, tabulated
 from tacit.sql.totals import Total
-from tacit.sql.vectors import cell_ends
+from tacit.sql.vectors import cell_ends, exact_values
 
 __all__ = ["MOST_OUTCOMES", "Outcomes", "outcomes_of"]
+
+EPOCH = datetime.date(1970, 1, 1)
 
 MOST_OUTCOMES = 1_000
 """Values that are told apart: of more, evenly spaced ones are looked at, and those between two belong to the larger."""
@@ -37,6 +44,8 @@ class Outcomes:
     highs: Vector
     least: Vector
     most: Vector
+    label: Callable[[float], Any] | None = None
+    """What a number stands for, if it is not itself: a date, or a value of an ordered list."""
 
     def __len__(self) -> int:
         return len(self.values)
@@ -65,22 +74,63 @@ def outcomes_of(scope: Scope, node: exp.Expr) -> Outcomes:
     found = scope.find(node) if isinstance(node, exp.Column) else None
     if found is None:
         table = tabulated(scope, node, "unsupported-expression")
-        numbers = table.numbers(node)
         known = np.asarray(np.frompyfunc(lambda value: value is not None, 1, 1)(table.values), dtype=bool)
+        dates = all(type(value) is datetime.date for value in table.values[known])
+        numbers = np.frompyfunc(_days, 1, 1)(table.values).astype(np.float64) if dates else table.numbers(node)
+        label: Callable[[float], Any] | None = _date_of if dates else None
     else:
         table = Tabulated(scope, (found,), np.empty(0, dtype=object))
         try:
-            numbers, known = found.measure(), found.null() == 0
+            numbers, known = _measured(found), found.null() == 0
         except BindError as error:
             error.text, error.span = scope.text, span_of(node)
             raise
+    if found is not None:
+        label = _label_of(found)
     values, rank = np.unique(numbers[known], return_inverse=True)
     ranks = np.full(numbers.shape, -1.0)
     ranks[known] = rank
     attribute = found.attribute if found is not None and found.lookup is None else None
     if isinstance(attribute, Ordinal) and attribute.values < attribute.ticks:
-        return _thinned(Outcomes(table, ranks, values, *cell_ends(attribute)))
-    return _thinned(Outcomes(table, ranks, values, values, values, values, values))
+        return _thinned(Outcomes(table, ranks, values, *cell_ends(attribute), label))
+    return _thinned(Outcomes(table, ranks, values, values, values, values, values, label))
+
+
+def _days(value: Any) -> float:
+    return 0.0 if value is None else float((value - EPOCH).days)
+
+
+def _date_of(number: float) -> datetime.date:
+    return EPOCH + datetime.timedelta(days=math.floor(number))
+
+
+def _is_time(attribute: object) -> bool:
+    """Tell whether a list has months or hours, whose texts are in the order of time."""
+    return (
+        isinstance(attribute, Categorical)
+        and attribute.other is None
+        and unit_of(attribute.values) in PATTERNS
+        and list(attribute.values) == sorted(attribute.values)
+    )
+
+
+def _measured(found: Found) -> Vector:
+    """Return the number of each value: days of dates, places of months and hours, or what it measures."""
+    attribute = found.attribute
+    if found.lookup is None and isinstance(attribute, Ordinal) and attribute.is_date:
+        return np.array([*(float(day) for day in exact_values(attribute)), *([0.0] * attribute.null)])
+    if found.lookup is None and isinstance(attribute, Categorical) and _is_time(attribute):
+        return np.arange(attribute.size, dtype=np.float64)
+    return found.measure()
+
+
+def _label_of(found: Found) -> Callable[[float], Any] | None:
+    attribute = found.attribute
+    if found.lookup is not None:
+        return None
+    if isinstance(attribute, Categorical) and _is_time(attribute):
+        return lambda number: attribute.values[int(number)]
+    return _date_of if isinstance(attribute, Ordinal) and attribute.is_date else None
 
 
 def _thinned(known: Outcomes) -> Outcomes:
@@ -99,4 +149,5 @@ def _thinned(known: Outcomes) -> Outcomes:
         known.highs[last],
         known.least[first],
         known.most[last],
+        known.label,
     )

@@ -100,8 +100,9 @@ def quantile(scope: Scope, node: exp.Expr, where: Total) -> Quantile:
     inner = node.this if isinstance(node, exp.WithinGroup) else node
     if descending:
         share = 1 - share
-    continuous = isinstance(inner, exp.Median | exp.PercentileCont)
-    return Quantile(share, outcomes_of(scope, column), where, continuous)
+    outcomes = outcomes_of(scope, column)
+    continuous = isinstance(inner, exp.Median | exp.PercentileCont) and outcomes.label is None
+    return Quantile(share, outcomes, where, continuous)
 
 
 def _read(scope: Scope, node: exp.Expr) -> tuple[Fraction, exp.Expr, bool]:

@@ -13,8 +13,7 @@ _RAREST = (
 REFUSED: dict[type[exp.Expr], str] = {
     exp.Min: _RAREST.format("least", 0.01),
     exp.Max: _RAREST.format("largest", 0.99),
-    exp.Mode: "The most frequent value depends on noise. Ask for SELECT column, COUNT(*) … GROUP BY column ORDER BY 2 "
-    "DESC LIMIT 1, whose notes say which values it could be.",
+    exp.Mode: "MODE takes a column: write MODE(column).",
     exp.ArgMax: "The row of the largest value belongs to a single person. Group by the column and sort the groups.",
     exp.ArgMin: "The row of the least value belongs to a single person. Group by the column and sort the groups.",
     exp.AnyValue: "Any row's value belongs to a single person. Group by the column.",
@@ -28,8 +27,6 @@ REFUSED: dict[type[exp.Expr], str] = {
 """Why aggregates have no answer, and what to ask instead."""
 
 REFUSED_NAMES = {
-    "histogram": "HISTOGRAM returns a map. Ask for SELECT column, COUNT(*) … GROUP BY column, or GROUP BY "
-    "width_bucket(column, low, high, count).",
     "entropy": "ENTROPY has no unbiased estimate. Group by the column and count.",
     "product": "PRODUCT has no unbiased estimate. Ask for SUM or AVG.",
 }

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-__all__ = ["spelled"]
+__all__ = ["is_histogram", "spelled"]
 
 
 def spelled(statement: exp.Select) -> exp.Select:
     """Return a statement without shorthands, in whatever subquery they stand."""
     for select in list(statement.find_all(exp.Select)):
+        _histogram(select)
         _group_by_all(select)
         _order_by_all(select)
     return statement.transform(_rewritten)  # type: ignore[return-value]
@@ -21,6 +22,33 @@ def _rewritten(node: exp.Expr) -> exp.Expr:
     made = REWRITTEN.get(type(node))
     found = made(node) if made is not None else None
     return node if found is None else found
+
+
+def is_histogram(node: exp.Expr) -> bool:
+    """Tell whether a node is HISTOGRAM(column) or HISTOGRAM(column, bins)."""
+    return isinstance(node, exp.Anonymous) and str(node.this).lower() == "histogram"
+
+
+def _histogram(select: exp.Select) -> None:
+    """Return HISTOGRAM(column) beside aggregates as what it stands for: bins, and the count of each."""
+    group = select.args.get("group")
+    keys = [one.unalias() for one in (group.expressions if group is not None else [])]
+    positions = [str(one.this) for one in keys if isinstance(one, exp.Literal)]
+    names = [one.name.lower() for one in keys if isinstance(one, exp.Column)]
+    outputs: list[exp.Expr] = []
+    more: list[exp.Expr] = []
+    for place, node in enumerate(select.expressions, 1):
+        inner = node.unalias()
+        known = inner in keys or str(place) in positions or node.alias_or_name.lower() in names
+        if not is_histogram(inner) or known or (group is not None and group.args.get("all")):
+            outputs.append(node)
+            continue
+        more.append(inner)
+        outputs.append(exp.alias_(inner.copy(), "bin", quoted=True))
+        outputs.append(exp.alias_(exp.Count(this=exp.Star()), node.alias or "count", quoted=True))
+    if more:
+        select.set("expressions", outputs)
+        select.set("group", exp.Group(expressions=[*keys, *(one.copy() for one in more)]))
 
 
 def _group_by_all(select: exp.Select) -> None:

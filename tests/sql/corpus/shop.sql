@@ -86,7 +86,7 @@ SELECT COUNT(*) AS n FROM orders WHERE shipped IN ('2026-01-05', '2026-01-06')
 SELECT SUM(quantity) AS total, SUM(discount) AS d, total / d AS per FROM orders
 !unsupported-aggregate SELECT MAX(quantity) FROM orders
 !unsupported-aggregate SELECT MIN(shipped) FROM orders
-!unsupported-aggregate SELECT MODE(status) FROM orders
+SELECT MODE(status) AS m FROM orders --no-duckdb
 !unsupported-aggregate SELECT STRING_AGG(status, ',') FROM orders
 !private-rows SELECT * FROM orders
 !not-grouped SELECT quantity FROM orders

@@ -16,13 +16,16 @@ from sqlglot.errors import SqlglotError
 from tacit.adapters.pgwire.catalog.facts import COLUMN_TYPES, oid_of_type, type_of_oid
 from tacit.adapters.pgwire.statements import tokens_of
 from tacit.adapters.pgwire.values import type_of_value
+from tacit.answers.labels import names_of
 from tacit.contract.schema import Public
 from tacit.database import Database
 from tacit.errors import ParseError
 from tacit.sql.bind import Key, bind
 from tacit.sql.columns import Shape, plain_type
+from tacit.sql.modes import Mode
 from tacit.sql.parameters import numbered
 from tacit.sql.parse import parse, without_explain
+from tacit.sql.quantiles import Quantile
 from tacit.sql.ranks import is_rank
 from tacit.sql.scope import LABELS
 from tacit.sql.tables import scope_of, tables_of
@@ -210,14 +213,24 @@ def columns_of(database: Database, text: str, parameters: Sequence[Any]) -> list
     dimensions = {one.name.lower(): one for one in database.dimensions()}
     bound = bind(statement, scope_of(tables, collection.schema, plain, dimensions))
     result: list[tuple[str, str]] = []
-    for name, output in bound.outputs:
-        if isinstance(output, Key):
+    for place, (name, output) in enumerate(bound.outputs):
+        if place in bound.labels:
+            result += zip(names_of(bound)[place], _label_types(bound.labels[place]), strict=True)
+        elif isinstance(output, Key):
             result.append((name, _key_type(database, output)))
         elif is_rank(output):
             result.append((name, "int8"))
         else:
             result += [(name + part, "float8") for part in PARTS]
     return result
+
+
+def _label_types(column: Mode | Quantile) -> tuple[str, ...]:
+    """Return the types of the columns that show an estimate that is no number."""
+    if isinstance(column, Mode):
+        return type_of_value(column.labels[0]), "text"
+    label = column.outcomes.label
+    return (type_of_value(label(float(column.outcomes.values[0]))) if label is not None else "float8",) * 3
 
 
 def _key_type(database: Database, key: Key) -> str:

@@ -1,0 +1,123 @@
+"""HISTOGRAM and width_bucket: values of an ordinal column sorted into bins, whose borders are public."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from tacit.contract.budget import exact_number
+from tacit.contract.schema import Ordinal
+from tacit.sql.dates import truncated
+from tacit.sql.public import literal_of
+from tacit.sql.scope import Found, Scope
+from tacit.sql.totals import Total
+from tacit.sql.vectors import exact_values, null_vector, shown_value
+
+__all__ = ["buckets", "histogram"]
+
+MAX_BUCKETS = 1_000
+
+BINS, BUCKETS = 20, 10
+"""Bins of a histogram at most, and buckets of width_bucket, where a question names none."""
+
+PERIODS = {"day": 1, "week": 7, "month": 30, "quarter": 91, "year": 365}
+"""Bins of dates, and about how many days each has."""
+
+Classes = list[tuple[Any, Total]]
+
+
+def histogram(scope: Scope, node: exp.Expr) -> Classes | None:
+    """Return the bins of HISTOGRAM, each by its first value; None for a column whose values are bins already.
+
+    Borders follow from the declared range, never from data: multiples of 1, 2 or 5 times a power of ten, whole periods
+    of the calendar, or whole cells.
+    """
+    message = "HISTOGRAM takes a sensitive column, and how many bins there are at most: HISTOGRAM(column, 20)."
+    given = node.expressions
+    found = scope.find(given[0]) if 1 <= len(given) <= 2 and isinstance(given[0], exp.Column) else None
+    most = _count(given[1]) if len(given) == 2 else BINS
+    if found is None or most is None or not hasattr(found.attribute, "size"):
+        raise scope.unsupported(message, node, "unsupported-group")
+    attribute = found.attribute
+    if found.lookup or not isinstance(attribute, Ordinal) or attribute.values <= most:
+        return None
+    return _classes(scope, found, attribute, _places(attribute, most))
+
+
+def _places(attribute: Ordinal, most: int) -> list[Any]:
+    """Return the bin of each value, by the first value that it may have."""
+    days = attribute.ticks * attribute.unit
+    if attribute.is_date and attribute.values == attribute.ticks:
+        fitting = [unit for unit, length in PERIODS.items() if days / length <= most]
+        unit = fitting[0] if fitting else "year"
+        return [truncated(unit, shown_value(attribute, index)) for index in range(attribute.values)]
+    if attribute.values < attribute.ticks:  # whole cells
+        cells = math.ceil(attribute.values / most)
+        return [shown_value(attribute, index // cells * cells) for index in range(attribute.values)]
+    width = _round_width(Fraction(days, most) if days else Fraction(1))
+    starts = [math.floor(value / width) * width for value in exact_values(attribute)]
+    return [int(start) if start.denominator == 1 else float(start) for start in starts]
+
+
+def _round_width(least: Fraction) -> Fraction:
+    """Return the first of 1, 2, 5, 10, 20, … times a power of ten that is not below a width."""
+    power = Fraction(10) ** (math.floor(math.log10(least)) - 1)
+    while True:
+        for factor in (1, 2, 5):
+            if factor * power >= least:
+                return factor * power
+        power *= 10
+
+
+def _classes(scope: Scope, found: Found, attribute: Ordinal, places: Sequence[Any]) -> Classes:
+    missing = null_vector(attribute)
+    kept = list(dict.fromkeys(places))
+    numbers = np.array([*(kept.index(place) for place in places), *([-1] * attribute.null)])
+    classes: Classes = [(label, scope.total(found, numbers == number)) for number, label in enumerate(kept)]
+    return [*classes, (None, scope.total(found, missing))] if missing.any() else classes
+
+
+def _count(node: exp.Expr) -> int | None:
+    literal = literal_of(node)
+    whole = literal is not None and not literal[1] and literal[0].isdigit() and len(literal[0]) <= 4
+    count = int(literal[0]) if whole and literal is not None else 0
+    return count if 1 <= count <= MAX_BUCKETS else None
+
+
+def buckets(scope: Scope, node: exp.WidthBucket) -> Classes:
+    """Return equal buckets 1..count from low to high, 0 below and count + 1 above, as PostgreSQL numbers them.
+
+    Without bounds they are from the first declared value to one step after the last, and ten unless a number is given.
+    """
+    found = scope.find(node.this) if isinstance(node.this, exp.Column) else None
+    message = (
+        "width_bucket takes an ordinal column of numbers, a lower bound, an upper bound and the number of buckets; or "
+        "the column alone, or with the number of buckets."
+    )
+    attribute = found.attribute if found is not None and not found.lookup else None
+    if found is None or not isinstance(attribute, Ordinal) or attribute.is_date:
+        raise scope.unsupported(message, node, "unsupported-group")
+    given = [node.args.get(word) for word in ("min_value", "max_value", "num_buckets")]
+    numbers = [literal_of(item) for item in given if item is not None]
+    if any(number is None or number[1] for number in numbers) or len(numbers) == 2:
+        raise scope.unsupported(message, node, "unsupported-group")
+    ends = (attribute.start, attribute.start + attribute.unit * attribute.ticks)
+    try:
+        known = [exact_number(number[0]) or Fraction(0) for number in numbers if number]
+    except ValueError:  # an exponent
+        raise scope.unsupported(message, node, "unsupported-group") from None
+    low, high, count = known if len(known) == 3 else (*ends, known[0] if known else Fraction(BUCKETS))
+    if not low < high or count.denominator != 1 or not 1 <= count <= MAX_BUCKETS:
+        raise scope.unsupported(
+            f"{message} Use at most {MAX_BUCKETS} buckets and a lower bound below the upper one.",
+            node,
+            "unsupported-group",
+        )
+    last = int(count) + 1
+    places = [min(max(math.floor((v - low) * count / (high - low)) + 1, 0), last) for v in exact_values(attribute)]
+    return _classes(scope, found, attribute, places)
