@@ -44,6 +44,9 @@ COLUMNS = (
 SHARES = {"syscalls": 0.7, "keys": 0.05, "kills": 0.1, "proxy": 0.15}
 """Of the time, if there is a limit."""
 
+SAVED_SECONDS = 120.0
+"""Seconds of one cell after which its rounds are kept, so that an interrupted run loses no more."""
+
 SHOWN = 3
 """Bad rounds of a cell that are kept in full."""
 
@@ -102,16 +105,18 @@ def run_syscalls(work: Path, options: argparse.Namespace, seconds: float) -> lis
     zygote, until = Zygote(shim.environment()), time.monotonic() + seconds
     try:
         for number, cell in enumerate(left):
-            rounds = Rounds(shim, zygote, work / "cell")
-            share = (until - time.monotonic()) / (len(left) - number)
-            try:
-                made = run_cell(rounds, cell, options.n, time.monotonic() + share, results.get(cell, {}))
-            finally:
-                rounds.close()
-                shutil.rmtree(work / "cell", ignore_errors=True)
-            results[cell] = made
-            if part:
-                part.write_text(json.dumps(list(results.values()), indent=1), encoding="utf-8")
+            end = time.monotonic() + (until - time.monotonic()) / (len(left) - number)
+            made: dict[str, Any] = results.get(cell, {})
+            while not made.get("complete") and (not made or time.monotonic() < end):
+                rounds = Rounds(shim, zygote, work / "cell")
+                try:
+                    made = run_cell(rounds, cell, options.n, min(end, time.monotonic() + SAVED_SECONDS), made)
+                finally:
+                    rounds.close()
+                    shutil.rmtree(work / "cell", ignore_errors=True)
+                results[cell] = made
+                if part:
+                    part.write_text(json.dumps(list(results.values()), indent=1), encoding="utf-8")
             wrong = ", ".join(f"{name} {made[name]}" for name in COLUMNS[1:] if made[name])
             done = f"{made['rounds']} rounds, n to {made['largest_n']}"
             say(f"[{number + 1}/{len(left)}] {cell}: {done}; {wrong or 'well'}")
