@@ -65,7 +65,8 @@ def assert_complete(collector: Collector, people: int = 510) -> None:
 
 
 def run_on(collector: Collector, statement: str) -> list[Any]:
-    return collector.database._engine._connection.execute(statement).fetchall()  # type: ignore[attr-defined]
+    with collector.database._engine._cursor() as cursor:  # type: ignore[attr-defined]
+        return list(cursor.execute(statement).fetchall())
 
 
 def rows_of(collector: Collector, person: str) -> list[Any]:

@@ -49,7 +49,7 @@ def test_closing_interrupts_what_is_being_asked(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool, engine_named("duckdb", tmp_path) as database:
         numbers = {"numbers": pa.table({"n": list(range(20_000))})}
         asked = [pool.submit(database._engine.fetch, FOR_EVER, [], numbers) for _ in range(4)]
-        while not database._engine._busy:  # type: ignore[attr-defined]
+        while not database._engine._cursors._busy:  # type: ignore[attr-defined]
             time.sleep(0.01)
         database.close()
         assert all(isinstance(one.exception(30), Exception) for one in asked)
