@@ -28,6 +28,10 @@ LONGEST = 2_000
 """Characters of such a question."""
 
 
+UNSUPPORTED = ("group", "having", "offset", "joins", "laterals", "qualify", "windows", "with_")
+"""Parts of a statement that would change its rows."""
+
+
 def about(text: str, shapes: Shapes) -> Answer | None:
     """Return the answer to a question that is about no reports; None for any other."""
     if not isinstance(text, str) or len(text) > LONGEST:
@@ -77,6 +81,9 @@ def _selected(text: str, shapes: Shapes) -> Answer | None:
             return None
         message = f"{sql_of(refusal.node)} is not supported in questions about information_schema."
         raise BindError(message, text=text) from None
+    except (ArithmeticError, ValueError, TypeError):  # 1/0, sqrt(-1), 'a' + 1
+        message = "A constant is out of range or of the wrong kind, so the result has no value."
+        raise BindError(message, code="wrong-constant", text=text) from None
 
 
 def _evaluated(statement: exp.Select, columns: list[str], rows: list[list[Any]]) -> Answer:
@@ -85,6 +92,8 @@ def _evaluated(statement: exp.Select, columns: list[str], rows: list[list[Any]])
             raise NotScalar(column)
         return columns.index(column.name.lower())
 
+    if any(statement.args.get(word) for word in UNSUPPORTED):
+        raise NotScalar(statement)
     where, order = statement.args.get("where"), statement.args.get("order")
     if where is not None:
         test = compiled(where.this, place)
@@ -95,12 +104,19 @@ def _evaluated(statement: exp.Select, columns: list[str], rows: list[list[Any]])
     shown: list[exp.Expr] = []
     for node in statement.expressions:
         shown += [exp.column(name) for name in columns] if isinstance(node, exp.Star) else [node]
+    if not shown:  # SELECT and nothing else, or a star without a table
+        raise NotScalar(statement)
     functions = [compiled(node.unalias(), place) for node in shown]
     names = [node.alias_or_name or sql_of(node) for node in shown]
-    return Answer(names, [[_plain(function(row)) for function in functions] for row in rows])
+    found = [tuple(_plain(function(row)) for function in functions) for row in rows]
+    found = list(dict.fromkeys(found)) if statement.args.get("distinct") else found
+    limit = statement.args.get("limit")
+    return Answer(names, found if limit is None else found[: max(0, int(limit.expression.name))])
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, int) and abs(value) >= 1 << 63:
+        raise OverflowError
     return (
         value
         if isinstance(value, str | int | float | None)
