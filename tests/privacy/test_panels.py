@@ -15,6 +15,7 @@ from tacit.client.panel import assigned_rounds
 from tacit.contract.amplification import rounded_crowd
 from tacit.contract.budget import within
 from tacit.contract.contract import Contract
+from tacit.contract.panel import Panel
 from tacit.errors import SchemaError, UsageError
 from tests.support.channels import channel_row
 
@@ -215,3 +216,11 @@ def test_remembering_old_answers_shows_that_a_value_changed() -> None:
     assert visible == keep**2 + (1 - keep) ** 2 == Fraction(5, 8)
     assert all(len(set(shown)) == 1 for shown in constant)
     assert any(shown not in constant for shown in changed), "no bound holds for these two sequences"
+
+
+@pytest.mark.parametrize(("rounds", "reports"), [(2, 1), (2, 2), (6, 6), (52, 1), (52, 3), (40, 20)])
+def test_the_rounds_of_many_people_are_those_of_each(rounds: int, reports: int) -> None:
+    panel = Panel("2026 é", rounds, reports)
+    for people in (list(range(150)), [f"p{i}" for i in range(150)], []):
+        found = [tuple(sorted(row)) for row in panel.rounds_of_all(people).tolist()]
+        assert found == [panel.rounds_of(person) for person in people]

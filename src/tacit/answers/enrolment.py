@@ -51,7 +51,7 @@ class Enrolments:
         if not distinct or len(distinct) != len(listed):
             message = "people are the keys of everybody in the panel, numbers or texts, each once."
             raise UsageError(message, code="bad-option")
-        asked = np.bincount([number for one in listed for number in panel.rounds_of(one)], minlength=panel.rounds + 1)
+        asked = np.bincount(panel.rounds_of_all(listed).ravel(), minlength=panel.rounds + 1)
         rounds = [contract.member] if contract.member else range(1, panel.rounds + 1)
         known = self._known.get(_short(name), {})
         known = known | {number: Enrolled(len(listed), int(asked[number])) for number in rounds}

@@ -9,14 +9,14 @@ of ``tacit panel``, the panel's name, the person and j, with NUL between them; n
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tacit.client.coin import person_text
 from tacit.errors import UsageError
 
-__all__ = ["Turn", "assigned_rounds", "round_id", "round_label", "turn_of"]
+__all__ = ["Turn", "assigned_rounds", "panel_words", "round_id", "round_label", "turn_of"]
 
 
 def assigned_rounds(panel: str, rounds: int, reports: int, person: int | str) -> tuple[int, ...]:
@@ -29,11 +29,17 @@ def assigned_rounds(panel: str, rounds: int, reports: int, person: int | str) ->
     """
     places: dict[int, int] = {}
     for j in range(reports):
-        text = f"tacit panel\0{panel}\0{person_text(person)}\0{j}"
-        word = int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
+        [word] = panel_words(panel, [person], j)
         i = j + word % (rounds - j)
         places[j], places[i] = places.get(i, i), places.get(j, j)
     return tuple(sorted(1 + places[j] for j in range(reports)))
+
+
+def panel_words(panel: str, people: Iterable[int | str], j: int) -> Iterator[int]:
+    """Yield word j of each person's shuffle."""
+    head, tail, digest = f"tacit panel\0{panel}\0", f"\0{j}", hashlib.sha256
+    for person in people:
+        yield int.from_bytes(digest(f"{head}{person_text(person)}{tail}".encode()).digest()[:6])
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,9 @@ def encode_everybody(
 
 def _mark_asked(contract: Contract, keys: pa.ChunkedArray) -> pa.Array:
     """Mark the people who are asked in this round of a panel."""
-    return pa.array([contract.asks(person) for person in keys.to_pylist()], pa.bool_())
+    assert contract.panel  # noqa: S101  only rounds of panels are marked
+    rounds = contract.panel.rounds_of_all(keys.to_pylist())
+    return pa.array((rounds == contract.member).any(axis=1))
 
 
 def _sources(contract: Contract, tables: Mapping[str, Any]) -> dict[str, pa.Table]:
