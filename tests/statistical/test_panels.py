@@ -89,6 +89,7 @@ def test_the_model_smooths_over_rounds_and_says_so(year: Year) -> None:
     plain = year.database.sql(BY_ROUND)
     smooth = year.database.sql(BY_ROUND, consistent=True)
     assert any("fitted together" in note for note in smooth.notes)
+    assert not any("summed over" in note for note in plain.notes), "each round has a row of its own"
     errors = [np.array([one.value for one in answer["n"]]) - year.truth for answer in (plain, smooth)]
     assert np.linalg.norm(errors[1]) < np.linalg.norm(errors[0]) / 2
     assert sum(one.low <= truth <= one.high for one, truth in zip(smooth["n"], year.truth, strict=True)) >= 42
@@ -97,6 +98,7 @@ def test_the_model_smooths_over_rounds_and_says_so(year: Year) -> None:
     assert not any("fitted together" in note for note in shares.notes), "about one round alone"
     last = "SUM(CASE WHEN round = 'year/52' AND x = 'a' THEN 1 ELSE 0 END)"
     change = f"SELECT {last} - {last.replace('52', '01')} AS n FROM users"
+    assert "summed over 52 rounds, year/01 to year/52" in year.database.sql(change).notes
     made, truth = year.database.sql(change, consistent=True)["n"], year.truth[-1] - year.truth[0]
     assert made.low <= truth <= made.high
     by_round = smooth["n"][-1].value - smooth["n"][0].value

@@ -14,6 +14,10 @@ from tacit.sql.domains import unknown_labels
 __all__ = ["meaning_notes", "tier_notes", "weak_notes"]
 
 
+MOST_NAMED = 8
+"""Rounds and tiers that a note names one by one."""
+
+
 def weak_notes(rows: list[list[Any]]) -> list[str]:
     """Say which estimates rest on little."""
     estimates = [cell for row in rows for cell in row if isinstance(cell, Estimate)]
@@ -39,8 +43,10 @@ def tier_notes(tiers: dict[str, float]) -> list[str]:
 def meaning_notes(bound: Bound, people: People, options: Options) -> list[str]:
     """Say what the answer is about, beyond its question."""
     notes = [*bound.notes(), *unknown_labels(bound.statement, [one.labels for one in people.rounds])]
-    if len(people.rounds) > 1:
-        notes.append(f"summed over {', '.join(one.name for one in people.rounds)}")
+    names = [one.name for one in people.rounds]
+    if len(names) > 1 and not any(found.attribute.name == "round" for found in bound.public):
+        several = f"{len(names)} rounds, {names[0]} to {names[-1]}"
+        notes.append(f"summed over {several if len(names) > MOST_NAMED else ', '.join(names)}")
     selection = bound.selection
     chosen = selection.test or selection.qualify or selection.ranks
     if chosen or any(not bound.is_key(key[0]) for key in selection.order):
