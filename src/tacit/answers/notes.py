@@ -44,7 +44,7 @@ def meaning_notes(bound: Bound, people: People, options: Options) -> list[str]:
     """Say what the answer is about, beyond its question."""
     notes = [*bound.notes(), *unknown_labels(bound.statement, [one.labels for one in people.rounds])]
     names = [one.name for one in people.rounds]
-    if len(names) > 1 and not any(found.attribute.name == "round" for found in bound.public):
+    if len(names) > 1 and not any(key.attribute.name == "round" for key in bound.public):
         several = f"{len(names)} rounds, {names[0]} to {names[-1]}"
         notes.append(f"summed over {several if len(names) > MOST_NAMED else ', '.join(names)}")
     selection = bound.selection

@@ -45,8 +45,8 @@ def _squares(sums: Sums, gradients: Vector, place: list[int]) -> Vector:
         moments[a, b] = sums.totals[sums.asked.pairs[pair]]
         if sums.design and sums.design.enrolled:
             moments[a, b] -= sums.totals[place[a]] * sums.totals[place[b]] / sums.design.enrolled.people
-    found: Vector = np.maximum(0.0, np.einsum("ij,jk,ik->i", gradients, moments, gradients))
-    return found
+    squares: Vector = np.maximum(0.0, np.einsum("ij,jk,ik->i", gradients, moments, gradients))
+    return squares
 
 
 def effective_over_rounds(parts: Sequence[Sums], gradient: Vector, place: list[int]) -> float:

@@ -121,8 +121,8 @@ class Panel:
         for j in range(self.reports):
             words = np.fromiter(panel_words(self.name, people, j), dtype=np.int64, count=len(people))
             places.append(j + words % (self.rounds - j))
-            moved.append(_held(np.full(len(people), j), places[:j], moved))
-        return 1 + np.stack([_held(own, places[:j], moved[:j]) for j, own in enumerate(places)], axis=1)
+            moved.append(_value_at(np.full(len(people), j), places[:j], moved))
+        return 1 + np.stack([_value_at(own, places[:j], moved[:j]) for j, own in enumerate(places)], axis=1)
 
     def label(self, number: int) -> str:
         """Return the name of a round: those of a panel sort in their order."""
@@ -133,11 +133,11 @@ class Panel:
         return round_id(text, number)
 
 
-def _held(
+def _value_at(
     place: npt.NDArray[np.int64], places: Sequence[npt.NDArray[np.int64]], moved: Sequence[npt.NDArray[np.int64]]
 ) -> npt.NDArray[np.int64]:
     """Return what a place of everybody's shuffle holds after some swaps: the last that was moved there, or itself."""
-    found = place.copy()
+    values = place.copy()
     for at, value in zip(places, moved, strict=True):
-        found = np.where(place == at, value, found)
-    return found
+        values = np.where(place == at, value, values)
+    return values
