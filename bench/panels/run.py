@@ -19,7 +19,7 @@ import tacit as tc
 from tacit.answers import sums
 from tacit.answers.sums import Sums, Values
 from tacit.contract.panel import Enrolled, Panel
-from tacit.sql.plan import Round
+from tacit.sql.rounds import Round
 
 ROUNDS, PEOPLE, EPSILON = 8, 800, 2
 SLOPE = np.arange(ROUNDS) - (ROUNDS - 1) / 2

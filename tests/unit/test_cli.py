@@ -130,7 +130,7 @@ def test_encode_load_query_plan_and_shell(
     [row] = json.loads(capsys.readouterr().out)["rows"]
     assert abs(row["n"] - 250) < 8 * row["n_error"]  # fresh randomness: a false alarm is below 1e-12
     assert main(["query", db, question, "--explain", "--decoder", "cover"]) == 0
-    assert "SELECT s0.code AS code, count(*) AS people" in capsys.readouterr().out
+    assert 'SELECT s0.code AS "0code0", COUNT(*) AS "0sum0"' in capsys.readouterr().out
     assert main(["plan", collection, question, "--users", "500", "--json"]) == 0
     [planned] = json.loads(capsys.readouterr().out)["rows"]
     assert 0.8 < planned["n_error"] / row["n_error"] < 1.25

@@ -16,7 +16,8 @@ from tacit.encode.reports import report_table
 from tacit.engines.base import Engine, rollup_of
 from tacit.errors import ReportError, UnknownNameError, UsageError
 from tacit.estimate.decoder import Decoder, DecoderName
-from tacit.sql.plan import ReportSource, Rollup, Round
+from tacit.sql.report_tables import first_row
+from tacit.sql.rounds import ReportSource, Rollup, Round
 
 __all__ = ["Catalog"]
 
@@ -208,6 +209,5 @@ class Catalog(Generic[C]):
         """Return the types of the columns that are stored as they are: a service's key and its public columns."""
         collection = self.find([service])
         own = collection.contract[service].service
-        names = ", ".join(f'"{name}"' for name in (own.key, *(column.name for column in own.public)))
-        query = f'SELECT {names} FROM "{report_table(collection.id, own.name)}" LIMIT 1'  # noqa: S608  names of a contract
-        return {field.name: field.type for field in self._engine.fetch(query, [], {}).schema}
+        query = first_row(report_table(collection.id, own.name), [own.key, *(column.name for column in own.public)])
+        return {field.name: field.type for field in self._engine.fetch(*query, {}).schema}

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import pyarrow as pa
+
+from tacit.answers.columns import integers_of, numbered, numbers_of, rows_in_order, rows_of
 from tacit.answers.sampling import CodeCounts, Part, sampled
 from tacit.answers.shared_cache import SharedCache
 from tacit.contract.contract import Channel
 from tacit.engines.base import Engine
 from tacit.estimate.tallies import Tallies
+from tacit.sql.nodes import Sums
+from tacit.sql.printing import print_query
 
-__all__ = ["Fetched", "cache_of"]
+__all__ = ["Fetched", "cache_of", "fetch_code_sums"]
 
 MOST_BYTES = 2**27
 """Bytes of sums that are kept for one engine."""
@@ -52,6 +57,29 @@ class Fetched:
             while len(self._samples) > MOST_SAMPLES:
                 self._samples.popitem(last=False)
         return self._samples[key]
+
+
+def fetch_code_sums(engine: Engine, query: Sums, channel: Channel, uploads: Mapping[str, pa.Table]) -> Fetched:
+    """Return sums by the codes of a channel: those that are kept, or fetched now."""
+    statement = print_query(query)
+    changes = None if uploads else engine.changes()
+    if changes is None:
+        return _fetch(engine, query, channel, uploads)
+    key = (statement.text, *((type(value), value) for value in statement.parameters))
+    return cache_of(engine).get(changes, key, lambda: _fetch(engine, query, channel, uploads))
+
+
+def _fetch(engine: Engine, query: Sums, channel: Channel, uploads: Mapping[str, pa.Table]) -> Fetched:
+    """Fetch sums by code, in the order of codes."""
+    table = engine.fetch(*print_query(query), uploads)
+    keys = len(query.keys)
+    group, first = numbered(table, keys)
+    values = rows_of(table, keys, first) if keys else [()]
+    columns = [numbers_of(table.column(i)) for i in range(keys + 1, table.num_columns)]
+    codes = integers_of(table.column(keys))
+    order = rows_in_order(codes * len(values) + group, channel.alphabet * len(values))
+    order = order[columns[0][order] > 0]  # a rollup keeps rows of people who were deleted
+    return Fetched(values, CodeCounts(codes[order], group[order], [own[order] for own in columns], len(values)))
 
 
 _CACHES: WeakKeyDictionary[Engine, SharedCache[Fetched]] = WeakKeyDictionary()

@@ -10,28 +10,28 @@ cell as often as any other.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
+from sqlglot import exp
 
-from tacit.answers.code_cache import Fetched, cache_of
-from tacit.answers.columns import integers_of, numbered, numbers_of, rows_in_order, rows_of
+from tacit.answers.code_cache import Fetched, fetch_code_sums
 from tacit.answers.sampling import CodeCounts, Control
 from tacit.contract.contract import Channel
 from tacit.engines.base import Engine
 from tacit.estimate.batch import VALUES_AT_ONCE, FunctionalBatch, batch_of
 from tacit.estimate.functional import Functional, Term, Vector
-from tacit.sql.mixed import Reading
-from tacit.sql.plan import Plan, Round
+from tacit.sql.nodes import Sums
+from tacit.sql.plan import Plan
+from tacit.sql.rounds import Round
 from tacit.sql.scope import Found, Scope
-from tacit.sql.statement import code_sums, histogram
-from tacit.sql.totals import Piece, SqlPiece, Total
+from tacit.sql.stored_types import StoredTypes
+from tacit.sql.totals import Piece, Total
 
-__all__ = ["CodePlan", "Moments", "plan_by_code"]
+__all__ = ["CodePlan", "Moments", "Values", "plan_by_code"]
 
 Codes = npt.NDArray[np.int64]
 Values = tuple[Any, ...]
@@ -82,6 +82,8 @@ class _Weights:
 class CodePlan:
     """How one round is asked for sums by code, and what is made of them."""
 
+    from_tables = True
+
     def __init__(
         self,
         plan: Plan,
@@ -97,7 +99,7 @@ class CodePlan:
         both = {_ordered(weight[i], weight[j]) for i, j in pairs}
         self._weight_pairs = sorted((i, j) for i, j in both if i is not None and j is not None)
         self._fourth_weights = sorted({own for i in self._squared if (own := weight[i]) is not None})
-        self.columns = 1 + len(plan.measures) + len(self._weight_pairs) + len(self._fourth_weights)
+        self.columns = 1 + len(plan.totals) + len(self._weight_pairs) + len(self._fourth_weights)
 
     @property
     def channel(self) -> Channel:
@@ -105,21 +107,14 @@ class CodePlan:
         return self.plan.round.stored[self.side].service.channels[0]
 
     @property
-    def statement(self) -> tuple[str, list[object]]:
-        """The text that the engine runs, and its parameters."""
-        if not self.plan.measures and len(self.plan.scope.sources) == 1:
-            return histogram(self.plan)
-        return code_sums(self.plan, self.side, self._weight_pairs, self._fourth_weights)
+    def query(self) -> Sums:
+        """What the engine is asked: the sums of weights, of their products, and of their fourth powers."""
+        return self.plan.sums_by_code(self.side, self._weight_pairs, self._fourth_weights)
 
-    def run(self, engine: Engine, uploads: Mapping[str, pa.Table]) -> dict[Values, Moments] | None:
+    def run(self, engine: Engine) -> dict[Values, Moments] | None:
         """Return the sums of each public group; None where tables of so many groups would take too long."""
-        text, parameters = self.statement
-        changes = None if uploads else engine.changes()
-        if changes is None:
-            fetched = self._fetch(engine, text, parameters, uploads)
-        else:
-            key = (text, *((type(value), value) for value in parameters))
-            fetched = cache_of(engine).get(changes, key, lambda: self._fetch(engine, text, parameters, uploads))
+        uploads = self.plan.uploads(engine.codes, engine.whole_alphabet)
+        fetched = fetch_code_sums(engine, self.query, self.channel, uploads)
         counts = fetched.counts
         if self._work(counts) > MOST_WORK:
             return None
@@ -130,20 +125,6 @@ class CodePlan:
             own: Moments(int(people[place]), totals[place], products[place], fourths[place])
             for place, own in enumerate(fetched.values)
         }
-
-    def _fetch(
-        self, engine: Engine, text: str, parameters: Sequence[object], uploads: Mapping[str, pa.Table]
-    ) -> Fetched:
-        """Fetch the sums, in the order of codes."""
-        table = engine.fetch(text, parameters, uploads)
-        keys = len(self.plan.keys)
-        group, first = numbered(table, keys)
-        values = rows_of(table, keys, first) if keys else [()]
-        columns = [numbers_of(table.column(keys + 1 + i)) for i in range(self.columns)]
-        codes = integers_of(table.column(keys))
-        order = rows_in_order(codes * len(values) + group, self.channel.alphabet * len(values))
-        order = order[columns[0][order] > 0]  # a rollup keeps rows of people who were deleted
-        return Fetched(values, CodeCounts(codes[order], group[order], [own[order] for own in columns], len(values)))
 
     def _work(self, counts: CodeCounts) -> int:
         """Return how many cells are visited to tally all groups and weights."""
@@ -194,7 +175,7 @@ class CodePlan:
 
     def _quota(self, counts: CodeCounts) -> int:
         """Return how many codes are looked at for second moments."""
-        most = counts.strata[1] * (SAMPLED_WEIGHTED if self.plan.measures else SAMPLED)
+        most = counts.strata[1] * (SAMPLED_WEIGHTED if self.plan.totals else SAMPLED)
         return max(SAMPLED_LEAST, min(most, SAMPLED_VALUES // len(self._squared)))
 
     def _pair_column(self, i: int, j: int) -> int:
@@ -202,18 +183,18 @@ class CodePlan:
         if left is None:
             return 0 if right is None else 1 + right
         assert right is not None  # noqa: S101  None comes first
-        return 1 + len(self.plan.measures) + self._weight_pairs.index((left, right))
+        return 1 + len(self.plan.totals) + self._weight_pairs.index((left, right))
 
     def _fourth_column(self, i: int) -> int:
         own = self._weight[i]
         if own is None:
             return 0
-        return 1 + len(self.plan.measures) + len(self._weight_pairs) + self._fourth_weights.index(own)
+        return 1 + len(self.plan.totals) + len(self._weight_pairs) + self._fourth_weights.index(own)
 
     def noisy(self) -> tuple[bool, ...]:
         """Tell of each total whether it reads any codes."""
         reads = self._batch.reads_codes()
-        others = [False if own is None else self.plan.noisy[own] for own in self._weight]
+        others = [False if own is None else self.plan.decoding.reads_codes[own] for own in self._weight]
         return tuple(bool(mine) or other for mine, other in zip(reads, others, strict=True))
 
 
@@ -223,8 +204,8 @@ def plan_by_code(
     totals: Sequence[Total],
     pairs: Sequence[tuple[int, int]],
     keys: Sequence[Found],
-    conditions: Sequence[SqlPiece],
-    reading: Reading,
+    conditions: Sequence[exp.Expr],
+    types: StoredTypes,
 ) -> CodePlan | None:
     """Return how totals are summed by the codes of one service; None where they cannot be, or need not."""
     if any(source.twin is not None for source in scope.sources) or any(len(total.pieces) > 1 for total in totals):
@@ -243,7 +224,7 @@ def plan_by_code(
         second = batch_of(decoder, [split[i][0] for i in squared])
         if batch is None or second is None or len(weights.totals) > MOST_COLUMNS:
             continue
-        plan = Plan(scope, one, weights.totals, [], keys, conditions, reading)
+        plan = Plan(scope, one, weights.totals, [], keys, conditions, types)
         made = CodePlan(plan, side, weight, pairs, batch, (squared, second))
         if made.columns <= MOST_COLUMNS:
             return made

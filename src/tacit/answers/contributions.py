@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from tacit.answers.columns import numbers_of
 from tacit.answers.people import People
 from tacit.answers.run import equal_to, value_of
-from tacit.answers.sums import SumsRequest, occurring_codes, readings
+from tacit.answers.sums import SumsRequest, stored_types
 from tacit.encode.reports import column_names
 from tacit.errors import UnknownNameError, UnsupportedSqlError, UsageError
 from tacit.estimate.functional import Vector
@@ -24,10 +24,15 @@ from tacit.sql.bind import Bound, Key
 from tacit.sql.explain import describe
 from tacit.sql.formula import Formula
 from tacit.sql.meaning import Meaning, meaning_of
-from tacit.sql.plan import Plan, Round
-from tacit.sql.statement import ORDERS, summed_tuples, tuples
+from tacit.sql.nodes import Order, Ranking, RankingSums
+from tacit.sql.plan import Plan
+from tacit.sql.printing import print_query
+from tacit.sql.report_tables import reports_of
+from tacit.sql.rounds import Round
 
 __all__ = ["Contributions", "Page", "Report", "contributions_to"]
+
+ORDERS: tuple[Order, ...] = get_args(Order)
 
 MOST_ROWS = 500
 """Tuples of one page."""
@@ -37,7 +42,7 @@ MOST_ROWS = 500
 class Page:
     """Which tuples are shown: of which round, in the order of which measure, and how many of them."""
 
-    order: str = "size"
+    order: Order = "size"
     measure: int = 0
     descending: bool = True
     offset: int = 0
@@ -122,8 +127,8 @@ def contributions_to(bound: Bound, people: People, group: Mapping[str, Any], pag
         raise UsageError(message, code="bad-option")
     conditions = [*bound.conditions, *equal_to(bound, values)]
     readers = [
-        _Reader(people, one, Plan(bound.scope, one, asked.totals, [], [], conditions, reading))
-        for one, reading in zip(rounds, readings(people.engine, rounds), strict=True)
+        _Reader(people, one, Plan(bound.scope, one, asked.totals, [], [], conditions, types))
+        for one, types in zip(rounds, stored_types(people.engine, rounds), strict=True)
     ]
     shown = readers[page.part]
     sums = [reader.sums(page) for reader in readers]
@@ -187,32 +192,29 @@ class _Reader:
 
     def __init__(self, people: People, asked: Round, plan: Plan) -> None:
         self._engine, self._round, self._plan = people.engine, asked, plan
-        self._uploads = plan.uploads(occurring_codes(people.engine, plan))
+        self._uploads = plan.uploads(people.engine.codes, people.engine.whole_alphabet)
 
     def sums(self, page: Page, first: int | None = None) -> tuple[int, Vector]:
         """Return how many tuples there are and what they add up to: all, or the first of the page's order."""
-        text, parameters = summed_tuples(self._plan, page.measure, page.order, descending=page.descending, first=first)
-        table = self._engine.fetch(text, parameters, self._uploads)
+        query = RankingSums(self._ranking(page, limit=first))
+        table = self._engine.fetch(*print_query(query), self._uploads)
         [count, *totals] = [float(numbers_of(column)[0]) for column in table.columns]
         return int(count), self._round.weight * np.array(totals)
 
     def rows(self, page: Page) -> list[tuple[int | str, list[float], list[Report]]]:
         """Return the tuples of a page."""
-        text, parameters = tuples(
-            self._plan,
-            page.measure,
-            page.order,
-            descending=page.descending,
-            limit=page.limit,
-            offset=page.offset,
-        )
-        [people, *measures] = self._engine.fetch(text, parameters, self._uploads).to_pydict().values()
+        query = self._ranking(page, limit=page.limit, offset=page.offset)
+        [people, *measures] = self._engine.fetch(*print_query(query), self._uploads).to_pydict().values()
         reports = self._reports(people)
         added = zip(*measures, strict=True)
         return [
             (person, [self._round.weight * float(value) for value in values], reports[person])
             for person, values in zip(people, added, strict=True)
         ]
+
+    def _ranking(self, page: Page, limit: int | None, offset: int = 0) -> Ranking:
+        measures = self._plan.decoding.measures
+        return Ranking(self._plan.people, measures, page.measure, page.order, page.descending, limit, offset)
 
     def _reports(self, people: list[Any]) -> dict[Any, list[Report]]:
         """Return all reports of some people."""
@@ -223,12 +225,8 @@ class _Reader:
             if source.twin is not None:
                 continue
             service = stored.service.service
-            listed, places = ", ".join(f'"{name}"' for name in column_names(service)), ", ".join("?" * len(people))
-            query = (
-                f'SELECT {listed} FROM "{stored.table}" WHERE "{service.key}" IN ({places}) '  # noqa: S608
-                "ORDER BY slot, channel"
-            )
-            for row in self._engine.fetch(query, people, {}).to_pylist():
+            query = reports_of(stored.table, column_names(service), service.key, people)
+            for row in self._engine.fetch(*query, {}).to_pylist():
                 channel, code = int(row["channel"]), int(row["code"])
                 public = {column.name: row[column.name] for column in service.public}
                 meaning = meaning_of(stored.service, channel, code)

@@ -18,6 +18,8 @@ from tacit.contract.readers import Privacy, central_loss, no_claim, over_rounds
 from tacit.contract.schema import Schema
 from tacit.encode.reports import report_table
 from tacit.engines.base import Engine
+from tacit.sql import report_tables
+from tacit.sql.report_tables import ClassTable, count_rows
 
 __all__ = ["GROWN", "OPEN", "ClassSizes", "Crowds", "class_sizes", "privacy_of"]
 
@@ -98,7 +100,7 @@ class Crowds:
         return self._known[collection.id][1]
 
     def _rows(self, table: str) -> int:
-        [count] = self._engine.fetch(f'SELECT COUNT(*) AS n FROM "{table}"', (), {})["n"].to_pylist()  # noqa: S608
+        [count] = self._engine.fetch(*count_rows(table), {})["n"].to_pylist()
         return int(count)
 
 
@@ -133,31 +135,12 @@ def class_sizes(engine: Engine, tables: Sequence[tuple[str, ServiceContract]]) -
     if not tables:
         return ClassSizes(0, 0)
     texts = {service.service.key in engine.text_columns(table) for table, service in tables}
-    [found] = engine.fetch(_statement(tables, same_keys=len(texts) == 1), (), {}).to_pylist()
-    return ClassSizes(found["people"] or 0, found["smallest"] or 0)
+    asked = [_class_table(table, service) for table, service in tables]
+    [sizes] = engine.fetch(*report_tables.class_sizes(asked, same_keys=len(texts) == 1), {}).to_pylist()
+    return ClassSizes(sizes["people"] or 0, sizes["smallest"] or 0)
 
 
-def _statement(tables: Sequence[tuple[str, ServiceContract]], *, same_keys: bool) -> str:
-    """Return the SELECT that counts people by everything that questions can see, and then the classes.
-
-    Keys that are text in one table and numbers in another are compared as text.
-    """
-    parts, columns = [], []
-    for number, (table, compiled) in enumerate(tables):
-        service = compiled.service
-        names = [f"p{number}_{i}" for i in range(len(service.public))]
-        person = f'"{service.key}" AS person' if same_keys else f'CAST("{service.key}" AS VARCHAR) AS person'
-        if len(compiled.channels) == service.sends == 1:  # a row is a person
-            shown = [f'"{one.name}" AS {name}' for one, name in zip(service.public, names, strict=True)]
-            rows = ", ".join([person, f"1 AS rows_{number}", *shown])
-            parts.append(f'(SELECT {rows} FROM "{table}") AS t{number}')  # noqa: S608
-        else:
-            shown = [
-                f'MAX(CAST("{one.name}" AS VARCHAR)) AS {name}' for one, name in zip(service.public, names, strict=True)
-            ]
-            rows = ", ".join([person, f"COUNT(*) AS rows_{number}", *shown])
-            parts.append(f'(SELECT {rows} FROM "{table}" GROUP BY "{service.key}") AS t{number}')  # noqa: S608
-        columns += [f"rows_{number}", *names]
-    joined = parts[0] + "".join(f" FULL OUTER JOIN {part} USING (person)" for part in parts[1:])
-    classes = f"SELECT COUNT(*) AS n FROM {joined} GROUP BY {', '.join(columns)}"  # noqa: S608
-    return f"SELECT CAST(SUM(n) AS BIGINT) AS people, CAST(MIN(n) AS BIGINT) AS smallest FROM ({classes}) AS classes"  # noqa: S608
+def _class_table(table: str, compiled: ServiceContract) -> ClassTable:
+    service = compiled.service
+    is_one_report = len(compiled.channels) == service.sends == 1
+    return ClassTable(table, service.key, tuple(one.name for one in service.public), is_one_report)

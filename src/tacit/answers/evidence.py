@@ -13,7 +13,7 @@ import numpy as np
 
 from tacit.answers.columns import numbered, rows_of
 from tacit.answers.people import People
-from tacit.answers.sums import readings
+from tacit.answers.sums import stored_types
 from tacit.contract.panel import Design
 from tacit.errors import UnsupportedSqlError
 from tacit.estimate.functional import Functional, Term, Vector
@@ -23,9 +23,10 @@ from tacit.model.reports import Reports, Services
 from tacit.model.stored import Fetched, Models
 from tacit.sql.bind import Bound
 from tacit.sql.composite import Leaf
-from tacit.sql.mixed import Reading
-from tacit.sql.plan import Plan, Round
-from tacit.sql.statement import code_rows
+from tacit.sql.plan import Plan
+from tacit.sql.printing import print_query
+from tacit.sql.rounds import Round
+from tacit.sql.stored_types import StoredTypes
 from tacit.sql.totals import Total
 
 __all__ = ["Sample", "samples_of"]
@@ -40,15 +41,15 @@ SURELY = 7.0
 def samples_of(bound: Bound, people: People, known: Models, columns: Sequence[Leaf]) -> list[Sample]:
     """Return a sample for each round, its tiers taken together; the rounds of a panel are one sample."""
     totals = list({total.key: total for made in columns for total in made.totals}.values())
-    samples: dict[str, list[tuple[Round, Reading]]] = {}
-    for one, reading in zip(people.rounds, readings(people.engine, people.rounds), strict=True):
+    samples: dict[str, list[tuple[Round, StoredTypes]]] = {}
+    for one, types in zip(people.rounds, stored_types(people.engine, people.rounds), strict=True):
         label = one.labels["round"]
-        samples.setdefault(label.rpartition("/")[0] if one.design else label, []).append((one, reading))
+        samples.setdefault(label.rpartition("/")[0] if one.design else label, []).append((one, types))
     return [_sample(bound, parts, known, totals) for parts in samples.values()]
 
 
-def _sample(bound: Bound, parts: list[tuple[Round, Reading]], known: Models, totals: Sequence[Total]) -> Sample:
-    plans = [Plan(bound.scope, one, totals, [], bound.public, bound.conditions, reading) for one, reading in parts]
+def _sample(bound: Bound, parts: list[tuple[Round, StoredTypes]], known: Models, totals: Sequence[Total]) -> Sample:
+    plans = [Plan(bound.scope, one, totals, [], bound.public, bound.conditions, types) for one, types in parts]
     services = Services(tuple(stored.service for stored in parts[0][0].stored))
     designs = {one.labels["round"]: one.design for one, _ in parts if one.design}
     plain = not (plans[0].keys or plans[0].conditions or plans[0].guards or plans[0].powers)
@@ -58,7 +59,7 @@ def _sample(bound: Bound, parts: list[tuple[Round, Reading]], known: Models, tot
         return Sample(services, model, plans[0], (tuple(designs),), designs)
     read = [services.functional(piece.functional) for total in totals for piece in total.pieces]
     asked = frozenset(i for functional in read for i in functional.attributes)
-    statements = [code_rows(plan) for plan in plans]
+    statements = [print_query(plan.code_counts) for plan in plans]
     key = tuple(text for text, _ in statements), repr([given for _, given in statements]), asked
 
     def fetch() -> Fetched:
@@ -76,7 +77,7 @@ def _fetch(bound: Bound, plans: Sequence[Plan], known: Models) -> Fetched:
     classes: dict[tuple[Any, ...], int] = {}
     parts = []
     for plan in plans:
-        table = known.engine.fetch(*code_rows(plan), {})
+        table = known.engine.fetch(*print_query(plan.code_counts), {})
         width = len(plan.keys) + len(plan.guards) + len(plan.powers)
         number, rows = numbered(table, width)
         design, label = plan.round.design, plan.round.labels["round"]
@@ -156,10 +157,10 @@ class Sample:
         made = self.services.functional(Functional((), ()), holds)
         for piece in total.pieces:
             weights = holds.copy()
-            for guard in map(self.plan.resolved, piece.guards):
+            for guard in piece.guards:
                 weights = weights * self._column(len(self.plan.keys) + self.plan.guards.index(guard))
-            for marked, power in piece.powers.items():
-                place = self.plan.powers.index(self.plan.reading.resolve(marked))
+            for column, power in piece.powers.items():
+                place = self.plan.powers.index(column)
                 numbers = self._column(len(self.plan.keys) + len(self.plan.guards) + place)
                 weights = weights * np.where(np.isnan(numbers), 0.0, np.nan_to_num(numbers) ** power)
             made = made + _without_even_classes(self.services.functional(piece.functional, weights), self._public)

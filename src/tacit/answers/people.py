@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
+from sqlglot import exp
 
 from tacit.answers.sums import Sums, SumsRequest, fetch_sums
 from tacit.engines.base import Engine
@@ -15,9 +16,9 @@ from tacit.errors import UnanswerableError, UsageError
 from tacit.estimate.functional import Functional, Vector
 from tacit.estimate.population import Population
 from tacit.estimate.variance import expected_covariance, joint_variance
-from tacit.sql.plan import Round
+from tacit.sql.rounds import Round
 from tacit.sql.scope import Found, Scope
-from tacit.sql.totals import Piece, SqlPiece, Total
+from tacit.sql.totals import Piece, Total
 
 __all__ = ["FEW_PEOPLE", "FEW_REPORTS", "People", "ReportProvenance", "Terms", "add_terms"]
 
@@ -65,7 +66,7 @@ class People:
         """Tables of the reports that are read."""
         return {stored.table for one in self.rounds for stored in one.stored}
 
-    def count(self, keys: Sequence[Found] = (), conditions: Sequence[SqlPiece] = ()) -> int:
+    def count(self, keys: Sequence[Found] = (), conditions: Sequence[exp.Expr] = ()) -> int:
         """Return how many people there are: of those that satisfy public conditions, in the largest public group."""
         sums, _ = fetch_sums(self.engine, self.scope, self.rounds, SumsRequest(), keys, conditions)
         return max((round(one.stands_for) for one in sums.values()), default=0)

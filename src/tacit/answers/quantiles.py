@@ -16,6 +16,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from sqlglot import exp
 
 from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People
 from tacit.answers.rows import Pending
@@ -26,8 +27,7 @@ from tacit.estimate.isotonic import isotonic, isotonic_rows
 from tacit.sql.plan import Plan
 from tacit.sql.quantiles import Quantile
 from tacit.sql.scope import Found
-from tacit.sql.shifts import moved_by_liars
-from tacit.sql.totals import SqlPiece
+from tacit.sql.shifts import Shifts
 
 __all__ = ["FEW_CORRELATED", "WIDE", "Curve", "Noise", "PendingQuantile", "fetch_quantiles", "interpolated", "spread"]
 
@@ -168,7 +168,7 @@ def fetch_quantiles(
     people: People,
     asked: Sequence[Quantile],
     keys: Sequence[Found],
-    conditions: Sequence[SqlPiece],
+    conditions: Sequence[exp.Expr],
     *,
     superpopulation: bool,
 ) -> tuple[dict[Values, list[PendingQuantile]], list[Plan]]:
@@ -193,10 +193,11 @@ def fetch_quantiles(
             continue
         sums, ran = fetched
         plans += ran
+        shifts = list(map(Shifts, ran))
         for values, own in sums.items():
             curves = found.setdefault(values, [[] for _ in asked])
             for (number, _), place in zip(some, places, strict=True):
-                curves[number].append(_Test(own, place, ran))
+                curves[number].append(_Test(own, place, shifts))
         start += step
     alike: dict[Hashable, _Alike] = {}
     made: dict[Values, list[PendingQuantile]] = {}
@@ -215,13 +216,13 @@ class _Test:
 
     sums: Sums
     place: int
-    plans: list[Plan]
+    shifts: Sequence[Shifts]
 
 
 class _Alike:
     """Quantiles of one column and share, in all groups: the correlation of their noise is taken to be the same."""
 
-    def __init__(self, people: People, conditions: Sequence[SqlPiece]) -> None:
+    def __init__(self, people: People, conditions: Sequence[exp.Expr]) -> None:
         self._people, self._conditions = people, conditions
         self.members: list[PendingQuantile] = []
 
@@ -307,9 +308,7 @@ class PendingQuantile(Pending):
 
     def _shifts(self) -> Vector:
         """Return how far 1 % of the people move each test if they send what moves it most, in whatever round."""
+        tests = zip(self.found, self.asked.totals, strict=True)
         return np.array(
-            [
-                max(moved_by_liars(plan, total, test.place, test.sums.count) * plan.round.weight for plan in test.plans)
-                for test, total in zip(self.found, self.asked.totals, strict=True)
-            ]
+            [max(own.moved(total, test.place, test.sums.count) for own in test.shifts) for test, total in tests]
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sqlglot import exp
 
 from tacit.answers.intervals import uneven_error, uneven_interval
 from tacit.answers.labels import labelled
@@ -25,13 +26,14 @@ from tacit.sql.composite import leaves
 from tacit.sql.domains import about_public
 from tacit.sql.explain import explain_plan
 from tacit.sql.formula import Dual, Formula
-from tacit.sql.mixed import is_number
 from tacit.sql.parse import sql_of
-from tacit.sql.plan import Plan, needs_codes_only
+from tacit.sql.plan import Plan
 from tacit.sql.public import public_condition
 from tacit.sql.quantiles import Quantile
-from tacit.sql.shifts import moved_by_liars
-from tacit.sql.totals import Piece, SqlPiece, Total
+from tacit.sql.report_tables import count_unless_number
+from tacit.sql.shifts import Shifts
+from tacit.sql.stored_types import constant
+from tacit.sql.totals import Piece, Total
 
 __all__ = ["equal_to", "explain_answer", "run", "unbiased_estimates", "value_of"]
 
@@ -40,9 +42,6 @@ GROUPS_BY_CODE = 2_048
 
 GROUPS_AT_ONCE = 16
 """Groups per statement: each adds a few columns to the contribution table."""
-
-TABLE_CELLS = 2**23
-"""Codes times groups at once where codes are counted first."""
 
 
 def run(bound: Bound, people: People, options: Options) -> Answer:
@@ -118,18 +117,6 @@ class _Question:
         self.tiers: dict[str, float] = {}
         self._met = False
 
-    @property
-    def counts_codes(self) -> bool:
-        """Whether histograms of codes answer the question."""
-        columns = [made for group in self.bound.groups()[:1] for made in self.bound.formulas(group)]
-        totals = [total for made in columns for leaf in leaves(made) for total in leaf.totals]
-        return all(needs_codes_only(one, totals) for one in self.people.rounds)
-
-    @property
-    def alphabet(self) -> int:
-        """Codes of the largest channel."""
-        return max(channel.alphabet for one in self.people.rounds for channel in one.stored[0].service.channels)
-
     def explain(self) -> str:
         """Return how the answer was made."""
         return "\n\n".join(explain_plan(plan, totals) for plan, totals in self._plans)
@@ -140,9 +127,7 @@ class _Question:
         plans = [plan for plan, _ in self._plans]
         read = {(plan.round.stored[number].table, name) for plan in plans for number, name in plan.read_as_numbers}
         for table, name in sorted(read):
-            column = f'"{name}"'
-            query = f'SELECT count(*) AS n FROM "{table}" WHERE channel = 0 AND NOT {is_number(column)}'  # noqa: S608
-            [found] = self.people.engine.fetch(query, [], {}).column("n").to_pylist()
+            [found] = self.people.engine.fetch(*count_unless_number(table, name), {}).column("n").to_pylist()
             counts[name] = counts.get(name, 0) + int(found)
         return [
             f"{count:,} values of {name} are not numbers and were left out" for name, count in counts.items() if count
@@ -167,8 +152,7 @@ class _Question:
         while start < len(groups):
             some = self._fetch(groups[start : start + step], fetch)
             if some is None:
-                step = max(GROUPS_AT_ONCE, TABLE_CELLS // self.alphabet) if self.counts_codes else GROUPS_AT_ONCE
-                fetch = fetch_sums
+                step, fetch = GROUPS_AT_ONCE, fetch_sums
                 continue
             rows, start = rows + some, start + step
         return rows
@@ -187,6 +171,7 @@ class _Question:
         found, plans = fetched
         self._plans += [(plan, asked.totals) for plan in plans]
         self._met |= any(sums.count for sums in found.values())
+        shifts = list(map(Shifts, plans))
         curves = self._curves([leaf for leaf in parts if isinstance(leaf, Quantile)])
         rows: list[Row] = []
         for values, sums in found.items():
@@ -194,7 +179,7 @@ class _Question:
                 continue
             guards = (*bound.conditions, *equal_to(bound, values))
             own = zip(plain, places, strict=True)
-            cells = iter([_Pending(self, made, spot, sums, guards, plans) for made, spot in own])
+            cells = iter([_Pending(self, made, spot, sums, guards, shifts) for made, spot in own])
             quantiles = iter(curves.get(values, ()))
             for group, made in zip(groups, columns, strict=True):
                 pending = [[next(cells if isinstance(p, Formula) else quantiles) for p in leaves(c)] for c in made]
@@ -219,9 +204,10 @@ class _Question:
         if fetched is None:
             return None
         found, plans = fetched
+        shifts = list(map(Shifts, plans))
         guards = {values: (*bound.conditions, *equal_to(bound, values)) for values in found}
         return [
-            {values: _Pending(self, made, spot, sums, guards[values], plans) for values, sums in found.items()}
+            {values: _Pending(self, made, spot, sums, guards[values], shifts) for values, sums in found.items()}
             for made, spot in zip(columns, places, strict=True)
         ]
 
@@ -230,7 +216,7 @@ class _Question:
         made: Formula,
         place: list[int],
         sums: Sums,
-        guards: tuple[SqlPiece, ...],
+        guards: tuple[exp.Expr, ...],
         level: float,
         shift: Callable[[], float],
     ) -> Estimate:
@@ -284,7 +270,7 @@ def _given(people: People, made: Formula, sums: Sums, place: list[int]) -> list[
     return made.at(totals, *sums.noise(place))
 
 
-def value_of(people: People, made: Formula, totals: list[float], conditions: Sequence[SqlPiece]) -> float:
+def value_of(people: People, made: Formula, totals: list[float], conditions: Sequence[exp.Expr]) -> float:
     """Return the value of a column, given its totals over the people that satisfy public conditions."""
     if not made.corrects:
         return made.evaluate(made.at(totals)).value
@@ -302,8 +288,8 @@ class _Pending(Pending):
     made: Formula
     place: list[int]
     sums: Sums
-    guards: tuple[SqlPiece, ...]
-    plans: list[Plan]
+    guards: tuple[exp.Expr, ...]
+    shifts: Sequence[Shifts]
 
     def at(self, level: float) -> Estimate:
         """Return the estimate."""
@@ -315,20 +301,19 @@ class _Pending(Pending):
         return self.made.shift([float(self.sums.totals[i]) for i in self.place], moved)
 
     def _moved(self, total: Total, place: int) -> float:
-        people = self.sums.count
-        return max(moved_by_liars(plan, total, place, people) * plan.round.weight for plan in self.plans)
+        return max(own.moved(total, place, self.sums.count) for own in self.shifts)
 
 
-def equal_to(bound: Bound, values: tuple[Any, ...]) -> list[SqlPiece]:
+def equal_to(bound: Bound, values: tuple[Any, ...]) -> list[exp.Expr]:
     """Return the conditions of a public group."""
-    return [
-        SqlPiece(f"({found.column} IS NOT DISTINCT FROM ?)", (value,))
-        for found, value in zip(bound.public, values, strict=True)
+    same = [
+        exp.NullSafeEQ(this=key.column, expression=constant(own)) for key, own in zip(bound.public, values, strict=True)
     ]
+    return [exp.paren(condition, copy=False) for condition in same]
 
 
 def _origin(
-    people: People, made: Formula, gradient: Vector, guards: tuple[SqlPiece, ...], *, superpopulation: bool
+    people: People, made: Formula, gradient: Vector, guards: tuple[exp.Expr, ...], *, superpopulation: bool
 ) -> ReportProvenance:
     terms = []
     for weight, total in zip(gradient, made.totals, strict=True):

@@ -9,22 +9,24 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from sqlglot import exp
 
 from tacit.answers.code_sums import plan_by_code
-from tacit.answers.columns import integers_of, numbered, numbers_of, rows_of
+from tacit.answers.code_values import plan_code_values
+from tacit.answers.columns import numbers_of, rows_of
 from tacit.answers.rounds import across_rounds, effective_over_rounds
 from tacit.contract.panel import Design
 from tacit.engines.base import Engine
 from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Vector
-from tacit.sql.mixed import Reading
-from tacit.sql.plan import Plan, Round
+from tacit.sql.plan import Plan
+from tacit.sql.printing import print_query
+from tacit.sql.rounds import Round
 from tacit.sql.scope import LABELS, Found, Scope
-from tacit.sql.statement import histogram, statement
-from tacit.sql.totals import Piece, SqlPiece, Total
+from tacit.sql.stored_types import StoredTypes
+from tacit.sql.totals import Piece, Total
 
-__all__ = ["Fetch", "Sums", "SumsRequest", "Values", "fetch_by_code", "fetch_sums", "occurring_codes", "over_rounds"]
+__all__ = ["Fetch", "Sums", "SumsRequest", "Values", "fetch_by_code", "fetch_sums", "over_rounds", "stored_types"]
 
 Values = tuple[Any, ...]
 
@@ -33,9 +35,6 @@ Fetch = Callable[..., "tuple[dict[Values, Sums], list[Plan]] | None"]
 
 RESIDUE = 1e-12
 """Share of the numbers that were added up below which a difference is rounding: engines add in other orders."""
-
-DENSE = 4
-"""Codes per row of a histogram up to which all codes are looked at: finding those that occur costs a sort."""
 
 MANY_REPORTS = 30
 """Reports of which noise never makes all contributions equal."""
@@ -241,16 +240,16 @@ def fetch_sums(
     rounds: Sequence[Round],
     asked: SumsRequest,
     keys: Sequence[Found],
-    conditions: Sequence[SqlPiece],
+    conditions: Sequence[exp.Expr],
 ) -> tuple[dict[Values, Sums], list[Plan]]:
     """Return the sums of each group of public values, over all rounds, and the plans that were run."""
     made = fetch_by_code(engine, scope, rounds, asked, keys, conditions)
     if made is not None:
         return made
     plans, found = [], []
-    for one, reading in zip(rounds, readings(engine, rounds), strict=True):
-        plan = Plan(scope, one, asked.totals, sorted(asked.pairs), keys, conditions, reading)
-        found.append((_counted if plan.is_histogram else _joined)(engine, plan, asked))
+    for one, types in zip(rounds, stored_types(engine, rounds), strict=True):
+        plan = Plan(scope, one, asked.totals, sorted(asked.pairs), keys, conditions, types)
+        found.append(_joined(engine, plan, asked))
         plans.append(plan)
     return over_rounds(found, rounds), plans
 
@@ -261,14 +260,15 @@ def fetch_by_code(
     rounds: Sequence[Round],
     asked: SumsRequest,
     keys: Sequence[Found],
-    conditions: Sequence[SqlPiece],
+    conditions: Sequence[exp.Expr],
 ) -> tuple[dict[Values, Sums], list[Plan]] | None:
     """Return sums and plans as `fetch_sums` does, however many totals there are; None where codes do not give them."""
     pairs = sorted(asked.pairs)
     plans, found = [], []
-    for one, reading in zip(rounds, readings(engine, rounds), strict=True):
-        way = plan_by_code(scope, one, asked.totals, pairs, keys, conditions, reading)
-        moments = None if way is None else way.run(engine, way.plan.uploads(occurring_codes(engine, way.plan)))
+    for one, types in zip(rounds, stored_types(engine, rounds), strict=True):
+        ways = (make(scope, one, asked.totals, pairs, keys, conditions, types) for make in BY_CODE)
+        tried = ((way, way.run(engine)) for way in ways if way is not None)
+        way, moments = next(((way, made) for way, made in tried if made is not None), (None, None))
         if way is None or moments is None:
             return None
         squared, noisy, tier = sorted({i for i, _ in pairs}), way.noisy(), one.labels["tier"]
@@ -286,10 +286,12 @@ def fetch_by_code(
                 for values, own in moments.items()
             }
         )
-        plan = Plan(scope, one, asked.totals, pairs, keys, conditions, reading)
-        plan.by_code = way.statement
-        plans.append(plan)
+        plans.append(Plan(scope, one, asked.totals, pairs, keys, conditions, types, way.query, way.from_tables))
     return over_rounds(found, rounds), plans
+
+
+BY_CODE = (plan_by_code, plan_code_values)
+"""Ways to make totals of sums by code: from tables of the views or, for other decoders, code by code."""
 
 
 def over_rounds(found: Sequence[dict[Values, Sums]], rounds: Sequence[Round]) -> dict[Values, Sums]:
@@ -302,8 +304,8 @@ def over_rounds(found: Sequence[dict[Values, Sums]], rounds: Sequence[Round]) ->
     return total
 
 
-def readings(engine: Engine, rounds: Sequence[Round]) -> list[Reading]:
-    """Return how the tables of each round hold public columns."""
+def stored_types(engine: Engine, rounds: Sequence[Round]) -> list[StoredTypes]:
+    """Return which public columns the tables of each round hold as text."""
     texts = [
         [
             engine.text_columns(stored.table).union(LABELS) if stored.service.service.public else frozenset(LABELS)
@@ -312,67 +314,26 @@ def readings(engine: Engine, rounds: Sequence[Round]) -> list[Reading]:
         for one in rounds
     ]
     anywhere = [frozenset[str]().union(*some) for some in zip(*texts, strict=True)]
-    return [Reading(some, anywhere) for some in texts]
-
-
-def occurring_codes(engine: Engine, plan: Plan) -> dict[tuple[int, int], npt.NDArray[np.int64]]:
-    """Return the codes that occur, of channels with too many codes to upload them all."""
-    return {
-        (number, channel): engine.codes(plan.table(number), channel)
-        for number in range(len(plan.round.stored))
-        for channel in plan.large_channels(number, engine.whole_alphabet)
-    }
+    return [StoredTypes(some, anywhere) for some in texts]
 
 
 def _joined(engine: Engine, plan: Plan, asked: SumsRequest) -> dict[Values, Sums]:
     """Let the engine join reports with contributions and add up."""
-    occurring = occurring_codes(engine, plan)
-    uploads = {"contributions0": plan.summands(occurring.get((0, 0)))} if plan.is_added_up else plan.uploads(occurring)
-    table = engine.fetch(*statement(plan), uploads)
+    query = plan.sums
+    table = engine.fetch(*print_query(query), plan.uploads(engine.codes, engine.whole_alphabet))
     keys = rows_of(table, len(plan.keys))
     numbers = np.array([numbers_of(table.column(i)) for i in range(len(plan.keys), table.num_columns)])
-    first = 1 + len(plan.measures)
-    second = first + len(plan.pairs)
+    first = 1 + len(query.measures)
+    second = first + len(query.pairs)
     return {
         values: Sums(
             int(row[0]),
             row[1:first],
-            dict(zip(plan.pairs, row[first:second].tolist(), strict=True)),
-            dict(zip(sorted({i for i, _ in plan.pairs}), row[second:].tolist(), strict=True)),
-            tuple(plan.noisy),
+            dict(zip(query.pairs, row[first:second].tolist(), strict=True)),
+            dict(zip(query.fourths, row[second:].tolist(), strict=True)),
+            plan.decoding.reads_codes,
             asked,
             plan.round.labels["tier"],
         )
         for values, row in zip(keys, numbers.T, strict=True)
-    }
-
-
-def _counted(engine: Engine, plan: Plan, asked: SumsRequest) -> dict[Values, Sums]:
-    """Fetch how often each code occurs, and add up here: as many rows as there are codes, not people."""
-    table = engine.fetch(*histogram(plan), {})
-    group, first = numbered(table, len(plan.keys))
-    known = rows_of(table, len(plan.keys), first) if plan.keys else [()]
-    code, people = (integers_of(table.column(name)) for name in ("code", "people"))
-    alphabet, codes = plan.round.stored[0].service.channels[0].alphabet, None
-    if len(known) * alphabet > DENSE * len(code):
-        codes, code = np.unique(code, return_inverse=True)
-        alphabet = len(codes)
-    place = group * alphabet + code
-    counts = np.bincount(place, weights=people, minlength=len(known) * alphabet).reshape(len(known), alphabet)
-    values = plan.measured(codes)
-    pairs, squared = sorted(asked.pairs), sorted({i for i, _ in asked.pairs})
-    totals = counts @ values
-    products = np.stack([counts @ (values[:, i] * values[:, j]) for i, j in pairs], axis=1) if pairs else totals[:, :0]
-    fourths = np.stack([counts @ np.square(values[:, i] ** 2) for i in squared], axis=1) if pairs else totals[:, :0]
-    return {
-        one: Sums(
-            int(counts[place].sum()),
-            totals[place],
-            dict(zip(pairs, products[place].tolist(), strict=True)),
-            dict(zip(squared, fourths[place].tolist(), strict=True)),
-            tuple(plan.noisy),
-            asked,
-            plan.round.labels["tier"],
-        )
-        for place, one in enumerate(known)
     }

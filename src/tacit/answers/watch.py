@@ -8,34 +8,30 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 
-from tacit.answers.columns import integers_of, numbers_of
+import numpy as np
+
 from tacit.contract.contract import ServiceContract
-from tacit.engines.base import Batch, Engine, rollup_of
+from tacit.engines.base import Batch, Engine
 from tacit.estimate.answer import Answer
 from tacit.estimate.evenness import evenness_of
-from tacit.sql.plan import Round
+from tacit.model.stored import code_counts
+from tacit.sql.rounds import Round
 
 __all__ = ["Watch", "problem_of"]
 
 FEW = 1_000
 """Reports of a channel below which nothing is said."""
 
-"""Reports below which nothing is said."""
-
 
 def problem_of(engine: Engine, table: str, service: ServiceContract) -> tuple[str, int]:
     """Return what is wrong with the views and seeds of a table's reports, empty if nothing is, and their number."""
-    rolled = table in engine.rollups()
-    source, count = (rollup_of(table), 'sum("0n")') if rolled else (table, "count(*)")
-    query = f'SELECT channel, code, {count} AS n FROM "{source}" GROUP BY channel, code ORDER BY channel, code'  # noqa: S608
-    found = engine.fetch(query, [], {})
-    channels, codes, people = integers_of(found["channel"]), integers_of(found["code"]), numbers_of(found["n"])
-    for number, channel in enumerate(service.channels):
-        mine = channels == number
-        problem = evenness_of(channel, codes[mine], people[mine]).problem
-        if problem and people[mine].sum() >= FEW:
-            return problem, int(people.sum())
-    return "", int(people.sum())
+    counts = code_counts(engine, table, rollup=table in engine.rollups())
+    reports = sum(int(people.sum()) for _, people in counts.values())
+    for number, (codes, people) in counts.items():
+        problem = evenness_of(service.channels[number], codes, people.astype(np.float64)).problem
+        if problem and people.sum() >= FEW:
+            return problem, reports
+    return "", reports
 
 
 class Watch:

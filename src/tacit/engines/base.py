@@ -25,10 +25,8 @@ __all__ = [
     "Stamp",
     "Upload",
     "broken",
-    "counted",
     "is_long",
     "rollup_of",
-    "uncounted",
     "unfit",
     "unrunnable",
 ]
@@ -137,20 +135,6 @@ class Engine(Protocol):
 def rollup_of(table: str) -> str:
     """Return the name of a report table's rollup."""
     return f"rollup_{table}"
-
-
-def counted(table: str, by: Sequence[str], *, again: bool = False) -> str:
-    """Return the SELECT that rolls reports up or, again, a rollup to which batches have added rows."""
-    columns = ", ".join(["channel", "code", *(f'"{name}"' for name in by)])
-    people = 'sum("0n")' if again else "count(*)"
-    return f'SELECT {columns}, CAST({people} AS BIGINT) AS "0n" FROM "{table}" GROUP BY {columns}'  # noqa: S608
-
-
-def uncounted(table: str, key: str, by: Sequence[str]) -> str:
-    """Return the SELECT that takes a person, the parameter, out of a rollup: rows that count her reports below zero."""
-    columns = ", ".join(["channel", "code", *(f'"{name}"' for name in by)])
-    hers = f'CAST("{key}" AS VARCHAR) = ?'
-    return f'SELECT {columns}, CAST(-count(*) AS BIGINT) AS "0n" FROM "{table}" WHERE {hers} GROUP BY {columns}'  # noqa: S608
 
 
 def is_long(rows: int, least: int) -> bool:

@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.engines.base import Batch, Stamp, Upload, counted, is_long, rollup_of, uncounted, unfit, unrunnable
+from tacit.engines.base import Batch, Stamp, Upload, is_long, rollup_of, unfit, unrunnable
 from tacit.engines.duckdb_cursors import Cursors, run_statement
 from tacit.engines.duckdb_files import SHUT, UNUSABLE, open_file
 from tacit.engines.failures import REMEDIES, failure_code
 from tacit.errors import EngineError
+from tacit.sql.report_tables import removed_from_rollup, rolled_up
 
 __all__ = ["SHUT", "DuckDB", "open_duckdb"]
 
@@ -164,7 +165,7 @@ class DuckDB:
                     store = f'INSERT INTO "{batch.table}" BY NAME' if known else f'CREATE TABLE "{batch.table}" AS'
                     connection.execute(f"{store} SELECT * FROM new{i}")  # noqa: S608
                     if batch.table in rolled:
-                        added = counted(f"new{i}", rolled[batch.table])
+                        added = rolled_up(f"new{i}", rolled[batch.table]).text
                         connection.execute(f'INSERT INTO "{rollup_of(batch.table)}" {added}')
                 connection.commit()
                 for batch in batches:
@@ -224,8 +225,8 @@ class DuckDB:
             connection.begin()
             for table, key in tables:
                 if table in rolled:
-                    fewer = uncounted(table, key, rolled[table])
-                    connection.execute(f'INSERT INTO "{rollup_of(table)}" {fewer}', [str(person)])
+                    fewer, given = removed_from_rollup(table, key, rolled[table], str(person))
+                    connection.execute(f'INSERT INTO "{rollup_of(table)}" {fewer}', given)
                 query = f'DELETE FROM "{table}" WHERE CAST("{key}" AS VARCHAR) = ?'  # noqa: S608
                 [(count,)] = connection.execute(query, [str(person)]).fetchall()
                 deleted += count
@@ -237,7 +238,7 @@ class DuckDB:
         with self._changing(), self._cursor() as connection:
             connection.execute("CREATE TABLE IF NOT EXISTS tacit_rollups (name TEXT, columns TEXT[], rows BIGINT)")
             connection.begin()
-            connection.execute(f'CREATE OR REPLACE TABLE "{rollup_of(table)}" AS {counted(table, by)}')
+            connection.execute(f'CREATE OR REPLACE TABLE "{rollup_of(table)}" AS {rolled_up(table, by).text}')
             connection.execute("DELETE FROM tacit_rollups WHERE name = ?", [table])
             size = f'(SELECT count(*) FROM "{rollup_of(table)}")'  # noqa: S608
             connection.execute(f"INSERT INTO tacit_rollups VALUES (?, ?, {size})", [table, list(by)])  # noqa: S608
@@ -257,7 +258,7 @@ class DuckDB:
         [(rows,)] = self._rows(f'SELECT count(*) FROM "{name}"')  # noqa: S608
         [(least,)] = self._rows("SELECT rows FROM tacit_rollups WHERE name = ?", [table])
         if is_long(rows, least):
-            self._rows(f'CREATE OR REPLACE TABLE "{name}" AS {counted(name, by, again=True)}')
+            self._rows(f'CREATE OR REPLACE TABLE "{name}" AS {rolled_up(name, by, again=True).text}')
             size = f'(SELECT count(*) FROM "{name}")'  # noqa: S608
             self._rows(f"UPDATE tacit_rollups SET rows = {size} WHERE name = ?", [table])  # noqa: S608
 

@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tacit.engines.base import Batch, Stamp, Upload, counted, is_long, rollup_of, uncounted, unfit, unrunnable
+from tacit.engines.base import Batch, Stamp, Upload, is_long, rollup_of, unfit, unrunnable
 from tacit.engines.deadline import interruptible
 from tacit.engines.dialect import in_postgres, question_in_postgres, short_name
 from tacit.errors import EngineError
+from tacit.sql.report_tables import removed_from_rollup, rolled_up
 
 try:
     import psycopg
@@ -195,11 +196,11 @@ class Postgres:
     def _roll_up(self, connection: Connection, table: str, by: Sequence[str]) -> None:
         """Add the accepted reports to a rollup, and roll it up again if it has become long."""
         name = rollup_of(table)
-        connection.execute(in_postgres(f'INSERT INTO "{name}" {counted("accepted", by)}'))
+        connection.execute(in_postgres(f'INSERT INTO "{name}" {rolled_up("accepted", by).text}'))
         [(rows,)] = connection.execute(f"SELECT count(*) FROM {quoted(name)}").fetchall()  # noqa: S608
         [(least,)] = connection.execute("SELECT rows FROM tacit_rollups WHERE name = $1", [table]).fetchall()
         if is_long(rows, least):
-            self._replace_rollup(connection, table, by, counted(name, by, again=True))
+            self._replace_rollup(connection, table, by, rolled_up(name, by, again=True).text)
 
     def _replace_rollup(self, connection: Connection, table: str, by: Sequence[str], rows: str) -> None:
         name = quoted(rollup_of(table))
@@ -218,18 +219,17 @@ class Postgres:
             rolled = _rollups(connection)
             for table, key in tables:
                 if table in rolled:
-                    fewer = f'INSERT INTO "{rollup_of(table)}" {uncounted(table, key, rolled[table])}'
-                    connection.execute(in_postgres(fewer), [str(person)])
+                    fewer, given = removed_from_rollup(table, key, rolled[table], str(person))
+                    connection.execute(in_postgres(f'INSERT INTO "{rollup_of(table)}" {fewer}'), list(given))
                 same = _is_person(key, dict(kinds_of(connection, table))[short_name(key)], str(person))
-                query = f"DELETE FROM {quoted(table)} WHERE {same}"  # noqa: S608
-                deleted += connection.execute(query, [str(person)]).rowcount
+                deleted += connection.execute(f"DELETE FROM {quoted(table)} WHERE {same}", [str(person)]).rowcount  # noqa: S608
         return deleted
 
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
         """Keep counts of codes by public columns beside a report table from now on, exact after every batch."""
         with self._connection() as connection:
             connection.execute(f"LOCK TABLE {quoted(table)} IN SHARE ROW EXCLUSIVE MODE")
-            self._replace_rollup(connection, table, by, counted(table, by))
+            self._replace_rollup(connection, table, by, rolled_up(table, by).text)
 
     def rollups(self) -> dict[str, tuple[str, ...]]:
         """Return the report tables that have a rollup, with its public columns."""

@@ -25,6 +25,7 @@ from tacit.model.reports import check_tables
 from tacit.model.sampled import of_panel
 from tacit.model.stored import Models, code_counts
 from tacit.model.synthesis import draw_rows
+from tacit.sql.report_tables import joint_codes
 from tacit.sql.vectors import shown_value
 
 __all__ = ["Tables"]
@@ -215,11 +216,7 @@ class _Apart:
 
     def _joint(self, channels: Sequence[int], alphabets: Sequence[int]) -> npt.NDArray[np.int64]:
         """Return how many people sent each combination of codes."""
-        key = f'"{self._service.service.key}"'
-        codes = ", ".join(f"max(CASE WHEN channel = {c} THEN code END) AS c{k}" for k, c in enumerate(channels))
-        names = ", ".join(f"c{k}" for k in range(len(channels)))
-        inner = f'SELECT {codes} FROM "{self._stored}" GROUP BY {key}'  # noqa: S608  names of a contract
-        rows = self._engine.fetch(f"SELECT {names}, count(*) AS n FROM ({inner}) AS people GROUP BY {names}", [], {})  # noqa: S608
+        rows = self._engine.fetch(*joint_codes(self._stored, self._service.service.key, channels), {})
         counts = np.zeros(alphabets, dtype=np.int64)
         counts[tuple(np.asarray(rows.column(f"c{k}")) for k in range(len(channels)))] = np.asarray(rows.column("n"))
         return counts

@@ -10,10 +10,12 @@ from typing import TypeVar, cast
 import numpy as np
 
 from tacit.contract.contract import ServiceContract
-from tacit.engines.base import Engine, counted, rollup_of
+from tacit.engines.base import Engine, rollup_of
 from tacit.errors import ReportError
 from tacit.model.model import Model
 from tacit.model.reports import Counts, Reports, model_of
+from tacit.sql.names import PEOPLE
+from tacit.sql.report_tables import rolled_up
 
 __all__ = ["Fetched", "Models", "StoredService", "code_counts"]
 
@@ -114,9 +116,9 @@ class Models:
 
 def code_counts(engine: Engine, table: str, *, rollup: bool = False) -> Counts:
     """Return the codes of each channel, in order, and their counts; from the table's rollup if it has one."""
-    query = counted(rollup_of(table), (), again=True) if rollup else counted(table, ())
-    rows = engine.fetch(query, [], {})
-    channel, code, people = (np.asarray(rows.column(name)).astype(np.int64) for name in ("channel", "code", "0n"))
+    query = rolled_up(rollup_of(table), (), again=True) if rollup else rolled_up(table, ())
+    rows = engine.fetch(*query, {})
+    channel, code, people = (np.asarray(rows.column(name)).astype(np.int64) for name in ("channel", "code", PEOPLE))
     order = np.lexsort((code, channel))
     order = order[people[order] > 0]  # a rollup keeps rows of deleted people, with negative counts
     parts = {int(number): order[channel[order] == number] for number in np.unique(channel[order])}

@@ -14,13 +14,13 @@ from tacit.sql.cases import classes_of_case
 from tacit.sql.composite import Column, end_of, together, wrapped
 from tacit.sql.covariances import COVARIANCES, covariance
 from tacit.sql.formula import Dual, Formula, constant, of_total, ratio, variance
-from tacit.sql.mixed import as_number
 from tacit.sql.modes import Mode, mode
 from tacit.sql.parse import span_of, sql_of
 from tacit.sql.predicates import holds
 from tacit.sql.quantiles import QUANTILES, Quantile, quantile
 from tacit.sql.refusals import REFUSED, REFUSED_NAMES
 from tacit.sql.scope import Scope
+from tacit.sql.stored_types import AsNumber
 from tacit.sql.subqueries import scalar
 from tacit.sql.tabulated import is_sensitive, tabulated
 from tacit.sql.totals import LARGEST, Total
@@ -274,7 +274,7 @@ def _too_large(scope: Scope, node: exp.Expr) -> UnsupportedSqlError:
 def _column(scope: Scope, node: exp.Column) -> tuple[Total, Total]:
     found = scope.find(node)
     if isinstance(found.attribute, Public):
-        number = as_number(found.column)
+        number = AsNumber(this=found.column)
         return Total.power(scope.sizes, number, 1), Total.power(scope.sizes, number, 0)
     try:
         vector = found.measure()

@@ -27,7 +27,7 @@ from tacit.sql.ranks import is_rank
 from tacit.sql.scope import Found, Scope
 from tacit.sql.selection import Selection
 from tacit.sql.subqueries import has_subquery
-from tacit.sql.totals import SqlPiece, Total
+from tacit.sql.totals import Total
 from tacit.sql.vectors import kind_of
 
 __all__ = ["Bound", "Key", "bind"]
@@ -58,7 +58,7 @@ class Bound:
     scope: Scope
     statement: exp.Select
     where: Total
-    conditions: list[SqlPiece]
+    conditions: list[exp.Expr]
     keys: list[Key]
     outputs: list[tuple[str, Key | exp.Expr]]
     selection: Selection

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from tacit.estimate.functional import Functional, Vector
-from tacit.sql.plan import Plan
+from tacit.sql.plan import Plan, why_no_rollup
+from tacit.sql.printing import condition_text, print_query
 from tacit.sql.scope import Scope
-from tacit.sql.statement import histogram, statement
 from tacit.sql.totals import Total
 from tacit.sql.vectors import Sensitive, shown_value
 
@@ -22,8 +22,9 @@ def describe(scope: Scope, total: Total) -> str:
     """Return a total as a formula that people can read."""
     pieces = []
     for piece in total.pieces:
-        parts = [f"[{guard.text}]" for guard in piece.guards]
-        parts += [f"{column}^{power}" if power != 1 else column for column, power in piece.powers.items() if power]
+        parts = [f"[{condition_text(guard)}]" for guard in piece.guards]
+        powers = [(condition_text(column), power) for column, power in piece.powers.items() if power]
+        parts += [f"{column}^{power}" if power != 1 else column for column, power in powers]
         pieces.append(" × ".join([*parts, f"({_functional(scope, piece.functional)})"]))
     return " + ".join(pieces) or "0"
 
@@ -64,28 +65,30 @@ def explain_plan(plan: Plan, totals: Sequence[Total]) -> str:
     """Return what one round is asked."""
     lines = [f"round {plan.round.name}"]
     for number, stored in enumerate(plan.round.stored):
-        service = stored.service
-        views = {(c, v) for f in plan.factors[number] for c, reading in f.readings.items() for v in reading.products}
+        service, factors = stored.service, plan.decoding.factors[number]
+        views = {(c, v) for factor in factors for c, reading in factor.readings.items() for v in reading.products}
         count = sum(len(channel.views) for channel in service.channels)
         codes = sum(service.channels[channel].alphabet for channel in {channel for channel, _ in views})
         lines.append(
             f"service {service.service.name}: mechanism {service.layout}, decoder {stored.decoder.name}; "
-            f"views read: {len(views)} of {count}; contributions: {len(plan.factors[number])} per code, {codes:,} codes"
+            f"views read: {len(views)} of {count}; contributions: {len(factors)} per code, {codes:,} codes"
         )
-    if plan.rollup:
-        lines.append(f"rollup: used, by {', '.join(('code', *plan.rollup.by))}")
-    else:
-        lines.append(f"rollup: not used, {plan.why_no_rollup}")
+    lines.append(_rollup_line(plan))
     lines += [f"total {i}: {describe(plan.scope, total)}" for i, total in enumerate(totals[:12])]
     if len(totals) > 12:
         lines.append(f"and {len(totals) - 12} more totals")
-    if plan.by_code is not None:
-        way, (text, parameters) = (
-            "the engine sums by code, and tacit reads all totals from the views' tables",
-            plan.by_code,
-        )
-    elif plan.is_histogram:
-        way, (text, parameters) = "the engine counts codes, and tacit weights them", histogram(plan)
+    if plan.by_code is not None and not plan.from_tables:
+        way = "the engine counts codes, and tacit weights them"
+    elif plan.by_code is not None:
+        way = "the engine sums by code, and tacit reads all totals from the views' tables"
     else:
-        way, (text, parameters) = "the engine joins and sums contributions", statement(plan)
+        way = "the engine joins and sums contributions"
+    text, parameters = print_query(plan.query)
     return "\n".join([*lines, f"{way}; parameters: {len(parameters)}", text])
+
+
+def _rollup_line(plan: Plan) -> str:
+    rollup = plan.round.stored[0].rollup
+    if rollup is not None and plan.reports.people.join.rollup:
+        return f"rollup: used, by {', '.join(('code', *rollup.by))}"
+    return f"rollup: not used, {why_no_rollup(plan.reports, plan.round)}"

@@ -19,7 +19,7 @@ from tacit.sql.parse import span_of
 from tacit.sql.public import COMPARISONS, is_list, is_public, literal_of, public_condition
 from tacit.sql.scope import Found, Scope
 from tacit.sql.tabulated import tabulated
-from tacit.sql.totals import SqlPiece, Total
+from tacit.sql.totals import Total
 from tacit.sql.vectors import (
     OPERATORS,
     category_vector,
@@ -41,7 +41,7 @@ MAX_TERMS = 2_000
 """Disjoint terms of one condition: more come from long ORs of ANDs over many attributes."""
 
 
-def condition(scope: Scope, node: exp.Expr | None) -> tuple[Total, list[SqlPiece]]:
+def condition(scope: Scope, node: exp.Expr | None) -> tuple[Total, list[exp.Expr]]:
     """Return WHERE as a total of rows, and those of its conjuncts that the engine decides by itself."""
     total, public = scope.rows, []
     for part in conjuncts(node):
@@ -71,7 +71,7 @@ def holds(scope: Scope, node: exp.Expr, *, wanted: bool = True) -> Total:
         return holds(scope, node.this, wanted=not wanted)
     if is_public(scope, node):
         made = public_condition(scope, node)
-        return Total.guarded(scope.sizes, made if wanted else SqlPiece(f"(NOT {made.text})", made.parameters))
+        return Total.guarded(scope.sizes, made if wanted else exp.paren(exp.Not(this=made), copy=False))
     if isinstance(node, exp.And | exp.Or):
         both = isinstance(node, exp.And) == wanted
         left, right = (holds(scope, side, wanted=wanted) for side in (node.left, node.right))

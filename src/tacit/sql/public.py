@@ -1,4 +1,4 @@
-"""Conditions on public columns stay SQL: rebuilt from an allow-list, with constants as parameters."""
+"""Conditions on public columns, rebuilt from an allow-list as expressions whose constants are parameters."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from tacit.contract.schema import Public
-from tacit.sql.mixed import as_flag, as_number
 from tacit.sql.scope import Scope
-from tacit.sql.totals import SqlPiece
+from tacit.sql.stored_types import AsFlag, AsNumber, Constant, constant
 
 __all__ = ["COMPARISONS", "is_list", "is_public", "literal_of", "public_condition"]
 
@@ -51,77 +50,82 @@ def is_list(node: exp.In) -> bool:
     return bool(node.expressions) and not node.args.get("query") and not node.args.get("unnest")
 
 
-def public_condition(scope: Scope, node: exp.Expr) -> SqlPiece:
+def public_condition(scope: Scope, node: exp.Expr) -> exp.Expr:
     """Rebuild a condition on public columns."""
+    return exp.paren(_condition(scope, node), copy=False)
+
+
+def _condition(scope: Scope, node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Paren):
-        return public_condition(scope, node.this)
+        return _condition(scope, node.this)
     if isinstance(node, exp.Not):
-        inner = public_condition(scope, node.this)
-        return SqlPiece(f"(NOT {inner.text})", inner.parameters)
+        return exp.Not(this=public_condition(scope, node.this))
     if isinstance(node, exp.And | exp.Or):
-        left, right = public_condition(scope, node.left), public_condition(scope, node.right)
-        word = "AND" if isinstance(node, exp.And) else "OR"
-        return SqlPiece(f"({left.text} {word} {right.text})", left.parameters + right.parameters)
+        left, right = (_beside(type(node), _condition(scope, side)) for side in (node.left, node.right))
+        return type(node)(this=left, expression=right)
     if isinstance(node, exp.Between) and not node.args.get("symmetric"):
-        low, high = (_compared(scope, node.this, sign, node.args[end]) for sign, end in ((">=", "low"), ("<=", "high")))
-        return SqlPiece(f"({low.text} AND {high.text})", low.parameters + high.parameters)
+        low = _compared(scope, exp.GTE, node.this, node.args["low"])
+        return exp.And(this=low, expression=_compared(scope, exp.LTE, node.this, node.args["high"]))
     if isinstance(node, exp.In) and is_list(node):
         return _listed(scope, node.this, node.expressions)
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
-        subject = _operand(scope, node.this)
-        return SqlPiece(f"({subject.text} IS NULL)", subject.parameters)
+        return exp.Is(this=_operand(scope, node.this), expression=exp.Null())
     if type(node) in COMPARISONS:
-        return _compared(scope, node.this, COMPARISONS[type(node)], node.expression)
+        return _compared(scope, type(node), node.this, node.expression)
     if isinstance(node, exp.Like | exp.ILike) and isinstance(node.this, exp.Column):
-        column, pattern = _operand(scope, node.this), _operand(scope, node.expression)
-        word = ("NOT " if node.args.get("negate") else "") + ("ILIKE" if isinstance(node, exp.ILike) else "LIKE")
-        return SqlPiece(f"({column.text} {word} {pattern.text})", column.parameters + pattern.parameters)
+        like = type(node)(this=_operand(scope, node.this), expression=_operand(scope, node.expression))
+        return exp.Not(this=exp.paren(like, copy=False)) if node.args.get("negate") else like
     message = "This condition on public columns is not supported. Use =, <>, <, BETWEEN, IN, IS NULL, AND, OR, NOT."
     raise scope.unsupported(message, node, "unsupported-condition")
 
 
-def _compared(scope: Scope, left: exp.Expr, sign: str, right: exp.Expr) -> SqlPiece:
+def _beside(connector: type[exp.Expr], operand: exp.Expr) -> exp.Expr:
+    """Put an operand of AND or OR in parentheses if it needs them: chains of one connector stay flat."""
+    needed = isinstance(operand, exp.And | exp.Or) and not isinstance(operand, connector)
+    return exp.paren(operand, copy=False) if needed else operand
+
+
+def _compared(scope: Scope, comparison: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:
     first, second = _operand(scope, left), _operand(scope, right)
-    first, second = _read_as(scope, left, first, right, second), _read_as(scope, right, second, left, first)
-    return SqlPiece(f"({first.text} {sign} {second.text})", first.parameters + second.parameters)
+    return comparison(
+        this=_read_as(scope, left, first, right, second), expression=_read_as(scope, right, second, left, first)
+    )
 
 
-def _listed(scope: Scope, subject: exp.Expr, items: Sequence[exp.Expr]) -> SqlPiece:
+def _listed(scope: Scope, subject: exp.Expr, items: Sequence[exp.Expr]) -> exp.Expr:
     """Return the condition that a list holds a column: constants of one kind make a list of their own."""
     column = _operand(scope, subject)
-    lists: dict[SqlPiece, list[SqlPiece]] = {}
+    lists: dict[exp.Expr, list[exp.Expr]] = {}
     for item in items:
-        wanted = _operand(scope, item)
-        lists.setdefault(_read_as(scope, subject, column, item, wanted), []).append(wanted)
-    texts = [f"{read.text} IN ({', '.join(one.text for one in wanted)})" for read, wanted in lists.items()]
-    given = [value for read, some in lists.items() for one in (read, *some) for value in one.parameters]
-    return SqlPiece(f"({' OR '.join(texts)})", tuple(given))
+        value = _operand(scope, item)
+        lists.setdefault(_read_as(scope, subject, column, item, value), []).append(value)
+    return exp.or_(*(exp.In(this=read, expressions=values) for read, values in lists.items()), copy=False)
 
 
-def _read_as(scope: Scope, node: exp.Expr, own: SqlPiece, other: exp.Expr, beside: SqlPiece) -> SqlPiece:
+def _read_as(scope: Scope, node: exp.Expr, operand: exp.Expr, other: exp.Expr, beside: exp.Expr) -> exp.Expr:
     """Return a column read as the kind of what stands beside it: a constant, or a column with a declared type."""
     if not isinstance(node, exp.Column):
-        return own
-    kind = _declared(scope, other) if isinstance(other, exp.Column) else type(beside.parameters[0])
+        return operand
+    kind = type(beside.value) if isinstance(beside, Constant) else _declared(scope, other)
     if kind is bool:
-        return SqlPiece(as_flag(own.text))
-    return SqlPiece(as_number(own.text)) if kind in (int, float) else own
+        return AsFlag(this=operand.copy())
+    return AsNumber(this=operand.copy()) if kind in (int, float) else operand.copy()
 
 
-def _declared(scope: Scope, node: exp.Column) -> type | None:
+def _declared(scope: Scope, node: exp.Expr) -> type | None:
     """Return the type that a public column declares."""
-    attribute = scope.find(node).attribute
+    attribute = scope.find(node).attribute if isinstance(node, exp.Column) else None
     if not isinstance(attribute, Public) or not attribute.typed:
         return None
     names = {"int": int, "float": float, "bool": bool, "str": str}
     return type(attribute.values[0]) if attribute.values else names[attribute.type or "str"]
 
 
-def _operand(scope: Scope, node: exp.Expr) -> SqlPiece:
+def _operand(scope: Scope, node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Column):
-        return SqlPiece(scope.find(node).column)
+        return scope.find(node).column
     if isinstance(node, exp.Boolean):
-        return SqlPiece("?", (bool(node.this),))
+        return constant(bool(node.this))
     literal = literal_of(node)
     if literal is None:
         message = "Conditions compare columns with constants."
@@ -131,4 +135,4 @@ def _operand(scope: Scope, node: exp.Expr) -> SqlPiece:
         message = "A number in the question is too large. Use numbers below 1e100."
         raise scope.unsupported(message, node, "number-too-large")
     whole = not is_text and text.lstrip("-").isdigit() and len(text) <= 20 and -(2**63) <= int(text) < 2**63
-    return SqlPiece("?", (text if is_text else int(text) if whole else float(text),))
+    return constant(text if is_text else int(text) if whole else float(text))

@@ -17,6 +17,7 @@ from tacit.estimate.functional import Functional, Term, Vector
 from tacit.sql.lookup import Lookup
 from tacit.sql.parse import span_of
 from tacit.sql.parse_spans import span_in
+from tacit.sql.stored_types import column_of
 from tacit.sql.totals import Piece, Total
 from tacit.sql.vectors import Sensitive, measure_vector, null_vector
 
@@ -43,11 +44,6 @@ class Source:
     first: int
     twin: int | None = None
     """Number of the source whose reports it reads: one-to-many services may be joined with themselves."""
-
-    @property
-    def alias(self) -> str:
-        """Name of its table in the statement."""
-        return f"s{self.number}"
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -92,9 +88,9 @@ class Found:
         return self.source.first + self.source.service.sensitive.index(self.sensitive)
 
     @property
-    def column(self) -> str:
-        """A public column, as the engine's SQL names it."""
-        return f'{self.source.alias}."{self.attribute.name}"'
+    def column(self) -> exp.Column:
+        """A public column of the engine's tables."""
+        return column_of(self.source.number, self.attribute.name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,11 +21,11 @@ from tacit.contract.oracles.linear_hash import LinearHash
 from tacit.estimate.functional import Functional, Vector
 from tacit.estimate.reading import WHOLE_ALPHABET, Reading, contributions, view_bounds
 from tacit.estimate.widths import Widths
-from tacit.sql.extremes import contribution_range
+from tacit.sql.extremes import Ranges
 from tacit.sql.plan import Plan
 from tacit.sql.totals import Piece, Total
 
-__all__ = ["moved_by_liars"]
+__all__ = ["Shifts"]
 
 Terms = Sequence[tuple[float, Reading]]
 
@@ -33,16 +33,23 @@ Terms = Sequence[tuple[float, Reading]]
 NONE = Widths(0.0, 0.0, 0.0)
 
 
-def moved_by_liars(plan: Plan, total: Total, place: int, people: float) -> float:
-    """Return how far 1 % of so many people move a total, the plan's measure at a place."""
-    liars = people / 100
-    free = liars * contribution_range(plan, total, place).width
-    if not plan.round.assigned:
-        return free
-    if place not in plan.widths:
-        plan.widths[place] = _of_total(plan, total)
-    widths = plan.widths[place]
-    return free if widths is None else min(free, widths.shift(liars))
+class Shifts:
+    """How far liars can move each total of a plan, computed when first asked for."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan, self._ranges = plan, Ranges(plan)
+        self._widths: dict[int, Widths | None] = {}
+
+    def moved(self, total: Total, place: int, people: float) -> float:
+        """Return how far 1 % of so many people move a total, the plan's total at a place."""
+        liars, weight = people / 100, self._plan.round.weight
+        free = liars * self._ranges.of(total, place).width
+        if not self._plan.round.assigned:
+            return free * weight
+        if place not in self._widths:
+            self._widths[place] = _of_total(self._plan, total)
+        widths = self._widths[place]
+        return weight * (free if widths is None else min(free, widths.shift(liars)))
 
 
 def _of_total(plan: Plan, total: Total) -> Widths | None:
@@ -73,10 +80,10 @@ def _of_piece(plan: Plan, piece: Piece) -> Widths | None:
 def _of_service(plan: Plan, number: int, local: Functional, *, guarded: bool) -> Widths | None:
     """Return the widths of a functional of one service, over all reports that a person sends to it."""
     stored = plan.round.stored[number]
-    sends, products, factors = stored.service.service.sends, plan.decoded(number, local), plan.known_factors[number]
-    if any(len(places) > 1 for _, places in products) or (guarded and not stored.is_one_report):
+    sends, products = stored.service.service.sends, stored.decoder.decode(local).products
+    if any(len(factors) > 1 for _, factors in products) or (guarded and not stored.is_one_report):
         return None
-    alone = [(coefficient, factors[places[0]]) for coefficient, places in products]
+    alone = [(coefficient, factors[0]) for coefficient, factors in products]
     constant = sum(coefficient * factor.constant for coefficient, factor in alone)
     widths = NONE
     for index, channel in enumerate(stored.service.channels):

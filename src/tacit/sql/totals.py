@@ -9,20 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+
+from sqlglot import exp
 
 from tacit.errors import UnsupportedSqlError
 from tacit.estimate.functional import Functional
 
-__all__ = ["Piece", "SqlPiece", "Total"]
-
-
-@dataclass(frozen=True)
-class SqlPiece:
-    """A piece of the engine's SQL, with the parameters it takes."""
-
-    text: str
-    parameters: tuple[Any, ...] = ()
+__all__ = ["Piece", "Total"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,21 +23,21 @@ class Piece:
     """A functional, where all guards hold, times public columns to powers (0 marks "is present")."""
 
     functional: Functional
-    guards: tuple[SqlPiece, ...] = ()
-    powers: Mapping[str, int] = field(default_factory=dict)
+    guards: tuple[exp.Expr, ...] = ()
+    powers: Mapping[exp.Expr, int] = field(default_factory=dict)
 
     def times(self, other: Piece) -> Piece:
         """Return the product."""
         powers = dict(self.powers)
-        for name, power in other.powers.items():
-            powers[name] = powers.get(name, 0) + power
+        for column, power in other.powers.items():
+            powers[column] = powers.get(column, 0) + power
         guards = self.guards + tuple(guard for guard in other.guards if guard not in self.guards)
         return Piece(self.functional * other.functional, guards, powers)
 
     @property
     def weights(self) -> Total:
         """The total of what noise variances of the functional are multiplied by: 1 for everybody without guards."""
-        doubled = {name: 2 * power for name, power in self.powers.items()}
+        doubled = {column: 2 * power for column, power in self.powers.items()}
         return Total((Piece(Functional.constant(self.functional.sizes), self.guards, doubled),))
 
     @property
@@ -72,12 +65,12 @@ class Total:
         return cls((Piece(functional),) if functional.terms else ())
 
     @classmethod
-    def guarded(cls, sizes: tuple[int, ...], guard: SqlPiece) -> Total:
+    def guarded(cls, sizes: tuple[int, ...], guard: exp.Expr) -> Total:
         """Return 1 where a public condition holds."""
         return cls((Piece(Functional.constant(sizes), (guard,)),))
 
     @classmethod
-    def power(cls, sizes: tuple[int, ...], column: str, power: int) -> Total:
+    def power(cls, sizes: tuple[int, ...], column: exp.Expr, power: int) -> Total:
         """Return a public column to a power: 0 is 1 where it is present."""
         return cls((Piece(Functional.constant(sizes), (), {column: power}),))
 

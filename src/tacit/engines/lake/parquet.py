@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from tacit.engines.base import Batch, rollup_of, unfit
 from tacit.engines.lake.manifest import Columns, LakeTable, Stored, digest_of
 from tacit.engines.lake.storage import Storage
+from tacit.sql.names import PEOPLE
 
 __all__ = ["add_counts", "cast_rows", "holds", "is_of", "merge_files", "plain_rows", "read_rows", "write_rows"]
 
@@ -23,9 +24,6 @@ FAN_IN = 8
 
 GROUP_ROWS = 100_000
 """Rows of a row group: what is read at least to find a person."""
-
-PEOPLE = "0n"
-"""The column of a rollup that says how many people reported a code."""
 
 
 def write_rows(storage: Storage, folder: str, table: pa.Table, *, key: str | None = None) -> Stored:

@@ -22,6 +22,7 @@ from tacit.engines import open_engine
 from tacit.engines.base import Engine, Stamp
 from tacit.errors import EngineError, OverloadedError
 from tacit.server.store.disk import has_room
+from tacit.sql.report_tables import count_rows
 
 __all__ = ["Analytical"]
 
@@ -177,8 +178,7 @@ class Analytical:
         table = report_table(collection.id, service.service.name)
         if not self._engine.has_table(table):
             return 0
-        query = f'SELECT count(*) AS n FROM "{table}"'  # noqa: S608  names of a contract
-        return int(self._engine.fetch(query, [], {})["n"][0].as_py()) // len(service.channels)
+        return int(self._engine.fetch(*count_rows(table), {})["n"][0].as_py()) // len(service.channels)
 
     def probe(self) -> None:
         """Write something and read it back."""

@@ -18,6 +18,8 @@ from tacit.server.store.base import Identity, Sizes, digest_of
 from tacit.server.store.read_only import has_log, open_read_only
 from tacit.server.store.validate import Person
 from tacit.server.store.watermarks import Mark, notes_of
+from tacit.sql.printing import Statement
+from tacit.sql.report_tables import count_rolled_up, count_rows
 
 __all__ = ["Verified", "mark_of", "verify_analytical", "verify_inbox"]
 
@@ -89,14 +91,14 @@ def verify_analytical(engine: Engine, inbox: sqlite3.Connection) -> Verified:
         for compiled in collection.contract.services:
             name, channels = compiled.service.name, len(compiled.channels)
             table = report_table(collection.id, name)
-            rows = _sum(engine, f'SELECT count(*) AS n FROM "{table}"') if engine.has_table(table) else 0  # noqa: S608
+            rows = _sum(engine, count_rows(table)) if engine.has_table(table) else 0
             reports += rows // channels
             size = sizes.get((collection.id, name), Sizes())
             if rows // channels < size.settled:
                 problems.append(f"it lacks reports of {name}")
             if rows // channels > size.settled + size.pending + size.bulk:  # pending reports may be there already
                 problems.append(f"it holds more reports of {name} than the inbox knows")
-            if table in engine.rollups() and _sum(engine, f'SELECT sum("0n") AS n FROM "{rollup_of(table)}"') != rows:  # noqa: S608
+            if table in engine.rollups() and _sum(engine, count_rolled_up(rollup_of(table))) != rows:
                 problems.append(f"the rollup of {name} is out of date")
     return Verified(reports, 0, tuple(problems))
 
@@ -122,5 +124,5 @@ def mark_of(file: Path, database: Database, question: str) -> Mark | None:
     return Mark(watermark, tuple(notes_of(watermark, some)))
 
 
-def _sum(engine: Engine, query: str) -> int:
-    return int(engine.fetch(query, [], {})["n"][0].as_py() or 0)
+def _sum(engine: Engine, query: Statement) -> int:
+    return int(engine.fetch(*query, {})["n"][0].as_py() or 0)

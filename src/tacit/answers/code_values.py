@@ -1,0 +1,131 @@
+"""Sums over people from counts of codes, for totals that are decoded one by one: by papers' decoders, and of parities.
+
+What each code adds to each total is known, so counts of codes are enough: as many rows as there are codes, not people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from tacit.answers.code_cache import fetch_code_sums
+from tacit.answers.code_sums import Moments, Values
+from tacit.answers.sampling import CodeCounts
+from tacit.engines.base import Engine
+from tacit.estimate.functional import Vector
+from tacit.estimate.reading import WHOLE_ALPHABET, contributions
+from tacit.sql import names
+from tacit.sql.nodes import Measure, Sums
+from tacit.sql.plan import Plan
+from tacit.sql.rounds import Round
+from tacit.sql.scope import Found, Scope
+from tacit.sql.stored_types import StoredTypes
+from tacit.sql.totals import Total
+
+__all__ = ["CodeValues", "plan_code_values"]
+
+SMALL_ALPHABET = 200_000
+"""Codes up to which counting them is faster than joining every report with what its code adds; rollups have more."""
+
+MOST_TOTALS = 256
+"""Totals whose values at all codes are in memory together."""
+
+VALUES_AT_ONCE = 2**22
+"""Codes times totals, and codes times groups, that are multiplied at once."""
+
+
+class CodeValues:
+    """The totals of one round whose reports are counted by code."""
+
+    from_tables = False
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    @property
+    def query(self) -> Sums:
+        """What the engine is asked: how often each code occurs in each public group."""
+        return Sums(self.plan.reports.people, self.plan.reports.keys, code=0)
+
+    def noisy(self) -> tuple[bool, ...]:
+        """Tell of each total whether it reads any codes."""
+        return self.plan.decoding.reads_codes
+
+    def run(self, engine: Engine) -> dict[Values, Moments]:
+        """Return the sums of each public group."""
+        fetched = fetch_code_sums(engine, self.query, self.plan.round.stored[0].service.channels[0], {})
+        left, right = ([pair[side] for pair in self.plan.pairs] for side in (0, 1))
+        squared = sorted(set(left))
+        groups = fetched.counts.groups
+        people = np.zeros(groups)
+        sums = [np.zeros((groups, count)) for count in (len(self.plan.totals), len(left), len(squared))]
+        for codes, counts in self._chunks(fetched.counts):
+            values = self._values(codes)
+            people += counts.sum(axis=1)
+            sums[0] += counts @ values
+            sums[1] += counts @ (values[:, left] * values[:, right])
+            sums[2] += counts @ np.square(np.square(values[:, squared]))
+        return {
+            own: Moments(int(people[place]), *(of_groups[place] for of_groups in sums))
+            for place, own in enumerate(fetched.values)
+        }
+
+    def _chunks(self, sums: CodeCounts) -> Iterator[tuple[npt.NDArray[np.int64], Vector]]:
+        """Yield some codes at a time, with how many people of each group sent them; rows are in the order of codes."""
+        step = max(1, VALUES_AT_ONCE // max(sums.groups, len(self.plan.totals), 1))
+        distinct, place = np.unique(sums.codes, return_inverse=True)
+        for start in range(0, len(distinct), step):
+            some = distinct[start : start + step]
+            rows = slice(*np.searchsorted(place, [start, start + len(some)]).tolist())
+            counts = np.zeros((sums.groups, len(some)))
+            counts[sums.group[rows], place[rows] - start] = sums.columns[0][rows]
+            yield some, counts
+
+    def _values(self, codes: npt.NDArray[np.int64]) -> Vector:
+        """Return a column for each total with what each code adds."""
+        decoding = self.plan.decoding
+        places = decoding.read(0)
+        factors = [decoding.factors[0][place] for place in places]
+        channel = self.plan.round.stored[0].service.channels[0]
+        read = contributions(channel, [factor.readings.get(0) for factor in factors], codes)
+        read += np.array([factor.constant for factor in factors])
+        columns = {names.factor(0, place): read[:, i] for i, place in enumerate(places)}
+        values = np.zeros((len(codes), len(decoding.measures)))
+        for place, measure in enumerate(decoding.measures):
+            values[:, place] = _evaluate(measure, columns)
+        return values
+
+
+def _evaluate(measure: Measure, columns: Mapping[str, Vector]) -> Vector:
+    """Return what a measure is at each code: products of factors, without public columns."""
+    total: Vector = np.zeros(1)
+    for product in measure:
+        value: Vector = np.full(1, product.coefficient)
+        for part in product.parts:
+            if isinstance(part, str):
+                value = value * columns[part]
+            elif isinstance(part, tuple):
+                value = value * _evaluate(part, columns)
+        total = total + value
+    return total
+
+
+def plan_code_values(
+    scope: Scope,
+    one: Round,
+    totals: Sequence[Total],
+    pairs: Sequence[tuple[int, int]],
+    keys: Sequence[Found],
+    conditions: Sequence[exp.Expr],
+    types: StoredTypes,
+) -> CodeValues | None:
+    """Return how totals are summed from counts of codes; None where that is not possible, or slower."""
+    [stored, *others] = one.stored
+    if others or not stored.is_one_report or not all(total.is_plain for total in totals) or len(totals) > MOST_TOTALS:
+        return None
+    plan = Plan(scope, one, totals, pairs, keys, conditions, types)
+    most = WHOLE_ALPHABET if plan.reports.people.join.rollup else SMALL_ALPHABET
+    return CodeValues(plan) if stored.service.channels[0].alphabet <= most else None

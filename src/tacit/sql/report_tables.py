@@ -1,0 +1,144 @@
+"""Small questions about tables of reports: how many rows, which types, whose reports, rollups, classes of people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from tacit.sql import names
+from tacit.sql.printing import Statement, print_select
+from tacit.sql.stored_types import constant, is_number
+from tacit.sql.syntax import (
+    cast,
+    column,
+    count_people,
+    equal,
+    grouped,
+    named,
+    number,
+    report_column,
+    select,
+    subquery,
+    table,
+)
+
+__all__ = [
+    "ClassTable",
+    "class_sizes",
+    "count_rolled_up",
+    "count_rows",
+    "count_unless_number",
+    "first_row",
+    "joint_codes",
+    "removed_from_rollup",
+    "reports_of",
+    "rolled_up",
+]
+
+
+def count_rows(name: str) -> Statement:
+    """Return the statement that counts a table's rows, as n."""
+    return print_select(select([named(count_people(), "n")], table(name)))
+
+
+def count_rolled_up(name: str) -> Statement:
+    """Return the statement that counts the reports of a rollup, as n."""
+    return print_select(select([named(count_people(column(names.PEOPLE)), "n")], table(name)))
+
+
+def count_unless_number(name: str, public: str) -> Statement:
+    """Return the statement that counts the people whose text in a column is not a number, as n."""
+    first = equal(report_column("channel"), number(0))
+    not_number = exp.Not(this=is_number(column(public)))
+    query = select([named(count_people(), "n")], table(name))
+    return print_select(query.where(first, not_number, copy=False))
+
+
+def first_row(name: str, columns: Sequence[str]) -> Statement:
+    """Return the statement of one row, which shows the types of columns."""
+    return print_select(select([column(own) for own in columns], table(name)).limit(1, copy=False))
+
+
+def reports_of(name: str, columns: Sequence[str], key: str, people: Sequence[Any]) -> Statement:
+    """Return the statement of some people's reports, slot by slot and channel by channel."""
+    is_listed = exp.In(this=column(key), expressions=[constant(person) for person in people])
+    query = select([column(own) for own in columns], table(name)).where(is_listed, copy=False)
+    return print_select(query.order_by(report_column("slot"), report_column("channel"), copy=False))
+
+
+def _codes_by(by: Sequence[str]) -> list[exp.Expr]:
+    return [report_column("channel"), report_column("code"), *(column(own) for own in by)]
+
+
+def rolled_up(name: str, by: Sequence[str], *, again: bool = False) -> Statement:
+    """Return the statement that rolls reports up or, again, a rollup to which batches have added rows."""
+    people = cast(exp.Sum(this=column(names.PEOPLE)) if again else count_people(), "BIGINT")
+    query = select([*_codes_by(by), named(people, names.PEOPLE)], table(name))
+    return print_select(grouped(query, _codes_by(by)))
+
+
+def removed_from_rollup(name: str, key: str, by: Sequence[str], person: str) -> Statement:
+    """Return the statement of rows that take a person out of a rollup: they count the person's reports below zero."""
+    fewer = cast(exp.Neg(this=count_people()), "BIGINT")
+    query = select([*_codes_by(by), named(fewer, names.PEOPLE)], table(name))
+    query = query.where(equal(cast(column(key), "VARCHAR"), constant(person)), copy=False)
+    return print_select(grouped(query, _codes_by(by)))
+
+
+def joint_codes(name: str, key: str, channels: Sequence[int]) -> Statement:
+    """Return the statement that counts combinations of codes in some channels, as c0, c1, … and n."""
+    codes = []
+    for place, channel in enumerate(channels):
+        is_channel = equal(report_column("channel"), number(channel))
+        code = exp.Case(ifs=[exp.If(this=is_channel, true=report_column("code"))])
+        codes.append(named(exp.Max(this=code), f"c{place}"))
+    people = grouped(select(codes, table(name)), [column(key)])
+    shown = [column(f"c{place}") for place in range(len(channels))]
+    query = select([*shown, named(count_people(), "n")], subquery(people, "people"))
+    return print_select(grouped(query, [own.copy() for own in shown]))
+
+
+@dataclass(frozen=True)
+class ClassTable:
+    """A table of reports whose people are told apart by public columns and by how many reports they sent."""
+
+    name: str
+    key: str
+    public: tuple[str, ...]
+    is_one_report: bool
+
+
+def class_sizes(tables: Sequence[ClassTable], *, same_keys: bool) -> Statement:
+    """Return the statement that counts people by everything that questions can see, as people and smallest.
+
+    Keys that are text in one table and numbers in another are compared as text.
+    """
+    [first, *others] = [_class_table(own, place, same_keys=same_keys) for place, own in enumerate(tables)]
+    classes = select([named(count_people(), "n")], first)
+    for other in others:
+        classes.append("joins", exp.Join(this=other, side="FULL", kind="OUTER", using=[exp.to_identifier("person")]))
+    by = [column(f"{word}{place}") for place, own in enumerate(tables) for word in ("rows_", *_class_columns(own))]
+    sizes = [(exp.Sum, "people"), (exp.Min, "smallest")]
+    shown = [named(cast(of(this=column("n")), "BIGINT"), name) for of, name in sizes]
+    return print_select(select(shown, subquery(grouped(classes, by), "classes")))
+
+
+def _class_columns(own: ClassTable) -> list[str]:
+    return [f"p{i}_" for i in range(len(own.public))]
+
+
+def _class_table(own: ClassTable, place: int, *, same_keys: bool) -> exp.Expr:
+    """Return the people of one table: a row each, with the number of their reports and their public values."""
+    key = column(own.key) if same_keys else cast(column(own.key), "VARCHAR")
+    values: list[exp.Expr] = [column(name) for name in own.public]
+    if not own.is_one_report:
+        values = [exp.Max(this=cast(value, "VARCHAR")) for value in values]
+    rows = number(1) if own.is_one_report else count_people()
+    public = [named(value, f"{name}{place}") for value, name in zip(values, _class_columns(own), strict=True)]
+    query = select([named(key, "person"), named(rows, f"rows_{place}"), *public], table(own.name))
+    if not own.is_one_report:
+        query = grouped(query, [column(own.key)])
+    return subquery(query, f"t{place}")
