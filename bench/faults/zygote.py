@@ -21,7 +21,7 @@ IMPORTED = (
     "uvicorn.protocols.http.auto",
     "uvicorn.protocols.websockets.auto",
     "tacit.adapters.pgwire.connection",
-    "tacit.answers.curves",
+    "tacit.answers.forecast.curves",
     "tacit.cli.serve",
     "tacit.contract.view_codes",
     "tacit.engines.duckdb",

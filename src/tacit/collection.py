@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from tacit.answers.auto import choose_layout
-from tacit.answers.forecasting import Forecasting
-from tacit.answers.wanted import QuestionLike, wanted
+from tacit.answers.forecast.methods import Forecasting
+from tacit.answers.forecast.wanted import QuestionLike, wanted
 from tacit.contract.amplification import DELTA, parse_delta
 from tacit.contract.audit import Audit, audit_contract
 from tacit.contract.budget import BudgetLike, decimal_text, parse_epsilon

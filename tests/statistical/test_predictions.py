@@ -12,7 +12,7 @@ import pytest
 
 import tacit as tc
 from support.tiers import keeping
-from tacit.answers.curves import half_width
+from tacit.answers.forecast.curves import half_width
 
 PEOPLE = 60_000
 MOST = 3

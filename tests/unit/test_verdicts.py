@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import tacit as tc
-from tacit.answers.likely import likely_questions
+from tacit.answers.forecast.likely import likely_questions
 from tacit.cli import main
 from tacit.estimate.population import mean_square
 

@@ -27,7 +27,7 @@ from tacit.estimate.functional import Functional, Term, Vector
 from tacit.sql.nodes import Sums
 from tacit.sql.plan import Plan
 from tacit.sql.rounds import Round
-from tacit.sql.scope import Found, Scope
+from tacit.sql.scope import BoundColumn, Scope
 from tacit.sql.stored_types import StoredTypes
 from tacit.sql.totals import Piece, Total
 
@@ -203,7 +203,7 @@ def plan_by_code(
     one: Round,
     totals: Sequence[Total],
     pairs: Sequence[tuple[int, int]],
-    keys: Sequence[Found],
+    keys: Sequence[BoundColumn],
     conditions: Sequence[exp.Expr],
     types: StoredTypes,
 ) -> CodePlan | None:

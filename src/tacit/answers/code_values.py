@@ -21,7 +21,7 @@ from tacit.sql import names
 from tacit.sql.nodes import Measure, Sums
 from tacit.sql.plan import Plan
 from tacit.sql.rounds import Round
-from tacit.sql.scope import Found, Scope
+from tacit.sql.scope import BoundColumn, Scope
 from tacit.sql.stored_types import StoredTypes
 from tacit.sql.totals import Total
 
@@ -118,7 +118,7 @@ def plan_code_values(
     one: Round,
     totals: Sequence[Total],
     pairs: Sequence[tuple[int, int]],
-    keys: Sequence[Found],
+    keys: Sequence[BoundColumn],
     conditions: Sequence[exp.Expr],
     types: StoredTypes,
 ) -> CodeValues | None:

@@ -1,7 +1,7 @@
 """What each encoded tuple adds to an answer, page by page: the fact table behind a number.
 
-A tuple is a person of the question's join, with all her reports. Her contributions to a column's totals add up to these
-totals over all tuples, and the totals make the answer: of COUNT and SUM there is one, of AVG a numerator and a
+A tuple is a person of the question's join, with all their reports. Their contributions to a column's totals add up to
+these totals over all tuples, and the totals make the answer: of COUNT and SUM there is one, of AVG a numerator and a
 denominator. Sorting, paging and adding up happen in the engine.
 """
 
@@ -84,7 +84,7 @@ class Contributions:
     columns : dict
         Which measures make each output column.
     rows : list of (key, list of float, list of Report)
-        The tuples of the page: the person, her contributions, her reports.
+        The tuples of the page: the person, their contributions, their reports.
     people : int
         Tuples of this part.
     before, totals : list of float

@@ -17,7 +17,7 @@ from tacit.estimate.functional import Functional, Vector
 from tacit.estimate.population import Population
 from tacit.estimate.variance import expected_covariance, joint_variance
 from tacit.sql.rounds import Round
-from tacit.sql.scope import Found, Scope
+from tacit.sql.scope import BoundColumn, Scope
 from tacit.sql.totals import Piece, Total
 
 __all__ = ["FEW_PEOPLE", "FEW_REPORTS", "People", "ReportProvenance", "Terms", "add_terms"]
@@ -66,7 +66,7 @@ class People:
         """Tables of the reports that are read."""
         return {stored.table for one in self.rounds for stored in one.stored}
 
-    def count(self, keys: Sequence[Found] = (), conditions: Sequence[exp.Expr] = ()) -> int:
+    def count(self, keys: Sequence[BoundColumn] = (), conditions: Sequence[exp.Expr] = ()) -> int:
         """Return how many people there are: of those that satisfy public conditions, in the largest public group."""
         sums, _ = fetch_sums(self.engine, self.scope, self.rounds, SumsRequest(), keys, conditions)
         return max((round(one.stands_for) for one in sums.values()), default=0)

@@ -26,7 +26,7 @@ from tacit.estimate.functional import Vector
 from tacit.estimate.isotonic import isotonic, isotonic_rows
 from tacit.sql.plan import Plan
 from tacit.sql.quantiles import Quantile
-from tacit.sql.scope import Found
+from tacit.sql.scope import BoundColumn
 from tacit.sql.shifts import Shifts
 
 __all__ = ["FEW_CORRELATED", "WIDE", "Curve", "Noise", "PendingQuantile", "fetch_quantiles", "interpolated", "spread"]
@@ -167,7 +167,7 @@ def _between(asked: Quantile, first: int, last: int) -> tuple[float, float]:
 def fetch_quantiles(
     people: People,
     asked: Sequence[Quantile],
-    keys: Sequence[Found],
+    keys: Sequence[BoundColumn],
     conditions: Sequence[exp.Expr],
     *,
     superpopulation: bool,

@@ -22,7 +22,7 @@ from tacit.estimate.functional import Vector
 from tacit.sql.plan import Plan
 from tacit.sql.printing import print_query
 from tacit.sql.rounds import Round
-from tacit.sql.scope import LABELS, Found, Scope
+from tacit.sql.scope import LABELS, BoundColumn, Scope
 from tacit.sql.stored_types import StoredTypes
 from tacit.sql.totals import Piece, Total
 
@@ -239,7 +239,7 @@ def fetch_sums(
     scope: Scope,
     rounds: Sequence[Round],
     asked: SumsRequest,
-    keys: Sequence[Found],
+    keys: Sequence[BoundColumn],
     conditions: Sequence[exp.Expr],
 ) -> tuple[dict[Values, Sums], list[Plan]]:
     """Return the sums of each group of public values, over all rounds, and the plans that were run."""
@@ -259,7 +259,7 @@ def fetch_by_code(
     scope: Scope,
     rounds: Sequence[Round],
     asked: SumsRequest,
-    keys: Sequence[Found],
+    keys: Sequence[BoundColumn],
     conditions: Sequence[exp.Expr],
 ) -> tuple[dict[Values, Sums], list[Plan]] | None:
     """Return sums and plans as `fetch_sums` does, however many totals there are; None where codes do not give them."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tacit.answers.verdicts import Forecast
+from tacit.answers.forecast.verdicts import Forecast
 from tacit.cli.query import draw
 from tacit.cli.tables import named_tables
 from tacit.collection import Collection

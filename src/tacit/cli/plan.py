@@ -10,7 +10,7 @@ from contextlib import suppress
 from tacit.adapters.functions import POSTGRES, rewrite, sharing_statement
 from tacit.adapters.functions.rewriter import EngineName
 from tacit.adapters.functions.sharing import SharingDialect
-from tacit.answers.curves import EPSILONS, half_width
+from tacit.answers.forecast.curves import EPSILONS, half_width
 from tacit.cli.query import draw, print_answer
 from tacit.collection import Collection
 from tacit.contract.view_codes import codes_text

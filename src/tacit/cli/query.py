@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from tacit.answers.crowds import OPEN, privacy_of
-from tacit.answers.verdicts import Forecast
+from tacit.answers.forecast.verdicts import Forecast
 from tacit.central.release import Release
 from tacit.database import Database
 from tacit.engines import is_there

@@ -24,7 +24,7 @@ from tacit.sql.predicates import condition, conjuncts
 from tacit.sql.public import is_public
 from tacit.sql.quantiles import Quantile
 from tacit.sql.ranks import is_rank
-from tacit.sql.scope import Found, Scope
+from tacit.sql.scope import BoundColumn, Scope
 from tacit.sql.selection import Selection
 from tacit.sql.subqueries import has_subquery
 from tacit.sql.totals import Total
@@ -41,7 +41,7 @@ class Key:
     """An expression of GROUP BY: a public column, which the engine groups by, or disjoint classes of people."""
 
     node: exp.Expr
-    public: Found | None
+    public: BoundColumn | None
     classes: Classes
 
     def is_the(self, scope: Scope, node: exp.Expr) -> bool:
@@ -87,7 +87,7 @@ class Bound:
         return found
 
     @property
-    def public(self) -> list[Found]:
+    def public(self) -> list[BoundColumn]:
         """Public columns that the engine groups by."""
         return [key.public for key in self.keys if key.public is not None]
 

@@ -14,7 +14,7 @@ from tacit.contract.budget import exact_number
 from tacit.contract.schema import Ordinal
 from tacit.sql.dates import truncated
 from tacit.sql.public import literal_of
-from tacit.sql.scope import Found, Scope
+from tacit.sql.scope import BoundColumn, Scope
 from tacit.sql.totals import Total
 from tacit.sql.vectors import exact_values, null_vector, shown_value
 
@@ -74,7 +74,7 @@ def _round_width(least: Fraction) -> Fraction:
         power *= 10
 
 
-def _classes(scope: Scope, found: Found, attribute: Ordinal, places: Sequence[Any]) -> Classes:
+def _classes(scope: Scope, found: BoundColumn, attribute: Ordinal, places: Sequence[Any]) -> Classes:
     missing = null_vector(attribute)
     kept = list(dict.fromkeys(places))
     numbers = np.array([*(kept.index(place) for place in places), *([-1] * attribute.null)])

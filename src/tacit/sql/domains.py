@@ -11,7 +11,7 @@ from tacit.errors import BindError
 from tacit.sql.parse import sql_of
 from tacit.sql.predicates import MIRRORED, comparison, conjuncts
 from tacit.sql.public import COMPARISONS, is_list, is_public
-from tacit.sql.scope import LABELS, Found, Scope
+from tacit.sql.scope import LABELS, BoundColumn, Scope
 from tacit.sql.totals import Total
 
 __all__ = ["about_public", "decided", "unknown_labels"]
@@ -102,7 +102,7 @@ def _column_first(leaf: exp.Expr) -> exp.Expr:
     return OF_OPERATOR[MIRRORED[COMPARISONS[type(leaf)]]](this=leaf.expression, expression=leaf.this)
 
 
-def _domain(found: Found, leaf: exp.Expr) -> str:
+def _domain(found: BoundColumn, leaf: exp.Expr) -> str:
     """Say which values a column has."""
     attribute = found.attribute
     if found.lookup:

@@ -16,7 +16,7 @@ from tacit.contract.schema import Categorical, Ordinal, Public
 from tacit.errors import BindError
 from tacit.estimate.functional import Vector
 from tacit.sql.parse import span_of
-from tacit.sql.scope import Found, Scope
+from tacit.sql.scope import BoundColumn, Scope
 from tacit.sql.tabulated import Tabulated, tabulated
 from tacit.sql.totals import Total
 from tacit.sql.vectors import cell_ends, exact_values
@@ -114,7 +114,7 @@ def _is_time(attribute: object) -> bool:
     )
 
 
-def _measured(found: Found) -> Vector:
+def _measured(found: BoundColumn) -> Vector:
     """Return the number of each value: days of dates, places of months and hours, or what it measures."""
     attribute = found.attribute
     if found.lookup is None and isinstance(attribute, Ordinal) and attribute.is_date:
@@ -124,7 +124,7 @@ def _measured(found: Found) -> Vector:
     return found.measure()
 
 
-def _label_of(found: Found) -> Callable[[float], Any] | None:
+def _label_of(found: BoundColumn) -> Callable[[float], Any] | None:
     attribute = found.attribute
     if found.lookup is not None:
         return None

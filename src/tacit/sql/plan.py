@@ -16,7 +16,7 @@ from tacit.sql import names
 from tacit.sql.decoding import Decoding, decode_totals
 from tacit.sql.nodes import CodeCounts, Contribution, Join, People, PersonSums, Scan, Side, Sums
 from tacit.sql.rounds import Round
-from tacit.sql.scope import LABELS, Found, Scope
+from tacit.sql.scope import LABELS, BoundColumn, Scope
 from tacit.sql.stored_types import StoredTypes, columns_in
 from tacit.sql.totals import Total
 
@@ -35,7 +35,7 @@ class Plan:
     round: Round
     totals: Sequence[Total]
     pairs: Sequence[tuple[int, int]]
-    keys: Sequence[Found]
+    keys: Sequence[BoundColumn]
     conditions: Sequence[exp.Expr]
     types: StoredTypes
     by_code: Sums | None = None

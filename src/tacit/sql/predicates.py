@@ -17,7 +17,7 @@ from tacit.errors import BindError
 from tacit.estimate.functional import Functional, Term, Vector
 from tacit.sql.parse import span_of
 from tacit.sql.public import COMPARISONS, is_list, is_public, literal_of, public_condition
-from tacit.sql.scope import Found, Scope
+from tacit.sql.scope import BoundColumn, Scope
 from tacit.sql.tabulated import tabulated
 from tacit.sql.totals import Total
 from tacit.sql.vectors import (
@@ -83,7 +83,7 @@ def holds(scope: Scope, node: exp.Expr, *, wanted: bool = True) -> Total:
     return _met(scope, node, comparison(scope, node, wanted=wanted))
 
 
-def _is_boolean(found: Found) -> bool:
+def _is_boolean(found: BoundColumn) -> bool:
     attribute = found.attribute
     return isinstance(attribute, Categorical) and not found.lookup and unit_of(attribute.values) == "boolean"
 
@@ -209,7 +209,7 @@ def _unwrapped(node: exp.Expr) -> exp.Expr:
     return _unwrapped(node.this) if isinstance(node, exp.Paren) else node
 
 
-def _columns(scope: Scope, node: exp.Expr, operator: str, left: Found, right: Found) -> Total:
+def _columns(scope: Scope, node: exp.Expr, operator: str, left: BoundColumn, right: BoundColumn) -> Total:
     """Compare two sensitive attributes: one product for each value of the one with fewer values."""
     if isinstance(left.attribute, Public) or isinstance(right.attribute, Public) or left.lookup or right.lookup:
         message = "Only sensitive columns can be compared with each other. Compare each with constants."

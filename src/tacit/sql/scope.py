@@ -21,7 +21,7 @@ from tacit.sql.stored_types import column_of
 from tacit.sql.totals import Piece, Total
 from tacit.sql.vectors import Sensitive, measure_vector, null_vector
 
-__all__ = ["LABELS", "Found", "Joined", "Scope", "Source"]
+__all__ = ["LABELS", "BoundColumn", "Joined", "Scope", "Source"]
 
 
 def _label(name: str) -> Public:
@@ -58,8 +58,8 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Found:
-    """A column of a question."""
+class BoundColumn:
+    """A column of a question, bound to the source and the attribute that it names."""
 
     source: Source
     attribute: Sensitive | Public
@@ -98,7 +98,7 @@ class Joined:
     """A dimension in FROM: the names it goes by, its foreign key, which keys it knows, and its columns."""
 
     name: str
-    key: Found
+    key: BoundColumn
     matched: Vector
     columns: dict[str, Lookup]
 
@@ -149,7 +149,7 @@ class Scope:
         """Return the total of the people who have rows, of a total of rows; None where it has no unbiased estimate.
 
         Of a one-to-many service all reports but *none* say that the person has rows, a share of 1/sends each. Which
-        rows she has, if she has several, is more than her reports say.
+        rows people have, if they have several, is more than their reports say.
         """
         pieces = []
         for piece in rows.pieces:
@@ -174,7 +174,7 @@ class Scope:
         """Return the refusal of a node."""
         return UnsupportedSqlError(message, code=code, text=self.text, span=span_in(self.text, node))
 
-    def find(self, column: exp.Column) -> Found:
+    def find(self, column: exp.Column) -> BoundColumn:
         """Return what a column names; refuse names that nothing or several things have."""
         table, name = column.table.lower(), column.name.lower()
         public = [d for d in self.dimensions if table in ("", d.name.lower()) and name in d.columns]
@@ -184,7 +184,7 @@ class Scope:
             message = f"{dimension.name} has no column {column.name!r}. Columns: {known}."
             raise BindError(message, text=self.text, span=span_of(column))
         if table and public:
-            return Found(public[0].key.source, public[0].key.attribute, public[0].columns[name])
+            return BoundColumn(public[0].key.source, public[0].key.attribute, public[0].columns[name])
         sources = [s for s in self.sources if not table or table in (known.lower() for known in s.names)]
         if not sources:
             known = ", ".join(
@@ -192,11 +192,11 @@ class Scope:
             )
             message = f"There is no table {column.table!r} in this question. Tables: {known}."
             raise BindError(message, code="unknown-table", text=self.text, span=span_of(column))
-        found = [Found(s, a) for s in sources for a in s.service.attributes if a.name.lower() == name]
+        found = [BoundColumn(s, a) for s in sources for a in s.service.attributes if a.name.lower() == name]
         if not found and len(public) == 1:
-            return Found(public[0].key.source, public[0].key.attribute, public[0].columns[name])
+            return BoundColumn(public[0].key.source, public[0].key.attribute, public[0].columns[name])
         if not found and name in LABELS:
-            return Found(sources[0], LABELS[name])
+            return BoundColumn(sources[0], LABELS[name])
         if len(found) > 1:
             tables = " or ".join(f"{f.source.names[0]}.{f.attribute.name}" for f in found)
             message = f"{column.name} is in more than one table. Write {tables}."
@@ -216,11 +216,11 @@ class Scope:
             raise BindError(message, text=self.text, span=span_of(column))
         return found[0]
 
-    def functional(self, found: Found, vector: npt.ArrayLike) -> Functional:
+    def functional(self, found: BoundColumn, vector: npt.ArrayLike) -> Functional:
         """Return the functional that looks a sensitive attribute up in a vector."""
         return Functional.of(self.sizes, found.place, np.asarray(vector, dtype=np.float64))
 
-    def total(self, found: Found, vector: npt.ArrayLike) -> Total:
+    def total(self, found: BoundColumn, vector: npt.ArrayLike) -> Total:
         """Return the total of that functional."""
         return Total.of(self.functional(found, vector))
 

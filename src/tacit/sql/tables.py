@@ -103,7 +103,7 @@ def scope_of(
 
 
 def _check_rows(service: Service, before: int, text: str) -> None:
-    """Refuse to join several rows of a person with themselves where her reports do not show two of them."""
+    """Refuse to join several rows of a person with themselves where the person's reports do not show two of them."""
     if before and service.sends < 2:
         message = (
             f"{service.name} has several rows per person, but each person sends one report, and joining it with itself "

@@ -18,7 +18,7 @@ from tacit.estimate.functional import Functional, Term
 from tacit.sql.expressions import compiled
 from tacit.sql.parse import span_of, sql_of
 from tacit.sql.scalars import NotScalar
-from tacit.sql.scope import Found, Scope
+from tacit.sql.scope import BoundColumn, Scope
 from tacit.sql.totals import Total
 from tacit.sql.vectors import Sensitive, exact_values, shown_value
 
@@ -38,7 +38,7 @@ class Tabulated:
     """The values of an expression; an axis for each attribute."""
 
     scope: Scope
-    founds: tuple[Found, ...]
+    founds: tuple[BoundColumn, ...]
     values: Values
 
     def where(self, test: Callable[[Any], bool]) -> Total:
@@ -93,13 +93,13 @@ def is_sensitive(scope: Scope, node: exp.Expr) -> bool:
 
 def tabulated(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
     """Return an expression's values; refuse with a code what no function of sensitive columns gives."""
-    columns: list[Found] = []
+    columns: list[BoundColumn] = []
     for column in node.find_all(exp.Column):
         found = scope.find(column)
         _check(scope, found, column)
         if found not in columns:
             columns.append(found)
-    axes = list({found.place: Found(found.source, found.attribute) for found in columns}.values())
+    axes = list({found.place: BoundColumn(found.source, found.attribute) for found in columns}.values())
     sizes = [found.sensitive.size for found in axes]
     if math.prod(sizes) > MOST_CELLS or math.prod(sizes) // max(sizes, default=1) > MOST_TERMS:
         message = (
@@ -141,7 +141,7 @@ def _refused(scope: Scope, node: exp.Expr, code: str) -> TacitError:
     return scope.unsupported(message, node, code)
 
 
-def _check(scope: Scope, found: Found, column: exp.Column) -> None:
+def _check(scope: Scope, found: BoundColumn, column: exp.Column) -> None:
     attribute = found.attribute
     if isinstance(attribute, Public):
         message = (
@@ -157,7 +157,7 @@ def _check(scope: Scope, found: Found, column: exp.Column) -> None:
         raise scope.unsupported(message, column, "cuts-a-bin")
 
 
-def _domain(found: Found) -> list[Any]:
+def _domain(found: BoundColumn) -> list[Any]:
     """Return the value of every index of a column."""
     if found.lookup:
         return list(found.lookup.values)

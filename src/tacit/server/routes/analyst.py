@@ -18,8 +18,8 @@ from typing import Any
 from sqlglot import exp
 from starlette.responses import JSONResponse, Response
 
-from tacit.answers.curves import curves as predicted_curves
-from tacit.answers.curves import half_width, no_interval
+from tacit.answers.forecast.curves import curves as predicted_curves
+from tacit.answers.forecast.curves import half_width, no_interval
 from tacit.contract.files import service_data
 from tacit.database import Database
 from tacit.errors import BodyError, OverloadedError, QueryError, TacitError, UnanswerableError, UnknownNameError

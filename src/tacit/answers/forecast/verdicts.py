@@ -15,8 +15,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Protocol
 
-from tacit.answers.forecast import predict
-from tacit.answers.population import Frequencies
+from tacit.answers.forecast.expectation import predict
+from tacit.answers.forecast.population import Frequencies
 from tacit.contract.budget import decimal_text
 from tacit.contract.contract import Contract
 from tacit.contract.schema import Schema, Service

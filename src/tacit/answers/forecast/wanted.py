@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.answers.forecast import Expectation
+from tacit.answers.forecast.expectation import Expectation
 from tacit.contract.contract import compile_contract
 from tacit.contract.layouts import Asked
 from tacit.contract.schema import Schema

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
 
-from tacit.answers.forecast import widest
+from tacit.answers.forecast.expectation import widest
 from tacit.contract.audit import audit_contract
 from tacit.contract.contract import Contract
 from tacit.contract.readers import central_loss

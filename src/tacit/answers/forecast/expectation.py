@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from tacit.answers.forecast.population import assumed
 from tacit.answers.intervals import uneven_error, uneven_interval
 from tacit.answers.labels import labelled
-from tacit.answers.population import assumed
 from tacit.answers.quantiles import Curve, interpolated
 from tacit.answers.rows import Pending, after, pending_of
 from tacit.contract.contract import Contract

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tacit.answers.forecast import people_for, predict
-from tacit.answers.likely import likely_questions
-from tacit.answers.population import frequencies_of
-from tacit.answers.verdicts import Forecast, forecast_questions
+from tacit.answers.forecast.expectation import people_for, predict
+from tacit.answers.forecast.likely import likely_questions
+from tacit.answers.forecast.population import frequencies_of
+from tacit.answers.forecast.verdicts import Forecast, forecast_questions
 from tacit.contract.contract import Contract
 from tacit.contract.schema import Schema, Service
 from tacit.encode.prepare import prepare_tables
