@@ -52,6 +52,10 @@ class NoisyTable:
     split: bool = False
     """Whether the first attribute is public classes: another table has the same reports, of everybody."""
 
+    own: float = 0.0
+    """Share of the variance that comes from the people in a cell itself: it is in proportion to them, where precision
+    takes them for even."""
+
     @cached_property
     def keys(self) -> dict[int, bytes]:
         """What equal partitions of an attribute share."""
@@ -140,11 +144,16 @@ def _overlap(cells: Cells, fine: Cells, shares: Vector) -> Vector:
 
 
 def observe(
-    evidence: Iterable[NoisyTable], attributes: tuple[int, ...], fine: Sequence[Cells], values: Sequence[Vector]
+    evidence: Iterable[NoisyTable],
+    attributes: tuple[int, ...],
+    fine: Sequence[Cells],
+    values: Sequence[Vector],
+    expected: Vector | None = None,
 ) -> Observed:
     """Return what tables say about some attributes in the cells of a fit; other attributes are summed out.
 
     The shares of values say which part of a fitted cell lies in a cell of the evidence where neither holds the other.
+    The variances of observations are those of people ``expected`` in the cells of the fit, or else of even ones.
     """
     parts = [_shares_within(own, shares) for own, shares in zip(fine, values, strict=True)]
     counts = [int(own.max()) + 1 for own in fine]
@@ -171,6 +180,9 @@ def observe(
                 start = sum(map(len, stacks[k]))
                 stacks[k].append(_overlap(own, fine[k], parts[k]))
                 places[k][key] = slice(start, start + len(stacks[k][-1]))
+        if expected is not None and table.own:
+            inside = along(expected, [indicators(own) @ part.T for own, part in zip(partitions, parts, strict=True)])
+            variance = (1 - table.own) * variance + table.own * variance.sum() * inside
         weight = 1 / np.broadcast_to(variance, shares.shape)
         before, total = seen.get(trace, (np.zeros(shares.shape), np.zeros(shares.shape)))
         seen[trace] = before + weight, total + weight * shares

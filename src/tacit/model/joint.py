@@ -11,7 +11,7 @@ from the fit that the function is read from.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -21,7 +21,7 @@ from tacit.estimate.functional import Functional, Term, Vector
 from tacit.model.classes import classes
 from tacit.model.evidence import along
 
-__all__ = ["Joint", "connected_parts"]
+__all__ = ["Joint", "connected_parts", "mean_of_term"]
 
 ROUNDS = 12
 """Rounds in which functions are fitted to a total's weights, each to the residual of the others."""
@@ -157,3 +157,10 @@ def _others(axes: Sequence[int], count: int) -> tuple[int, ...]:
 def _spread(function: Vector, axes: Sequence[int], count: int) -> Vector:
     """Return a function of some axes as one of all of them."""
     return function[tuple(slice(None) if axis in axes else None for axis in range(count))]
+
+
+def mean_of_term(term: Term, shares: Mapping[int, Vector]) -> float:
+    """Return the mean of a term of one attribute or none."""
+    for attribute, vector in term.factors.items():
+        return term.coefficient * float(vector @ shares[attribute])
+    return term.coefficient

@@ -18,11 +18,12 @@ from typing import cast
 import numpy as np
 
 from tacit.errors import UnanswerableError
-from tacit.estimate.functional import Functional, Term, Vector
+from tacit.estimate.functional import Functional, Vector
 from tacit.model.classes import classes
 from tacit.model.entropy import maximum_entropy
-from tacit.model.evidence import Attribute, Cells, NoisyTable, along, indicators, observe, within
-from tacit.model.joint import Joint, connected_parts
+from tacit.model.evidence import Attribute, Cells, NoisyTable, along, indicators, within
+from tacit.model.joint import Joint, connected_parts, mean_of_term
+from tacit.model.settled import settled_fit
 from tacit.model.smooth import Axis
 from tacit.model.spanning import path_between, spanning_tree
 from tacit.model.synthesis import mutual_information
@@ -92,7 +93,7 @@ class Model:
             joint = self._joint(functionals)
             return [joint.mean(functional) for functional in functionals]
         shares = {i: self.values(i) for i in attributes}
-        return [sum(_mean_of(term, shares) for term in functional.terms) for functional in functionals]
+        return [sum(mean_of_term(term, shares) for term in functional.terms) for functional in functionals]
 
     def table(self, attributes: Sequence[int]) -> Vector:
         """Return the shares of all combinations of values, attributes in the given order."""
@@ -206,9 +207,14 @@ class Model:
                     self._ones[attribute] = None, indicators(cells) @ self._known[attribute]
                 else:
                     even = np.bincount(cells) / len(cells)
-                    flat = np.full(len(cells), 1 / len(cells))
-                    observed = observe(self.evidence, (attribute,), [cells], [flat])
-                    fit = fit_table(observed, even, ((),), self._axes([(attribute, cells)]), (even,))
+                    axes, fine = self._axes([(attribute, cells)]), ([cells], [np.full(len(cells), 1 / len(cells))])
+                    fit = settled_fit(
+                        self.evidence,
+                        (attribute,),
+                        fine,
+                        None,
+                        lambda seen: fit_table(seen, even, ((),), axes, (even,)),
+                    )
                     self._ones[attribute] = fit, self._as_present(attribute, fit.table)
             return self._ones[attribute]
 
@@ -256,8 +262,14 @@ class Model:
                 places, axes = list(itertools.combinations(range(len(face)), 2)), []
                 given = [self._pair((face[a], face[b])) for a, b in places]
             base = maximum_entropy([len(own) for own in marginals], places, given, self._possible(face)).table
-            observed = observe(self.evidence, face, cells, values)
-            self._fits[face] = fit_table(observed, base, tuple(places), axes, marginals), places, given
+            fit = settled_fit(
+                self.evidence,
+                face,
+                (cells, values),
+                base,
+                lambda seen: fit_table(seen, base, tuple(places), axes, marginals),
+            )
+            self._fits[face] = fit, places, given
         return self._fits[face]
 
     def _is_small(self, face: Key) -> bool:
@@ -385,10 +397,3 @@ class Model:
             message = f"{len(attributes)} attributes are too many for maximum entropy. Ask for fewer."
             raise UnanswerableError(message)
         return groups
-
-
-def _mean_of(term: Term, shares: Mapping[int, Vector]) -> float:
-    """Return the mean of a term of one attribute or none."""
-    for attribute, vector in term.factors.items():
-        return term.coefficient * float(vector @ shares[attribute])
-    return term.coefficient

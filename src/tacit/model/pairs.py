@@ -19,7 +19,7 @@ from tacit.contract.oracles import Oracle
 from tacit.estimate.functional import Vector
 from tacit.model.evidence import Cells, NoisyTable
 
-__all__ = ["Side", "by_class", "cell_noise", "paired_tables", "partition_of"]
+__all__ = ["Side", "by_class", "cell_noise", "own_noise", "paired_tables", "partition_of"]
 
 Codes = npt.NDArray[np.int64]
 
@@ -43,8 +43,14 @@ def partition_of(service: ServiceContract, view: CompiledView, attribute: int) -
 
 
 def cell_noise(oracle: Oracle) -> float:
-    """Return the variance of a cell per report: the oracle's, and that of who drew the view."""
+    """Return the variance of a cell per report: the oracle's, and that of who drew the view; people are even."""
     return float(oracle.noise) + 1 / oracle.domain
+
+
+def own_noise(oracle: Oracle) -> float:
+    """Return the share of that variance which is in proportion to the people of a cell."""
+    one, neither = oracle.pair_split
+    return float((one - neither) / (oracle.keep - oracle.lie) ** 2) / oracle.domain / cell_noise(oracle)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,14 +200,16 @@ def by_class(
     reports: Vector,
     public: tuple[int, Vector],
     exact: Vector,
+    own: float = 0.0,
 ) -> Iterator[NoisyTable]:
     """Yield the table of everybody and, where there are several, that of all public classes.
 
-    ``tables`` and ``reports`` (their precisions) are those of each class; ``exact`` multiplies the precision of cells.
+    ``tables`` and ``reports`` (their precisions) are those of each class; ``exact`` multiplies the precision of cells,
+    ``own`` is the share of the variance that is in proportion to the people of a cell.
     """
     place, shares = public
     whole = np.tensordot(reports / reports.sum(), tables, (0, 0))
-    yield NoisyTable(places, partitions, whole, reports.sum() * exact)
+    yield NoisyTable(places, partitions, whole, reports.sum() * exact, own=own)
     if len(shares) > 1:
         wide = (-1, *[1] * len(places))
         precision = reports / np.maximum(shares, SMALL) ** 2 + SMALL

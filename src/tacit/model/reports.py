@@ -27,7 +27,7 @@ from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Functional, Term, Vector
 from tacit.model.evidence import Attribute, NoisyTable
 from tacit.model.model import Model
-from tacit.model.pairs import Side, by_class, cell_noise, paired_tables, partition_of
+from tacit.model.pairs import Side, by_class, cell_noise, own_noise, paired_tables, partition_of
 
 __all__ = ["Counts", "Reports", "Services", "check_tables", "decode_frequencies", "model_of"]
 
@@ -240,7 +240,8 @@ class _Place:
                 exact = np.where(possible, 1.0, 1 / IMPOSSIBLE)
             partitions = tuple(partition_of(self.service, view, i) for i in shown)
             places = tuple(self.first + i for i in shown)
-            yield from by_class(places, partitions, tables, reports, (self.public, self.shares), exact)
+            own = 0.0 if extras else own_noise(view.oracle)
+            yield from by_class(places, partitions, tables, reports, (self.public, self.shares), exact, own)
 
 
 def _with_extra_cells(tables: Vector, extras: int) -> tuple[Vector, npt.NDArray[np.bool_]]:
