@@ -67,6 +67,7 @@ class Collection(Forecasting):
         Relative shares of the budget for the reports of each service. Default: 1 each.
     users : int, optional
         The expected number of people, which some mechanisms use to choose views; optional for ``pairs`` and ``auto``.
+        With few people, ``auto`` draws wide runs of values and single attributes more often.
     questions : list of str, or of (str, float), optional
         SQL texts that will be asked, with weights if some matter more. With ``mechanism="auto"``, what people report is
         designed for them, which makes their errors two to five times smaller; others stay possible, with larger errors.

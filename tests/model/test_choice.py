@@ -30,7 +30,7 @@ def test_partitions_are_not_taken_where_a_complete_layout_is_about_as_cheap(size
     budget = Fraction(epsilon)
     chosen = choose_layout(service(sizes), Expected(budget, 10_000), "auto")
     variance = {
-        name: mean_variance(compile_service(service(sizes), Expected(budget, 10_000), name, "auto"))
+        name: mean_variance(compile_service(service(sizes), Expected(budget), name, "auto"))
         for name in ("partitions", "fc", "hio")
     }
     complete = min(variance["fc"], variance["hio"])

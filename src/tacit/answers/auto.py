@@ -58,8 +58,7 @@ FIRST = 0.18
 def choose_layout(service: Service, expected: Expected, oracle: str) -> ServiceContract:
     """Return the service compiled in the best of the candidate layouts, with the reason."""
     if expected.asked:
-        compiled = compile_service(service, expected, "partitions", oracle)
-        return replace(compiled, why=f"views designed for {len(expected.asked)} questions that will be asked")
+        return compile_service(service, expected, "partitions", oracle)
     compared: dict[str, tuple[float, ServiceContract, ServiceContract]] = {}
     refused: list[str] = []
     present = Service(service.name, service.key, service.attributes)  # compared as if everybody had a row
@@ -68,12 +67,16 @@ def choose_layout(service: Service, expected: Expected, oracle: str) -> ServiceC
             continue
         try:
             compiled = compile_service(service, expected, name, oracle, hint=False)
-            judged = compiled if service.one_to_one else compile_service(present, expected, name, oracle, hint=False)
+            known = expected.users is not None and name == "partitions"  # its shares are compared as for any number
+            judged = compiled
+            if known or not service.one_to_one:
+                any_number = replace(expected, users=None) if known else expected
+                judged = compile_service(present, any_number, name, oracle, hint=False)
         except LayoutError:
             refused.append(name)
             continue
         if _is_short(compiled) and (name != "hio" or len(compiled.channels[0].views) <= MOST_VIEWS):
-            compared[name] = _variance(present, expected, judged), compiled, judged
+            compared[name] = _variance(present, replace(expected, users=None), judged), compiled, judged
     if not compared:
         return _one_at_a_time(service, expected, oracle, refused)
     ranked = sorted(compared.items(), key=lambda item: item[1][0])

@@ -43,6 +43,9 @@ def run(options: argparse.Namespace) -> int:
     print_answer(answer, as_json=options.json)
     if not options.json:
         print(f"codes: {codes_text(collection.contract)}")
+        for service in collection.contract.services:
+            if service.why:
+                print(f"reports of {service.service.name}: {service.why}")
         print(f"verdict: {collection.report(options.question, users=users, like=options.like).verdicts[0].sentence}")
     return 0
 

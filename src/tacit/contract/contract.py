@@ -23,7 +23,6 @@ from tacit.contract.layouts import (
     Planning,
     View,
     derive,
-    explain_levels,
     plan_channels,
 )
 from tacit.contract.oracles import Grr, Oracle, choose, oracle_named
@@ -251,11 +250,10 @@ def compile_service(
     planning = plan_service(service, expected, bits)
     try:
         derived = derive(layout, service)
-        levels, channels = _compile_channels(_with_sources(planning, service, derived), layout, oracle)
+        levels, channels, why = _compile_channels(_with_sources(planning, service, derived), layout, oracle)
     except LayoutError as refusal:
         fitting = _what_fits(planning, layout, oracle) if hint else ""
         raise LayoutError(f"{service.name}: {refusal.message}{fitting}", code=refusal.code) from None
-    why = explain_levels(levels, planning.expected) if layout == "pairs" else ""
     return ServiceContract(service, layout, levels, channels, why, derived)
 
 
@@ -281,8 +279,10 @@ def with_derived(service: Service, derived: Sequence[Derived]) -> tuple[Levels, 
     return (*plain, *(one.levels(plain[one.source], fanouts[one.source]) for one in derived))
 
 
-def _compile_channels(planning: Planning, layout: str, oracle: str) -> tuple[tuple[Levels, ...], tuple[Channel, ...]]:
-    """Return the levels that views name, those of derived attributes last, and the channels."""
+def _compile_channels(
+    planning: Planning, layout: str, oracle: str
+) -> tuple[tuple[Levels, ...], tuple[Channel, ...], str]:
+    """Return the levels that views name, those of derived attributes last, the channels, and why these."""
     levels = (*planning.levels, *planning.derived.values())
     epsilon, bits, extras = planning.expected.epsilon, planning.bits, planning.extras
     plans = plan_channels(layout, planning)
@@ -300,7 +300,7 @@ def _compile_channels(planning: Planning, layout: str, oracle: str) -> tuple[tup
         levels = plan.levels or levels
         views = lay_out(levels, shown, build, extras, parities=plan.parities)
         made.append(Channel(plan.name, epsilon * plan.share, views, plan.weights))
-    return levels, tuple(made)
+    return levels, tuple(made), "; ".join(plan.why for plan in plans if plan.why)
 
 
 def _with_root(views: tuple[View, ...], extras: int) -> tuple[View, ...]:

@@ -14,7 +14,6 @@ from tacit.contract.layouts.marginals import am, fc, mg, mg_of
 from tacit.contract.layouts.pairs import pairs
 from tacit.contract.layouts.partitions import partitions
 from tacit.contract.layouts.product import hi, hio
-from tacit.contract.layouts.resolution import explain_levels
 from tacit.contract.layouts.rounded import ROUNDED, Derived, Kind, derive, plan_rounded
 from tacit.contract.layouts.split import em, sc
 from tacit.contract.layouts.tables import tables
@@ -38,7 +37,6 @@ __all__ = [
     "View",
     "bits_of",
     "derive",
-    "explain_levels",
     "parity_count",
     "parity_views",
     "plan_channels",

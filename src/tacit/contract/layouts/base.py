@@ -45,6 +45,9 @@ class ChannelPlan:
     levels: tuple[Levels, ...] = ()
     """Partitions of each attribute that the views name, where they are not the attribute's nested levels."""
 
+    why: str = ""
+    """Why these views, with what they are expected to achieve."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Asked:

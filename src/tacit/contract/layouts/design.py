@@ -22,7 +22,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.contract.layouts.information import information
 from tacit.contract.layouts.shifted import Family, Shape, coarse_copy
+from tacit.contract.layouts.steer import steer
 
 __all__ = [
     "COARSE",
@@ -85,17 +87,6 @@ class SetDesign:
     share: float
     families: tuple[Family, ...]
     groups: tuple[npt.NDArray[np.float64], ...]
-
-
-def information(cells: float, grown: float) -> float:
-    """Return u of a view: what a report of the best subset selection over so many cells says about a contrast."""
-    size = max(1, round(cells / (grown + 1)))
-    best = max(
-        cells * (h * grown**2 + cells - h) / (h * grown + cells - h) ** 2
-        for h in {size, size + 1, max(1, size - 1)}
-        if h < cells
-    )
-    return cells * (best - 1) / (cells - 1)
 
 
 @lru_cache(maxsize=256)
@@ -204,37 +195,42 @@ SetFamilies = Mapping[tuple[int, ...], Sequence[Family]]
 
 
 def design_sets(
-    families: SetFamilies, questions: Sequence[Question], epsilon: float, *, points: bool = False
+    families: SetFamilies,
+    questions: Sequence[Question],
+    epsilon: float,
+    *,
+    points: bool = False,
+    people: tuple[int, Sequence[bool]] | None = None,
 ) -> list[SetDesign]:
     """Return how likely each set of attributes, and each width of its attributes, should be.
 
     Questions count by their weights, relative to their variances with nested levels of equal probabilities. They are
     over coarse copies of the attributes. Sets that no question is about get a small share. With ``points``, single
     values of attributes that are larger than their copies keep the share that they have among nested levels.
+    ``people`` is their expected number, with what attributes are ordered.
     """
-    nested = _Sets({own: [family.nested for family in some] for own, some in families.items()}, epsilon)
+    nested = Sets({own: [family.nested for family in some] for own, some in families.items()}, epsilon)
     levels = {own: math.prod(len(axis.shares) for axis in axes) for own, axes in nested.axes.items()}
     before = nested.variances(questions, {own: count / sum(levels.values()) for own, count in levels.items()})
     weights = [one.weight for one in questions]
     for _ in range(ROUNDS if len(families) <= MANY_SETS else 1):
         wanted = [Question(w / old, one.grams) for w, old, one in zip(weights, before, questions, strict=True)]
-        sets = _Sets(families, epsilon, points=points)
+        sets = Sets(families, epsilon, points=points)
         sets.design_axes(wanted)
         shares = sets.design_shares(wanted)
         ratios = [new / old for new, old in zip(sets.variances(questions, shares), before, strict=True)]
         if max(ratios) <= 1:
             break
         weights = [weight * max(1.0, ratio) ** 3 for weight, ratio in zip(weights, ratios, strict=True)]
+    if people:
+        shares = steer(sets, shares, questions, *people, anything=points)
     return [_drop_rare(own, shares[own], families[own], sets.axes[own]) for own in families]
 
 
 def design_variances(designs: Sequence[SetDesign], questions: Sequence[Question], epsilon: float) -> list[float]:
     """Return the variance of questions per report, over uniform records, with views as designed."""
-    sets = _Sets({one.attributes: one.families for one in designs}, epsilon)
-    for one in designs:
-        for axis, shares in zip(sets.axes[one.attributes], one.groups, strict=True):
-            axis.shares = shares
-            axis.refresh()
+    sets = Sets({one.attributes: one.families for one in designs}, epsilon)
+    sets.take({one.attributes: one.groups for one in designs})
     return sets.variances(questions, {one.attributes: one.share for one in designs})
 
 
@@ -271,11 +267,12 @@ def _drop_rare(own: tuple[int, ...], share: float, families: Sequence[Family], a
     return SetDesign(own, share, left, tuple(shares / shares.sum() for shares in groups))
 
 
-class _Sets:
+class Sets:
     """Sets of attributes with the partitions of each: what their reports say, and what questions cost."""
 
     def __init__(self, families: SetFamilies, epsilon: float, *, points: bool = False) -> None:
         grown = math.exp(min(epsilon, 30.0))
+        self.epsilon, self._families = epsilon, families
         self.axes: dict[tuple[int, ...], list[_Axis]] = {}
         self._says: dict[tuple[int, ...], float] = {}
         self._fixed: dict[Question, tuple[float, dict[int, float]]] = {}
@@ -287,6 +284,18 @@ class _Sets:
                 for family, copy in zip(some, copies, strict=True)
             ]
             self.axes[own] = [_Axis(*parts) for parts in zip(copies, relative, floors, strict=True)]
+
+    def partitions(self, own: tuple[int, ...]) -> list[tuple[Family, list[float]]]:
+        """Return the partitions of each attribute of a set, on its coarse copy, and how many cells they really have."""
+        return [(coarse_copy(family, COARSE), family.cells()) for family in self._families[own]]
+
+    def take(self, groups: Mapping[tuple[int, ...], Sequence[npt.NDArray[np.float64]]]) -> None:
+        """Take shares of widths as given."""
+        for own, some in groups.items():
+            for axis, shares in zip(self.axes[own], some, strict=True):
+                axis.shares = shares
+                axis.refresh()
+        self.__dict__.pop("_alone", None)
 
     def design_axes(self, questions: Sequence[Question]) -> None:
         """Find the shares of widths, attribute by attribute, given those of the others in a set."""

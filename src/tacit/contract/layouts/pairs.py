@@ -13,7 +13,7 @@ import itertools
 from fractions import Fraction
 
 from tacit.contract.layouts.base import MAX_VIEWS, ChannelPlan, Planning, View
-from tacit.contract.layouts.resolution import levels_for
+from tacit.contract.layouts.resolution import explain_levels, levels_for
 from tacit.errors import LayoutError
 
 __all__ = ["pairs"]
@@ -33,4 +33,5 @@ def pairs(planning: Planning) -> list[ChannelPlan]:
         for level in itertools.product(*(used[i] for i in chosen)):
             shown = dict(zip(chosen, level, strict=True))
             views.append(tuple(shown.get(i, 0) for i in range(len(levels))))
-    return [ChannelPlan("pairs", Fraction(1), tuple(views) or ((0,) * len(levels),))]
+    why = explain_levels(levels, planning.expected)
+    return [ChannelPlan("pairs", Fraction(1), tuple(views) or ((0,) * len(levels),), why=why)]

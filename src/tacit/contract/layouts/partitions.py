@@ -27,6 +27,7 @@ from tacit.contract.layouts.design import (
     standard_questions,
 )
 from tacit.contract.layouts.levels import Levels
+from tacit.contract.layouts.limit import over_the_limit
 from tacit.contract.layouts.shifted import FEW_MEANS, MANY_MEANS, RATIO, Family, Shape, family_of
 from tacit.errors import LayoutError
 
@@ -62,12 +63,26 @@ def partitions(planning: Planning) -> list[ChannelPlan]:
         if len(views) <= MOST_VIEWS:
             names, shares = zip(*views, strict=True)
             weights = _weights(np.array(shares), planning.bits) if len(views) > 1 else ()
-            return [ChannelPlan("partitions", Fraction(1), names, weights=weights, levels=tuple(levels))]
+            why = _why(designs, shapes, planning.expected)
+            return [ChannelPlan("partitions", Fraction(1), names, weights=weights, levels=tuple(levels), why=why)]
     message = (
         f"{len(sets)} sets of one or two attributes have more than {MOST_VIEWS} views. Use 'pairs', 'am(2)', or fewer "
         "attributes in the service."
     )
     raise LayoutError(message, code="too-many-views")
+
+
+def _why(designs: Sequence[SetDesign], shapes: Sequence[Shape], expected: Expected) -> str:
+    """Return what the views are designed for, and their variance over the least of any channel, by class."""
+    about = f"{len(expected.asked)} questions" if expected.asked else "all classes of questions"
+    people = "" if expected.users is None else f" of {expected.users:,} people"
+    ratios = over_the_limit(designs, _copies(shapes), float(expected.epsilon))
+    told = ", ".join(f"{name} {ratio:.2g}" for name, ratio in ratios.items())
+    return f"views for {about}{people}" + (f"; variance over the limit: {told}" if told else "")
+
+
+def _copies(shapes: Sequence[Shape]) -> list[Shape]:
+    return [(min(values, COARSE), null, ordered) for values, null, ordered in shapes]
 
 
 def _shape(levels: Levels, ordered: bool) -> Shape:  # noqa: FBT001
@@ -91,14 +106,18 @@ def _designs(
 ) -> list[SetDesign]:
     """Return the design for the questions that are expected, or else for all classes of questions."""
     if not expected.asked:
-        return _standard_designs(tuple(shapes), sets, float(expected.epsilon), offsets)
+        return _standard_designs(tuple(shapes), sets, float(expected.epsilon), offsets, expected.users)
     questions = [question_of(one, shapes) for one in expected.asked]
     asked = {one.attributes for one in questions}
     families = {
         own: [family_of(shapes[i], means=_offsets_of_means(own, asked), offsets=offsets) for i in own]
         for own in sorted({*sets, *asked}, key=lambda own: (len(own), own))
     }
-    return design_sets(families, questions, float(expected.epsilon))
+    return design_sets(families, questions, float(expected.epsilon), people=_people(expected.users, shapes))
+
+
+def _people(users: int | None, shapes: Sequence[Shape]) -> tuple[int, list[bool]] | None:
+    return None if users is None else (users, [ordered for _, _, ordered in shapes])
 
 
 def _offsets_of_means(own: tuple[int, ...], asked: set[tuple[int, ...]]) -> int:
@@ -123,14 +142,15 @@ def mean_variance(planning: Planning, asked: Sequence[Asked]) -> float:
 
 @lru_cache(maxsize=64)
 def _standard_designs(
-    shapes: tuple[Shape, ...], sets: tuple[tuple[int, ...], ...], epsilon: float, offsets: int
+    shapes: tuple[Shape, ...], sets: tuple[tuple[int, ...], ...], epsilon: float, offsets: int, users: int | None
 ) -> list[SetDesign]:
     families = {
         own: [family_of(shapes[i], means=FEW_MEANS if len(own) == 1 else 0, offsets=offsets) for i in own]
         for own in sets
     }
-    coarse = [(min(values, COARSE), null, ordered) for values, null, ordered in shapes]
-    return design_sets(families, standard_questions(coarse, sets), epsilon, points=True)
+    return design_sets(
+        families, standard_questions(_copies(shapes), sets), epsilon, points=True, people=_people(users, shapes)
+    )
 
 
 def _levels(shape: Shape, attribute: int, designs: Sequence[SetDesign], nested: Levels) -> Levels:

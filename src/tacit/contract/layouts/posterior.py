@@ -1,0 +1,187 @@
+"""What reports of a known number of people will leave open about one or two attributes, and the views that leave least.
+
+Post-processed answers take from fine views what stands out from the noise, and the rest from coarse views, from
+tables of single attributes and from what neighbours are like. As a model of that, shares of values have, before any
+report, the covariance
+
+    K = (1 1' + R) x (1 1' + R) / cells**2,     R = exp(-distance / LENGTH), the distance as a share of all values,
+
+which is as rough as a random walk and has a relative spread of 1; categories have R = I. Reports of n people add
+``n G = n sum_v pi_v u_v W_v'W_v``, so that a question f is left with the squared error ``f' (K^-1 + n G)^-1 f``, given
+the total. The first eigenvectors of K stand for all values. Shares are found by the multiplicative rule: each is
+multiplied by the root of what it saves, until all save the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.contract.layouts.information import information
+from tacit.contract.layouts.shifted import Family
+
+__all__ = ["Prospect"]
+
+LENGTH = 0.25
+"""Distance, as a share of an attribute's values, over which shares are alike before any report."""
+
+FUNCTIONS = {1: 48, 2: 12}
+"""Eigenvectors of K of each attribute, by the number of attributes."""
+
+STEPS = 40
+"""Steps of the multiplicative rule."""
+
+FLOOR = 0.02
+"""Share of single values at least, as in designs for any number of people."""
+
+Matrix = npt.NDArray[np.float64]
+Set = tuple[int, ...]
+
+
+@lru_cache(maxsize=64)
+def _axis(values: int, null: bool, ordered: bool, most: int) -> tuple[Matrix, Matrix]:  # noqa: FBT001
+    """Return the largest eigenvalues of K of one attribute, and their eigenvectors."""
+    size = values + null
+    place = np.arange(size) / size
+    alike = np.exp(-np.abs(np.subtract.outer(place, place)) / LENGTH) if ordered else np.eye(size)
+    if null:
+        alike[-1, :-1] = alike[:-1, -1] = 0.0
+    roots, vectors = np.linalg.eigh((1 + alike) / size**2)
+    return roots[::-1][:most], vectors[:, ::-1][:, :most]
+
+
+@lru_cache(maxsize=256)
+def _seen(family: Family, ordered: bool, most: int) -> Matrix:  # noqa: FBT001
+    """Return for each group of partitions the mean of W'W, on the eigenvectors."""
+    _, vectors = _axis(family.values, family.null, ordered, most)
+    return np.stack([vectors.T @ gram @ vectors for gram in family.grams()])
+
+
+class Prospect:
+    """Views of a set of one or two attributes, and of each of two alone, with shares that add up to 1."""
+
+    def __init__(
+        self,
+        families: Mapping[Set, Sequence[tuple[Family, Sequence[float]]]],
+        home: Set,
+        ordered: Mapping[int, bool],
+        epsilon: float,
+        people: float,
+    ) -> None:
+        """Take the partitions of each attribute in each set, on copies of few values, with their real cells."""
+        most, self._home, self._people = FUNCTIONS[len(home)], home, people
+        axes = [_axis(one.values, one.null, ordered[i], most) for i, (one, _) in zip(home, families[home], strict=True)]
+        self._vectors = dict(zip(home, (vectors for _, vectors in axes), strict=True))
+        roots = np.ones(1)
+        for some_roots, _ in axes:
+            roots = np.multiply.outer(roots, some_roots).ravel()
+        self._prior = np.diag(1 / roots)
+        self._ones = {i: vectors.sum(axis=0) for i, vectors in self._vectors.items()}
+        grown = math.exp(min(epsilon, 30.0))
+        self.groups: dict[Set, list[Matrix]] = {}
+        self._says: dict[Set, Matrix] = {}
+        self._seen: dict[Set, list[Matrix]] = {}
+        for own, some in families.items():
+            cells = [counts for _, counts in some]
+            says = [information(math.prod(counts), grown) for counts in itertools.product(*cells)]
+            self._says[own] = np.array(says).reshape([len(counts) for counts in cells])
+            self._seen[own] = [_seen(one, ordered[i], most) for i, (one, _) in zip(own, some, strict=True)]
+            self.groups[own] = [np.full(len(counts), 1 / len(counts)) for counts in cells]
+        self.shares = dict.fromkeys(families, 1 / len(families))
+
+    def wanted(self, grams: Mapping[int, Matrix]) -> Matrix:
+        """Return a mean Gram matrix of questions on the eigenvectors; attributes they do not ask about are summed."""
+        whole: Matrix = np.ones((1, 1))
+        for i in self._home:
+            vectors, ones = self._vectors[i], self._ones[i]
+            own = vectors.T @ grams[i] @ vectors if i in grams else np.outer(ones, ones)
+            whole = np.asarray(np.kron(whole, own), np.float64)
+        return whole
+
+    def error(self, wanted: Matrix) -> float:
+        """Return the mean squared error of questions that is left, as a share of the people squared."""
+        return float((self._left() * wanted).sum())
+
+    def unknown(self, wanted: Matrix) -> float:
+        """Return the mean squared error of questions before any report."""
+        return float((self._given_total(np.diag(1 / np.diag(self._prior))) * wanted).sum())
+
+    def design(self, wanted: Matrix, least: float) -> None:
+        """Find the shares that leave the least error; each set keeps a share of at least ``least``."""
+        for _ in range(STEPS):
+            left = self._left()
+            sharp = left @ wanted @ left
+            roots = {}
+            for own, groups in self.groups.items():
+                saved = self._says[own] * self._about(own, sharp)
+                for axis, shares in enumerate(groups):
+                    saved = saved * _along(shares, axis, saved.ndim)
+                roots[own] = math.sqrt(max(float(saved.sum()), 0.0)) * self.shares[own]
+                sums = [saved.sum(axis=tuple(k for k in range(saved.ndim) if k != axis)) for axis in range(saved.ndim)]
+                self.groups[own] = [_rooted(part, shares) for part, shares in zip(sums, groups, strict=True)]
+            total = sum(roots.values())
+            kept = {own: max(root / total, least) for own, root in roots.items()}
+            self.shares = {own: share / sum(kept.values()) for own, share in kept.items()}
+
+    def _left(self) -> Matrix:
+        told = sum(self.shares[own] * self._matrix(own) for own in self.groups)
+        precision = self._prior + self._people * np.asarray(told)
+        return self._given_total(np.asarray(np.linalg.inv(precision), np.float64))
+
+    def _given_total(self, covariance: Matrix) -> Matrix:
+        ones = np.ones(1)
+        for i in self._home:
+            ones = np.multiply.outer(ones, self._ones[i]).ravel()
+        total = covariance @ ones
+        given: Matrix = covariance - np.outer(total, total) / float(ones @ total)
+        return given
+
+    def _matrix(self, own: Set) -> Matrix:
+        """Return what one report of a set says."""
+        views = self._says[own]
+        for axis, shares in enumerate(self.groups[own]):
+            views = views * _along(shares, axis, views.ndim)
+        seen = self._seen[own]
+        if len(own) == 2:
+            a, b = seen[0].shape[1], seen[1].shape[1]
+            made: Matrix = np.einsum("gh,gik,hjl->ijkl", views, *seen, optimize=True).reshape(a * b, a * b)
+            return made
+        whole: Matrix = np.ones((1, 1))
+        alone = np.tensordot(views, seen[0], 1)
+        for i in self._home:
+            whole = np.asarray(
+                np.kron(whole, alone if (i,) == own else np.outer(self._ones[i], self._ones[i])), np.float64
+            )
+        return whole
+
+    def _about(self, own: Set, sharp: Matrix) -> Matrix:
+        """Return for every view of a set the trace of its W'W times a matrix."""
+        seen = self._seen[own]
+        if len(self._home) == 1:
+            return np.tensordot(seen[0], sharp, 2)
+        four = sharp.reshape([len(self._ones[i]) for i in self._home] * 2)
+        if len(own) == 2:
+            made: Matrix = np.einsum("ijkl,gik,hjl->gh", four, *seen, optimize=True)
+            return made
+        first = own[0] == self._home[0]
+        ones = self._ones[self._home[1] if first else self._home[0]]
+        summed = np.einsum("ijkl,j,l->ik" if first else "ijkl,i,k->jl", four, ones, ones)
+        return np.tensordot(seen[0], summed, 2)
+
+
+def _along(shares: Matrix, axis: int, axes: int) -> Matrix:
+    return shares.reshape([-1 if k == axis else 1 for k in range(axes)])
+
+
+def _rooted(saved: Matrix, shares: Matrix) -> Matrix:
+    """Return shares times the roots of what each would save; the last one, of single values, has a floor."""
+    roots = np.sqrt(np.maximum(saved * shares, 0.0))
+    roots /= roots.sum()
+    roots[-1] = max(roots[-1], FLOOR)
+    made: Matrix = roots / roots.sum()
+    return made
