@@ -12,7 +12,8 @@ import tacit as tc
 from tacit.cli import main
 from tacit.contract.contract import ServiceContract
 from tacit.contract.layouts import steer as steering
-from tacit.contract.layouts.design import Question, design_sets, design_variances, point_gram, range_gram
+from tacit.contract.layouts.design import Question, design_sets, design_variances
+from tacit.contract.layouts.grams import point_gram, range_gram
 from tacit.contract.layouts.limit import least_variance, over_the_limit
 from tacit.contract.layouts.posterior import Prospect
 from tacit.contract.layouts.shifted import family_of
