@@ -47,7 +47,7 @@ def test_with_many_people_what_is_left_is_the_variance_of_unbiased_answers() -> 
     prospect.groups[0,] = [np.full(len(family.groups), 1 / len(family.groups))]
     even = [type(one)(one.attributes, one.share, (family,), tuple(prospect.groups[0,])) for one in designs]
     [variance] = design_variances(even, questions, 1.0)
-    left = prospect.error(prospect.wanted(questions[0].grams)) * 1e12
+    left = prospect.error(prospect.gram_of(questions[0].grams)) * 1e12
     assert left == pytest.approx(variance + questions[0].spread, rel=1e-3)
 
 
@@ -88,7 +88,7 @@ def test_what_is_left_is_less_than_with_views_for_any_number_of_people() -> None
                 np.array([dict(zip(some.groups, own, strict=True)).get(group, 0.0) for group in whole.groups])
                 for some, own, whole in zip(one.families, one.groups, families[one.attributes], strict=True)
             ]
-        return prospect.error(prospect.wanted(questions[0].grams)) ** 0.5
+        return prospect.error(prospect.gram_of(questions[0].grams)) ** 0.5
 
     assert error((50_000, [True, True])) < 0.75 * error(None)
 

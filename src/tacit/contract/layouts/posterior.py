@@ -56,7 +56,7 @@ def _axis(values: int, null: bool, ordered: bool, most: int) -> tuple[Matrix, Ma
 
 
 @lru_cache(maxsize=256)
-def _seen(family: Family, ordered: bool, most: int) -> Matrix:  # noqa: FBT001
+def _grams_of(family: Family, ordered: bool, most: int) -> Matrix:  # noqa: FBT001
     """Return for each group of partitions the mean of W'W, on the eigenvectors."""
     _, vectors = _axis(family.values, family.null, ordered, most)
     return np.stack([vectors.T @ gram @ vectors for gram in family.grams()])
@@ -90,11 +90,11 @@ class Prospect:
             cells = [counts for _, counts in some]
             says = [information(math.prod(counts), grown) for counts in itertools.product(*cells)]
             self._says[own] = np.array(says).reshape([len(counts) for counts in cells])
-            self._seen[own] = [_seen(one, ordered[i], most) for i, (one, _) in zip(own, some, strict=True)]
+            self._seen[own] = [_grams_of(one, ordered[i], most) for i, (one, _) in zip(own, some, strict=True)]
             self.groups[own] = [np.full(len(counts), 1 / len(counts)) for counts in cells]
         self.shares = dict.fromkeys(families, 1 / len(families))
 
-    def wanted(self, grams: Mapping[int, Matrix]) -> Matrix:
+    def gram_of(self, grams: Mapping[int, Matrix]) -> Matrix:
         """Return a mean Gram matrix of questions on the eigenvectors; attributes they do not ask about are summed."""
         whole: Matrix = np.ones((1, 1))
         for i in self._home:
@@ -105,7 +105,7 @@ class Prospect:
 
     def error(self, wanted: Matrix) -> float:
         """Return the mean squared error of questions that is left, as a share of the people squared."""
-        return float((self._left() * wanted).sum())
+        return float((self._posterior() * wanted).sum())
 
     def unknown(self, wanted: Matrix) -> float:
         """Return the mean squared error of questions before any report."""
@@ -114,7 +114,7 @@ class Prospect:
     def design(self, wanted: Matrix, least: float) -> None:
         """Find the shares that leave the least error; each set keeps a share of at least ``least``."""
         for _ in range(STEPS):
-            left = self._left()
+            left = self._posterior()
             sharp = left @ wanted @ left
             roots = {}
             for own, groups in self.groups.items():
@@ -123,12 +123,12 @@ class Prospect:
                     saved = saved * _along(shares, axis, saved.ndim)
                 roots[own] = math.sqrt(max(float(saved.sum()), 0.0)) * self.shares[own]
                 sums = [saved.sum(axis=tuple(k for k in range(saved.ndim) if k != axis)) for axis in range(saved.ndim)]
-                self.groups[own] = [_rooted(part, shares) for part, shares in zip(sums, groups, strict=True)]
+                self.groups[own] = [_multiply_shares(part, shares) for part, shares in zip(sums, groups, strict=True)]
             total = sum(roots.values())
             kept = {own: max(root / total, least) for own, root in roots.items()}
             self.shares = {own: share / sum(kept.values()) for own, share in kept.items()}
 
-    def _left(self) -> Matrix:
+    def _posterior(self) -> Matrix:
         told = sum(self.shares[own] * self._matrix(own) for own in self.groups)
         precision = self._prior + self._people * np.asarray(told)
         return self._given_total(np.asarray(np.linalg.inv(precision), np.float64))
@@ -178,7 +178,7 @@ def _along(shares: Matrix, axis: int, axes: int) -> Matrix:
     return shares.reshape([-1 if k == axis else 1 for k in range(axes)])
 
 
-def _rooted(saved: Matrix, shares: Matrix) -> Matrix:
+def _multiply_shares(saved: Matrix, shares: Matrix) -> Matrix:
     """Return shares times the roots of what each would save; the last one, of single values, has a floor."""
     roots = np.sqrt(np.maximum(saved * shares, 0.0))
     roots /= roots.sum()

@@ -83,7 +83,7 @@ def steer(
         total = np.zeros(())
         for place, one in enumerate(questions):
             if set(one.attributes) <= set(home):
-                gram = prospect.wanted(one.grams)
+                gram = prospect.gram_of(one.grams)
                 unknown[place] = prospect.unknown(gram)
                 often = 1 if one.attributes == home else times[one.attributes[0]]
                 total = total + gram * (one.weight / often / prospect.error(gram))
