@@ -264,6 +264,7 @@ class Sets:
             for axis, shares in zip(self.axes[own], some, strict=True):
                 axis.shares = shares
                 axis.refresh()
+        self._fixed.clear()
         self.__dict__.pop("_alone", None)
 
     def design_axes(self, questions: Sequence[Question]) -> None:

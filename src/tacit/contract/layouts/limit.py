@@ -46,8 +46,8 @@ def least_variance(grams: Sequence[Matrix], epsilon: float) -> float:
         own = gram - (0.0 if len(grams) > 1 else 1.0) * _means(gram)
         roots = np.multiply.outer(roots, np.sqrt(np.maximum(np.linalg.eigvalsh(own), 0.0))).ravel()
         total, trace = total * float(gram.sum()), trace * float(np.trace(gram))
-    told = float(roots.sum() - (roots.max() if len(grams) > 1 else 0.0)) ** 2
-    return (total / values + told / (_most_trace(values, epsilon) - 1) - trace) / values
+    said = float(roots.sum() - (roots.max() if len(grams) > 1 else 0.0)) ** 2
+    return (total / values + said / (_most_trace(values, epsilon) - 1) - trace) / values
 
 
 def _means(gram: Matrix) -> Matrix:

@@ -77,8 +77,8 @@ def _why(designs: Sequence[SetDesign], shapes: Sequence[Shape], expected: Expect
     about = f"{len(expected.asked)} questions" if expected.asked else "all classes of questions"
     people = "" if expected.users is None else f" of {expected.users:,} people"
     ratios = over_the_limit(designs, _copies(shapes), float(expected.epsilon))
-    told = ", ".join(f"{name} {ratio:.2g}" for name, ratio in ratios.items())
-    return f"views for {about}{people}" + (f"; variance over the limit: {told}" if told else "")
+    said = ", ".join(f"{name} {ratio:.2g}" for name, ratio in ratios.items())
+    return f"views for {about}{people}" + (f"; variance over the limit: {said}" if said else "")
 
 
 def _copies(shapes: Sequence[Shape]) -> list[Shape]:

@@ -129,8 +129,8 @@ class Prospect:
             self.shares = {own: share / sum(kept.values()) for own, share in kept.items()}
 
     def _posterior(self) -> Matrix:
-        told = sum(self.shares[own] * self._matrix(own) for own in self.groups)
-        precision = self._prior + self._people * np.asarray(told)
+        said = sum(self.shares[own] * self._matrix(own) for own in self.groups)
+        precision = self._prior + self._people * np.asarray(said)
         return self._given_total(np.asarray(np.linalg.inv(precision), np.float64))
 
     def _given_total(self, covariance: Matrix) -> Matrix:
