@@ -181,7 +181,7 @@ def observe(
                 stacks[k].append(_overlap(own, fine[k], parts[k]))
                 places[k][key] = slice(start, start + len(stacks[k][-1]))
         if expected is not None and table.own:
-            inside = along(expected, [indicators(own) @ part.T for own, part in zip(partitions, parts, strict=True)])
+            inside = along(expected, [_overlap(*some) for some in zip(partitions, fine, parts, strict=True)])
             variance = (1 - table.own) * variance + table.own * variance.sum() * inside
         weight = 1 / np.broadcast_to(variance, shares.shape)
         before, total = seen.get(trace, (np.zeros(shares.shape), np.zeros(shares.shape)))
