@@ -17,7 +17,7 @@ CHECK := tests/structure/test_architecture.py tests/structure/test_glossary.py t
   $(addprefix --ignore=tests/privacy/test_,constant_work.py central_epsilon.py trials.py) \
   $(addprefix --ignore=tests/unit/test_,batch.py central_planning.py cli.py doctor.py evidence.py proposal.py split.py verdicts.py)
 
-.PHONY: demo check test test-all hostile engines crashes faults bench lint docs release lock clean
+.PHONY: demo check test test-all hostile engines crashes faults bench lint docs site release lock clean
 
 demo: .venv/run.done
 	@$(BIN)/tacit demo
@@ -69,6 +69,10 @@ bench: .venv/bench.done
 
 docs: .venv/dev.done
 	$(BIN)/python -m docs.generate
+
+# The documentation site of this version into site/, beside those of others; a broken link fails it.
+site: .venv/dev.done
+	$(BIN)/python docs/site/build.py site
 
 # Wheel, sdist, npm package, lists of parts and checksums into dist/, built twice and compared: docs/publishing.md.
 release: .venv/release.done

@@ -6,7 +6,7 @@ import argparse
 import inspect
 from pathlib import Path
 
-from docs import long_tests, rooms
+from docs import error_index, long_tests, rooms
 from tacit.central import METHODS
 from tacit.cli.command import parser as command_parser
 from tacit.contract.layouts import LAYOUTS
@@ -69,7 +69,13 @@ def list_of_long_tests() -> str:
     return MADE + long_tests.page()
 
 
+def errors() -> str:
+    """Return every code of the product, with causes and fixes."""
+    return MADE + error_index.page()
+
+
 PAGES = {
+    "errors.md": errors,
     "mechanisms.md": mechanisms,
     "cli.md": command_line,
     "architecture.md": architecture,
