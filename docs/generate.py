@@ -6,7 +6,7 @@ import argparse
 import inspect
 from pathlib import Path
 
-from docs import error_index, long_tests, rooms
+from docs import error_index, long_tests, notebooks, rooms
 from tacit.central import METHODS
 from tacit.cli.command import parser as command_parser
 from tacit.contract.layouts import LAYOUTS
@@ -87,3 +87,5 @@ if __name__ == "__main__":
     for name, page in PAGES.items():
         (HERE / name).write_text(page())
     (HERE.parent / "rooms.svg").write_text(rooms.graph())
+    for path, text in notebooks.files().items():
+        path.write_text(text, encoding="utf-8")

@@ -62,6 +62,7 @@ _HOME = {
     "Timestamp": "contract.kinds",
     "connect": "source",
     "insecure_rng": "contract.randomness",
+    "load_ipython_extension": "adapters.notebook",  # `%load_ext tacit`
 }
 """Which module each public name lives in."""
 
