@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["steer"]
 
-SLACK = 1.44
-"""Variance of unbiased answers over the least one: a fifth in standard error."""
+SLACK = 1.21
+"""Variance of unbiased answers over the least one: a tenth in standard error."""
 
 FUTILE = 5.0
 """How much farther they may go, in units of their variance over what is unknown."""
@@ -31,7 +31,7 @@ FUTILE = 5.0
 MOST_PROSPECTS = 40
 """Sets of attributes above which shares stay those of unbiased answers: each takes a tenth of a second."""
 
-MOST = 4.0
+MOST = 2.0
 """Variance of unbiased answers over the least one, at most, where anything may be asked."""
 
 EVERY = 8
@@ -59,7 +59,7 @@ def steer(
 ) -> Shares:
     """Return the shares of sets for so many people; those of widths are changed in place.
 
-    Where ``anything`` may be asked, unbiased answers lose at most a factor of two in standard error.
+    Where ``anything`` may be asked, unbiased answers lose at most 42 % in standard error.
     """
     homes = _homes(sets, questions)
     if not homes or len(homes) > MOST_PROSPECTS:
