@@ -107,7 +107,7 @@ class Collection(Forecasting):
         tier: str = "",
         weights: Mapping[str, BudgetLike] | None = None,
         users: int | None = None,
-        questions: Iterable[QuestionLike] = (),
+        questions: Iterable[QuestionLike] | None = None,
         central_epsilon: BudgetLike | None = None,
         delta: BudgetLike = DELTA,
         alike: int | None = None,
@@ -139,7 +139,7 @@ class Collection(Forecasting):
             weights=service_weights(schema, weights),
             tier=tier,
             users=users,
-            asked=wanted(schema, questions),
+            asked=wanted(schema, questions or ()),
             panel=Panel.of(panel, rounds, reports, round),
             assigned=assigned,
         )
