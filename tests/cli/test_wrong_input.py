@@ -174,6 +174,8 @@ CASES = [
     *([verb, name, *more] for name in DATABASES for verb, *more in (["query", "QUESTION"], ["shell"], ["mcp"])),
     *([verb, name, *more] for name in DATABASES for verb, *more in (["marginal", "age"], ["synthesize", "new.csv"])),
     *(["export", name, "new.archive"] for name in DATABASES),
+    *(["lake", action, name] for action in ("versions", "verify") for name in DATABASES),
+    *(["lake", "backup", name, "new.lake"] for name in DATABASES),
     *(line.replace("\\n", "\n").split(" ") for line in OPTIONS.strip().splitlines()),
 ]
 

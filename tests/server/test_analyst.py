@@ -72,9 +72,9 @@ def test_a_draft_is_text_and_model_with_a_forecast(client: httpx.Client) -> None
         ("SELECT COUNT(*) AS n FROM shop\nWHERE age > = 3", "not-readable", "="),
         ("SELECT COUNT(*) AS n FROM shop WHERE", "not-readable", "WHERE"),
         ("SELECT COUNT(*) AS n FROM shop WHERE region = 'nort", "not-readable", "'nort"),
-        ("SELECT COUNT(*) AS n FROM shop WHERE region = 'mars'", "unknown-value", "region"),
+        ("SELECT COUNT(*) AS n FROM shop WHERE region = 'mars'", "unknown-value", "region = 'mars'"),
         ("SELEC COUNT(*) AS n FROM shop", "not-readable", "SELEC"),
-        ("SELECT MAX(age) AS n FROM shop", "unsupported-aggregate", "age"),
+        ("SELECT MAX(age) AS n FROM shop", "unsupported-aggregate", "MAX(age)"),
         ("SELECT 1; SELECT 2", "several-statements", None),
         (
             "SELECT COUNT(*) AS n FROM shop WHERE age > 3 AND region = 'north' AND income > 9",

@@ -42,7 +42,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     fetch = DuckDB.fetch
 
     def noted(self: DuckDB, statement: str, *rest: object) -> object:
-        if "GROUP BY code" in statement:
+        if 'GROUP BY "0code0"' in statement:
             statements.append(statement)
         return fetch(self, statement, *rest)  # type: ignore[arg-type]
 

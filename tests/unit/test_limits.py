@@ -16,7 +16,7 @@ from tacit.contract import attributes, schema, wire
 from tacit.contract.budget import MAX_EPSILON
 from tacit.contract.layouts import base
 from tacit.server.store import validate
-from tacit.sql import bind, cases, limits, parse, predicates, totals
+from tacit.sql import bind, bins, limits, parse, predicates, totals
 
 PAGE = Path(__file__).parents[2] / "docs" / "limits.md"
 
@@ -91,7 +91,7 @@ def test_the_page_lists_every_limit_as_it_is() -> None:
         limits.MAX_CASES,
         limits.MAX_JOINS,
         limits.MAX_FACTORS,
-        cases.MAX_BUCKETS,
+        bins.MAX_BUCKETS,
         predicates.MAX_TERMS,
         totals.MAX_PRODUCTS,
         bind.MAX_GROUPS,

@@ -208,7 +208,10 @@ def _split(node: exp.SplitPart, read: Read) -> Function:
         index = int(place) - 1 if place > 0 else len(parts) + int(place)
         return parts[index] if 0 <= index < len(parts) else ""
 
-    return strict(part, read(node.this), read(node.args["delimiter"]), read(node.args["part_index"]))
+    mark, place = node.args.get("delimiter"), node.args.get("part_index")
+    if mark is None or place is None:
+        raise NotScalar(node)
+    return strict(part, read(node.this), read(mark), read(place))
 
 
 def _padded(node: exp.Pad, read: Read) -> Function:

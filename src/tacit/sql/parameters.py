@@ -36,6 +36,7 @@ PLACES = (
     exp.If,
     exp.In,
     exp.Limit,
+    exp.Offset,
     exp.Ordered,
     exp.Paren,
     exp.Select,
