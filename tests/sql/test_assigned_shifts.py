@@ -97,7 +97,8 @@ def test_liars_reach_the_bound_and_never_pass_it(question: str) -> None:
     assert moved.sum(axis=1).max() <= stated * (1 + 1e-9)
     assert moved.sum(axis=1).mean() > 0.5 * stated
     assert moved.sum() > 0.8 * widths.shift(20 * LIARS), "with many liars the bound is reached"
-    assert bound == pytest.approx(widths.shift(small), rel=0.2), "the stated bound is that of these widths"
+    excess = bound / widths.shift(small)  # the widest view is rare, and may be missing among 20,000 draws
+    assert 0.9 < excess < 1.5, "the stated bound is that of these widths"
     assert stated <= PEOPLE / 2
     frame = honest.to_pandas()
     results = []
