@@ -120,8 +120,12 @@ def test_ctrl_c_cancels_a_question(terminal: Terminal) -> None:
         terminal.type(CTRL_C)
         terminal.expect("cancelled|confidence")
         terminal.expect("tacit> ")
-    terminal.type(f"{QUESTION};\r")
-    terminal.expect("2,000 ± 0")
+    for _ in range(5):  # an interrupt that comes after the answer ends the line that is typed meanwhile
+        terminal.type(f"{QUESTION};\r")
+        seen = terminal.expect("2,000 ± 0|tacit> ")
+        if seen != "tacit> ":
+            break
+    assert seen == "2,000 ± 0"
     terminal.expect("tacit> ")
     end(terminal)
 
