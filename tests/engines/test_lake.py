@@ -323,5 +323,6 @@ def test_the_command_lists_verifies_backs_up_and_restores(tmp_path: Path, capsys
     next((tmp_path / "lake").glob("rollup_*/*.parquet")).write_bytes(b"")
     assert "altered" in said("verify", lake, code=1)
     assert main(["lake", "versions", str(tmp_path / "nothing")]) == 2
+    assert "nothing" not in capsys.readouterr().err, "an address may hold a key"
     assert main(["lake", "restore", backup, str(tmp_path / "x"), "--time", "yesterday"]) == 2
     assert "2026-11-30T12:00:00" in capsys.readouterr().err

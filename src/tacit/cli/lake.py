@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> int:
     source = storage_at(options.lake)
     versions = versions_of(source)
     if not versions:
-        message = f"There is no lake at {options.lake!r}. Name the folder or address of one."
+        message = "There is no lake at this place. Name the folder or address of one."  # which may hold a key
         raise UsageError(message, code="no-store")
     if options.action == "versions":
         _print(options, [_about(version) for version in versions], map(_line, versions))

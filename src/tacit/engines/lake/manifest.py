@@ -17,6 +17,7 @@ from tacit.engines.base import Stamp
 from tacit.engines.lake.place import MANIFESTS
 from tacit.engines.lake.storage import Storage
 from tacit.errors import EngineError
+from tacit.sql.names import PEOPLE
 
 __all__ = [
     "Columns",
@@ -78,7 +79,7 @@ class LakeTable:
     def rollup_columns(self) -> Columns:
         """The columns of its rollups; the last one counts people."""
         kinds = dict(self.columns)
-        return [*((name, kinds[name]) for name in ("channel", "code", *(self.by or ()))), ("0n", "int64")]
+        return [*((name, kinds[name]) for name in ("channel", "code", *(self.by or ()))), (PEOPLE, "int64")]
 
     def with_files(self, *files: Stored) -> LakeTable:
         """Return it with other files of reports."""
