@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from deploy.release import build, main, sboms
-from support.guide_page import visit
+from support.guide_page import check_guide_page
 from support.installed import Installed, installed_in
 
 ROOT = Path(__file__).parents[2]
@@ -94,4 +94,4 @@ def test_the_readme_runs_with_the_installed_wheel(installed: Installed, tmp_path
 
 @pytest.mark.long("packages installed into empty environments")
 def test_the_guides_page_and_types_work_with_the_installed_client(installed: Installed, tmp_path: Path) -> None:
-    visit(installed, tmp_path)
+    check_guide_page(installed, tmp_path)

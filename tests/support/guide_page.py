@@ -17,7 +17,7 @@ from support.browser import CHROMIUM
 from support.installed import Installed
 from tacit.client.tokens import sign
 
-__all__ = ["block", "compile_types", "visit"]
+__all__ = ["block", "check_guide_page", "compile_types"]
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "app-developer.md"
 TSC = Path(__file__).parents[2] / "sdk" / "typescript" / "node_modules" / "typescript" / "bin" / "tsc"
@@ -29,7 +29,7 @@ def block(kind: str) -> str:
     return str(text)
 
 
-def visit(installed: Installed, folder: Path) -> None:
+def check_guide_page(installed: Installed, folder: Path) -> None:
     """Serve the guide's page, press its button, compile its types, and ask the collector about the reports."""
     [toml] = re.findall(r'write_text\("""(.*?)"""\)', GUIDE.read_text(), re.DOTALL)
     (folder / "shop.toml").write_text(toml)
