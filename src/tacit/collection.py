@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tacit.answers.auto import choose_layout
 from tacit.answers.forecast.methods import Forecasting
-from tacit.answers.forecast.wanted import QuestionLike, wanted
+from tacit.answers.forecast.wanted import QuestionLike, asked_by_service
 from tacit.contract.amplification import DELTA, parse_delta
 from tacit.contract.audit import Audit, audit_contract
 from tacit.contract.budget import BudgetLike, decimal_text, parse_epsilon
@@ -139,7 +139,7 @@ class Collection(Forecasting):
             weights=service_weights(schema, weights),
             tier=tier,
             users=users,
-            asked=wanted(schema, questions or ()),
+            asked=asked_by_service(schema, questions or ()),
             panel=Panel.of(panel, rounds, reports, round),
             assigned=assigned,
         )

@@ -217,19 +217,19 @@ class Database:
             return whole
         if not explain and not consistent:
             kept, rounds = self._kept.answer(self._answer, question, parameters, options)
-            return kept.with_privacy(self._crowds.seen(rounds))
+            return kept.with_privacy(self._crowds.note_answer(rounds))
         asked = self._question(question, parameters, options)
         if consistent:
             answer = run_consistent(asked.bound, asked.people, self._models, options, explain=explain)
-            return answer.with_privacy(self._crowds.seen(asked.rounds))
-        answer = run(asked.bound, asked.people, options).with_privacy(self._crowds.seen(asked.rounds))
+            return answer.with_privacy(self._crowds.note_answer(asked.rounds))
+        answer = run(asked.bound, asked.people, options).with_privacy(self._crowds.note_answer(asked.rounds))
         expected = partial(asked.newest.predict, asked.question, confidence=confidence, decoder=decoder)
         return explain_answer(answer, asked.people, lambda n: expected(users=n))
 
     def _privacy_of(self, texts: list[str]) -> Callable[[], Privacy]:
         """Return what tells the guarantees of several questions together."""
         rounds = [one for text in texts for asked in self._questions(text, ()) for one in asked.rounds]
-        return self._crowds.seen(list(dict.fromkeys(rounds)))
+        return self._crowds.note_answer(list(dict.fromkeys(rounds)))
 
     def _answer(self, text: str, parameters: Sequence[Any], options: Options) -> tuple[Answer, list[Collection]]:
         asked = self._question(text, parameters, options)
@@ -259,7 +259,7 @@ class Database:
         """
         made = self._tables.marginal(attributes, service=service, method=method, confidence=confidence)
         rounds = [one for one, _ in self.newest_tiers(attributes, service)]
-        return cast("Marginal", made.with_privacy(self._crowds.seen(rounds)))
+        return cast("Marginal", made.with_privacy(self._crowds.note_answer(rounds)))
 
     def synthesize(
         self, rows: int, *, seed: int | None = None, service: str | None = None, method: str | None = None
@@ -278,7 +278,7 @@ class Database:
             As for `marginal`.
         """
         made = self._tables.synthesize(rows, seed=seed, service=service, method=method)
-        self._crowds.seen([one for one, _ in self.newest_tiers((), service)])
+        self._crowds.note_answer([one for one, _ in self.newest_tiers((), service)])
         return made
 
     def newest_tiers(self, attributes: Sequence[str], service: str | None) -> list[tuple[Collection, ServiceContract]]:

@@ -16,7 +16,7 @@ from support.adult import SCHEMA, adult_table
 from support.questions import Questions
 from support.tiers import how_many
 from tacit.errors import TacitError, UnsupportedSqlError, UsageError
-from tacit.sql.builder import model_of, normalised, text_of
+from tacit.sql.builder import model_of, normalise, text_of
 from tacit.sql.parse import parse
 
 Model = dict[str, Any]
@@ -34,7 +34,7 @@ def test_generated_questions_come_back_with_the_same_meaning() -> None:
     for question in asked:
         model = json.loads(json.dumps(model_of(question)))
         written = text_of(model)
-        assert normalised(parse(written)) == normalised(parse(question)), (question, written)
+        assert normalise(parse(written)) == normalise(parse(question)), (question, written)
         assert model_of(written) == model
         menus += all(output["kind"] != "formula" for output in model["outputs"])
     assert menus >= 0.8 * len(asked)
@@ -70,7 +70,7 @@ def test_both_texts_have_the_same_answer() -> None:
     ],
 )
 def test_normal_forms_tell_meanings_apart(left: str, right: str) -> None:
-    first, second = (normalised(parse(f"SELECT COUNT(*) FROM adult WHERE {text}")) for text in (left, right))
+    first, second = (normalise(parse(f"SELECT COUNT(*) FROM adult WHERE {text}")) for text in (left, right))
     assert first != second
 
 
@@ -103,7 +103,7 @@ def test_bad_questions_never_break_the_reader(code: str, question: str) -> None:
         model = model_of(question)
     except TacitError:
         return
-    assert normalised(parse(text_of(model))) == normalised(parse(question))
+    assert normalise(parse(text_of(model))) == normalise(parse(question))
 
 
 COLUMNS = ["age", "adult.age", '"select"', "work"]

@@ -12,7 +12,7 @@ from sqlglot.errors import SqlglotError
 from tacit.errors import BindError, UnknownNameError
 from tacit.estimate.answer import Answer
 from tacit.sql.columns import Shape
-from tacit.sql.expressions import compiled
+from tacit.sql.expressions import compile_expression
 from tacit.sql.parse import refuse_deep, sql_of
 from tacit.sql.scalars import NotScalar
 
@@ -41,15 +41,15 @@ def about(text: str, shapes: Shapes) -> Answer | None:
     if first == ["show", "tables"] and len(words) == 2:
         return Answer(["name"], [[shape.name] for shape in shapes()])
     if first[:1] in (["describe"], ["desc"]) and len(words) == 2:
-        return _described(words[1], shapes())
+        return _describe(words[1], shapes())
     if first[:1] == ["select"] and (
         "information_schema" in text.lower() or not re.search(r"\bfrom\b", text, re.IGNORECASE)
     ):
-        return _selected(text, shapes)
+        return _select(text, shapes)
     return None
 
 
-def _described(name: str, shapes: Sequence[Shape]) -> Answer:
+def _describe(name: str, shapes: Sequence[Shape]) -> Answer:
     wanted = name.lower().strip('"').removeprefix("main.").removeprefix("public.")
     for shape in shapes:
         if shape.name.lower() == wanted:
@@ -58,7 +58,7 @@ def _described(name: str, shapes: Sequence[Shape]) -> Answer:
     raise UnknownNameError("table", name, [shape.name for shape in shapes], code="unknown-table")
 
 
-def _selected(text: str, shapes: Shapes) -> Answer | None:
+def _select(text: str, shapes: Shapes) -> Answer | None:
     refuse_deep(text)
     try:
         statement = parse_one(text, dialect="duckdb")
@@ -75,7 +75,7 @@ def _selected(text: str, shapes: Shapes) -> Answer | None:
     else:
         return None
     try:
-        return _evaluated(statement, columns, rows)
+        return _evaluate(statement, columns, rows)
     except NotScalar as refusal:
         if source is None:
             return None
@@ -86,7 +86,7 @@ def _selected(text: str, shapes: Shapes) -> Answer | None:
         raise BindError(message, code="wrong-constant", text=text) from None
 
 
-def _evaluated(statement: exp.Select, columns: list[str], rows: list[list[Any]]) -> Answer:
+def _evaluate(statement: exp.Select, columns: list[str], rows: list[list[Any]]) -> Answer:
     def place(column: exp.Column) -> int:
         if column.name.lower() not in columns:
             raise NotScalar(column)
@@ -96,22 +96,22 @@ def _evaluated(statement: exp.Select, columns: list[str], rows: list[list[Any]])
         raise NotScalar(statement)
     where, order = statement.args.get("where"), statement.args.get("order")
     if where is not None:
-        test = compiled(where.this, place)
+        test = compile_expression(where.this, place)
         rows = [row for row in rows if test(row)]
     for item in reversed(order.expressions if order is not None else []):
-        key = compiled(item.this, place)
+        key = compile_expression(item.this, place)
         rows = sorted(rows, key=lambda row: str(key(row)), reverse=bool(item.args.get("desc")))
     shown: list[exp.Expr] = []
     for node in statement.expressions:
         shown += [exp.column(name) for name in columns] if isinstance(node, exp.Star) else [node]
     if not shown:  # SELECT and nothing else, or a star without a table
         raise NotScalar(statement)
-    functions = [compiled(node.unalias(), place) for node in shown]
+    functions = [compile_expression(node.unalias(), place) for node in shown]
     names = [node.alias_or_name or sql_of(node) for node in shown]
-    found = [tuple(_plain(function(row)) for function in functions) for row in rows]
-    found = list(dict.fromkeys(found)) if statement.args.get("distinct") else found
+    values = [tuple(_plain(function(row)) for function in functions) for row in rows]
+    values = list(dict.fromkeys(values)) if statement.args.get("distinct") else values
     limit = statement.args.get("limit")
-    return Answer(names, found if limit is None else found[: max(0, int(limit.expression.name))])
+    return Answer(names, values if limit is None else values[: max(0, int(limit.expression.name))])
 
 
 def _plain(value: Any) -> Any:

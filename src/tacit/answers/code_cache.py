@@ -15,8 +15,8 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from tacit.answers.columns import integers_of, numbered, numbers_of, rows_in_order, rows_of
-from tacit.answers.sampling import CodeCounts, Part, sampled
+from tacit.answers.columns import integers_of, number_rows, numbers_of, rows_in_order, rows_of
+from tacit.answers.sampling import CodeCounts, Part, sample_parts
 from tacit.answers.shared_cache import SharedCache
 from tacit.contract.contract import Channel
 from tacit.engines.base import Engine
@@ -53,7 +53,7 @@ class Fetched:
         """Return some codes of each view; questions that read the same views share them."""
         key = (read, quota)
         if key not in self._samples:
-            self._samples[key] = list(sampled(channel, self.counts, read, quota))
+            self._samples[key] = list(sample_parts(channel, self.counts, read, quota))
             while len(self._samples) > MOST_SAMPLES:
                 self._samples.popitem(last=False)
         return self._samples[key]
@@ -73,7 +73,7 @@ def _fetch(engine: Engine, query: Sums, channel: Channel, uploads: Mapping[str, 
     """Fetch sums by code, in the order of codes."""
     table = engine.fetch(*print_query(query), uploads)
     keys = len(query.keys)
-    group, first = numbered(table, keys)
+    group, first = number_rows(table, keys)
     values = rows_of(table, keys, first) if keys else [()]
     columns = [numbers_of(table.column(i)) for i in range(keys + 1, table.num_columns)]
     codes = integers_of(table.column(keys))

@@ -96,7 +96,7 @@ class CodePlan:
         self.plan, self.side, self._weight, self._pairs, self._batch = plan, side, weight, pairs, batch
         self._squared, self._second = squared
         self._place = {total: place for place, total in enumerate(self._squared)}
-        both = {_ordered(weight[i], weight[j]) for i, j in pairs}
+        both = {_in_order(weight[i], weight[j]) for i, j in pairs}
         self._weight_pairs = sorted((i, j) for i, j in both if i is not None and j is not None)
         self._fourth_weights = sorted({own for i in self._squared if (own := weight[i]) is not None})
         self.columns = 1 + len(plan.totals) + len(self._weight_pairs) + len(self._fourth_weights)
@@ -179,7 +179,7 @@ class CodePlan:
         return max(SAMPLED_LEAST, min(most, SAMPLED_VALUES // len(self._squared)))
 
     def _pair_column(self, i: int, j: int) -> int:
-        left, right = _ordered(self._weight[i], self._weight[j])
+        left, right = _in_order(self._weight[i], self._weight[j])
         if left is None:
             return 0 if right is None else 1 + right
         assert right is not None  # noqa: S101  None comes first
@@ -235,10 +235,10 @@ def _split(scope: Scope, side: int, totals: Sequence[Total]) -> list[tuple[Funct
     """Return each total as a functional of one service times a weight; None where it is a sum of such products."""
     source = scope.sources[side]
     first, sizes = source.first, source.sizes
-    found: list[tuple[Functional, Total | None]] = []
+    parts: list[tuple[Functional, Total | None]] = []
     for total in totals:
         if not total.pieces:
-            found.append((Functional(sizes, ()), None))
+            parts.append((Functional(sizes, ()), None))
             continue
         [piece] = total.pieces
         terms, others = [], {}
@@ -253,9 +253,9 @@ def _split(scope: Scope, side: int, totals: Sequence[Total]) -> list[tuple[Funct
         plain = not rest and not piece.guards and not piece.powers
         beside = Functional(scope.sizes, (Term(1.0, rest),))
         weight = None if plain else Total((Piece(beside, piece.guards, piece.powers),))
-        found.append((Functional(sizes, tuple(terms)), weight))
-    return found
+        parts.append((Functional(sizes, tuple(terms)), weight))
+    return parts
 
 
-def _ordered(left: int | None, right: int | None) -> tuple[int | None, int | None]:
+def _in_order(left: int | None, right: int | None) -> tuple[int | None, int | None]:
     return (left, right) if left is None or (right is not None and left <= right) else (right, left)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tacit.estimate.functional import Vector
 
-__all__ = ["integers_of", "numbered", "numbers_of", "rows_in_order", "rows_of"]
+__all__ = ["integers_of", "number_rows", "numbers_of", "rows_in_order", "rows_of"]
 
 DENSE = 8
 """Places per row up to which rows are ordered without sorting."""
@@ -36,7 +36,7 @@ def integers_of(column: pa.ChunkedArray) -> Codes:
     return np.asarray(np.from_dlpack(column.cast(pa.int64()).combine_chunks()), dtype=np.int64)
 
 
-def numbered(table: pa.Table, count: int) -> tuple[Codes, Codes]:
+def number_rows(table: pa.Table, count: int) -> tuple[Codes, Codes]:
     """Return a number for each row by the combination of its first columns, and a row for each number."""
     number, numbers = np.zeros(table.num_rows, dtype=np.int64), 1
     for i in range(count):

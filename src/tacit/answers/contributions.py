@@ -108,7 +108,7 @@ class Contributions:
 
 def contributions_to(bound: Bound, people: People, group: Mapping[str, Any], page: Page) -> Contributions:
     """Return what tuples add to one row of an answer."""
-    classes, values = _chosen(bound, group)
+    classes, values = _locate_group(bound, group)
     formulas: dict[str, Formula] = {}
     for (name, output), made in zip(bound.outputs, bound.formulas(classes), strict=False):
         if isinstance(made, Formula) and not isinstance(output, Key):
@@ -149,7 +149,7 @@ def contributions_to(bound: Bound, people: People, group: Mapping[str, Any], pag
     )
 
 
-def _chosen(bound: Bound, group: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+def _locate_group(bound: Bound, group: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     """Return the group that output columns name: places of classes, and values of public columns."""
     classes, values = [], []
     for key in bound.keys:
@@ -162,10 +162,10 @@ def _chosen(bound: Bound, group: Mapping[str, Any]) -> tuple[tuple[int, ...], tu
             values.append(group[name])
             continue
         labels = [label for label, _ in key.classes]
-        found = [i for i, label in enumerate(labels) if label == group[name] or _as_text(label) == group[name]]
-        if not found:
+        places = [i for i, label in enumerate(labels) if label == group[name] or _as_text(label) == group[name]]
+        if not places:
             raise UnknownNameError(f"group of {name}", _as_text(group[name]), map(_as_text, labels))
-        classes.append(found[0])
+        classes.append(places[0])
     return tuple(classes), tuple(values)
 
 
@@ -218,9 +218,9 @@ class _Reader:
 
     def _reports(self, people: list[Any]) -> dict[Any, list[Report]]:
         """Return all reports of some people."""
-        found: dict[Any, list[Report]] = {person: [] for person in people}
+        reports: dict[Any, list[Report]] = {person: [] for person in people}
         if not people:
-            return found
+            return reports
         for source, stored in zip(self._plan.scope.sources, self._round.stored, strict=True):
             if source.twin is not None:
                 continue
@@ -230,5 +230,5 @@ class _Reader:
                 channel, code = int(row["channel"]), int(row["code"])
                 public = {column.name: row[column.name] for column in service.public}
                 meaning = meaning_of(stored.service, channel, code)
-                found[row[service.key]].append(Report(service.name, int(row["slot"]), channel, code, meaning, public))
-        return found
+                reports[row[service.key]].append(Report(service.name, int(row["slot"]), channel, code, meaning, public))
+        return reports

@@ -76,7 +76,7 @@ class Crowds:
         """Note that reports were added to some tables."""
         self._grown |= self._answered & set(tables)
 
-    def seen(self, rounds: Sequence[Audited]) -> Callable[[], Privacy]:
+    def note_answer(self, rounds: Sequence[Audited]) -> Callable[[], Privacy]:
         """Note an answer about some rounds and tiers, and return what tells their guarantees."""
         self._answered |= {table for one in rounds for table, _ in _tables(one)}
         return partial(self._privacy, rounds)
@@ -120,12 +120,12 @@ def privacy_of(rounds: Iterable[Audited], crowd: Callable[[Audited], ClassSizes 
         name = f"{schemas.index(one.contract.schema)} {one.contract.round}"  # tiers share it, other schemas add up
         if one.contract.panel:
             panels[name] = one.contract.panel
-        audit, found = one.audit(), crowd(one)
+        audit, sizes = one.audit(), crowd(one)
         ratio = audit.ratio if audit.ok else None
-        if isinstance(found, str):
-            central = no_claim(found)
+        if isinstance(sizes, str):
+            central = no_claim(sizes)
         else:
-            central = central_loss(one.contract, ratio, people=max(1, found.people), alike=max(1, found.smallest))
+            central = central_loss(one.contract, ratio, people=max(1, sizes.people), alike=max(1, sizes.smallest))
         losses.append((name, audit.worst_loss, central))
     return over_rounds(losses, panels)
 

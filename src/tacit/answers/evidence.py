@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.answers.columns import numbered, rows_of
+from tacit.answers.columns import number_rows, rows_of
 from tacit.answers.people import People
 from tacit.answers.sums import stored_types
 from tacit.contract.panel import Design
@@ -79,7 +79,7 @@ def _fetch(bound: Bound, plans: Sequence[Plan], known: Models) -> Fetched:
     for plan in plans:
         table = known.engine.fetch(*print_query(plan.code_counts), {})
         width = len(plan.keys) + len(plan.guards) + len(plan.powers)
-        number, rows = numbered(table, width)
+        number, rows = number_rows(table, width)
         design, label = plan.round.design, plan.round.labels["round"]
         values = [(*one, label) if design else one for one in rows_of(table.take(rows), width)]
         if len({*classes, *values}) > MOST_CLASSES:
@@ -222,7 +222,7 @@ class Sample:
         terms = [sorted(term.factors) for functional in functionals for term in functional.terms]
         return any(self.is_apart(pair) for one in terms for pair in itertools.combinations(one, 2))
 
-    def named(self, face: tuple[int, ...]) -> str:
+    def names_of(self, face: tuple[int, ...]) -> str:
         """Return the names of attributes."""
         return " × ".join(self.model.attributes[i].name for i in face)
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from tacit.answers.evidence import Sample, samples_of
 from tacit.answers.fitted_quantiles import fitted_quantiles, quantile_anchors
-from tacit.answers.labels import labelled
+from tacit.answers.labels import label_rows
 from tacit.answers.people import People
-from tacit.answers.rows import Pending, Row, finished, pending_of
+from tacit.answers.rows import Pending, Row, finish, pending_of
 from tacit.answers.run import unbiased_estimates
 from tacit.errors import UnsupportedSqlError, UsageError
 from tacit.estimate.answer import Answer, Options
@@ -77,51 +77,51 @@ def run_consistent(bound: Bound, people: People, known: Models, options: Options
     anchors = known.remember(key, lambda: unbiased_estimates(bound, people, options, columns))
     curves = quantile_anchors(ranked, bound, people)
     rows: list[Row] = []
-    found: list[_Fitted] = []
+    fitted: list[_Fitted] = []
     for values in dict.fromkeys(values for sample in samples for values in sample.groups):
         own = [None if anchor is None else anchor.get(values) for anchor in anchors]
         pending = _estimates(columns, samples, own, values)
-        found += pending
+        fitted += pending
         cells, quantiles = iter(pending), iter(fitted_quantiles(ranked, curves, samples, values))
         for group, formulas in asked:
             made = [[next(cells if isinstance(leaf, Formula) else quantiles) for leaf in leaves(c)] for c in formulas]
             rows.append(((*values, *group), bound.row(group, values, list(map(pending_of, formulas, made)))))
     sets = sorted({face for sample in samples for face in sample.sets(parts)}, key=lambda face: (len(face), face))
-    lines = _notes(samples, sets, found)
+    lines = _notes(samples, sets, fitted)
 
     def plan() -> str:
         few = [face for face in sets if len(face) < 3]
-        told = [f"{sample.named(face)}: {sample.model.how(face)}" for sample in samples for face in few]
-        return "\n".join([*lines, *told])
+        methods = [f"{sample.names_of(face)}: {sample.model.how(face)}" for sample in samples for face in few]
+        return "\n".join([*lines, *methods])
 
     if explain:
         return Answer(["explain"], [[line] for line in plan().splitlines()])
-    names, shown, estimates = labelled(bound, finished(bound, rows, options))
+    names, shown, estimates = label_rows(bound, finish(bound, rows, options))
     return Answer(names, shown, notes=[*lines, *bound.notes()], plan=plan, estimates=estimates)
 
 
-def _notes(samples: Sequence[Sample], sets: Sequence[tuple[int, ...]], found: Sequence[_Fitted]) -> list[str]:
+def _notes(samples: Sequence[Sample], sets: Sequence[tuple[int, ...]], fitted: Sequence[_Fitted]) -> list[str]:
     """Return what the reader of an answer must know."""
     many = [face for face in sets if len(face) > 2]
     wider = any(sample.model.faces(face) for sample in samples for face in many)
     lines = [NOTE, *([ENTROPY.format(WIDER if wider else "")] if many else [])]
     lines += [SMOOTHED] if any(sample.is_smoothed for sample in samples) else []
-    lines += [ASSUMED] if any(one.anchor is None for one in found) else []
-    alone = {sample.named(face) for sample in samples for face in sets if len(face) == 2 and sample.is_apart(face)}
+    lines += [ASSUMED] if any(one.anchor is None for one in fitted) else []
+    alone = {sample.names_of(face) for sample in samples for face in sets if len(face) == 2 and sample.is_apart(face)}
     lines += [
         f"no view reports {text.replace(' × ', ' and ')} together: they are assumed independent. No error is "
         "stated, because none would cover that; the interval is the range of possible values (docs/glossary.md#view)"
         for text in sorted(alone)
     ]
     few = [face for face in sets if len(face) < 3]
-    weak = {sample.named(face) for sample in samples for face in few if sample.model.is_weak(face)}
+    weak = {sample.names_of(face) for sample in samples for face in few if sample.model.is_weak(face)}
     lines += [
         f"the reports carry almost no information about {text}: its table is an assumption" for text in sorted(weak)
     ]
-    apart = sum(one.is_apart for one in found)
+    apart = sum(one.is_apart for one in fitted)
     if apart:
         lines.append(
-            f"{apart} of {len(found)} fitted values differ from the unbiased estimate by more than {APART:.0f} "
+            f"{apart} of {len(fitted)} fitted values differ from the unbiased estimate by more than {APART:.0f} "
             "standard errors: the model does not hold there. Ask without consistent=True for these"
         )
     return lines
@@ -194,10 +194,10 @@ def _own_errors(slopes: Sequence[Sequence[Functional | None]], samples: Sequence
     """Return the errors of the fit, by the delta method; models are independent of each other."""
     squares = [0.0] * len(slopes)
     for number, sample in enumerate(samples) if slopes else ():
-        found = sample.model.errors([own[number] or Functional((), ()) for own in slopes])
+        errors = sample.model.errors([own[number] or Functional((), ()) for own in slopes])
         squares = [
             known + (sample.model.people * error) ** 2 + sample.asked_variance(own[number] or Functional((), ()))
-            for known, error, own in zip(squares, found, slopes, strict=True)
+            for known, error, own in zip(squares, errors, slopes, strict=True)
         ]
     return [math.nan if None in own else math.sqrt(square) for own, square in zip(slopes, squares, strict=True)]
 

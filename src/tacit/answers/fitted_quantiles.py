@@ -27,13 +27,13 @@ def quantile_anchors(
     asked: Sequence[Quantile], bound: Bound, people: People
 ) -> list[dict[Values, list[PendingQuantile]]]:
     """Return the unbiased quantiles of all public groups, one by one: some may have no unbiased estimate."""
-    found = []
+    anchors = []
     for one in asked:
         try:
-            found.append(fetch_quantiles(people, [one], bound.public, bound.conditions, superpopulation=False)[0])
+            anchors.append(fetch_quantiles(people, [one], bound.public, bound.conditions, superpopulation=False)[0])
         except UnanswerableError:  # no view shows these attributes together
-            found.append({})
-    return found
+            anchors.append({})
+    return anchors
 
 
 def fitted_quantiles(
@@ -43,15 +43,15 @@ def fitted_quantiles(
     values: Values,
 ) -> list[FittedQuantile]:
     """Return quantiles within a public group."""
-    found = []
+    quantiles = []
     for one, unbiased in zip(asked, anchors, strict=True):
         tests: Vector = np.zeros(len(one.totals))
         for sample in samples:
             tests = tests + sample.model.people * np.array(sample.model.means(sample.functionals(one, values)))
         value = one.value(isotonic(tests))
         anchor = unbiased[values][0] if values in unbiased else None
-        found.append(FittedQuantile(one, value, sum(sample.people_of(values) for sample in samples), anchor))
-    return found
+        quantiles.append(FittedQuantile(one, value, sum(sample.people_of(values) for sample in samples), anchor))
+    return quantiles
 
 
 @dataclass(frozen=True, eq=False)

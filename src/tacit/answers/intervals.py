@@ -86,10 +86,10 @@ def _spread(
     ends = _ratio(value, number, covariance, quantile)
     if math.isinf(ends[1] - ends[0]):
         return 0.0, math.inf
-    found = [
+    ranges = [
         _ratio(made.moments(given, float(about)), number, covariance, quantile) for about in np.linspace(*ends, MEANS)
     ]
-    return max(0.0, min(low for low, _ in found)), max(high for _, high in found)
+    return max(0.0, min(low for low, _ in ranges)), max(high for _, high in ranges)
 
 
 def uneven_error(error: float, interval: tuple[float, float] | None, level: float, freedom: float) -> float:

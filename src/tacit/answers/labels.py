@@ -11,7 +11,7 @@ from tacit.sql.bind import Bound
 from tacit.sql.modes import Mode
 from tacit.sql.quantiles import Quantile
 
-__all__ = ["labelled", "names_of"]
+__all__ = ["label_rows", "names_of"]
 
 MOST_NAMED = 12
 """Values that a cell lists."""
@@ -19,18 +19,18 @@ MOST_NAMED = 12
 
 def names_of(bound: Bound) -> list[tuple[str, ...]]:
     """Return the columns that each output column is shown in: a date ``m`` also in ``m_low`` and ``m_high``."""
-    found = []
+    names = []
     for place, name in enumerate(bound.names):
         kind = bound.labels.get(place)
-        found.append((name, f"{name}_could_be") if isinstance(kind, Mode) else _three(name) if kind else (name,))
-    return found
+        names.append((name, f"{name}_could_be") if isinstance(kind, Mode) else _three(name) if kind else (name,))
+    return names
 
 
 def _three(name: str) -> tuple[str, ...]:
     return name, f"{name}_low", f"{name}_high"
 
 
-def labelled(bound: Bound, rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]], list[str]]:
+def label_rows(bound: Bound, rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]], list[str]]:
     """Return names, rows, and which columns are estimates, with labels instead of their numbers."""
     names = [name for some in names_of(bound) for name in some]
     shown = [[cell for place, one in enumerate(row) for cell in _cells(bound, place, one)] for row in rows]

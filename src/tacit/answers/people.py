@@ -90,19 +90,19 @@ class People:
 
         Pieces under different public conditions are taken to be independent: each is about its own people.
         """
-        found: dict[Hashable, tuple[Piece, list[float], list[Functional]]] = {}
+        by_place: dict[Hashable, tuple[Piece, list[float], list[Functional]]] = {}
         for weight, total in terms:
             for piece in total.pieces:
-                _, weights, functionals = found.setdefault(piece.place, (piece, [], []))
+                _, weights, functionals = by_place.setdefault(piece.place, (piece, [], []))
                 weights.append(weight)
                 functionals.append(piece.functional)
         variance = 0.0
-        for piece, listed, functionals in found.values():
+        for piece, listed, functionals in by_place.values():
             own = np.array(listed)
-            variance += sums.weight(piece) * max(0.0, float(own @ self._planned(functionals) @ own))
+            variance += sums.weight(piece) * max(0.0, float(own @ self._planned_covariance(functionals) @ own))
         return variance
 
-    def _planned(self, functionals: Sequence[Functional]) -> Vector:
+    def _planned_covariance(self, functionals: Sequence[Functional]) -> Vector:
         """Return the planned covariance of one person's contributions; groups ask for the same ones again."""
         key = tuple(functional.key for functional in functionals)
         if key not in self._known:
@@ -113,7 +113,7 @@ class People:
 
     def _planned_variance(self, functional: Functional) -> float:
         """Return the planned variance of one person's contribution; 0 where that takes too long, or is not known."""
-        products = self.scope.separated(functional)
+        products = self.scope.separate(functional)
         if (
             not products
             or len(products) > MOST_PRODUCTS
@@ -152,8 +152,8 @@ class ReportProvenance:
 
     def error(self) -> tuple[float, float]:
         """Return the standard error and its degrees of freedom; people of different collections are independent."""
-        found = [people.error_of(terms, superpopulation=self.superpopulation) for people, terms in self.parts if terms]
-        return math.hypot(*(error for error, _ in found)), min((freedom for _, freedom in found), default=math.inf)
+        errors = [people.error_of(terms, superpopulation=self.superpopulation) for people, terms in self.parts if terms]
+        return math.hypot(*(error for error, _ in errors)), min((freedom for _, freedom in errors), default=math.inf)
 
 
 def add_terms(left: Terms, right: Terms) -> Terms:

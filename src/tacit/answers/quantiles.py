@@ -29,7 +29,7 @@ from tacit.sql.quantiles import Quantile
 from tacit.sql.scope import BoundColumn
 from tacit.sql.shifts import Shifts
 
-__all__ = ["FEW_CORRELATED", "WIDE", "Curve", "Noise", "PendingQuantile", "fetch_quantiles", "interpolated", "spread"]
+__all__ = ["FEW_CORRELATED", "WIDE", "Curve", "Noise", "PendingQuantile", "fetch_quantiles", "interpolate", "spread"]
 
 MEASURED = 33
 """Tests whose errors are known."""
@@ -91,7 +91,7 @@ class Curve:
         error = (interval[1] - interval[0]) / 2 / t_quantile(0.5 + level / 2, self.freedom)
         return Estimate(value, error, self.people, level, self.freedom, interval=interval, shift=shift)
 
-    def moved(self, shifts: Vector) -> float:
+    def movement(self, shifts: Vector) -> float:
         """Return how far the value moves if every test moves by as much as is given, in either direction."""
         tests = isotonic(self.tests)
         value = self.asked.value(tests)
@@ -125,9 +125,9 @@ class Noise:
         size = np.sqrt(np.mean(np.square(drawn), axis=0))
         drawn = drawn / np.where(size > 0, size, 1.0) * errors
         again = isotonic_rows(monotone + drawn)
-        found = np.minimum(np.sqrt(np.mean(np.square(again - monotone), axis=0)), errors)
-        around = len(found) // 8  # one test with a large error must not hold the interval open
-        ends = np.pad(found, around, mode="edge")
+        smoothed = np.minimum(np.sqrt(np.mean(np.square(again - monotone), axis=0)), errors)
+        around = len(smoothed) // 8  # one test with a large error must not hold the interval open
+        ends = np.pad(smoothed, around, mode="edge")
         return np.convolve(ends, np.full(2 * around + 1, 1 / (2 * around + 1)), mode="valid")
 
     def _unevenness(self, places: Places) -> Vector:
@@ -145,7 +145,7 @@ def spread(count: int, most: int, first: int = 0) -> Places:
     return np.unique(np.linspace(first, count - 1, most).round().astype(np.int64))
 
 
-def interpolated(count: int, variance: Callable[[int], float]) -> Vector:
+def interpolate(count: int, variance: Callable[[int], float]) -> Vector:
     """Return the variance of each of so many tests: of some as given, and between them on lines."""
     some = spread(count, PLANNED)
     return np.interp(np.arange(count), some, [variance(int(i)) for i in some])
@@ -176,7 +176,7 @@ def fetch_quantiles(
     tests = [(number, place) for number, one in enumerate(asked) for place in range(len(one.totals))]
     measured = [set(spread(len(one.totals), MEASURED).tolist()) for one in asked]
     squares = people.squares([total for one in asked for total in one.totals])
-    found: dict[Values, list[list[_Test]]] = {}
+    by_group: dict[Values, list[list[_Test]]] = {}
     plans: list[Plan] = []
     start, step = 0, TESTS_BY_CODE
     fetch: Fetch = fetch_by_code
@@ -195,13 +195,13 @@ def fetch_quantiles(
         plans += ran
         shifts = list(map(Shifts, ran))
         for values, own in sums.items():
-            curves = found.setdefault(values, [[] for _ in asked])
+            curves = by_group.setdefault(values, [[] for _ in asked])
             for (number, _), place in zip(some, places, strict=True):
                 curves[number].append(_Test(own, place, shifts))
         start += step
     alike: dict[Hashable, _Alike] = {}
     made: dict[Values, list[PendingQuantile]] = {}
-    for values, curves in found.items():
+    for values, curves in by_group.items():
         made[values] = []
         for one, curve in zip(asked, curves, strict=True):
             same = alike.setdefault(one.key, _Alike(people, conditions))
@@ -231,13 +231,13 @@ class _Alike:
         """The correlation, from the products of all people's contributions to some tests."""
         spans = np.array([one.curve.reach(WIDE) for one in self.members])
         first, last = int(np.quantile(spans[:, 0], 0.1)), int(np.quantile(spans[:, 1], 0.9))
-        return self._between(first, last, MOST_CORRELATED, fetch_by_code) or self._pooled(first, last)
+        return self._between(first, last, MOST_CORRELATED, fetch_by_code) or self._pool(first, last)
 
-    def _pooled(self, first: int, last: int) -> Noise:
+    def _pool(self, first: int, last: int) -> Noise:
         """Return the correlation of fewer tests, where each two of them are a column of a statement."""
-        found = self._between(first, last, FEW_CORRELATED, fetch_sums)
-        assert found is not None  # noqa: S101  statements answer whatever sums by code do not
-        return found
+        noise = self._between(first, last, FEW_CORRELATED, fetch_sums)
+        assert noise is not None  # noqa: S101  statements answer whatever sums by code do not
+        return noise
 
     def _between(self, first: int, last: int, most: int, fetch: Fetch) -> Noise | None:
         places = spread(last + 1, most, max(0, first - 1))
@@ -257,13 +257,13 @@ class _Alike:
         """Return the covariance of tests u <= v, of which h_u h_v = (1 - q) h_u - q h_v + q h_last, without noise."""
         squares = self.members[0].squares
         tests = sums.totals[list(spots)]
-        found = np.zeros((len(spots) - 1, len(spots) - 1))
+        matrix = np.zeros((len(spots) - 1, len(spots) - 1))
         for (a, i), (b, j) in itertools.combinations_with_replacement(enumerate(spots[:-1]), 2):
             beside = (1 - share) * tests[a] - share * tests[b] + share * tests[-1]
             if not squares:
                 beside = tests[a] * tests[b] / max(1, sums.count)
-            found[a, b] = found[b, a] = sums.products[min(i, j), max(i, j)] - beside
-        return found
+            matrix[a, b] = matrix[b, a] = sums.products[min(i, j), max(i, j)] - beside
+        return matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +272,7 @@ class PendingQuantile(Pending):
 
     people: People
     asked: Quantile
-    found: list[_Test]
+    measured: list[_Test]
     alike: _Alike
     squares: bool
     superpopulation: bool
@@ -280,35 +280,35 @@ class PendingQuantile(Pending):
     @cached_property
     def curve(self) -> Curve:
         """The estimated tests; the errors of some are known, and those between lie on lines."""
-        count = max(test.sums.count for test in self.found)
-        values = np.array([float(test.sums.totals[test.place]) for test in self.found])
+        count = max(test.sums.count for test in self.measured)
+        values = np.array([float(test.sums.totals[test.place]) for test in self.measured])
         some = spread(len(values), MEASURED)
-        variances = np.array([self._variance(self.found[i]) for i in some])
-        freedom = float(np.median([test.sums.effective([test.place]) for test in map(self.found.__getitem__, some)]))
+        variances = np.array([self._variance(self.measured[i]) for i in some])
+        freedom = float(np.median([test.sums.effective([test.place]) for test in map(self.measured.__getitem__, some)]))
         if (freedom < FEW_REPORTS or count < FEW_PEOPLE) and variances.any():
-            variances = np.maximum(variances, self._planned()[some])
+            variances = np.maximum(variances, self._planned_variances()[some])
         errors = np.interp(np.arange(len(values)), some, np.sqrt(np.maximum(variances, 0.0)))
-        errors = np.where([test.sums.noisy[test.place] for test in self.found], errors, 0.0)
+        errors = np.where([test.sums.noisy[test.place] for test in self.measured], errors, 0.0)
         return Curve(self.asked, values, errors, max(1.0, freedom - 1), count)
 
     def _variance(self, test: _Test) -> float:
-        found = test.sums.variance(test.place, superpopulation=self.superpopulation)
-        return found if not math.isnan(found) else math.inf
+        variance = test.sums.variance(test.place, superpopulation=self.superpopulation)
+        return variance if not math.isnan(variance) else math.inf
 
-    def _planned(self) -> Vector:
+    def _planned_variances(self) -> Vector:
         """Return the planned variance of each test."""
         totals = self.asked.totals
-        return interpolated(
-            len(totals), lambda i: self.people.planned_variance(((1.0, totals[i]),), self.found[i].sums)
+        return interpolate(
+            len(totals), lambda i: self.people.planned_variance(((1.0, totals[i]),), self.measured[i].sums)
         )
 
     def at(self, level: float) -> Estimate:
         """Return the estimate; its error is half of the interval over the normal quantile."""
-        return self.curve.at(level, lambda: self.alike.noise, lambda: self.curve.moved(self._shifts()))
+        return self.curve.at(level, lambda: self.alike.noise, lambda: self.curve.movement(self._shifts()))
 
     def _shifts(self) -> Vector:
         """Return how far 1 % of the people move each test if they send what moves it most, in whatever round."""
-        tests = zip(self.found, self.asked.totals, strict=True)
+        tests = zip(self.measured, self.asked.totals, strict=True)
         return np.array(
-            [max(own.moved(total, test.place, test.sums.count) for own in test.shifts) for test, total in tests]
+            [max(own.shift_of(total, test.place, test.sums.count) for own in test.shifts) for test, total in tests]
         )

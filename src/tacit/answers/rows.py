@@ -15,7 +15,7 @@ from tacit.sql.composite import Column, Composite
 from tacit.sql.formula import Formula
 from tacit.sql.modes import Mode
 
-__all__ = ["Pending", "PendingComposite", "Row", "after", "finished", "pending_of", "possible_notes"]
+__all__ = ["Pending", "PendingComposite", "Row", "after", "finish", "pending_of", "possible_notes"]
 
 MOST_COMPARED, MOST_NAMED = 1_000, 12
 """Rows that are compared with each other to say which could be among the first, and names in a note."""
@@ -76,15 +76,15 @@ class PendingComposite(Pending):
     def at(self, level: float) -> Estimate:
         """Return the estimate; its error is half of the interval over the normal quantile."""
         uncertain = sum(bool(part.totals) for part in self.column.parts)
-        found = [part.at(1 - (1 - level) / max(1, uncertain)) for part in self.parts]
+        estimates = [part.at(1 - (1 - level) / max(1, uncertain)) for part in self.parts]
         if isinstance(self.column, Mode):
-            first = max(range(len(found)), key=lambda place: found[place].value)
-            possible = self.column.possible([(one.low, one.high) for one in found])
-            return Choice(first, possible, max(one.n for one in found), level)
-        ends = [(one.low, one.high) for one in found]
-        value, low, high = self.column.between([one.value for one in found], ends)
-        freedom = min(one.freedom for one in found)
-        people = max(one.n for one in found)
+            first = max(range(len(estimates)), key=lambda place: estimates[place].value)
+            possible = self.column.possible([(one.low, one.high) for one in estimates])
+            return Choice(first, possible, max(one.n for one in estimates), level)
+        ends = [(one.low, one.high) for one in estimates]
+        value, low, high = self.column.between([one.value for one in estimates], ends)
+        freedom = min(one.freedom for one in estimates)
+        people = max(one.n for one in estimates)
         if self.column.end:
             end = low if self.column.end == "low" else high
             return Estimate(end, 0.0, people, level, interval=(end, end))
@@ -93,14 +93,14 @@ class PendingComposite(Pending):
         error = (high - low) / 2 / t_quantile(0.5 + level / 2, freedom)
 
         def shift() -> float:
-            moved = [(e.value - e.max_shift_per_1pct, e.value + e.max_shift_per_1pct) for e in found]
-            _, least, most = self.column.between([one.value for one in found], moved)
+            moved = [(e.value - e.max_shift_per_1pct, e.value + e.max_shift_per_1pct) for e in estimates]
+            _, least, most = self.column.between([one.value for one in estimates], moved)
             return max(most - value, value - least)
 
         return Estimate(value, error, people, level, freedom, interval=(low, high), shift=shift)
 
 
-def finished(bound: Bound, rows: list[Row], options: Options) -> list[list[Any]]:
+def finish(bound: Bound, rows: list[Row], options: Options) -> list[list[Any]]:
     """Return the rows that are shown."""
     rows.sort(key=lambda row: tuple((value is None, str(type(value)), value) for value in row[0]))
     level, width = options.confidence, len(bound.names)
@@ -123,8 +123,8 @@ def possible_notes(bound: Bound, rows: list[Row], options: Options) -> list[str]
         return []
     place, descending, _ = order[0]
     level = 1 - (1 - options.confidence) / len(rows)
-    found = [row[place].at(level) for _, row in rows]
-    ends = [(-one.high, -one.low) if descending else (one.low, one.high) for one in found]
+    estimates = [row[place].at(level) for _, row in rows]
+    ends = [(-one.high, -one.low) if descending else (one.low, one.high) for one in estimates]
     possible = [i for i, (low, _) in enumerate(ends) if sum(other[1] < low for other in ends) < limit]
     keys = [i for i in range(len(bound.names)) if bound.is_key(i)]
     names = [", ".join(str(rows[i][1][key]) for key in keys) or f"row {i + 1}" for i in possible]

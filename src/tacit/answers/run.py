@@ -11,11 +11,11 @@ import numpy as np
 from sqlglot import exp
 
 from tacit.answers.intervals import uneven_error, uneven_interval
-from tacit.answers.labels import labelled
+from tacit.answers.labels import label_rows
 from tacit.answers.notes import meaning_notes, tier_notes, weak_notes
 from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People, ReportProvenance, add_terms
 from tacit.answers.quantiles import PendingQuantile, fetch_quantiles
-from tacit.answers.rows import Pending, Row, after, finished, pending_of, possible_notes
+from tacit.answers.rows import Pending, Row, after, finish, pending_of, possible_notes
 from tacit.answers.sums import Fetch, Sums, SumsRequest, Values, fetch_by_code, fetch_sums
 from tacit.errors import TacitError, UnanswerableError
 from tacit.estimate.answer import Answer, Options, shift_text
@@ -49,8 +49,8 @@ def run(bound: Bound, people: People, options: Options) -> Answer:
     groups = bound.groups()
     question = _Question(bound, people, options)
     rows = question.rows(groups)
-    chosen = finished(bound, rows, options)
-    names, shown, estimates = labelled(bound, chosen)
+    chosen = finish(bound, rows, options)
+    names, shown, estimates = label_rows(bound, chosen)
     return Answer(
         names,
         shown,
@@ -127,8 +127,8 @@ class _Question:
         plans = [plan for plan, _ in self._plans]
         read = {(plan.round.stored[number].table, name) for plan in plans for number, name in plan.read_as_numbers}
         for table, name in sorted(read):
-            [found] = self.people.engine.fetch(*count_unless_number(table, name), {}).column("n").to_pylist()
-            counts[name] = counts.get(name, 0) + int(found)
+            [not_a_number] = self.people.engine.fetch(*count_unless_number(table, name), {}).column("n").to_pylist()
+            counts[name] = counts.get(name, 0) + int(not_a_number)
         return [
             f"{count:,} values of {name} are not numbers and were left out" for name, count in counts.items() if count
         ]
@@ -168,13 +168,13 @@ class _Question:
         fetched = fetch(people.engine, people.scope, people.rounds, asked, bound.public, bound.conditions)
         if fetched is None:
             return None
-        found, plans = fetched
+        by_group, plans = fetched
         self._plans += [(plan, asked.totals) for plan in plans]
-        self._met |= any(sums.count for sums in found.values())
+        self._met |= any(sums.count for sums in by_group.values())
         shifts = list(map(Shifts, plans))
         curves = self._curves([leaf for leaf in parts if isinstance(leaf, Quantile)])
         rows: list[Row] = []
-        for values, sums in found.items():
+        for values, sums in by_group.items():
             if bound.public and not sums.count:
                 continue
             guards = (*bound.conditions, *equal_to(bound, values))
@@ -191,9 +191,9 @@ class _Question:
         if not asked:
             return {}
         bound, wider = self.bound, self.options.superpopulation
-        found, plans = fetch_quantiles(self.people, asked, bound.public, bound.conditions, superpopulation=wider)
+        curves, plans = fetch_quantiles(self.people, asked, bound.public, bound.conditions, superpopulation=wider)
         self._plans += [(plan, list(plan.totals)) for plan in plans]
-        return found
+        return curves
 
     def by_public_group(self, columns: Sequence[Formula], fetch: Fetch) -> list[dict[Values, Pending]] | None:
         """Return estimates of columns in each public group; None where sums are not fetched that way."""
@@ -203,11 +203,11 @@ class _Question:
         fetched = fetch(people.engine, people.scope, people.rounds, asked, bound.public, bound.conditions)
         if fetched is None:
             return None
-        found, plans = fetched
+        by_group, plans = fetched
         shifts = list(map(Shifts, plans))
-        guards = {values: (*bound.conditions, *equal_to(bound, values)) for values in found}
+        guards = {values: (*bound.conditions, *equal_to(bound, values)) for values in by_group}
         return [
-            {values: _Pending(self, made, spot, sums, guards[values], shifts) for values, sums in found.items()}
+            {values: _Pending(self, made, spot, sums, guards[values], shifts) for values, sums in by_group.items()}
             for made, spot in zip(columns, places, strict=True)
         ]
 
@@ -223,7 +223,7 @@ class _Question:
         """Return the estimate of a column, with an interval at a level."""
         if made.inner is not None:
             return after(made, self.estimate(made.inner, place, sums, guards, level, shift))
-        given = _given(self.people, made, sums, place)
+        given = _totals_of(self.people, made, sums, place)
         result = made.evaluate(given)
         options = self.options
         if not place:
@@ -262,7 +262,7 @@ class _Question:
         return lambda rows: sums.covariance(rows, place, superpopulation=superpopulation)
 
 
-def _given(people: People, made: Formula, sums: Sums, place: list[int]) -> list[Dual]:
+def _totals_of(people: People, made: Formula, sums: Sums, place: list[int]) -> list[Dual]:
     """Return the totals of a formula, with their noise where the value depends on it."""
     totals = [float(sums.totals[index]) for index in place]
     if not made.corrects or sums.count < 2 or people.is_exact:
@@ -277,7 +277,7 @@ def value_of(people: People, made: Formula, totals: list[float], conditions: Seq
     asked = SumsRequest(people.squares(made.totals))
     place = asked.places(made.totals)
     sums, _ = fetch_sums(people.engine, people.scope, people.rounds, asked, (), conditions)
-    return made.evaluate(_given(people, made, sums[()], place)).value
+    return made.evaluate(_totals_of(people, made, sums[()], place)).value
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,11 +297,11 @@ class _Pending(Pending):
 
     def shift(self) -> float:
         """Return how far it moves if 1 % of the people send what moves it most, in whatever round."""
-        moved = [self._moved(total, place) for total, place in zip(self.made.totals, self.place, strict=True)]
+        moved = [self._shift_of(total, place) for total, place in zip(self.made.totals, self.place, strict=True)]
         return self.made.shift([float(self.sums.totals[i]) for i in self.place], moved)
 
-    def _moved(self, total: Total, place: int) -> float:
-        return max(own.moved(total, place, self.sums.count) for own in self.shifts)
+    def _shift_of(self, total: Total, place: int) -> float:
+        return max(own.shift_of(total, place, self.sums.count) for own in self.shifts)
 
 
 def equal_to(bound: Bound, values: tuple[Any, ...]) -> list[exp.Expr]:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from tacit.contract.contract import Channel
 from tacit.estimate.functional import Vector
 
-__all__ = ["CodeCounts", "Control", "Part", "sampled"]
+__all__ = ["CodeCounts", "Control", "Part", "sample_parts"]
 
 Codes = npt.NDArray[np.int64]
 
@@ -76,7 +76,7 @@ class Part:
     is_sample: bool
 
 
-def sampled(channel: Channel, counts: CodeCounts, read: frozenset[int], quota: int) -> Iterator[Part]:
+def sample_parts(channel: Channel, counts: CodeCounts, read: frozenset[int], quota: int) -> Iterator[Part]:
     """Yield parts of all views, with about as many codes in all as the quota.
 
     All codes of a view that is not read add the same, so one stands for them. Few codes of the others are taken all, of
@@ -85,7 +85,7 @@ def sampled(channel: Channel, counts: CodeCounts, read: frozenset[int], quota: i
     """
     bounds = counts.bounds(channel)
     sizes = np.diff(bounds)
-    wanted = dict(zip(sorted(read), _divided(quota, sizes[sorted(read)]).tolist(), strict=True))
+    wanted = dict(zip(sorted(read), _divide(quota, sizes[sorted(read)]).tolist(), strict=True))
     stratum, strata = counts.strata
     for number, view in enumerate(channel.views):
         rows = np.arange(bounds[number], bounds[number + 1])
@@ -113,7 +113,7 @@ def sampled(channel: Channel, counts: CodeCounts, read: frozenset[int], quota: i
         yield Part(number, codes, weights, is_sample=is_sample)
 
 
-def _divided(quota: int, sizes: Codes) -> Codes:
+def _divide(quota: int, sizes: Codes) -> Codes:
     """Divide a number of codes evenly; what one does not need goes to those that have more."""
     wanted = np.zeros(len(sizes), dtype=np.int64)
     order = np.argsort(sizes, kind="stable")
@@ -129,7 +129,7 @@ def _in_clusters(cluster: Codes, stratum: Codes, strata: int, wanted: int) -> np
     number = np.cumsum(first) - 1
     rank = np.random.default_rng(len(cluster)).permutation(int(number[-1]) + 1)[number]
     sizes = np.bincount(stratum, minlength=strata)
-    part = _divided(wanted, sizes)
+    part = _divide(wanted, sizes)
     ordered = rank[np.lexsort((rank, stratum))]
     last = np.cumsum(sizes) - sizes + part - 1
     limit = np.where(part > 0, ordered[np.maximum(last, 0)], -1)

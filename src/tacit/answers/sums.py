@@ -62,20 +62,20 @@ class SumsRequest:
 
     def places(self, totals: Sequence[Total]) -> list[int]:
         """Return the indices of a formula's totals, and plan the products that its error takes."""
-        found = [self.place(total) for total in totals]
-        for (i, left), (j, right) in itertools.product(enumerate(found), repeat=2):
+        positions = [self.place(total) for total in totals]
+        for (i, left), (j, right) in itertools.product(enumerate(positions), repeat=2):
             if left <= right and (left, right) not in self.pairs:
                 self.pairs[left, right] = self.place(totals[i] * totals[j]) if self.squares else -1
         self._weigh(totals)
-        return found
+        return positions
 
     def alone(self, total: Total) -> int:
         """Return the index of a total whose error is asked for, and no product with others."""
-        found = self.place(total)
-        if (found, found) not in self.pairs:
-            self.pairs[found, found] = self.place(total * total) if self.squares else -1
+        place = self.place(total)
+        if (place, place) not in self.pairs:
+            self.pairs[place, place] = self.place(total * total) if self.squares else -1
         self._weigh([total])
-        return found
+        return place
 
     def _weigh(self, totals: Sequence[Total]) -> None:
         """Plan what says how many people a planned error is about."""
@@ -146,28 +146,28 @@ class Sums:
         """
         exact, safe = self.moments(place)
         across = np.diag(across_rounds(self, gradients, place))
-        found = _combined(gradients, exact) + across
+        matrix = _combine(gradients, exact) + across
         noisy = (gradients != 0) @ np.array([self.noisy[index] for index in place])
         if (
             not superpopulation
             and self.asked.squares
-            and ((np.diag(found) > 0) | ~noisy | np.isnan(np.diag(found))).all()
+            and ((np.diag(matrix) > 0) | ~noisy | np.isnan(np.diag(matrix))).all()
         ):
-            return np.where(noisy[:, None] & noisy, found, 0.0)  # what reads no code is known
+            return np.where(noisy[:, None] & noisy, matrix, 0.0)  # what reads no code is known
         if self.count < 2:
-            return np.full(found.shape, math.nan if self.count else 0.0)
-        spread = _combined(gradients, safe) * self.count / (self.count - 1) + across
+            return np.full(matrix.shape, math.nan if self.count else 0.0)
+        spread = _combine(gradients, safe) * self.count / (self.count - 1) + across
         if self.count >= MANY_REPORTS:  # so many equal contributions are no chance: the total is known
             return np.where(np.diag(noisy) & (spread <= 0), 0.0, spread)
         return np.where(np.diag(noisy) & (spread <= 0), math.nan, spread)
 
     def variance(self, place: int, *, superpopulation: bool = False) -> float:
         """Return the variance of one total, as `covariance` does."""
-        found = math.nan
+        own_variance = math.nan
         if self.asked.squares and not superpopulation and self.design is None:
-            found = self.products[place, place] - float(self.totals[self.asked.pairs[place, place]])
-        if found > 0 or not self.noisy[place]:
-            return found if self.noisy[place] else 0.0
+            own_variance = self.products[place, place] - float(self.totals[self.asked.pairs[place, place]])
+        if own_variance > 0 or not self.noisy[place]:
+            return own_variance if self.noisy[place] else 0.0
         return self.covariance(np.ones((1, 1)), [place], superpopulation=superpopulation).item()
 
     def moments(self, place: list[int]) -> tuple[Vector, Vector]:
@@ -201,11 +201,11 @@ class Sums:
         """
         many, squares = max(1, self.count), self.asked.squares
         exact, safe = self.moments(place)
-        found = exact if squares else safe
+        matrix = exact if squares else safe
         noisy = np.array([self.noisy[index] for index in place], dtype=bool)
-        found = np.where(noisy[:, None] & noisy, found, 0.0)  # what reads no code is known
+        matrix = np.where(noisy[:, None] & noisy, matrix, 0.0)  # what reads no code is known
         shared = 0.0 if squares or not noisy.any() else many / max(1, many - 1)
-        return found * (shared or 1.0), shared
+        return matrix * (shared or 1.0), shared
 
     def weight(self, piece: Piece) -> float:
         """Return what the noise variance of one person's functional is multiplied by in all: people, if it is plain."""
@@ -227,11 +227,11 @@ class Sums:
             raise UnanswerableError(message, code="number-too-large") from None
 
 
-def _combined(gradients: Vector, covariance: Vector) -> Vector:
+def _combine(gradients: Vector, covariance: Vector) -> Vector:
     """Return the covariance of combinations; what is left of numbers that cancel, by rounding alone, is zero."""
-    found: Vector = gradients @ covariance @ gradients.T
+    combined: Vector = gradients @ covariance @ gradients.T
     size: Vector = np.abs(gradients) @ np.abs(covariance) @ np.abs(gradients).T
-    return np.where(np.abs(found) <= RESIDUE * size, 0.0, found)
+    return np.where(np.abs(combined) <= RESIDUE * size, 0.0, combined)
 
 
 def fetch_sums(
@@ -246,12 +246,12 @@ def fetch_sums(
     made = fetch_by_code(engine, scope, rounds, asked, keys, conditions)
     if made is not None:
         return made
-    plans, found = [], []
+    plans, by_round = [], []
     for one, types in zip(rounds, stored_types(engine, rounds), strict=True):
         plan = Plan(scope, one, asked.totals, sorted(asked.pairs), keys, conditions, types)
-        found.append(_joined(engine, plan, asked))
+        by_round.append(_sum_in_engine(engine, plan, asked))
         plans.append(plan)
-    return over_rounds(found, rounds), plans
+    return over_rounds(by_round, rounds), plans
 
 
 def fetch_by_code(
@@ -264,7 +264,7 @@ def fetch_by_code(
 ) -> tuple[dict[Values, Sums], list[Plan]] | None:
     """Return sums and plans as `fetch_sums` does, however many totals there are; None where codes do not give them."""
     pairs = sorted(asked.pairs)
-    plans, found = [], []
+    plans, by_round = [], []
     for one, types in zip(rounds, stored_types(engine, rounds), strict=True):
         ways = (make(scope, one, asked.totals, pairs, keys, conditions, types) for make in BY_CODE)
         tried = ((way, way.run(engine)) for way in ways if way is not None)
@@ -272,7 +272,7 @@ def fetch_by_code(
         if way is None or moments is None:
             return None
         squared, noisy, tier = sorted({i for i, _ in pairs}), way.noisy(), one.labels["tier"]
-        found.append(
+        by_round.append(
             {
                 values: Sums(
                     own.count,
@@ -287,17 +287,17 @@ def fetch_by_code(
             }
         )
         plans.append(Plan(scope, one, asked.totals, pairs, keys, conditions, types, way.query, way.from_tables))
-    return over_rounds(found, rounds), plans
+    return over_rounds(by_round, rounds), plans
 
 
 BY_CODE = (plan_by_code, plan_code_values)
 """Ways to make totals of sums by code: from tables of the views or, for other decoders, code by code."""
 
 
-def over_rounds(found: Sequence[dict[Values, Sums]], rounds: Sequence[Round]) -> dict[Values, Sums]:
+def over_rounds(by_round: Sequence[dict[Values, Sums]], rounds: Sequence[Round]) -> dict[Values, Sums]:
     """Add up the sums of rounds and tiers; those of a panel are over everybody of whom its people are a sample."""
     total: dict[Values, Sums] = {}
-    for one, about in zip(found, rounds, strict=True):
+    for one, about in zip(by_round, rounds, strict=True):
         for values, sums in one.items():
             own = sums.of_panel(about.design) if about.design else sums
             total[values] = total[values].plus(own) if values in total else own
@@ -317,7 +317,7 @@ def stored_types(engine: Engine, rounds: Sequence[Round]) -> list[StoredTypes]:
     return [StoredTypes(some, anywhere) for some in texts]
 
 
-def _joined(engine: Engine, plan: Plan, asked: SumsRequest) -> dict[Values, Sums]:
+def _sum_in_engine(engine: Engine, plan: Plan, asked: SumsRequest) -> dict[Values, Sums]:
     """Let the engine join reports with contributions and add up."""
     query = plan.sums
     table = engine.fetch(*print_query(query), plan.uploads(engine.codes, engine.whole_alphabet))

@@ -16,10 +16,10 @@ from tacit.errors import UnsupportedSqlError
 from tacit.estimate.answer import Answer
 from tacit.sql.columns import Shape
 from tacit.sql.grouping_sets import has_sets, questions_of
-from tacit.sql.parameters import fill, numbered
+from tacit.sql.parameters import fill, number_parameters
 from tacit.sql.parse import MAX_LENGTH, refuse_deep
 from tacit.sql.parse_spans import span_of
-from tacit.sql.ranks import Key, key_of, ordered
+from tacit.sql.ranks import Key, key_of, sort_rows
 from tacit.sql.selection import plain_cell, rows_of_limit
 
 __all__ = ["questions_in", "union_of"]
@@ -47,10 +47,10 @@ def union_of(
     known = None if parameters else about(text, tables)
     if known is not None:
         return known
-    found = _several(text, parameters)
-    if found is None:
+    union = _several(text, parameters)
+    if union is None:
         return None
-    statement, parts = found
+    statement, parts = union
     answers = [ask(part.sql(dialect="duckdb")) for part in parts]
     first = answers[0]
     places = [[name in one.estimates for name in one.columns] for one in answers]
@@ -58,7 +58,7 @@ def union_of(
         message = "All parts of UNION ALL need the same columns: estimates under estimates, groups under groups."
         raise UnsupportedSqlError(message, code="unsupported-union", text=text)
     notes = dict.fromkeys(note for one in answers for note in one.notes)
-    rows = _chosen(statement, [list(row) for one in answers for row in one.rows], first, text)
+    rows = _order_and_limit(statement, [list(row) for one in answers for row in one.rows], first, text)
     plan = "\n\n".join
     made = Answer(
         first.columns,
@@ -75,10 +75,10 @@ def questions_in(text: str, parameters: Sequence[Any], tables: Tables) -> list[t
     """Return the questions of a text, each with its parameters; none if it asks about no reports."""
     if not parameters and about(text, tables) is not None:
         return []
-    found = _several(text, parameters)
-    if found is None:
+    union = _several(text, parameters)
+    if union is None:
         return [(text, parameters)]
-    return [one for part in found[1] for one in questions_in(part.sql(dialect="duckdb"), (), tables)]
+    return [one for part in union[1] for one in questions_in(part.sql(dialect="duckdb"), (), tables)]
 
 
 def _several(text: str, parameters: Sequence[Any]) -> tuple[exp.Expr, list[exp.Expr]] | None:
@@ -88,7 +88,7 @@ def _several(text: str, parameters: Sequence[Any]) -> tuple[exp.Expr, list[exp.E
     refuse_deep(text)
     try:
         dialect = Dialect.get_or_raise("duckdb")
-        [statement] = dialect.parser().parse(numbered(dialect.tokenize(text)), text)
+        [statement] = dialect.parser().parse(number_parameters(dialect.tokenize(text)), text)
     except (SqlglotError, RecursionError, ValueError):
         return None
     if not isinstance(statement, exp.Union) and (statement is None or not has_sets(statement)):
@@ -103,7 +103,7 @@ def _several(text: str, parameters: Sequence[Any]) -> tuple[exp.Expr, list[exp.E
     return statement, parts
 
 
-def _chosen(statement: exp.Expr, rows: list[list[Any]], answer: Answer, text: str) -> list[list[Any]]:
+def _order_and_limit(statement: exp.Expr, rows: list[list[Any]], answer: Answer, text: str) -> list[list[Any]]:
     """Return the rows in the order of the whole, and as many as it takes."""
     columns, order = [name.lower() for name in answer.columns], statement.args.get("order")
     outputs = [node.unalias() for node in statement.expressions] if isinstance(statement, exp.Select) else []
@@ -120,7 +120,7 @@ def _chosen(statement: exp.Expr, rows: list[list[Any]], answer: Answer, text: st
 
     keys: list[Key] = [key_of(item, position) for item in order.expressions] if order else []
     limit, offset = (rows_of_limit(statement.args.get(word), text) for word in ("limit", "offset"))
-    chosen = ordered(rows, keys, plain_cell)[offset or 0 :]
+    chosen = sort_rows(rows, keys, plain_cell)[offset or 0 :]
     return chosen if limit is None else chosen[:limit]
 
 
@@ -133,11 +133,11 @@ def _parts(node: exp.Expr, text: str, *, inner: bool = False) -> list[exp.Expr]:
     if not isinstance(node, exp.Union) or node.args.get("distinct") or extra:
         message = "Of set operations, UNION ALL is supported, with ORDER BY and LIMIT at its end only."
         raise UnsupportedSqlError(message, code="unsupported-union", text=text)
-    found = _parts(node.this, text, inner=True) + _parts(node.expression, text, inner=True)
+    parts = _parts(node.this, text, inner=True) + _parts(node.expression, text, inner=True)
     with_ = node.args.get("with_")
     if with_ is None:
-        return found
-    made = [part.copy() for part in found]
+        return parts
+    made = [part.copy() for part in parts]
     for part in made:
         own = part.args.get("with_")
         part.set("with_", exp.With(expressions=[*with_.copy().expressions, *(own.expressions if own else [])]))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.answers.intervals import uneven_error, uneven_interval
-from tacit.answers.labels import labelled
-from tacit.answers.quantiles import FEW_CORRELATED, WIDE, Curve, Noise, interpolated, spread
-from tacit.answers.rows import Pending, Row, after, finished, pending_of
+from tacit.answers.labels import label_rows
+from tacit.answers.quantiles import FEW_CORRELATED, WIDE, Curve, Noise, interpolate, spread
+from tacit.answers.rows import Pending, Row, after, finish, pending_of
 from tacit.central.body import Body
 from tacit.central.origin import ReleaseProvenance
 from tacit.contract.schema import Schema, Service
@@ -52,8 +52,8 @@ def ask(body: Body, service: Service, dimensions: Mapping[str, Dimension], text:
         columns = bound.formulas(group)
         parts = [[_Pending(body, leaf, text, options) for leaf in leaves(column)] for column in columns]
         rows.append((group, bound.row(group, (), list(map(pending_of, columns, parts)))))
-    shown = finished(bound, rows, options)
-    names, shown, _ = labelled(bound, shown)
+    shown = finish(bound, rows, options)
+    names, shown, _ = label_rows(bound, shown)
     return Answer(names, shown, notes=_notes(body, bound, options), plan=lambda: _explain(body, bound))
 
 
@@ -88,7 +88,7 @@ class _Pending(Pending):
 
     def _quantile(self, made: Quantile, asked: list[Functional], level: float) -> Estimate:
         tests = np.array([self.body.value(one) for one in asked])
-        variances = interpolated(len(asked), lambda i: self.body.covariance(asked[i], asked[i]))
+        variances = interpolate(len(asked), lambda i: self.body.covariance(asked[i], asked[i]))
         curve = Curve(made, tests, np.sqrt(np.maximum(variances, 0.0)), math.inf, 0)
         first, last = curve.reach(WIDE)
         some = spread(last + 1, FEW_CORRELATED, max(0, first - 1))

@@ -107,7 +107,7 @@ class _Service:
         if not all(type(draw) is int and 0 <= draw < 1 << BITS for draw in draws):
             message = "A draw is not a whole number below 2**53. Nothing was encoded."
             raise RandomnessError(message)
-        read = [[column.read(record) for column in self.columns] for record in self._padded(records)]
+        read = [[column.read(record) for column in self.columns] for record in self._pad(records)]
         places = self._places(len(records), draws[: self.sends]) if self.many else [0]
         extra, start, codes = int(len(records) > 0), self.sends * self.many, []
         for place in places:
@@ -125,7 +125,7 @@ class _Service:
     def columns(self) -> list[Column]:
         return [Column(self.name, attribute) for attribute in self.attributes]
 
-    def _padded(self, records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def _pad(self, records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Return the records with fillers behind them: up to at_most, and in powers of two beyond."""
         count = self.at_most
         while count < len(records):

@@ -11,7 +11,7 @@ import sqlglot
 from sqlglot import exp
 
 from tacit.errors import InternalError
-from tacit.sql.parameters import numbered
+from tacit.sql.parameters import number_parameters
 
 __all__ = ["Translated", "in_postgres", "in_spark", "question_in_postgres", "short_name"]
 
@@ -68,7 +68,7 @@ def question_in_postgres(
 
 def _tree_in_postgres(statement: str) -> exp.Expr:
     dialect = sqlglot.Dialect.get_or_raise("duckdb")
-    [tree] = dialect.parser().parse(numbered(dialect.tokenize(statement)), statement)
+    [tree] = dialect.parser().parse(number_parameters(dialect.tokenize(statement)), statement)
     if tree is None:
         message = "An empty statement."
         raise InternalError(message)

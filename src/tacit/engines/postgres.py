@@ -33,7 +33,7 @@ try:
         columns_of,
         copy_rows,
         kinds_of,
-        quoted,
+        quote,
         read_rows,
         take_types,
         type_of,
@@ -124,7 +124,7 @@ class Postgres:
 
     def store_dimension(self, name: str, key: str, table: pa.Table) -> None:
         """Keep a public table; one of the same name is replaced."""
-        stored = quoted(f"dimension_{name}")
+        stored = quote(f"dimension_{name}")
         with self._connection() as connection:
             connection.execute(f"DROP TABLE IF EXISTS {stored}")
             connection.execute(f"CREATE TABLE {stored} ({columns_of(table)})")
@@ -137,7 +137,7 @@ class Postgres:
         with self._connection() as connection:
             rows = connection.execute("SELECT name, key FROM tacit_dimensions ORDER BY name").fetchall()
             return [
-                (name, key, read_rows(connection.execute(f"SELECT * FROM {quoted(f'dimension_{name}')}")))  # noqa: S608
+                (name, key, read_rows(connection.execute(f"SELECT * FROM {quote(f'dimension_{name}')}")))  # noqa: S608
                 for name, key in rows
             ]
 
@@ -163,7 +163,7 @@ class Postgres:
         raise unfit(failure)
 
     def _append(self, connection: Connection, batch: Batch, rolled: Mapping[str, Sequence[str]]) -> int:
-        key, table = quoted(batch.service.key), quoted(batch.table)
+        key, table = quote(batch.service.key), quote(batch.table)
         if not _exists(connection, batch.table):
             _create(connection, batch)
         connection.execute(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")  # one batch at a time
@@ -173,9 +173,9 @@ class Postgres:
         connection.execute("ANALYZE incoming")
         elsewhere = [(name, own) for name, own in batch.elsewhere if _exists(connection, name)]
         known = [(table, f"o.{key} = n.{key} AND o.slot = n.slot AND o.channel = n.channel")]
-        known += [(quoted(name), f"o.{quoted(own)} = n.{key}") for name, own in elsewhere]
+        known += [(quote(name), f"o.{quote(own)} = n.{key}") for name, own in elsewhere]
         unknown = " AND ".join(f"NOT EXISTS (SELECT 1 FROM {name} o WHERE {same})" for name, same in known)  # noqa: S608
-        names = ", ".join(quoted(name) for name in batch.reports.column_names)
+        names = ", ".join(quote(name) for name in batch.reports.column_names)
         searched = [(batch.table, batch.service.key), *elsewhere]
         looked_up = all(_is_looked_up(connection, batch, name, own) for name, own in searched)
         _set_joins(connection, "off" if looked_up else "DEFAULT")
@@ -197,13 +197,13 @@ class Postgres:
         """Add the accepted reports to a rollup, and roll it up again if it has become long."""
         name = rollup_of(table)
         connection.execute(in_postgres(f'INSERT INTO "{name}" {rolled_up("accepted", by).text}'))
-        [(rows,)] = connection.execute(f"SELECT count(*) FROM {quoted(name)}").fetchall()  # noqa: S608
+        [(rows,)] = connection.execute(f"SELECT count(*) FROM {quote(name)}").fetchall()  # noqa: S608
         [(least,)] = connection.execute("SELECT rows FROM tacit_rollups WHERE name = $1", [table]).fetchall()
         if is_long(rows, least):
             self._replace_rollup(connection, table, by, rolled_up(name, by, again=True).text)
 
     def _replace_rollup(self, connection: Connection, table: str, by: Sequence[str], rows: str) -> None:
-        name = quoted(rollup_of(table))
+        name = quote(rollup_of(table))
         connection.execute(f"CREATE TEMP TABLE rolled ON COMMIT DROP AS {in_postgres(rows)}")
         connection.execute(f"DROP TABLE IF EXISTS {name}")
         size = connection.execute(f"CREATE TABLE {name} AS SELECT * FROM rolled").rowcount  # noqa: S608
@@ -222,13 +222,13 @@ class Postgres:
                     fewer, given = removed_from_rollup(table, key, rolled[table], str(person))
                     connection.execute(in_postgres(f'INSERT INTO "{rollup_of(table)}" {fewer}'), list(given))
                 same = _is_person(key, dict(kinds_of(connection, table))[short_name(key)], str(person))
-                deleted += connection.execute(f"DELETE FROM {quoted(table)} WHERE {same}", [str(person)]).rowcount  # noqa: S608
+                deleted += connection.execute(f"DELETE FROM {quote(table)} WHERE {same}", [str(person)]).rowcount  # noqa: S608
         return deleted
 
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
         """Keep counts of codes by public columns beside a report table from now on, exact after every batch."""
         with self._connection() as connection:
-            connection.execute(f"LOCK TABLE {quoted(table)} IN SHARE ROW EXCLUSIVE MODE")
+            connection.execute(f"LOCK TABLE {quote(table)} IN SHARE ROW EXCLUSIVE MODE")
             self._replace_rollup(connection, table, by, rolled_up(table, by).text)
 
     def rollups(self) -> dict[str, tuple[str, ...]]:
@@ -238,7 +238,7 @@ class Postgres:
 
     def codes(self, table: str, channel: int) -> npt.NDArray[np.int64]:
         """Return the distinct codes of a channel, in order."""
-        query = f"SELECT code FROM {quoted(table)} WHERE channel = $1 GROUP BY code"  # noqa: S608
+        query = f"SELECT code FROM {quote(table)} WHERE channel = $1 GROUP BY code"  # noqa: S608
         with self._connection() as connection:
             [(codes,)] = connection.execute(f"SELECT array_agg(code) FROM ({query}) AS c", [channel], binary=True)  # noqa: S608
         return np.sort(np.asarray(() if codes is None else codes, dtype=np.int64))
@@ -298,7 +298,7 @@ class Postgres:
             check_stamp(connection, self._stamp)
             connection.execute("DELETE FROM tacit_rollups WHERE name = $1", [table])
             for name in (rollup_of(table), table):
-                connection.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
+                connection.execute(f"DROP TABLE IF EXISTS {quote(name)}")
 
     def copy_to(self, path: Any) -> None:
         """Refuse: there are better tools."""
@@ -333,22 +333,22 @@ def _rollups(connection: Connection) -> dict[str, tuple[str, ...]]:
 
 def _create(connection: Connection, batch: Batch) -> None:
     """Make a table for reports, in parts by channel where there are several."""
-    table, channels = quoted(batch.table), sorted(set(batch.reports["channel"].to_pylist()))
+    table, channels = quote(batch.table), sorted(set(batch.reports["channel"].to_pylist()))
     parts = " PARTITION BY LIST (channel)" if len(channels) > 1 else ""
     connection.execute(f"CREATE TABLE {table} ({columns_of(batch.reports)}){parts}")
     if parts:
         for channel in channels:  # reports of a person are complete, so every batch has all of them
-            part = quoted(f"{batch.table}_{channel}")
+            part = quote(f"{batch.table}_{channel}")
             connection.execute(f"CREATE TABLE {part} PARTITION OF {table} FOR VALUES IN ({int(channel)})")
 
 
 def _index(connection: Connection, table: str, key: str) -> None:
     """Make an index on people, if there is none: after the first batch, which makes it faster."""
     indexed = "SELECT count(*) FROM pg_index WHERE indrelid = to_regclass($1)"
-    [(count,)] = connection.execute(indexed, [quoted(table)]).fetchall()
+    [(count,)] = connection.execute(indexed, [quote(table)]).fetchall()
     if not count:
-        connection.execute(f"CREATE INDEX ON {quoted(table)} ({quoted(key)})")
-        connection.execute(f"ANALYZE {quoted(table)}")
+        connection.execute(f"CREATE INDEX ON {quote(table)} ({quote(key)})")
+        connection.execute(f"ANALYZE {quote(table)}")
 
 
 def _is_looked_up(connection: Connection, batch: Batch, table: str, key: str) -> bool:
@@ -357,7 +357,7 @@ def _is_looked_up(connection: Connection, batch: Batch, table: str, key: str) ->
         "SELECT coalesce(sum(pg_relation_size(relid)), 0) "
         "FROM (SELECT relid FROM pg_partition_tree(to_regclass($1)) UNION SELECT to_regclass($1)) AS parts"
     )
-    [(size,)] = connection.execute(sizes, [quoted(table)]).fetchall()
+    [(size,)] = connection.execute(sizes, [quote(table)]).fetchall()
     same = "SELECT format_type(to_regtype($1), NULL)"
     [(kind,)] = connection.execute(same, [type_of(batch.reports[batch.service.key].type)]).fetchall()
     if size < LOOKED_UP * ROW_BYTES * batch.rows or dict(kinds_of(connection, table)).get(short_name(key)) != kind:
@@ -368,7 +368,7 @@ def _is_looked_up(connection: Connection, batch: Batch, table: str, key: str) ->
 
 def _is_person(key: str, kind: str, person: str) -> str:
     """Return the condition that a row is the parameter's, as one that an index on the key knows where it can be."""
-    column = quoted(key)
+    column = quote(key)
     if kind == "text":
         return f"{column} = $1"
     if kind == "bigint" and re.fullmatch(r"-?\d{1,18}", person):

@@ -6,7 +6,7 @@ visible exactly when the change is. A database that is restored from a copy has 
 
 from __future__ import annotations
 
-from tacit.engines.postgres_columns import Connection, quoted
+from tacit.engines.postgres_columns import Connection, quote
 
 __all__ = ["prepare_versions", "version_of", "watch"]
 
@@ -37,7 +37,7 @@ def prepare_versions(connection: Connection) -> None:
     connection.execute("CREATE TABLE IF NOT EXISTS tacit_versions (name TEXT PRIMARY KEY, version UUID)")
     [(schema, known)] = connection.execute("SELECT current_schema(), to_regproc('tacit_note_change')").fetchall()
     if known is None:
-        connection.execute(FUNCTION.format(schema=quoted(schema)))
+        connection.execute(FUNCTION.format(schema=quote(schema)))
 
 
 def watch(connection: Connection, table: str) -> None:
@@ -46,7 +46,7 @@ def watch(connection: Connection, table: str) -> None:
         "SELECT relid::regclass::text FROM pg_partition_tree(to_regclass($1)) UNION SELECT to_regclass($1)::text "
         "EXCEPT SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = $2"
     )
-    for (name,) in connection.execute(unwatched, [quoted(table), TRIGGER]).fetchall():
+    for (name,) in connection.execute(unwatched, [quote(table), TRIGGER]).fetchall():
         connection.execute(
             f"CREATE TRIGGER {TRIGGER} AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON {name} "
             "FOR EACH STATEMENT EXECUTE FUNCTION tacit_note_change()"

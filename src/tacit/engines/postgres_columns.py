@@ -27,7 +27,7 @@ __all__ = [
     "columns_of",
     "copy_rows",
     "kinds_of",
-    "quoted",
+    "quote",
     "read_rows",
     "take_types",
     "type_of",
@@ -48,7 +48,7 @@ ELEMENTS = {1005: (21, ">i2"), 1007: (23, ">i4"), 1016: (20, ">i8"), 1021: (700,
 INTEGERS, FLOATS = 1016, 1022
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """Return a name as SQL, shortened if PostgreSQL would cut it off."""
     return '"' + short_name(name).replace('"', '""') + '"'
 
@@ -76,7 +76,7 @@ def type_of(kind: pa.DataType) -> str:
 
 def columns_of(table: pa.Table) -> str:
     """Return the columns of a table as SQL, with their types."""
-    return ", ".join(f"{quoted(field.name)} {type_of(field.type)}" for field in table.schema)
+    return ", ".join(f"{quote(field.name)} {type_of(field.type)}" for field in table.schema)
 
 
 def copy_rows(connection: Connection, name: str, table: pa.Table) -> None:
@@ -85,11 +85,11 @@ def copy_rows(connection: Connection, name: str, table: pa.Table) -> None:
     with connection.cursor().copy(f"COPY {name} FROM STDIN (FORMAT csv)") as copy:
         for batch in table.to_batches(max_chunksize=COPY_ROWS):
             written = io.BytesIO()
-            pa.csv.write_csv(_decoded(batch), written, plain)
+            pa.csv.write_csv(_decode(batch), written, plain)
             copy.write(written.getbuffer())
 
 
-def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+def _decode(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return plain columns of dictionary-encoded ones, which CSV does not know."""
     columns = [
         column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in batch.columns
@@ -189,7 +189,7 @@ def kinds_of(connection: Connection, table: str) -> list[tuple[str, str]]:
         "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute "
         "WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped"
     )
-    return [(str(name), str(kind)) for name, kind in connection.execute(query, [quoted(table)])]
+    return [(str(name), str(kind)) for name, kind in connection.execute(query, [quote(table)])]
 
 
 def take_types(connection: Connection, table: str, batch: Batch) -> None:
@@ -199,10 +199,10 @@ def take_types(connection: Connection, table: str, batch: Batch) -> None:
     """
     incoming = {short_name(field.name): type_of(field.type) for field in batch.reports.schema}
     for name, kind in kinds_of(connection, table):
-        column, wanted = quoted(name), incoming.get(name, "TEXT")
+        column, wanted = quote(name), incoming.get(name, "TEXT")
         if batch.is_collected and wanted == "TEXT" and kind in ("double precision", "boolean"):
-            connection.execute(f"ALTER TABLE {quoted(table)} ALTER COLUMN {column} TYPE TEXT USING {column}::text")
+            connection.execute(f"ALTER TABLE {quote(table)} ALTER COLUMN {column} TYPE TEXT USING {column}::text")
         if kind == "text" and wanted != "TEXT":
-            some = connection.execute(f"SELECT 1 FROM {quoted(table)} WHERE {column} IS NOT NULL LIMIT 1").fetchall()  # noqa: S608
+            some = connection.execute(f"SELECT 1 FROM {quote(table)} WHERE {column} IS NOT NULL LIMIT 1").fetchall()  # noqa: S608
             if not some:
-                connection.execute(f"ALTER TABLE {quoted(table)} ALTER COLUMN {column} TYPE {wanted} USING NULL")
+                connection.execute(f"ALTER TABLE {quote(table)} ALTER COLUMN {column} TYPE {wanted} USING NULL")

@@ -240,8 +240,8 @@ class Spark:
         reports = self._reports(table)
         if reports is None:
             return np.zeros(0, dtype=np.int64)
-        found = reports.where(col("channel") == channel).select("code").distinct().toArrow()
-        return np.sort(np.asarray(found["code"], dtype=np.int64))
+        distinct = reports.where(col("channel") == channel).select("code").distinct().toArrow()
+        return np.sort(np.asarray(distinct["code"], dtype=np.int64))
 
     def changes(self) -> Hashable | None:
         """Return names, sizes and times of all files, where this process sees them: other processes may add some."""
@@ -321,5 +321,5 @@ def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
             yield from _files(Path(entry.path))
         else:
             with suppress(FileNotFoundError):
-                found = entry.stat()
-                yield entry.path, found.st_size, found.st_mtime_ns
+                status = entry.stat()
+                yield entry.path, status.st_size, status.st_mtime_ns

@@ -147,10 +147,10 @@ class Answer:
                     shown[f"{name}_max_shift_per_1pct"] = _finite(cell.max_shift_per_1pct)
                     shown[f"{name}_noisy"] = cell.is_noisy
         names = {"columns": self.columns, "estimates": self.estimates}
-        told = {"notes": list(self.notes), "watermark": self.watermark and self.watermark._asdict()}
+        about = {"notes": list(self.notes), "watermark": self.watermark and self.watermark._asdict()}
         privacy = self.privacy
-        told |= {"privacy": privacy.to_data() if privacy else None}
-        return json.dumps({"rows": rows, **names, **told}, indent=1, default=str)
+        about |= {"privacy": privacy.to_data() if privacy else None}
+        return json.dumps({"rows": rows, **names, **about}, indent=1, default=str)
 
     def to_pandas(self) -> Any:
         """Return a pandas frame with the columns of `to_arrow`."""
@@ -182,18 +182,18 @@ class Answer:
 
     def shifts(self) -> dict[str, float]:
         """Return, for each column of estimates, how far 1 % of fake people could shift one of its values at most."""
-        found = {}
+        by_name = {}
         for index, name in enumerate(self.columns):
             moved = [row[index].max_shift_per_1pct for row in self.rows if isinstance(row[index], Estimate)]
             known = [shift for shift in moved if not math.isnan(shift)]
             if known:
-                found[name] = max(known)
-        return found
+                by_name[name] = max(known)
+        return by_name
 
     def _labels(self) -> list[str]:
         """Return what names each row: the values of its groups."""
         return [
-            ", ".join(_shown(cell) or "missing" for cell in row if not isinstance(cell, Estimate)) for row in self.rows
+            ", ".join(_show(cell) or "missing" for cell in row if not isinstance(cell, Estimate)) for row in self.rows
         ]
 
     def plot(self, column: str | None = None, *, path: Any = None) -> Picture:
@@ -218,7 +218,7 @@ class Answer:
     def _texts(self, most: int | None = None) -> list[list[str]]:
         """Return the cells of the rows as texts; noisy rows end with a mark."""
         rows = self.rows if most is None else self.rows[:most]
-        return [[*map(_shown, row), NOISY if self._is_noisy(row) else ""] for row in rows]
+        return [[*map(_show, row), NOISY if self._is_noisy(row) else ""] for row in rows]
 
     def _text(self, most: int | None = None) -> str:
         cells = self._texts(most)
@@ -260,7 +260,7 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _shown(cell: Any) -> str:
+def _show(cell: Any) -> str:
     return "" if cell is None else str(cell)
 
 

@@ -235,12 +235,12 @@ class TermBatch:
         if not shown:
             return reports * self.unread
         combined = np.zeros(tuple(len(own) + 1 for own in self.vectors))
-        for trace, table in self._traced(tallies, shown).items():
-            combined += _contracted(table, [split[depth] for split, depth in zip(self._splits, trace, strict=True)])
+        for trace, table in self._tables_by_levels(tallies, shown).items():
+            combined += _contract_axes(table, [split[depth] for split, depth in zip(self._splits, trace, strict=True)])
         sums = combined[tuple(self._split_picks.T)] if self.vectors else np.full(len(self._split_picks), combined)
         return self._gather(reports, sums[:-1], sums[-1], self._extra_cells(tallies, shown))
 
-    def _traced(self, tallies: Tallies, views: Sequence[int]) -> dict[tuple[int, ...], Vector]:
+    def _tables_by_levels(self, tallies: Tallies, views: Sequence[int]) -> dict[tuple[int, ...], Vector]:
         """Return for each combination of levels the tables of all views that show it, weighted and added up."""
         tables: dict[tuple[int, ...], Vector] = {}
         for view in views:
@@ -310,7 +310,7 @@ def _over(service: ServiceContract, source: Source, attributes: tuple[int, ...],
     return summed.reshape([service.levels[i][depth].cells for i, depth in zip(attributes, source.trace, strict=True)])
 
 
-def _contracted(table: Vector, rows: Sequence[Vector]) -> Vector:
+def _contract_axes(table: Vector, rows: Sequence[Vector]) -> Vector:
     """Return the sums of a table times one row for each axis, for all combinations of rows."""
     for own in rows:
         table = np.tensordot(table, own, axes=(0, 1))  # the axis in front goes, its rows come last

@@ -120,13 +120,13 @@ class Grid:
         totals: dict[tuple[int, ...], float] = {}
         for source in self.sources:
             totals[source.trace] = totals.get(source.trace, 0.0) + source.weight
-        told = [trace for trace in totals if any(trace) or self.extras] or list(totals)
+        traces = [trace for trace in totals if any(trace) or self.extras] or list(totals)
         offsets = np.cumsum([0, *(len(depths) for depths in self.depths)])
-        design = np.zeros((len(told), offsets[-1]))
-        for row, trace in enumerate(told):
+        design = np.zeros((len(traces), offsets[-1]))
+        for row, trace in enumerate(traces):
             for k, depth in enumerate(trace):
                 design[row, offsets[k] + self.depths[k].index(depth)] = 1
-        logs = np.log([totals[trace] for trace in told])
+        logs = np.log([totals[trace] for trace in traces])
         fitted = np.linalg.lstsq(design, logs, rcond=None)[0]
         weights = []
         for k, (i, depths) in enumerate(zip(self.attributes, self.depths, strict=True)):
@@ -172,9 +172,9 @@ class Grid:
 
     @cached_property
     def _read_shares(self) -> list[tuple[Source, float]]:
-        found = self.shares(pure=False)
+        shares = self.shares(pure=False)
         # after the known total, the weights of the all-root view are zero
-        return [(source, share) for source, share in found if any(source.trace) or self.extras]
+        return [(source, share) for source, share in shares if any(source.trace) or self.extras]
 
     def read_sources(self) -> list[Source]:
         """Return every source that blue reads anything of."""
@@ -330,15 +330,15 @@ class Decoder:
             ]
         covers = COVERS.get(self.name)
         split = cover_split if covers is None else partial(rdc_split, count=covers)
-        found = []
+        splits = []
         for i, depths, vector in zip(grid.attributes, grid.depths, vectors, strict=True):
             levels = self.service.levels[i]
             complete = depths[-len(levels) + 1 :] == list(range(1, len(levels))) or len(levels) == 1
             if complete and is_nested(levels):
-                found.append(split(levels, vector, with_root=depths[0] == 0))
+                splits.append(split(levels, vector, with_root=depths[0] == 0))
             else:  # some levels were not collected, or they overlap: read single values
-                found.append([None] * levels.finest + [vector])
-        return found
+                splits.append([None] * levels.finest + [vector])
+        return splits
 
 
 class _Collected:

@@ -191,13 +191,13 @@ class Estimate:
         """Upper end of the interval."""
         return self._interval[1] if self._interval is not None else self.value + self.margin
 
-    def _combined(self, value: float, mine: float, other: Estimate | None = None, theirs: float = 0.0) -> Estimate:
+    def _combine(self, value: float, mine: float, other: Estimate | None = None, theirs: float = 0.0) -> Estimate:
         """Return an estimate whose gradient by this one and another is given."""
         if not all(map(math.isfinite, (value, mine, theirs))):
             return Estimate(math.nan, math.nan, self.n, self.confidence)
-        shift = self._moved(mine, other, theirs)
+        shift = self._movement(mine, other, theirs)
         if other is None and (self.origin is None or self._interval is not None):
-            interval = self._mapped(value, mine)
+            interval = self._map_interval(value, mine)
             origin = self.origin.scaled(mine) if self.origin is not None else None
             error = abs(mine) * self.error
             return Estimate(
@@ -217,33 +217,33 @@ class Estimate:
         made._widen = lambda error: error + sum(weight * part._excess for weight, part in parts)  # noqa: SLF001
         return made
 
-    def _mapped(self, value: float, slope: float) -> tuple[float, float] | None:
+    def _map_interval(self, value: float, slope: float) -> tuple[float, float] | None:
         """Return the interval after a linear change with a slope, to a value."""
         if self._interval is None or not slope:
             return None
         low, high = sorted(value + slope * (end - self.value) for end in self._interval)
         return low, high
 
-    def _moved(self, mine: float, other: Estimate | None = None, theirs: float = 0.0) -> Callable[[], float]:
+    def _movement(self, mine: float, other: Estimate | None = None, theirs: float = 0.0) -> Callable[[], float]:
         """Return how far a sum of multiples can move: by all that its parts can, where they do so in one direction."""
         return lambda: abs(mine) * self.max_shift_per_1pct + (abs(theirs) * other.max_shift_per_1pct if other else 0.0)
 
     def __add__(self, other: Estimate | float) -> Estimate:
         if isinstance(other, Estimate):
-            return self._combined(self.value + other.value, 1.0, other, 1.0)
-        return self._combined(self.value + other, 1.0)
+            return self._combine(self.value + other.value, 1.0, other, 1.0)
+        return self._combine(self.value + other, 1.0)
 
     def __sub__(self, other: Estimate | float) -> Estimate:
         return self + (-other)
 
     def __mul__(self, other: Estimate | float) -> Estimate:
         if isinstance(other, Estimate):
-            made = self._combined(self.value * other.value, other.value, other, self.value)
+            made = self._combine(self.value * other.value, other.value, other, self.value)
             first, widen = made._shift, made._widen
             made._shift = lambda: first() + self.max_shift_per_1pct * other.max_shift_per_1pct
             made._widen = lambda error: math.hypot(widen(error), self.error * other.error)  # where both are near zero
             return made
-        return self._combined(self.value * other, other)
+        return self._combine(self.value * other, other)
 
     def __truediv__(self, other: Estimate | float) -> Estimate:
         divisor = other.value if isinstance(other, Estimate) else other
@@ -252,7 +252,7 @@ class Estimate:
         if not isinstance(other, Estimate):
             return self * (1 / other)
         ratio = self.value / other.value
-        made = self._combined(ratio, 1 / other.value, other, -ratio / other.value)
+        made = self._combine(ratio, 1 / other.value, other, -ratio / other.value)
         made._shift = _shrunk(made._shift, other)
         weakness = (other.margin / other.value) ** 2
         if not weakness < 1:  # the denominator may be zero
@@ -272,12 +272,12 @@ class Estimate:
         self._freedom = min(above.freedom, below.freedom)
 
     def __neg__(self) -> Estimate:
-        return self._combined(-self.value, -1.0)
+        return self._combine(-self.value, -1.0)
 
     def __rtruediv__(self, other: float) -> Estimate:
         if self.value == 0:
             return Estimate(math.nan, math.nan, self.n, self.confidence)
-        made = self._combined(other / self.value, -other / self.value**2)
+        made = self._combine(other / self.value, -other / self.value**2)
         made._shift = _shrunk(made._shift, self)
         made._interval = None
         if not self.margin < abs(self.value) or self.is_unbounded:
@@ -323,8 +323,8 @@ class Estimate:
         elif self.value != int(self.value):
             digits = 6
         if self._interval is not None:
-            return f"{_fixed(self.value, digits)} ({_fixed(self.low, digits)} to {_fixed(self.high, digits)})"
-        return f"{_fixed(self.value, digits)} ± {_fixed(self.margin, digits)}"
+            return f"{_digits(self.value, digits)} ({_digits(self.low, digits)} to {_digits(self.high, digits)})"
+        return f"{_digits(self.value, digits)} ± {_digits(self.margin, digits)}"
 
     def _repr_html_(self) -> str:
         about = f"standard error {number_text(self.error, 3)}" if math.isfinite(self.error) else "no standard error"
@@ -334,7 +334,7 @@ class Estimate:
     __repr__ = __str__
 
 
-def _fixed(number: float, digits: int) -> str:
+def _digits(number: float, digits: int) -> str:
     """Return a number with so many digits after the point, and without the sign of a zero."""
     text = f"{number:,.{digits}f}"
     return text.lstrip("-") if not text.strip("-0.,") else text
@@ -343,11 +343,11 @@ def _fixed(number: float, digits: int) -> str:
 def _shrunk(shift: Callable[[], float], denominator: Estimate) -> Callable[[], float]:
     """Return how far a ratio moves if its denominator shrinks at the same time; to zero, there is no bound."""
 
-    def found() -> float:
+    def ratio_shift() -> float:
         left = 1 - denominator.max_shift_per_1pct / abs(denominator.value)
         return shift() / left if left > 0 else math.inf
 
-    return found
+    return ratio_shift
 
 
 def _bare() -> UsageError:

@@ -103,9 +103,9 @@ def _together(parts: list[tuple[Vector, int]]) -> float:
             statistic, degrees = statistic + seeds / n * float((counts**2).sum()) - n, degrees + seeds - 1
         else:
             pairs, expected = pairs + float((counts * (counts - 1)).sum()) / 2, expected + n * (n - 1) / (2 * seeds)
-    found = [_normal(statistic, degrees)] if degrees else []
-    found += [_deviance(pairs, expected)] if expected else []
-    return max(found, key=abs, default=math.nan)
+    scores = [_normal(statistic, degrees)] if degrees else []
+    scores += [_deviance(pairs, expected)] if expected else []
+    return max(scores, key=abs, default=math.nan)
 
 
 def _normal(statistic: float, degrees: int) -> float:

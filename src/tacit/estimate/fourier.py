@@ -41,7 +41,7 @@ class Parities:
     def read(self, term: Term, products: dict[int, list[Product]]) -> float:
         """Add what a term reads of each view, and return its known part."""
         attributes = sorted(term.factors)
-        parts = [self._transformed(i, term.factors[i]) for i in attributes]
+        parts = [self._transform(i, term.factors[i]) for i in attributes]
         known = 0.0
         for chosen in itertools.product(*(part.items() for part in parts)):
             weight = term.coefficient * math.prod(value for _, value in chosen)
@@ -61,11 +61,11 @@ class Parities:
             products.setdefault(index, []).append([np.array([weight, -weight])])
         return known
 
-    def _transformed(self, attribute: int, vector: Vector) -> dict[int, float]:
+    def _transform(self, attribute: int, vector: Vector) -> dict[int, float]:
         """Return the coefficients of a vector that are not zero, by mask."""
         size = self.service.levels[attribute].size
         words = 1 << bits_of(size)
         extended = np.concatenate([vector, np.full(words - size, vector.mean())])
-        found = signs(words) @ extended / words
+        coefficients = signs(words) @ extended / words
         least = NOTHING * float(np.abs(extended).max(initial=0.0))
-        return {mask: float(value) for mask, value in enumerate(found) if abs(value) > least}
+        return {mask: float(value) for mask, value in enumerate(coefficients) if abs(value) > least}

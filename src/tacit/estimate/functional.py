@@ -66,14 +66,14 @@ class Functional:
         return cls(sizes, (Term(1.0, {attribute: values}),))
 
     def __add__(self, other: Functional) -> Functional:
-        return Functional(self.sizes, _merged((*self.terms, *other.terms)))
+        return Functional(self.sizes, _merge((*self.terms, *other.terms)))
 
     def __sub__(self, other: Functional) -> Functional:
         return self + other.scaled(-1.0)
 
     def __mul__(self, other: Functional) -> Functional:
         products = (left.times(right) for left in self.terms for right in other.terms)
-        return Functional(self.sizes, _merged(tuple(term for term in products if not term.vanishes)))
+        return Functional(self.sizes, _merge(tuple(term for term in products if not term.vanishes)))
 
     def scaled(self, by: float) -> Functional:
         """Return the functional times a number."""
@@ -112,7 +112,7 @@ class Functional:
         )
 
 
-def _merged(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+def _merge(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     """Add up terms that differ in one attribute at most: fewer terms, the same functional."""
     if len(terms) < 2:
         return terms
@@ -124,7 +124,7 @@ def _merged(terms: tuple[Term, ...]) -> tuple[Term, ...]:
             other = kept.pop(place)
             for key in _partners(other):
                 index.pop(key, None)
-            term = _joined(other, term)
+            term = _join(other, term)
             partners = _partners(term)
         kept[number] = term
         index.update(dict.fromkeys(partners, number))
@@ -137,7 +137,7 @@ def _partners(term: Term) -> list[Hashable]:
     return [(i, frozenset(item for item in texts.items() if item[0] != i)) for i in texts] or [None]
 
 
-def _joined(left: Term, right: Term) -> Term:
+def _join(left: Term, right: Term) -> Term:
     """Return the sum of two terms that differ in at most one attribute's vector as one term."""
     differing = [i for i, vector in left.factors.items() if not np.array_equal(vector, right.factors[i])]
     if not differing:

@@ -50,18 +50,18 @@ class Population:
     @property
     def reported(self) -> tuple[Vector, ...]:
         """Frequencies of what is reported of a row: its attributes, then the derived ones."""
-        found = list(self.frequencies)
+        frequencies = list(self.frequencies)
         for derived in self.service.derived:
             own = self.frequencies[derived.source]
             up = own * np.arange(len(own)) / (len(own) - 1)
             rounded = np.array([1 - up.sum(), up.sum()])
             if derived.kind == "embed":
-                found.append(np.concatenate([(own - up)[::-1], up]))
+                frequencies.append(np.concatenate([(own - up)[::-1], up]))
             elif derived.kind == "pair":
-                found.append(np.kron([1 - self.row_share, self.row_share], rounded))
+                frequencies.append(np.kron([1 - self.row_share, self.row_share], rounded))
             else:
-                found.append(rounded)
-        return tuple(found)
+                frequencies.append(rounded)
+        return tuple(frequencies)
 
 
 @dataclass(frozen=True, eq=False)

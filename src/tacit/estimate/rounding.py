@@ -40,7 +40,7 @@ def _rewritten(service: ServiceContract, term: Term) -> Iterator[Term]:
         for source, place in places.items():
             factors = dict(term.factors)
             if source in factors:
-                factors[place] = _doubled(factors.pop(source), 1.0, 1.0)
+                factors[place] = _double(factors.pop(source), 1.0, 1.0)
             yield Term(term.coefficient / len(places), factors)
         return
     factors = dict(term.factors)
@@ -50,7 +50,7 @@ def _rewritten(service: ServiceContract, term: Term) -> Iterator[Term]:
         support, low, high = _affine(service, i, term.factors[i])
         if embeds:
             del factors[i]
-            factors[places[i]] = _doubled(support, low, high)
+            factors[places[i]] = _double(support, low, high)
         else:
             factors[i] = support
             factors[places[i]] = np.array([low, high])
@@ -99,7 +99,7 @@ def _affine(service: ServiceContract, attribute: int, vector: Vector) -> tuple[V
     return support.astype(np.float64), float(line[0]), float(line[-1])
 
 
-def _doubled(vector: Vector, low: float, high: float) -> Vector:
+def _double(vector: Vector, low: float, high: float) -> Vector:
     """Return a vector over the doubled domain: mirrored for values rounded down, then for those rounded up."""
     return np.concatenate([low * vector[::-1], high * vector])
 

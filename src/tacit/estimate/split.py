@@ -69,7 +69,7 @@ class _Signed:
     def plus(self, other: _Signed) -> _Signed:
         return _Signed(self.cells + other.cells)
 
-    def negated(self) -> _Signed:
+    def negate(self) -> _Signed:
         return _Signed(tuple((depth, cell, -sign) for depth, cell, sign in self.cells))
 
 
@@ -96,17 +96,17 @@ def signed_covers(levels: Levels, low: int, high: int, count: int, *, with_root:
             options += children(depth, cell, inside=inside)
             if usable and wanted < last - first + 1:
                 whole = _Signed(((depth, cell, 1),))
-                options += [whole.plus(rest.negated()) for rest in children(depth, cell, inside=not inside)]
+                options += [whole.plus(rest.negate()) for rest in children(depth, cell, inside=not inside)]
         return tuple(best(options))
 
     def children(depth: int, cell: int, *, inside: bool) -> list[_Signed]:
         level, finer = levels[depth], levels[depth + 1]
         first = cell * level.width
         last = min(first + level.width, finer.values) - 1
-        found = [_Signed(())]
+        covers = [_Signed(())]
         for child in range(first // finer.width, last // finer.width + 1):
-            found = best([left.plus(right) for left in found for right in solve(depth + 1, child, inside=inside)])
-        return found
+            covers = best([left.plus(right) for left in covers for right in solve(depth + 1, child, inside=inside)])
+        return covers
 
     return list(solve(0, 0, inside=True))
 

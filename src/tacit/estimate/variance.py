@@ -48,17 +48,17 @@ class Moments(NamedTuple):
 
 def expected_variance(decoder: Decoder, functional: Functional, population: Population) -> float:
     """Return the mean variance of one person's contribution around the person's true value."""
-    found = moments(decoder, functional, population)
-    return max(0.0, found.estimate - found.truth)
+    expected = moments(decoder, functional, population)
+    return max(0.0, expected.estimate - expected.truth)
 
 
 def expected_covariance(variance: Callable[[Functional], float], functionals: Sequence[Functional]) -> Vector:
     """Return the mean covariance of one person's contributions to several functionals: decoding is linear."""
-    found = np.diag([variance(functional) for functional in functionals])
+    matrix = np.diag([variance(functional) for functional in functionals])
     for i, j in itertools.combinations(range(len(functionals)), 2):
         both = variance(functionals[i] + functionals[j])
-        found[i, j] = found[j, i] = (both - found[i, i] - found[j, j]) / 2
-    return found
+        matrix[i, j] = matrix[j, i] = (both - matrix[i, i] - matrix[j, j]) / 2
+    return matrix
 
 
 def moments(decoder: Decoder, functional: Functional, population: Population) -> Moments:
@@ -95,8 +95,8 @@ def joint_variance(
     ones = {n: Functional.constant(local.sizes) for parts in products for n, local in parts.items()}
 
     def squares(number: int, functional: Functional) -> tuple[float, float]:
-        found = moments(decoders[number], functional, populations[number])
-        return found.estimate + rounding_variance(functional, populations[number]), found.truth
+        squares_of = moments(decoders[number], functional, populations[number])
+        return squares_of.estimate + rounding_variance(functional, populations[number]), squares_of.truth
 
     def product(number: int, left: Functional, right: Functional) -> tuple[float, float]:
         """Return the mean products of two estimates and of two truths of a service; decoding is linear."""
@@ -109,8 +109,8 @@ def joint_variance(
     for left, right in itertools.product(products, repeat=2):
         estimate, truth = 1.0, 1.0
         for number, one in ones.items():
-            found = product(number, left.get(number, one), right.get(number, one))
-            estimate, truth = estimate * found[0], truth * found[1]
+            squares_of = product(number, left.get(number, one), right.get(number, one))
+            estimate, truth = estimate * squares_of[0], truth * squares_of[1]
         total += estimate - truth
     return total
 

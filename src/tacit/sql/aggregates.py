@@ -11,7 +11,7 @@ from sqlglot import exp
 from tacit.contract.schema import Public
 from tacit.errors import BindError, UnsupportedSqlError
 from tacit.sql.cases import classes_of_case
-from tacit.sql.composite import Column, end_of, together, wrapped
+from tacit.sql.composite import Column, end_of, together, wrap
 from tacit.sql.covariances import COVARIANCES, covariance
 from tacit.sql.formula import Dual, Formula, constant, of_total, ratio, variance
 from tacit.sql.modes import Mode, mode
@@ -22,7 +22,7 @@ from tacit.sql.refusals import REFUSED, REFUSED_NAMES
 from tacit.sql.scope import Scope
 from tacit.sql.stored_types import AsNumber
 from tacit.sql.subqueries import scalar
-from tacit.sql.tabulated import is_sensitive, tabulated
+from tacit.sql.tabulated import is_sensitive, tabulate
 from tacit.sql.totals import LARGEST, Total
 from tacit.sql.wrapping import wrapper
 
@@ -70,28 +70,28 @@ def formula(scope: Scope, node: exp.Expr, where: Total, over: Over | None = None
 
 def _number_of(scope: Scope, node: exp.Expr, where: Total, over: Over | None) -> Column:
     """Return a column that arithmetic takes: dates and values of lists are shown as they are."""
-    found = formula(scope, node, where, over)
-    if isinstance(found, Mode) or (isinstance(found, Quantile) and found.outcomes.label is not None):
+    result = formula(scope, node, where, over)
+    if isinstance(result, Mode) or (isinstance(result, Quantile) and result.outcomes.label is not None):
         message = f"{sql_of(node)} is not a number, so nothing is computed of it. Ask for it as a column of its own."
-        raise scope.unsupported(message, node, "not-a-number")
-    return found
+        raise scope.refusal(message, node, "not-a-number")
+    return result
 
 
 def _around(scope: Scope, node: exp.Expr, where: Total, over: Over | None) -> Column:
     """Return a function of what an aggregate gives."""
     after = wrapper(node)
     if after is not None:
-        return wrapped(_number_of(scope, node.this, where, over), after)
+        return wrap(_number_of(scope, node.this, where, over), after)
     name = str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
     if name in ENDS and len(node.expressions) == 1:
         return end_of(_number_of(scope, node.expressions[0], where, over), ENDS[name])
     if name in REFUSED_NAMES:
-        raise scope.unsupported(REFUSED_NAMES[name], node, "unsupported-aggregate")
+        raise scope.refusal(REFUSED_NAMES[name], node, "unsupported-aggregate")
     message = (
         f"{sql_of(node)} is not supported as an output column. Use columns of GROUP BY, aggregates, and arithmetic, "
         "ROUND, ABS, COALESCE or CAST of aggregates."
     )
-    raise scope.unsupported(message, node, "not-an-aggregate")
+    raise scope.refusal(message, node, "not-an-aggregate")
 
 
 def _window(scope: Scope, node: exp.Window, over: Over | None) -> Column:
@@ -106,7 +106,7 @@ def _window(scope: Scope, node: exp.Window, over: Over | None) -> Column:
             "BY and one ORDER BY column of GROUP BY (shares of a total, running totals), and ROW_NUMBER, RANK and "
             "DENSE_RANK as columns of their own."
         )
-        raise scope.unsupported(message, node, "unsupported-window")
+        raise scope.refusal(message, node, "unsupported-window")
     return formula(scope, inner, over(node.args.get("partition_by") or [], ordered[0] if ordered else None))
 
 
@@ -114,7 +114,7 @@ def _number(scope: Scope, node: exp.Literal) -> float:
     number = float(node.this)
     if abs(number) >= 1e100:
         message = "A number in the question is too large. Use numbers below 1e100."
-        raise scope.unsupported(message, node, "number-too-large")
+        raise scope.refusal(message, node, "number-too-large")
     return number
 
 
@@ -122,7 +122,7 @@ def _aggregate(scope: Scope, node: exp.Expr, where: Total) -> Formula:
     if type(node) in COVARIANCES:
         if node.args.get("this") is None or node.args.get("expression") is None:
             message = "It takes two columns, such as CORR(age, income)."
-            raise scope.unsupported(message, node, "unsupported-aggregate")
+            raise scope.refusal(message, node, "unsupported-aggregate")
         return covariance(node, _expression(scope, node.this), _expression(scope, node.expression), where)
     inner = node.this if isinstance(node, exp.WithinGroup | exp.IgnoreNulls) else node
     aggregate = AGGREGATES.get(type(node))
@@ -131,13 +131,13 @@ def _aggregate(scope: Scope, node: exp.Expr, where: Total) -> Formula:
         column = sql_of(inner.this) if isinstance(inner.this, exp.Expr) else "column"
         supported = "COUNT, COUNT_IF, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE, MODE, CORR, COVAR, REGR"
         message = f"{reason.replace('COLUMN', column)} Supported: {supported}."
-        raise scope.unsupported(message, node, "unsupported-aggregate")
+        raise scope.refusal(message, node, "unsupported-aggregate")
     if node.expressions and not isinstance(node.this, exp.Distinct):
         message = "An aggregate takes one expression."
-        raise scope.unsupported(message, node, "unsupported-aggregate")
+        raise scope.refusal(message, node, "unsupported-aggregate")
     if isinstance(node.this, exp.Distinct) and not isinstance(node, exp.Count):
         message = "DISTINCT is supported in COUNT of the person's key only. Remove it, or group by the column."
-        raise scope.unsupported(message, node, "count-distinct")
+        raise scope.refusal(message, node, "count-distinct")
     return aggregate(scope, node, where)
 
 
@@ -199,14 +199,14 @@ def _people(scope: Scope, node: exp.AggFunc, where: Total) -> Total:
     keys = {source.service.key.lower() for source in scope.sources}
     if not isinstance(column, exp.Column) or column.name.lower() not in keys:
         message = "COUNT(DISTINCT …) is supported for the person's key only. Use COUNT(*) or GROUP BY."
-        raise scope.unsupported(message, node, "count-distinct")
+        raise scope.refusal(message, node, "count-distinct")
     total = scope.people(where)
     if total is None:
         message = (
             "Reports do not reveal whether any of a person's rows meets a condition. Count people without conditions "
             "on one-to-many services, or count rows with COUNT(*)."
         )
-        raise scope.unsupported(message, node, "count-distinct")
+        raise scope.refusal(message, node, "count-distinct")
     return total
 
 
@@ -221,13 +221,13 @@ def _present(scope: Scope, node: exp.Expr, where: Total) -> Total:
     """Return the total of a column's being present; it need not be a number."""
     if not isinstance(node, exp.Column):
         if is_sensitive(scope, node):
-            table = tabulated(scope, node, "unsupported-expression")
+            table = tabulate(scope, node, "unsupported-expression")
             return where * table.where(lambda value: value is not None)
         return where * _expression(scope, node)[1]
-    found = scope.find(node)
-    if isinstance(found.attribute, Public):
-        return where * Total.power(scope.sizes, found.column, 0)
-    return where * scope.total(found, 1 - found.null())
+    column = scope.find(node)
+    if isinstance(column.attribute, Public):
+        return where * Total.power(scope.sizes, column.column, 0)
+    return where * scope.total(column, 1 - column.null())
 
 
 def _expression(scope: Scope, node: exp.Expr) -> tuple[Total, Total]:
@@ -263,22 +263,22 @@ def _expression(scope: Scope, node: exp.Expr) -> tuple[Total, Total]:
             branch, branch_present = _expression(scope, result) if result is not None else (Total(()), Total(()))
             value, present = value + chosen * branch, present + chosen * branch_present
         return value, present
-    return tabulated(scope, node, "unsupported-expression").measure(node)
+    return tabulate(scope, node, "unsupported-expression").measure(node)
 
 
 def _too_large(scope: Scope, node: exp.Expr) -> UnsupportedSqlError:
     message = f"A number in the question is too large. Use numbers whose products are below {LARGEST:g}."
-    return scope.unsupported(message, node, "number-too-large")
+    return scope.refusal(message, node, "number-too-large")
 
 
 def _column(scope: Scope, node: exp.Column) -> tuple[Total, Total]:
-    found = scope.find(node)
-    if isinstance(found.attribute, Public):
-        number = AsNumber(this=found.column)
+    column = scope.find(node)
+    if isinstance(column.attribute, Public):
+        number = AsNumber(this=column.column)
         return Total.power(scope.sizes, number, 1), Total.power(scope.sizes, number, 0)
     try:
-        vector = found.measure()
+        vector = column.measure()
     except BindError as error:
         error.text, error.span = scope.text, span_of(node)
         raise
-    return scope.total(found, vector), scope.total(found, 1 - found.null())
+    return scope.total(column, vector), scope.total(column, 1 - column.null())

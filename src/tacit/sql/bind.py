@@ -17,7 +17,7 @@ from tacit.sql.aggregates import formula
 from tacit.sql.cases import Classes, classes_of_group, is_label
 from tacit.sql.coarse import coarse_notes
 from tacit.sql.composite import Column
-from tacit.sql.domains import decided
+from tacit.sql.domains import domain_notes
 from tacit.sql.modes import Mode
 from tacit.sql.parse import span_of, sql_of
 from tacit.sql.predicates import condition, conjuncts
@@ -78,13 +78,13 @@ class Bound:
     @cached_property
     def labels(self) -> dict[int, Mode | Quantile]:
         """Columns of estimates that are no numbers, by their places."""
-        found = {}
+        by_place = {}
         for place, (_, node) in enumerate(self.outputs):
             if isinstance(node, exp.Expr) and not is_rank(node):
                 column = formula(self.scope, node, self.scope.rows, lambda *_: self.scope.rows)
                 if isinstance(column, Mode) or (isinstance(column, Quantile) and column.outcomes.label is not None):
-                    found[place] = column
-        return found
+                    by_place[place] = column
+        return by_place
 
     @property
     def public(self) -> list[BoundColumn]:
@@ -105,13 +105,13 @@ class Bound:
             raise UnsupportedSqlError(message, code="too-many-groups", text=self.scope.text)
         classes = [key.classes for key in self.keys if key.public is None]
         possible = [[i for i, (_, holds) in enumerate(known) if (self.where * holds).pieces] for known in classes]
-        return [group for group in itertools.product(*possible) if not group or self.held(group).pieces]
+        return [group for group in itertools.product(*possible) if not group or self.members(group).pieces]
 
-    def held(self, group: tuple[int, ...]) -> Total:
+    def members(self, group: tuple[int, ...]) -> Total:
         """Return the total that counts who is in a group and satisfies WHERE."""
         if group not in self._held:
             classes = [key.classes for key in self.keys if key.public is None]
-            before = self.held(group[:-1]) if group else self.where
+            before = self.members(group[:-1]) if group else self.where
             self._held[group] = before * classes[len(group) - 1][group[-1]][1] if group else before
         return self._held[group]
 
@@ -122,7 +122,7 @@ class Bound:
 
     def formulas(self, group: tuple[int, ...]) -> list[Column | None]:
         """Return the formula of each column within a group; None for a column of GROUP BY."""
-        held = self.held(group)
+        held = self.members(group)
         asked = [output for _, output in self.outputs] + self.selection.hidden
 
         def over(partition: Sequence[exp.Expr], order: exp.Ordered | None) -> Total:
@@ -153,7 +153,7 @@ class Bound:
             message = (
                 "A running total is ordered by a sensitive column of GROUP BY. Name one in ORDER BY of the window."
             )
-            raise self.scope.unsupported(message, order, "unsupported-window")
+            raise self.scope.refusal(message, order, "unsupported-window")
         return total
 
     def row(self, group: tuple[int, ...], values: tuple[Any, ...], cells: list[Any]) -> list[Any]:
@@ -194,7 +194,11 @@ class Bound:
         ]
         if self.keys and all(isinstance(output, Key) for _, output in self.outputs):
             notes.append("sensitive values are listed as they were declared; whether anybody has them takes COUNT(*)")
-        return [*notes, *decided(self.scope, self.statement, self.where), *coarse_notes(self.scope, self.statement)]
+        return [
+            *notes,
+            *domain_notes(self.scope, self.statement, self.where),
+            *coarse_notes(self.scope, self.statement),
+        ]
 
 
 def _up_to(classes: Classes, place: int, *, descending: bool) -> Total:
@@ -213,7 +217,7 @@ def bind(statement: exp.Select, scope: Scope) -> Bound:
     where_node = statement.args.get("where")
     where, conditions = condition(scope, where_node.this if where_node else None)
     keys: list[Key] = []
-    for node in _grouped(scope, statement):
+    for node in _group_expressions(scope, statement):
         if not any(key.is_the(scope, node) for key in keys):
             keys.append(_key(scope, node))
     shown = [_spelled_out(scope, statement, node.unalias()) for node in statement.expressions]
@@ -225,7 +229,7 @@ def bind(statement: exp.Select, scope: Scope) -> Bound:
             "A subquery in SELECT cannot stand beside conditions on public columns, or groups of them: it would have "
             "them, too. Ask two questions, and divide their answers."
         )
-        raise scope.unsupported(message, alone[0], "unsupported-subquery")
+        raise scope.refusal(message, alone[0], "unsupported-subquery")
     selection = Selection.of(scope, statement, [name for name, _ in outputs], _expressions(outputs))
     for node in selection.hidden:
         formula(scope, node, scope.rows, lambda *_: scope.rows)
@@ -241,11 +245,11 @@ def _spelled_out(scope: Scope, statement: exp.Select, node: exp.Expr) -> exp.Exp
         if isinstance(one, exp.Alias) and one.this is not node and one.find(exp.AggFunc)
     }
 
-    def spelled(part: exp.Expr) -> exp.Expr:
+    def substitute(part: exp.Expr) -> exp.Expr:
         name = part.name.lower() if isinstance(part, exp.Column) and not part.table else ""
         return exp.Paren(this=named[name].copy()) if name in named and name not in columns else part
 
-    return node.transform(spelled) if node.find(exp.Column) and named else node
+    return node.transform(substitute) if node.find(exp.Column) and named else node
 
 
 def _check_names(scope: Scope, outputs: list[tuple[str, Key | exp.Expr]]) -> None:
@@ -265,7 +269,7 @@ def _expressions(outputs: list[tuple[str, Key | exp.Expr]]) -> list[exp.Expr]:
     return [output.node if isinstance(output, Key) else output for _, output in outputs]
 
 
-def _grouped(scope: Scope, statement: exp.Select) -> list[exp.Expr]:
+def _group_expressions(scope: Scope, statement: exp.Select) -> list[exp.Expr]:
     """Return the expressions of GROUP BY; positions and names of output columns stand for their expressions."""
     group = statement.args.get("group")
     if group is None:
@@ -273,22 +277,22 @@ def _grouped(scope: Scope, statement: exp.Select) -> list[exp.Expr]:
     extra = [word for word, value in group.args.items() if value and word != "expressions"]
     if extra:
         message = f"GROUP BY {extra[0].upper()} is not supported. Name the columns to group by."
-        raise scope.unsupported(message, group, "unsupported-group")
+        raise scope.refusal(message, group, "unsupported-group")
     named = {node.alias.lower(): node.this for node in statement.expressions if isinstance(node, exp.Alias)}
     columns = {a.name.lower() for source in scope.sources for a in source.service.attributes}
-    found = []
+    expressions = []
     for node in group.expressions:
         if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
             place = int(str(node.this)[:9]) - 1
             if not 0 <= place < len(statement.expressions):
                 message = "GROUP BY refers to an output column by a position that does not exist."
-                raise scope.unsupported(message, node, "unsupported-group")
-            found.append(statement.expressions[place].unalias())
+                raise scope.refusal(message, node, "unsupported-group")
+            expressions.append(statement.expressions[place].unalias())
         elif isinstance(node, exp.Column) and not node.table and node.name.lower() not in columns:
-            found.append(named.get(node.name.lower(), node))
+            expressions.append(named.get(node.name.lower(), node))
         else:
-            found.append(node)
-    return found
+            expressions.append(node)
+    return expressions
 
 
 def _key(scope: Scope, node: exp.Expr) -> Key:

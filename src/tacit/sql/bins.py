@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from tacit.contract.budget import exact_number
 from tacit.contract.schema import Ordinal
-from tacit.sql.dates import truncated
+from tacit.sql.dates import truncate
 from tacit.sql.public import literal_of
 from tacit.sql.scope import BoundColumn, Scope
 from tacit.sql.totals import Total
@@ -39,14 +39,14 @@ def histogram(scope: Scope, node: exp.Expr) -> Classes | None:
     """
     message = "HISTOGRAM takes a sensitive column, and how many bins there are at most: HISTOGRAM(column, 20)."
     given = node.expressions
-    found = scope.find(given[0]) if 1 <= len(given) <= 2 and isinstance(given[0], exp.Column) else None
+    column = scope.find(given[0]) if 1 <= len(given) <= 2 and isinstance(given[0], exp.Column) else None
     most = _count(given[1]) if len(given) == 2 else BINS
-    if found is None or most is None or not hasattr(found.attribute, "size"):
-        raise scope.unsupported(message, node, "unsupported-group")
-    attribute = found.attribute
-    if found.lookup or not isinstance(attribute, Ordinal) or attribute.values <= most:
+    if column is None or most is None or not hasattr(column.attribute, "size"):
+        raise scope.refusal(message, node, "unsupported-group")
+    attribute = column.attribute
+    if column.lookup or not isinstance(attribute, Ordinal) or attribute.values <= most:
         return None
-    return _classes(scope, found, attribute, _places(attribute, most))
+    return _classes(scope, column, attribute, _places(attribute, most))
 
 
 def _places(attribute: Ordinal, most: int) -> list[Any]:
@@ -55,7 +55,7 @@ def _places(attribute: Ordinal, most: int) -> list[Any]:
     if attribute.is_date and attribute.values == attribute.ticks:
         fitting = [unit for unit, length in PERIODS.items() if days / length <= most]
         unit = fitting[0] if fitting else "year"
-        return [truncated(unit, shown_value(attribute, index)) for index in range(attribute.values)]
+        return [truncate(unit, shown_value(attribute, index)) for index in range(attribute.values)]
     if attribute.values < attribute.ticks:  # whole cells
         cells = math.ceil(attribute.values / most)
         return [shown_value(attribute, index // cells * cells) for index in range(attribute.values)]
@@ -74,12 +74,12 @@ def _round_width(least: Fraction) -> Fraction:
         power *= 10
 
 
-def _classes(scope: Scope, found: BoundColumn, attribute: Ordinal, places: Sequence[Any]) -> Classes:
+def _classes(scope: Scope, column: BoundColumn, attribute: Ordinal, places: Sequence[Any]) -> Classes:
     missing = null_vector(attribute)
     kept = list(dict.fromkeys(places))
     numbers = np.array([*(kept.index(place) for place in places), *([-1] * attribute.null)])
-    classes: Classes = [(label, scope.total(found, numbers == number)) for number, label in enumerate(kept)]
-    return [*classes, (None, scope.total(found, missing))] if missing.any() else classes
+    classes: Classes = [(label, scope.total(column, numbers == number)) for number, label in enumerate(kept)]
+    return [*classes, (None, scope.total(column, missing))] if missing.any() else classes
 
 
 def _count(node: exp.Expr) -> int | None:
@@ -94,30 +94,30 @@ def buckets(scope: Scope, node: exp.WidthBucket) -> Classes:
 
     Without bounds they are from the first declared value to one step after the last, and ten unless a number is given.
     """
-    found = scope.find(node.this) if isinstance(node.this, exp.Column) else None
+    column = scope.find(node.this) if isinstance(node.this, exp.Column) else None
     message = (
         "width_bucket takes an ordinal column of numbers, a lower bound, an upper bound and the number of buckets; or "
         "the column alone, or with the number of buckets."
     )
-    attribute = found.attribute if found is not None and not found.lookup else None
-    if found is None or not isinstance(attribute, Ordinal) or attribute.is_date:
-        raise scope.unsupported(message, node, "unsupported-group")
+    attribute = column.attribute if column is not None and not column.lookup else None
+    if column is None or not isinstance(attribute, Ordinal) or attribute.is_date:
+        raise scope.refusal(message, node, "unsupported-group")
     given = [node.args.get(word) for word in ("min_value", "max_value", "num_buckets")]
     numbers = [literal_of(item) for item in given if item is not None]
     if any(number is None or number[1] for number in numbers) or len(numbers) == 2:
-        raise scope.unsupported(message, node, "unsupported-group")
+        raise scope.refusal(message, node, "unsupported-group")
     ends = (attribute.start, attribute.start + attribute.unit * attribute.ticks)
     try:
         known = [exact_number(number[0]) or Fraction(0) for number in numbers if number]
     except ValueError:  # an exponent
-        raise scope.unsupported(message, node, "unsupported-group") from None
+        raise scope.refusal(message, node, "unsupported-group") from None
     low, high, count = known if len(known) == 3 else (*ends, known[0] if known else Fraction(BUCKETS))
     if not low < high or count.denominator != 1 or not 1 <= count <= MAX_BUCKETS:
-        raise scope.unsupported(
+        raise scope.refusal(
             f"{message} Use at most {MAX_BUCKETS} buckets and a lower bound below the upper one.",
             node,
             "unsupported-group",
         )
     last = int(count) + 1
     places = [min(max(math.floor((v - low) * count / (high - low)) + 1, 0), last) for v in exact_values(attribute)]
-    return _classes(scope, found, attribute, places)
+    return _classes(scope, column, attribute, places)

@@ -30,7 +30,7 @@ from tacit.sql.predicates import MIRRORED
 from tacit.sql.public import COMPARISONS, is_list, literal_of
 from tacit.sql.writing import FUNCTIONS, text_of
 
-__all__ = ["Model", "model_of", "normalised", "text_of"]
+__all__ = ["Model", "model_of", "normalise", "text_of"]
 
 Model = dict[str, Any]
 
@@ -54,7 +54,7 @@ def model_of(text: str) -> Model:
         if any(node.comments for node in statement.walk()):
             raise _Outside
         model = _Reader().model(statement)
-        if normalised(parse(text_of(model))) == normalised(statement):
+        if normalise(parse(text_of(model))) == normalise(statement):
             return model
     except _Outside as outside:
         place = outside.node
@@ -64,7 +64,7 @@ def model_of(text: str) -> Model:
     raise UnsupportedSqlError(message, code="outside-builder", text=text, span=span_of(place) if place else None)
 
 
-def normalised(statement: exp.Expr) -> exp.Expr:
+def normalise(statement: exp.Expr) -> exp.Expr:
     """Return a statement without what does not change its meaning: parentheses, quotes, sides of comparisons."""
     made = statement.copy()
     for node in reversed(list(made.walk())):  # from the leaves up; replacing a node keeps what is below it

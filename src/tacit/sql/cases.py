@@ -13,7 +13,7 @@ from tacit.sql.predicates import holds
 from tacit.sql.public import literal_of
 from tacit.sql.scope import Scope
 from tacit.sql.spellings import is_histogram
-from tacit.sql.tabulated import is_sensitive, tabulated
+from tacit.sql.tabulated import is_sensitive, tabulate
 from tacit.sql.totals import Total
 from tacit.sql.vectors import kind_of, shown_value
 
@@ -52,12 +52,12 @@ def classes_of_group(scope: Scope, node: exp.Expr) -> Classes:
     if isinstance(node, exp.Paren):
         return classes_of_group(scope, node.this)
     if isinstance(node, exp.Column):
-        found = scope.find(node)
-        if found.lookup:
-            return [(label, scope.total(found, vector)) for label, vector in found.lookup.classes()]
-        attribute = found.sensitive
+        column = scope.find(node)
+        if column.lookup:
+            return [(label, scope.total(column, vector)) for label, vector in column.lookup.classes()]
+        attribute = column.sensitive
         marks = np.eye(attribute.size)
-        return [(shown_value(attribute, i), scope.total(found, marks[i])) for i in range(attribute.size)]
+        return [(shown_value(attribute, i), scope.total(column, marks[i])) for i in range(attribute.size)]
     if isinstance(node, exp.Case) and _is_constant(node):
         labels: dict[Any, Total] = {}
         for result, total in classes_of_case(scope, node):
@@ -81,8 +81,8 @@ def _classes(scope: Scope, node: exp.Expr) -> Classes:
     """Return a class for each value that an expression over sensitive columns has; NULL comes last."""
     if not node.find(exp.Column):
         message = "GROUP BY takes columns and expressions over them. Name a column."
-        raise scope.unsupported(message, node, "unsupported-group")
-    table = tabulated(scope, node, "unsupported-group")
+        raise scope.refusal(message, node, "unsupported-group")
+    table = tabulate(scope, node, "unsupported-group")
     labels = [_plain(value) for value in table.values.ravel()]
     known = sorted({label for label in labels if label is not None}, key=lambda label: (kind_of(label), label))
     kept = [*known, *([None] if None in labels else [])]
@@ -107,7 +107,7 @@ def _label(scope: Scope, node: exp.Expr | None) -> Any:
     literal = literal_of(node)
     if literal is None:
         message = "CASE in GROUP BY needs constant results. Write text or numbers after THEN and ELSE."
-        raise scope.unsupported(message, node, "unsupported-group")
+        raise scope.refusal(message, node, "unsupported-group")
     text, is_text = literal
     if is_text:
         return text

@@ -41,13 +41,13 @@ def coarse_notes(scope: Scope, statement: exp.Select) -> list[str]:
         if attribute.dither
     ]
     for node in statement.find_all(*ADDED_UP):
-        measured = _measured(scope, node)
-        squared = measured if isinstance(node, SQUARED) else _multiplied(scope, node)
+        measured = _measured_attributes(scope, node)
+        squared = measured if isinstance(node, SQUARED) else _squared_attributes(scope, node)
         notes += [_bins(attribute) for attribute in measured if not attribute.dither]
         notes += [_rounding(attribute) for attribute in squared if attribute.dither]
     for node in statement.find_all(*QUANTILES):
         whole = node.parent if isinstance(node.parent, exp.WithinGroup) else node
-        notes += [_inside(attribute) for attribute in _measured(scope, whole)]
+        notes += [_inside(attribute) for attribute in _measured_attributes(scope, whole)]
     return list(dict.fromkeys(notes))
 
 
@@ -58,7 +58,7 @@ def _inside(attribute: Ordinal) -> str:
     )
 
 
-def _measured(scope: Scope, node: exp.Expr) -> list[Ordinal]:
+def _measured_attributes(scope: Scope, node: exp.Expr) -> list[Ordinal]:
     """Return the coarser attributes whose numbers an expression takes; its conditions take none."""
     columns: list[exp.Column] = list(node.find_all(exp.Column))
     return _coarse(scope, [column for column in columns if not _is_compared(column, node)])
@@ -68,8 +68,8 @@ def _coarse(scope: Scope, columns: list[exp.Column]) -> list[Ordinal]:
     """Return the attributes among columns that were collected in coarser cells; GROUP BY may name outputs as well."""
     names = {attribute.name.lower() for source in scope.sources for attribute in source.service.sensitive}
     known = [scope.find(column) for column in columns if column.name.lower() in names]
-    found = [one.attribute for one in known if one.lookup is None]
-    return [one for one in found if isinstance(one, Ordinal) and one.values < one.ticks]
+    attributes = [one.attribute for one in known if one.lookup is None]
+    return [one for one in attributes if isinstance(one, Ordinal) and one.values < one.ticks]
 
 
 def _is_compared(column: exp.Expr, within: exp.Expr) -> bool:
@@ -82,10 +82,10 @@ def _is_compared(column: exp.Expr, within: exp.Expr) -> bool:
     return False
 
 
-def _multiplied(scope: Scope, node: exp.Expr) -> list[Ordinal]:
+def _squared_attributes(scope: Scope, node: exp.Expr) -> list[Ordinal]:
     """Return the coarser attributes that an expression multiplies with themselves."""
     products: list[exp.Expr] = list(node.find_all(exp.Mul))
-    both = [(_measured(scope, one.this), _measured(scope, one.expression)) for one in products]
+    both = [(_measured_attributes(scope, one.this), _measured_attributes(scope, one.expression)) for one in products]
     return [attribute for left, right in both for attribute in left if attribute in right]
 
 

@@ -13,7 +13,7 @@ from tacit.sql.formula import After, Dual, Evaluate, Formula, Reach, combine, ma
 from tacit.sql.quantiles import Quantile
 from tacit.sql.totals import Total
 
-__all__ = ["Column", "Composite", "Leaf", "end_of", "leaves", "together", "wrapped"]
+__all__ = ["Column", "Composite", "Leaf", "end_of", "leaves", "together", "wrap"]
 
 Leaf = Formula | Quantile
 
@@ -64,7 +64,7 @@ def together(left: Column, right: Column, operation: Evaluate2) -> Column:
     return Composite((*leaves(left), *leaves(right)), lambda given: operation(first(given[:cut]), second(given[cut:])))
 
 
-def wrapped(column: Column, after: After) -> Column:
+def wrap(column: Column, after: After) -> Column:
     """Return a function of a column's estimate."""
     if isinstance(column, Formula):
         return mapped_to(column, after)

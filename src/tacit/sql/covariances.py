@@ -38,7 +38,7 @@ def _intercept(given: list[Dual]) -> Dual:
     return given[FIRST] / given[COUNT] - _slope(given) * (given[SECOND] / given[COUNT])
 
 
-def _explained(given: list[Dual]) -> Dual:
+def _r_squared(given: list[Dual]) -> Dual:
     return _both(given) * _both(given) / (_first(given) * _second(given))
 
 
@@ -74,7 +74,7 @@ COVARIANCES: dict[type[exp.Expr], Callable[[tuple[Total, ...]], Formula]] = {
     exp.RegrSlope: lambda totals: Formula(totals, _slope, _both, (_second,), corrects=True),
     exp.RegrIntercept: lambda totals: Formula(totals, _intercept, denominators=_weak(_second), corrects=True),
     exp.RegrR2: lambda totals: mapped_to(
-        Formula(totals, _explained, denominators=_weak(_first, _second), corrects=True), _between(0.0, 1.0)
+        Formula(totals, _r_squared, denominators=_weak(_first, _second), corrects=True), _between(0.0, 1.0)
     ),
 }
 """The formula of each, given its totals."""

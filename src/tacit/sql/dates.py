@@ -7,7 +7,7 @@ import datetime
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["PARTS", "differing", "moved", "parsed", "truncated"]
+__all__ = ["PARTS", "differing", "parse_day", "shift_day", "truncate"]
 
 Day = datetime.date
 
@@ -39,7 +39,7 @@ MONTHS = {"month": 1, "quarter": 3, "year": 12}
 DAYS = {"day": 1, "week": 7}
 
 
-def parsed(text: str) -> Day:
+def parse_day(text: str) -> Day:
     """Return a text as a date, or as a time; that of a month is its first day.
 
     Examples
@@ -54,7 +54,7 @@ def parsed(text: str) -> Day:
     )
 
 
-def truncated(unit: str, day: Day) -> Day:
+def truncate(unit: str, day: Day) -> Day:
     """Return the first day of the period that a day lies in; a time keeps being one, at its start."""
     if isinstance(day, datetime.datetime):
         if unit == "hour":
@@ -63,7 +63,7 @@ def truncated(unit: str, day: Day) -> Day:
     return STARTS[unit](day)
 
 
-def moved(day: Day, count: int, unit: str) -> Day:
+def shift_day(day: Day, count: int, unit: str) -> Day:
     """Return a day so many periods later; the day of the month is at most the month's last."""
     if unit in DAYS:
         return day + datetime.timedelta(days=DAYS[unit] * count)
@@ -79,5 +79,5 @@ def differing(unit: str, first: Day, second: Day) -> int:
     if unit in MONTHS:
         places = [(12 * day.year + day.month - 1) // MONTHS[unit] for day in (first, second)]
         return places[1] - places[0]
-    days = [truncated(unit, day).toordinal() for day in (first, second)]
+    days = [truncate(unit, day).toordinal() for day in (first, second)]
     return (days[1] - days[0]) // DAYS[unit]

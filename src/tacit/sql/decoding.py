@@ -74,7 +74,7 @@ def _product(
     return Product(1.0, (*conditions, *powers, factors.measure(piece.functional)))
 
 
-def _checked(coefficient: float) -> float:
+def _check(coefficient: float) -> float:
     """Return a coefficient; refuse one that no engine can multiply by."""
     if not math.isfinite(coefficient):
         message = "A number in the question is too large. Use numbers below 1e100."
@@ -96,7 +96,7 @@ class _Factors:
         """Return what a person adds to a functional's total."""
         return tuple(
             Product(1.0, tuple(self._sides(parts))) if parts else Product(0.0)
-            for parts in self._scope.separated(functional)
+            for parts in self._scope.separate(functional)
         )
 
     def _sides(self, parts: Mapping[int, Functional]) -> Iterator[Measure]:
@@ -132,7 +132,7 @@ class _Factors:
             self.products[number, i, j] = None
             both = Product(1.0, (names.factor(number, i), names.factor(number, j)))
             one_report = Product(-1.0, (names.product(number, i, j),))
-            different.append(Product(_checked(ratio * a * b), ((both, one_report),)))
+            different.append(Product(_check(ratio * a * b), ((both, one_report),)))
         return (*same, *different)
 
     def _decode(self, number: int, local: Functional) -> list[tuple[float, list[int]]]:
@@ -156,4 +156,4 @@ class _Factors:
                 columns.append(names.factor(number, place))
             else:
                 coefficient *= factor.constant
-        return Product(_checked(coefficient), tuple(columns))
+        return Product(_check(coefficient), tuple(columns))

@@ -14,17 +14,17 @@ from tacit.sql.public import COMPARISONS, is_list, is_public
 from tacit.sql.scope import LABELS, BoundColumn, Scope
 from tacit.sql.totals import Total
 
-__all__ = ["about_public", "decided", "unknown_labels"]
+__all__ = ["about_public", "domain_notes", "unknown_labels"]
 
 OF_OPERATOR = {operator: kind for kind, operator in COMPARISONS.items()}
 
 LEAVES = (*COMPARISONS, exp.Between, exp.In, exp.Is)
 
 
-def decided(scope: Scope, statement: exp.Select, where: Total) -> list[str]:
+def domain_notes(scope: Scope, statement: exp.Select, where: Total) -> list[str]:
     """Return a note for each condition that nobody, or everybody, meets by the declared domains alone."""
-    found: list[exp.Expr] = list(statement.find_all(*LEAVES))
-    leaves = [leaf for leaf in found if _is_about_rows(scope, leaf)]
+    conditions: list[exp.Expr] = list(statement.find_all(*LEAVES))
+    leaves = [leaf for leaf in conditions if _is_about_rows(scope, leaf)]
     notes = [note for leaf in leaves for part in _parts(scope, leaf) if (note := _note(scope, part))]
     if not where.pieces and not notes:
         why = "the conditions in WHERE exclude each other" if len(leaves) > 1 else "nobody meets the condition in WHERE"
@@ -36,10 +36,10 @@ def about_public(scope: Scope, statement: exp.Select, *, met: bool) -> list[exp.
     """Return the conditions on public columns, labels left out; if ``met``, without those that all of WHERE needs."""
     where = statement.args.get("where")
     needed = conjuncts(where.this if where else None) if met else []
-    found: list[exp.Expr] = list(statement.find_all(*LEAVES))
+    conditions: list[exp.Expr] = list(statement.find_all(*LEAVES))
     return [
         leaf
-        for leaf in found
+        for leaf in conditions
         if not leaf.find_ancestor(exp.Having, exp.Qualify, exp.Order, exp.Join)
         and is_public(scope, leaf)
         and not any(column.name.lower() in LABELS for column in leaf.find_all(exp.Column))
@@ -65,14 +65,14 @@ def _parts(scope: Scope, leaf: exp.Expr) -> list[exp.Expr]:
 
 
 def _note(scope: Scope, leaf: exp.Expr) -> str:
-    found = [scope.find(column) for column in leaf.find_all(exp.Column)]
-    domains = "; ".join(dict.fromkeys(_domain(one, leaf) for one in found))
+    columns = [scope.find(column) for column in leaf.find_all(exp.Column)]
+    domains = "; ".join(dict.fromkeys(_domain(one, leaf) for one in columns))
     text = sql_of(_column_first(leaf))
     if _is_negated(leaf) and not comparison(scope, leaf, wanted=False).pieces:
         return f"NOT {text} is true for nobody: {domains}"
     if not comparison(scope, leaf, wanted=True).pieces:
         return f"{text} is true for nobody: {domains}"
-    compared = len(found) == 1 and isinstance(found[0].attribute, Ordinal) and type(leaf) in COMPARISONS
+    compared = len(columns) == 1 and isinstance(columns[0].attribute, Ordinal) and type(leaf) in COMPARISONS
     if compared and not comparison(scope, leaf, wanted=False).pieces and not _is_in_domain(scope, leaf):
         return f"{text} is true for every value: {domains}"
     return ""
@@ -102,11 +102,11 @@ def _column_first(leaf: exp.Expr) -> exp.Expr:
     return OF_OPERATOR[MIRRORED[COMPARISONS[type(leaf)]]](this=leaf.expression, expression=leaf.this)
 
 
-def _domain(found: BoundColumn, leaf: exp.Expr) -> str:
+def _domain(column: BoundColumn, leaf: exp.Expr) -> str:
     """Say which values a column has."""
-    attribute = found.attribute
-    if found.lookup:
-        return f"{found.lookup.name} has no such value"
+    attribute = column.attribute
+    if column.lookup:
+        return f"{column.lookup.name} has no such value"
     if isinstance(leaf, exp.Is):
         return f"{attribute.name} was collected without NULL"
     if not isinstance(attribute, Ordinal):

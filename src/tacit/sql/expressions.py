@@ -14,13 +14,13 @@ from typing import Any
 
 from sqlglot import exp
 
-from tacit.sql.dates import moved
-from tacit.sql.functions import FUNCTIONS, named
+from tacit.sql.dates import shift_day
+from tacit.sql.functions import FUNCTIONS, by_name
 from tacit.sql.public import COMPARISONS
-from tacit.sql.scalars import Function, NotScalar, as_day, compared, connected, strict
+from tacit.sql.scalars import Function, NotScalar, as_day, compare_values, connect, strict
 from tacit.sql.vectors import OPERATORS
 
-__all__ = ["compiled"]
+__all__ = ["compile_expression"]
 
 NUMBER = re.compile(r"[0-9]{0,30}(\.[0-9]{0,30})?([eE][-+]?[0-9]{1,2})?")
 """Constants that are read exactly."""
@@ -54,9 +54,9 @@ ARGUMENTS = frozenset(
 """Parts of nodes that functions look at, and marks of the parser; a node with others says something else."""
 
 
-def compiled(node: exp.Expr, places: Callable[[exp.Column], int]) -> Function:
+def compile_expression(node: exp.Expr, places: Callable[[exp.Column], int]) -> Function:
     """Return an expression as a function of a row; ``places`` says where the value of a column stands in it."""
-    read = partial(compiled, places=places)
+    read = partial(compile_expression, places=places)
     if isinstance(node, exp.Column):
         place = places(node)
         return lambda row: row[place]
@@ -66,21 +66,21 @@ def compiled(node: exp.Expr, places: Callable[[exp.Column], int]) -> Function:
         value = _constant(node)
         return lambda _: value
     if isinstance(node, exp.And | exp.Or):
-        return connected(read(node.left), read(node.right), decisive=isinstance(node, exp.Or))
+        return connect(read(node.left), read(node.right), decisive=isinstance(node, exp.Or))
     if type(node) in COMPARISONS:
-        return compared(OPERATORS[COMPARISONS[type(node)]], read(node.this), read(node.expression))
+        return compare_values(OPERATORS[COMPARISONS[type(node)]], read(node.this), read(node.expression))
     if isinstance(node, exp.Case):
         return _case(node, read)
     if isinstance(node, exp.If):
         otherwise = node.args.get("false")
         return _branches([(read(node.this), read(node.args["true"]))], read(otherwise) if otherwise else None)
     if isinstance(node, exp.Add | exp.Sub) and isinstance(node.expression, exp.Interval):
-        return _stepped(node, read)
+        return _shift_by_interval(node, read)
     made = FUNCTIONS.get(type(node))
     if made is not None and not any(value for word, value in node.args.items() if word not in ARGUMENTS):
         return made(node, read)
     if isinstance(node, exp.Anonymous):
-        return named(node, read)
+        return by_name(node, read)
     raise NotScalar(node)
 
 
@@ -107,20 +107,20 @@ def _case(node: exp.Case, read: Callable[[exp.Expr], Function]) -> Function:
 
 
 def _branches(branches: Sequence[tuple[Function, Function]], default: Function | None) -> Function:
-    def made(row: Sequence[Any]) -> Any:
+    def evaluate(row: Sequence[Any]) -> Any:
         for test, result in branches:
             if test(row):
                 return result(row)
         return default(row) if default is not None else None
 
-    return made
+    return evaluate
 
 
-def _stepped(node: exp.Add | exp.Sub, read: Callable[[exp.Expr], Function]) -> Function:
+def _shift_by_interval(node: exp.Add | exp.Sub, read: Callable[[exp.Expr], Function]) -> Function:
     interval = node.expression
     unit = str(interval.args.get("unit") or "").lower().removesuffix("s")
     count = str(interval.this.this) if isinstance(interval.this, exp.Literal) else ""
     if not re.fullmatch(r"-?[0-9]{1,6}", count) or unit not in ("day", "week", "month", "quarter", "year", "hour"):
         raise NotScalar(interval)
     steps = int(count) * (-1 if isinstance(node, exp.Sub) else 1)
-    return strict(lambda day: moved(as_day(day), steps, unit), read(node.this))
+    return strict(lambda day: shift_day(as_day(day), steps, unit), read(node.this))

@@ -89,7 +89,7 @@ class Ranges:
     def _of_piece(self, piece: Piece) -> Range:
         if any(piece.powers.values()):
             return EVERYTHING
-        whole = _sum(self._of_product(parts) for parts in self._plan.scope.separated(piece.functional))
+        whole = _sum(self._of_product(parts) for parts in self._plan.scope.separate(piece.functional))
         if piece.guards or piece.powers:  # who does not fulfil a condition adds nothing
             return Range(min(whole.low, 0.0), max(whole.high, 0.0))
         return whole

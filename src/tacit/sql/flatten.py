@@ -10,7 +10,7 @@ from sqlglot import exp
 from tacit.errors import BindError, UnsupportedSqlError
 from tacit.sql.parse_spans import span_of
 
-__all__ = ["flattened"]
+__all__ = ["flatten"]
 
 Named = Mapping[str, exp.Select]
 
@@ -23,24 +23,24 @@ RESOLVED = "resolved"
 CLAUSES = ("where", "group", "having", "qualify", "order")
 
 
-def flattened(statement: exp.Select, text: str, known: Named | None = None) -> exp.Select:
+def flatten(statement: exp.Select, text: str, known: Named | None = None) -> exp.Select:
     """Return a statement whose FROM names tables only; refuse what one SELECT does not say."""
     named = dict(known or {})
     clause = statement.args.get("with_")
     for one in clause.expressions if clause is not None else []:
         if one.parent.args.get("recursive") or not isinstance(one.this, exp.Select):
-            raise _refused("WITH takes SELECT statements, not recursive ones or unions.", one, text)
-        named[one.alias.lower()] = flattened(one.this, text, named)
+            raise _refusal("WITH takes SELECT statements, not recursive ones or unions.", one, text)
+        named[one.alias.lower()] = flatten(one.this, text, named)
     statement.set("with_", None)
     for subquery in [one for node in statement.expressions for one in node.find_all(exp.Subquery)]:
         if isinstance(subquery.this, exp.Select):
-            subquery.set("this", flattened(subquery.this, text, named))
+            subquery.set("this", flatten(subquery.this, text, named))
     for join in list(statement.args.get("joins") or []):
         statement = _one_row(statement, join, named, text)
-    while (found := _next(statement, named, text)) is not None:
-        holder, inner = found
+    while (step := _next(statement, named, text)) is not None:
+        holder, inner = step
         alias = str(holder.this.alias or getattr(holder.this, "name", "") or "").lower()
-        statement = _merged(statement, holder, inner, alias, text)
+        statement = _merge(statement, holder, inner, alias, text)
     for table in statement.find_all(exp.Table):
         table.meta[RESOLVED] = True
     return statement
@@ -60,8 +60,8 @@ def _inner(node: exp.Expr, named: Named, text: str) -> exp.Select | None:
     """Return the SELECT that a table of FROM stands for."""
     if isinstance(node, exp.Subquery):
         if not isinstance(node.this, exp.Select):
-            raise _refused("A subquery in FROM must be a SELECT.", node, text)
-        return flattened(node.this, text, named)
+            raise _refusal("A subquery in FROM must be a SELECT.", node, text)
+        return flatten(node.this, text, named)
     is_named = isinstance(node, exp.Table) and not node.args.get("db") and not node.meta.get(RESOLVED)
     if is_named and node.name.lower() in named:
         return named[node.name.lower()].copy()
@@ -94,17 +94,17 @@ def _one_row(statement: exp.Select, join: exp.Join, named: Named, text: str) -> 
     return statement
 
 
-def _refused(message: str, node: exp.Expr, text: str) -> UnsupportedSqlError:
+def _refusal(message: str, node: exp.Expr, text: str) -> UnsupportedSqlError:
     return UnsupportedSqlError(message, code="unsupported-subquery", text=text, span=span_of(node))
 
 
-def _merged(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: str, text: str) -> exp.Select:
+def _merge(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: str, text: str) -> exp.Select:
     aggregates = bool(inner.args.get("group") or inner.args.get("distinct") or _has_aggregate(inner))
     if aggregates and (outer.args.get("joins") or isinstance(holder, exp.Join)):
-        raise _refused("A subquery with aggregates cannot be joined. Ask it alone.", holder, text)
+        raise _refusal("A subquery with aggregates cannot be joined. Ask it alone.", holder, text)
     picks = inner.args.get("limit") or inner.args.get("offset")
     if picks and (not aggregates or any(outer.args.get(word) for word in ("where", "qualify", "limit", "offset"))):
-        raise _refused("LIMIT in a subquery chooses rows, which are private. Put it at the end.", inner, text)
+        raise _refusal("LIMIT in a subquery chooses rows, which are private. Put it at the end.", inner, text)
     outputs = {_name(node).lower(): node.unalias() for node in inner.expressions if not isinstance(node, exp.Star)}
     starred = any(isinstance(node, exp.Star) for node in inner.expressions)
     largest = max((sum(1 for _ in node.walk()) for node in outputs.values()), default=1)
@@ -113,10 +113,10 @@ def _merged(outer: exp.Select, holder: exp.Expr, inner: exp.Select, alias: str, 
         raise UnsupportedSqlError(message, code="too-many-terms", text=text)
     if aggregates:
         return _of_groups(outer, inner, alias, outputs, text)
-    made = _replaced(outer, alias, outputs, text, keep=starred)
+    made = _replace(outer, alias, outputs, text, keep=starred)
     table = inner.args["from_"].this.copy() if inner.args.get("from_") else None
     if table is None:
-        raise _refused("A subquery needs FROM.", inner, text)
+        raise _refusal("A subquery needs FROM.", inner, text)
     target = made.args["from_"] if isinstance(holder, exp.From) else _same_join(made, outer, holder)
     target.set("this", table)
     if starred and isinstance(table, exp.Table) and not table.alias and alias:
@@ -140,8 +140,8 @@ def _of_groups(
         outer = outer.copy()
         outer.set("expressions", [exp.alias_(exp.column(_name(node)), _name(node), quoted=True) for node in shown])
     if outer.args.get("group") or outer.args.get("distinct") or _has_aggregate(outer):
-        return _summed(outer, inner, outputs, text)
-    made = _replaced(outer, alias, outputs, text, keep=False)
+        return _sum_of_groups(outer, inner, outputs, text)
+    made = _replace(outer, alias, outputs, text, keep=False)
     where = made.args.get("where")
     windows = any(node.find(exp.Window) for node in inner.expressions)
     after = windows or bool(inner.args.get("qualify"))  # shares and ranks are those of all groups
@@ -163,7 +163,7 @@ def _of_groups(
     return result
 
 
-def _summed(outer: exp.Select, inner: exp.Select, outputs: Mapping[str, exp.Expr], text: str) -> exp.Select:
+def _sum_of_groups(outer: exp.Select, inner: exp.Select, outputs: Mapping[str, exp.Expr], text: str) -> exp.Select:
     """Return SUM of what groups counted or summed: the same over all rows."""
     sums = [node.unalias() for node in outer.expressions]
     plain = not any(outer.args.get(word) for word in ("group", "where", "having", "distinct")) and all(
@@ -178,7 +178,7 @@ def _summed(outer: exp.Select, inner: exp.Select, outputs: Mapping[str, exp.Expr
             "Of aggregates of aggregates, SUM of a COUNT or SUM is supported: the number of groups depends on noise. "
             "Ask for the groups, and summarise the answer."
         )
-        raise _refused(message, outer.expressions[0], text)
+        raise _refusal(message, outer.expressions[0], text)
     result = inner.copy()
     result.set(
         "expressions",
@@ -198,18 +198,18 @@ def _spelled_group(inner: exp.Select, outputs: Mapping[str, exp.Expr]) -> exp.Gr
     if group is None:
         return None
     listed = [node.unalias() for node in inner.expressions]
-    found = []
+    expressions = []
     for node in group.expressions:
         if isinstance(node, exp.Literal) and str(node.this).isdigit() and 1 <= int(node.this) <= len(listed):
-            found.append(listed[int(node.this) - 1].copy())
+            expressions.append(listed[int(node.this) - 1].copy())
         elif isinstance(node, exp.Column) and not node.table and node.name.lower() in outputs:
-            found.append(outputs[node.name.lower()].copy())
+            expressions.append(outputs[node.name.lower()].copy())
         else:
-            found.append(node.copy())
-    return exp.Group(**{**group.args, "expressions": found})
+            expressions.append(node.copy())
+    return exp.Group(**{**group.args, "expressions": expressions})
 
 
-def _replaced(outer: exp.Select, alias: str, outputs: Mapping[str, exp.Expr], text: str, *, keep: bool) -> exp.Select:
+def _replace(outer: exp.Select, alias: str, outputs: Mapping[str, exp.Expr], text: str, *, keep: bool) -> exp.Select:
     made = outer.copy()
     shown = {node.alias.lower(): node for node in made.expressions if isinstance(node, exp.Alias)}
     if not keep and not made.args.get("joins"):
@@ -218,7 +218,7 @@ def _replaced(outer: exp.Select, alias: str, outputs: Mapping[str, exp.Expr], te
             if column.name.lower() not in {**outputs, **shown}:
                 message = f"The subquery has no column {column.name!r}. Columns: {', '.join(outputs)}."
                 raise BindError(message, text=text, span=span_of(column))
-    made.set("expressions", [_renamed(node, alias, outputs) for node in made.expressions])
+    made.set("expressions", [_rename(node, alias, outputs) for node in made.expressions])
     named = {_name(node).lower() for node in outer.expressions}
     for word in CLAUSES:
         if made.args.get(word):
@@ -227,7 +227,7 @@ def _replaced(outer: exp.Select, alias: str, outputs: Mapping[str, exp.Expr], te
     return made
 
 
-def _renamed(node: exp.Expr, alias: str, outputs: Mapping[str, exp.Expr]) -> exp.Expr:
+def _rename(node: exp.Expr, alias: str, outputs: Mapping[str, exp.Expr]) -> exp.Expr:
     """Return an output column that keeps the name it had."""
     made = _replaced_node(node, alias, outputs)
     if isinstance(node, exp.Column) and made != node:
@@ -238,18 +238,18 @@ def _renamed(node: exp.Expr, alias: str, outputs: Mapping[str, exp.Expr]) -> exp
 def _replaced_node(node: exp.Expr, alias: str, outputs: Mapping[str, exp.Expr], *, qualified: bool = False) -> exp.Expr:
     """Return a node in which names of a subquery's columns stand for what they are; subqueries have their own names."""
 
-    def spelled(part: exp.Expr) -> exp.Expr:
+    def substitute(part: exp.Expr) -> exp.Expr:
         if isinstance(part, exp.Subquery):
             return part.copy()
         if not isinstance(part, exp.Column) or (part.table.lower() != alias and (part.table or qualified)):
             return part
-        found = outputs.get(part.name.lower())
-        if found is None:
+        output = outputs.get(part.name.lower())
+        if output is None:
             return part
-        alone = isinstance(found, exp.Column | exp.Func | exp.Literal | exp.Subquery | exp.Window)
-        return found.copy() if alone else exp.Paren(this=found.copy())
+        alone = isinstance(output, exp.Column | exp.Func | exp.Literal | exp.Subquery | exp.Window)
+        return output.copy() if alone else exp.Paren(this=output.copy())
 
-    return node.transform(spelled)
+    return node.transform(substitute)
 
 
 def _with_condition(statement: exp.Select, word: str, condition: exp.Expr | None) -> exp.Select:
@@ -274,8 +274,8 @@ def _conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
 
 
 def _has_aggregate(statement: exp.Select) -> bool:
-    found = [one for node in statement.expressions for one in _own(node, exp.AggFunc)]
-    return any(not isinstance(one.parent, exp.Window) for one in found)
+    aggregates = [one for node in statement.expressions for one in _own(node, exp.AggFunc)]
+    return any(not isinstance(one.parent, exp.Window) for one in aggregates)
 
 
 def _own(node: exp.Expr, kind: type[exp.Expr]) -> list[Any]:

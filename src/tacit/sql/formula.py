@@ -93,26 +93,26 @@ class Reach(Dual):
     low: float
     high: float
 
-    def _made(self, result: Dual, ends: list[float]) -> Reach:
+    def _reach(self, result: Dual, ends: list[float]) -> Reach:
         low, high = (-math.inf, math.inf) if any(map(math.isnan, ends)) else (min(ends), max(ends))
         return Reach(result.value, result.gradient, low, high)
 
     def __add__(self, other: Dual) -> Reach:
         low, high = _ends(other)
-        return self._made(super().__add__(other), [self.low + low, self.high + high])
+        return self._reach(super().__add__(other), [self.low + low, self.high + high])
 
     def __sub__(self, other: Dual) -> Reach:
         low, high = _ends(other)
-        return self._made(super().__sub__(other), [self.low - high, self.high - low])
+        return self._reach(super().__sub__(other), [self.low - high, self.high - low])
 
     def __mul__(self, other: Dual) -> Reach:
         ends = [a * b for a in (self.low, self.high) for b in _ends(other)]
-        return self._made(super().__mul__(other), ends)
+        return self._reach(super().__mul__(other), ends)
 
     def __truediv__(self, other: Dual) -> Reach:
         low, high = _ends(other)
         parts = [a / b for a in (self.low, self.high) for b in (low, high)] if low > 0 or high < 0 else [math.nan]
-        return self._made(super().__truediv__(other), parts)
+        return self._reach(super().__truediv__(other), parts)
 
     def __radd__(self, other: Dual) -> Reach:
         return _point(other) + self
@@ -128,7 +128,7 @@ class Reach(Dual):
 
     def root(self) -> Reach:
         """Return the square root; what may be moved below zero may be moved to it."""
-        return self._made(super().root(), [math.sqrt(max(0.0, end)) for end in (self.low, self.high)])
+        return self._reach(super().root(), [math.sqrt(max(0.0, end)) for end in (self.low, self.high)])
 
 
 def _ends(number: Dual) -> tuple[float, float]:
@@ -229,12 +229,12 @@ def combine(left: Formula, right: Formula, operation: Callable[[Dual, Dual], Dua
     """Return the formula of an operation on two; each sees its own totals."""
     cut = len(left.totals)
 
-    def shifted(evaluate: Evaluate, part: slice) -> Evaluate:
+    def select_part(evaluate: Evaluate, part: slice) -> Evaluate:
         return lambda given: evaluate(given[part] or given[:1])  # a number needs the gradients' length only
 
-    first, second = shifted(left.evaluate, slice(0, cut)), shifted(right.evaluate, slice(cut, None))
-    inherited = tuple(shifted(one, slice(0, cut)) for one in left.denominators)
-    inherited += tuple(shifted(one, slice(cut, None)) for one in right.denominators)
+    first, second = select_part(left.evaluate, slice(0, cut)), select_part(right.evaluate, slice(cut, None))
+    inherited = tuple(select_part(one, slice(0, cut)) for one in left.denominators)
+    inherited += tuple(select_part(one, slice(cut, None)) for one in right.denominators)
     made = Formula(
         left.totals + right.totals,
         lambda given: operation(first(given), second(given)),

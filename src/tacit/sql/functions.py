@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from tacit.sql import scalars
-from tacit.sql.dates import PARTS, parsed
-from tacit.sql.scalars import Function, NotScalar, alike, compared, connected, strict
+from tacit.sql.dates import PARTS, parse_day
+from tacit.sql.scalars import Function, NotScalar, alike, compare_values, connect, strict
 
-__all__ = ["FUNCTIONS", "is_like", "named"]
+__all__ = ["FUNCTIONS", "by_name", "is_like"]
 
 Read = Callable[[exp.Expr], Function]
 Maker = Callable[[Any, Read], Function]
@@ -43,18 +43,18 @@ def _not(node: exp.Not, read: Read) -> Function:
 
 def _between(node: exp.Between, read: Read) -> Function:
     value, low, high = read(node.this), read(node.args["low"]), read(node.args["high"])
-    return connected(compared(operator.ge, value, low), compared(operator.le, value, high), decisive=False)
+    return connect(compare_values(operator.ge, value, low), compare_values(operator.le, value, high), decisive=False)
 
 
 def _in(node: exp.In, read: Read) -> Function:
     if not node.expressions or node.args.get("query") or node.args.get("unnest"):
         raise NotScalar(node)
     value = read(node.this)
-    tests = [compared(operator.eq, value, read(item)) for item in node.expressions]
-    found = tests[0]
+    tests = [compare_values(operator.eq, value, read(item)) for item in node.expressions]
+    any_of = tests[0]
     for test in tests[1:]:
-        found = connected(found, test, decisive=True)
-    return found
+        any_of = connect(any_of, test, decisive=True)
+    return any_of
 
 
 def _is(node: exp.Is, read: Read) -> Function:
@@ -70,13 +70,13 @@ def _is(node: exp.Is, read: Read) -> Function:
 def _distinct(node: exp.Expr, read: Read) -> Function:
     left, right, wanted = read(node.this), read(node.expression), isinstance(node, exp.NullSafeNEQ)
 
-    def made(row: Sequence[Any]) -> bool:
+    def evaluate(row: Sequence[Any]) -> bool:
         first, second = left(row), right(row)
         if first is None or second is None:
             return (first is not second) is wanted
         return operator.ne(*alike(first, second)) is wanted
 
-    return made
+    return evaluate
 
 
 def is_like(text: str, pattern: str) -> bool:
@@ -146,29 +146,29 @@ def _coalesce(node: exp.Coalesce, read: Read) -> Function:
 
 def _nullif(node: exp.Nullif, read: Read) -> Function:
     value, other = read(node.this), read(node.expression)
-    equal = compared(operator.eq, value, other)
+    equal = compare_values(operator.eq, value, other)
     return lambda row: None if equal(row) else value(row)
 
 
 def _extreme(choose: Callable[..., Any]) -> Maker:
-    def made(node: exp.Expr, read: Read) -> Function:
+    def make(node: exp.Expr, read: Read) -> Function:
         parts = [read(node.this), *map(read, node.expressions)]
 
-        def found(row: Sequence[Any]) -> Any:
+        def evaluate(row: Sequence[Any]) -> Any:
             known = [value for part in parts if (value := part(row)) is not None]
             return choose(known) if known else None
 
-        return found
+        return evaluate
 
-    return made
+    return make
 
 
 def _round(node: exp.Round, read: Read) -> Function:
     digits = node.args.get("decimals")
-    return strict(scalars.rounded, read(node.this), read(digits) if digits is not None else lambda _: 0)
+    return strict(scalars.round_half_away, read(node.this), read(digits) if digits is not None else lambda _: 0)
 
 
-def _trimmed(node: exp.Trim, read: Read) -> Function:
+def _trim(node: exp.Trim, read: Read) -> Function:
     if node.args.get("expression"):
         raise NotScalar(node)
     return strict(lambda text: str(text).strip(" "), read(node.this))
@@ -196,7 +196,7 @@ def _side(node: exp.Left | exp.Right, read: Read) -> Function:
     return strict(cut, read(node.this), read(node.expression))
 
 
-def _replaced(node: exp.Replace, read: Read) -> Function:
+def _replace(node: exp.Replace, read: Read) -> Function:
     after = node.args.get("replacement") or exp.Literal.string("")
     given = (read(node.this), read(node.expression), read(after))
     return strict(lambda text, old, new: str(text).replace(old, new) if old else str(text), *given)
@@ -214,7 +214,7 @@ def _split(node: exp.SplitPart, read: Read) -> Function:
     return strict(part, read(node.this), read(mark), read(place))
 
 
-def _padded(node: exp.Pad, read: Read) -> Function:
+def _pad(node: exp.Pad, read: Read) -> Function:
     left, filling = bool(node.args.get("is_left")), node.args.get("fill_pattern")
     if filling is None:
         raise NotScalar(node)
@@ -233,10 +233,10 @@ def _bits(function: Callable[[int, int], int]) -> Maker:
 
 def _concat(node: exp.Concat, read: Read) -> Function:
     parts = [read(item) for item in node.expressions]
-    return lambda row: "".join(shown(value) for part in parts if (value := part(row)) is not None)
+    return lambda row: "".join(as_text(value) for part in parts if (value := part(row)) is not None)
 
 
-def shown(value: Any) -> str:
+def as_text(value: Any) -> str:
     """Return a value as text."""
     return str(float(value)) if isinstance(value, Fraction) else str(value)
 
@@ -245,14 +245,14 @@ def _whole(value: Any) -> int:
     """Return a number as a whole one: halves of exact numbers go away from zero, others to the even one."""
     if isinstance(value, float | str):
         return round(float(value))
-    return int(scalars.rounded(int(value) if isinstance(value, bool) else value))
+    return int(scalars.round_half_away(int(value) if isinstance(value, bool) else value))
 
 
 CASTS: dict[str, Callable[[Any], Any]] = {
     "INT": _whole,
     "DOUBLE": float,
-    "VARCHAR": shown,
-    "DATE": lambda value: parsed(value) if isinstance(value, str) else _date(value),
+    "VARCHAR": as_text,
+    "DATE": lambda value: parse_day(value) if isinstance(value, str) else _date(value),
 }
 CASTS |= dict.fromkeys(("BIGINT", "SMALLINT", "TINYINT", "INTEGER"), CASTS["INT"])
 CASTS |= {"FLOAT": CASTS["DOUBLE"], "TEXT": CASTS["VARCHAR"], "DECIMAL": lambda value: value}
@@ -268,7 +268,7 @@ def _cast(node: exp.Cast, read: Read) -> Function:
     name = node.to.this.value if hasattr(node.to.this, "value") else str(node.to.this)
     cast, sizes = CASTS.get(name), [str(one.this) for one in node.to.expressions if isinstance(one, exp.DataTypeParam)]
     if name == "DECIMAL" and len(sizes) == 2 and sizes[1].isdigit():  # so many digits after the point
-        return strict(lambda value: scalars.rounded(value, int(sizes[1])), read(node.this))
+        return strict(lambda value: scalars.round_half_away(value, int(sizes[1])), read(node.this))
     if cast is None or sizes:
         raise NotScalar(node)
     return strict(cast, read(node.this))
@@ -290,7 +290,7 @@ def _part(unit: str) -> Maker:
     return _unary(lambda day: scalars.part(unit, day))
 
 
-def _truncated(node: exp.Expr, read: Read) -> Function:
+def _truncate(node: exp.Expr, read: Read) -> Function:
     unit = _unit(node, node.args["unit"].name)
     return strict(lambda day: scalars.start(unit, day), read(node.this))
 
@@ -300,14 +300,14 @@ def _differing(node: exp.DateDiff, read: Read) -> Function:
     return strict(lambda last, first: scalars.between_days(unit, first, last), read(node.this), read(node.expression))
 
 
-def _formatted(node: exp.TimeToStr, read: Read) -> Function:
+def _format(node: exp.TimeToStr, read: Read) -> Function:
     pattern = node.args["format"]
     if not isinstance(pattern, exp.Literal):
         raise NotScalar(node)
     return strict(lambda day: day.strftime(str(pattern.this)), read(node.this))
 
 
-def named(node: exp.Anonymous, read: Read) -> Function:
+def by_name(node: exp.Anonymous, read: Read) -> Function:
     """Return a function that the parser has no node for."""
     name, given = str(node.this).lower(), node.expressions
     if name in ("date_part", "datepart") and len(given) == 2 and isinstance(given[0], exp.Literal):
@@ -325,7 +325,7 @@ FUNCTIONS: dict[type[exp.Expr], Maker] = {
     exp.Add: _binary(scalars.total),
     exp.Sub: _binary(scalars.difference),
     exp.Mul: _binary(scalars.product),
-    exp.Div: _binary(scalars.divided),
+    exp.Div: _binary(scalars.divide),
     exp.IntDiv: _binary(scalars.whole_part),
     exp.Mod: _binary(scalars.remainder),
     exp.Pow: _binary(lambda left, right: math.pow(left, right)),
@@ -357,19 +357,19 @@ FUNCTIONS: dict[type[exp.Expr], Maker] = {
     exp.Upper: _unary(lambda text: str(text).upper()),
     exp.Lower: _unary(lambda text: str(text).lower()),
     exp.Length: _unary(len),
-    exp.Trim: _trimmed,
+    exp.Trim: _trim,
     exp.Substring: _substring,
     exp.Left: _side,
     exp.Right: _side,
-    exp.Replace: _replaced,
+    exp.Replace: _replace,
     exp.SplitPart: _split,
-    exp.Pad: _padded,
+    exp.Pad: _pad,
     exp.Reverse: _unary(lambda text: str(text)[::-1]),
     exp.BitwiseAnd: _bits(operator.and_),
     exp.BitwiseOr: _bits(operator.or_),
     exp.BitwiseXor: _bits(operator.xor),
     exp.Concat: _concat,
-    exp.DPipe: _binary(lambda left, right: shown(left) + shown(right)),
+    exp.DPipe: _binary(lambda left, right: as_text(left) + as_text(right)),
     exp.EndsWith: _binary(lambda text, end: str(text).endswith(end)),
     exp.StartsWith: _binary(lambda text, start: str(text).startswith(start)),
     exp.Contains: _binary(lambda text, part: part in str(text)),
@@ -385,10 +385,10 @@ FUNCTIONS: dict[type[exp.Expr], Maker] = {
     exp.DayOfWeekIso: _part("isodow"),
     exp.DayOfYear: _part("doy"),
     exp.DayOfMonth: _part("day"),
-    exp.TimestampTrunc: _truncated,
-    exp.DateTrunc: _truncated,
+    exp.TimestampTrunc: _truncate,
+    exp.DateTrunc: _truncate,
     exp.DateDiff: _differing,
-    exp.TimeToStr: _formatted,
+    exp.TimeToStr: _format,
     exp.Dayname: _unary(lambda day: day.strftime("%A")),
     exp.Monthname: _unary(lambda day: day.strftime("%B")),
 }

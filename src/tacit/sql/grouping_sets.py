@@ -32,7 +32,7 @@ def has_sets(statement: exp.Expr) -> bool:
 def questions_of(statement: exp.Select, text: str) -> list[exp.Select]:
     """Return the statement once for each set, with NULL for columns that a set leaves out, unordered."""
     group = statement.args["group"]
-    factors = [[(_named(statement, node),)] for node in group.expressions if not isinstance(node, SETS)]
+    factors = [[(_key(statement, node),)] for node in group.expressions if not isinstance(node, SETS)]
     plain = tuple(key for factor in factors for keys in factor for key in keys)
     sets: list[list[Keys]] = [[plain]] if plain else []
     for kind in SETS:
@@ -51,9 +51,9 @@ def questions_of(statement: exp.Select, text: str) -> list[exp.Select]:
 
 
 def _members(group: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
-    found = [node for node in group.expressions if isinstance(node, kind)]
+    members = [node for node in group.expressions if isinstance(node, kind)]
     more = group.args.get(WORDS[kind])
-    return [*found, *(more if isinstance(more, list) else [])]
+    return [*members, *(more if isinstance(more, list) else [])]
 
 
 def _sets_of(statement: exp.Select, member: exp.Expr, plain: Keys) -> list[Keys]:
@@ -69,10 +69,10 @@ def _sets_of(statement: exp.Select, member: exp.Expr, plain: Keys) -> list[Keys]
 
 def _keys(statement: exp.Select, node: exp.Expr) -> Keys:
     inner = node.expressions if isinstance(node, exp.Tuple) else [node.this if isinstance(node, exp.Paren) else node]
-    return tuple(_named(statement, one) for one in inner)
+    return tuple(_key(statement, one) for one in inner)
 
 
-def _named(statement: exp.Select, node: exp.Expr) -> exp.Expr:
+def _key(statement: exp.Select, node: exp.Expr) -> exp.Expr:
     """Return a key; positions and names of output columns stand for their expressions."""
     outputs = statement.expressions
     if isinstance(node, exp.Literal) and str(node.this).isdigit() and 1 <= int(node.this) <= len(outputs):

@@ -32,7 +32,7 @@ def check_size(statement: exp.Expr, text: str) -> None:
     """Refuse a question that is too deep or has too much of something."""
     deepest = _depth(statement)
     if deepest > MAX_TREE:
-        raise _refused(
+        raise _refusal(
             f"The question is nested {deepest} levels deep; at most {MAX_TREE} are allowed. Flatten it.",
             "too-deep",
             text,
@@ -45,15 +45,15 @@ def check_size(statement: exp.Expr, text: str) -> None:
     )
     nodes = list(statement.walk())
     for kind, most, name, code, instead in counts:
-        found = sum(isinstance(node, kind) for node in nodes)
-        if found > most:
-            raise _refused(f"The question has {found} {name}; at most {most} are allowed. {instead}", code, text)
+        count = sum(isinstance(node, kind) for node in nodes)
+        if count > most:
+            raise _refusal(f"The question has {count} {name}; at most {most} are allowed. {instead}", code, text)
     factors = _factors(statement)
     if factors > MAX_FACTORS:
         message = (
             f"A product has {factors} factors; at most {MAX_FACTORS} are allowed. Multiply fewer columns and numbers."
         )
-        raise _refused(message, "too-many-factors", text)
+        raise _refusal(message, "too-many-factors", text)
 
 
 def _depth(statement: exp.Expr) -> int:
@@ -74,5 +74,5 @@ def _factors(node: exp.Expr) -> int:
     return max([int(isinstance(node, exp.Column | exp.Literal)), *inner])
 
 
-def _refused(message: str, code: str, text: str) -> ParseError:
+def _refusal(message: str, code: str, text: str) -> ParseError:
     return ParseError(message, code=code, text=text)

@@ -39,7 +39,7 @@ class Lookup:
             raise BindError(message, code="not-a-number")
         return np.array([0.0 if value is None else float(value) for value in self.values])
 
-    def compared(self, comparison: str, literal: str, *, is_text: bool) -> Vector:
+    def compare(self, comparison: str, literal: str, *, is_text: bool) -> Vector:
         """Return where ``value comparison literal`` is true."""
         compare = OPERATORS[comparison]
         wanted: Any = literal if is_text else float(literal)
@@ -52,8 +52,8 @@ class Lookup:
     def classes(self) -> list[tuple[Any, Vector]]:
         """Return each distinct value with the vector that marks it; missing ones last."""
         known = sorted({value for value in self.values if value is not None}, key=lambda value: (kind_of(value), value))
-        found = [(one, np.array([value == one for value in self.values], dtype=np.float64)) for one in known]
-        return [*found, (None, self.null())] if self.null().any() else found
+        by_value = [(one, np.array([value == one for value in self.values], dtype=np.float64)) for one in known]
+        return [*by_value, (None, self.null())] if self.null().any() else by_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,12 +80,12 @@ class Dimension:
         place = {key: row for row, key in enumerate(self.table.column(self.key).to_pylist())}
         rows = [place.get(shown_value(attribute, index)) for index in range(attribute.size)]
         matched = np.array([row is not None for row in rows], dtype=np.float64)
-        found = {}
+        columns = {}
         for name in self.table.column_names:
             column = self.table.column(name).to_pylist()
             values = tuple(None if row is None else _plain(column[row]) for row in rows)
-            found[name.lower()] = Lookup(name, values)
-        return matched, found
+            columns[name.lower()] = Lookup(name, values)
+        return matched, columns
 
 
 def _plain(value: Any) -> Any:

@@ -41,10 +41,10 @@ def mode(scope: Scope, node: exp.Expr, where: Total) -> Mode:
             "MODE takes a sensitive column, or a function of some. Ask for SELECT column, COUNT(*) … GROUP BY column "
             "ORDER BY 2 DESC LIMIT 1 instead."
         )
-        raise scope.unsupported(message, node, "unsupported-aggregate")
+        raise scope.refusal(message, node, "unsupported-aggregate")
     classes = [(label, held) for label, held in classes_of_group(scope, node.this) if label is not None]
     if len(classes) > MOST_VALUES:
         message = f"MODE compares {len(classes):,} values; at most {MOST_VALUES:,} are allowed. Use a coarser column."
-        raise scope.unsupported(message, node, "too-many-groups")
+        raise scope.refusal(message, node, "too-many-groups")
     parts = tuple(of_total(where * held) for _, held in classes)
     return Mode(parts, lambda given: given[0], labels=tuple(label for label, _ in classes))

@@ -17,7 +17,7 @@ from tacit.errors import BindError
 from tacit.estimate.functional import Vector
 from tacit.sql.parse import span_of
 from tacit.sql.scope import BoundColumn, Scope
-from tacit.sql.tabulated import Tabulated, tabulated
+from tacit.sql.tabulated import Tabulated, tabulate
 from tacit.sql.totals import Total
 from tacit.sql.vectors import cell_ends, exact_values
 
@@ -70,30 +70,30 @@ def outcomes_of(scope: Scope, node: exp.Expr) -> Outcomes:
             "Quantiles are of sensitive columns, and this one is public. Count the people on either side of a value "
             "instead, as COUNT(*) FILTER (WHERE …)."
         )
-        raise scope.unsupported(message, node, "unsupported-expression")
-    found = scope.find(node) if isinstance(node, exp.Column) else None
-    if found is None:
-        table = tabulated(scope, node, "unsupported-expression")
+        raise scope.refusal(message, node, "unsupported-expression")
+    bound = scope.find(node) if isinstance(node, exp.Column) else None
+    if bound is None:
+        table = tabulate(scope, node, "unsupported-expression")
         known = np.asarray(np.frompyfunc(lambda value: value is not None, 1, 1)(table.values), dtype=bool)
         dates = all(type(value) is datetime.date for value in table.values[known])
         numbers = np.frompyfunc(_days, 1, 1)(table.values).astype(np.float64) if dates else table.numbers(node)
         label: Callable[[float], Any] | None = _date_of if dates else None
     else:
-        table = Tabulated(scope, (found,), np.empty(0, dtype=object))
+        table = Tabulated(scope, (bound,), np.empty(0, dtype=object))
         try:
-            numbers, known = _measured(found), found.null() == 0
+            numbers, known = _measure(bound), bound.null() == 0
         except BindError as error:
             error.text, error.span = scope.text, span_of(node)
             raise
-    if found is not None:
-        label = _label_of(found)
+    if bound is not None:
+        label = _label_of(bound)
     values, rank = np.unique(numbers[known], return_inverse=True)
     ranks = np.full(numbers.shape, -1.0)
     ranks[known] = rank
-    attribute = found.attribute if found is not None and found.lookup is None else None
+    attribute = bound.attribute if bound is not None and bound.lookup is None else None
     if isinstance(attribute, Ordinal) and attribute.values < attribute.ticks:
-        return _thinned(Outcomes(table, ranks, values, *cell_ends(attribute), label))
-    return _thinned(Outcomes(table, ranks, values, values, values, values, values, label))
+        return _thin(Outcomes(table, ranks, values, *cell_ends(attribute), label))
+    return _thin(Outcomes(table, ranks, values, values, values, values, values, label))
 
 
 def _days(value: Any) -> float:
@@ -114,26 +114,26 @@ def _is_time(attribute: object) -> bool:
     )
 
 
-def _measured(found: BoundColumn) -> Vector:
+def _measure(column: BoundColumn) -> Vector:
     """Return the number of each value: days of dates, places of months and hours, or what it measures."""
-    attribute = found.attribute
-    if found.lookup is None and isinstance(attribute, Ordinal) and attribute.is_date:
+    attribute = column.attribute
+    if column.lookup is None and isinstance(attribute, Ordinal) and attribute.is_date:
         return np.array([*(float(day) for day in exact_values(attribute)), *([0.0] * attribute.null)])
-    if found.lookup is None and isinstance(attribute, Categorical) and _is_time(attribute):
+    if column.lookup is None and isinstance(attribute, Categorical) and _is_time(attribute):
         return np.arange(attribute.size, dtype=np.float64)
-    return found.measure()
+    return column.measure()
 
 
-def _label_of(found: BoundColumn) -> Callable[[float], Any] | None:
-    attribute = found.attribute
-    if found.lookup is not None:
+def _label_of(column: BoundColumn) -> Callable[[float], Any] | None:
+    attribute = column.attribute
+    if column.lookup is not None:
         return None
     if isinstance(attribute, Categorical) and _is_time(attribute):
         return lambda number: attribute.values[int(number)]
     return _date_of if isinstance(attribute, Ordinal) and attribute.is_date else None
 
 
-def _thinned(known: Outcomes) -> Outcomes:
+def _thin(known: Outcomes) -> Outcomes:
     """Return the same numbers, or as many of them as are told apart."""
     count = len(known)
     if count <= MOST_OUTCOMES:

@@ -16,7 +16,7 @@ from sqlglot import Token, TokenType, exp
 from tacit.client.scalars import plain_scalar
 from tacit.errors import ParseError, UsageError
 
-__all__ = ["fill", "numbered"]
+__all__ = ["fill", "number_parameters"]
 
 MAX_TEXT = 16 * 1024
 """Characters of a text: as many as a question may have."""
@@ -46,21 +46,21 @@ PLACES = (
 """Nodes that a constant may be a part of; names of tables and columns are made of others."""
 
 
-def numbered(tokens: Sequence[Token]) -> list[Token]:
+def number_parameters(tokens: Sequence[Token]) -> list[Token]:
     """Return tokens in which the first ``?`` is ``$1``, and so on: the tree keeps numbers, but not the text's order."""
-    found: list[Token] = []
+    numbered: list[Token] = []
     count = 0
     for token in tokens:
         if token.token_type == TokenType.PARAMETER:
             message = "Write parameters as ?, without names or numbers."
             raise ParseError(message, code="wrong-parameters")
         if token.token_type != TokenType.PLACEHOLDER:
-            found.append(token)
+            numbered.append(token)
             continue
         count += 1
         place = token.line, token.col, token.start, token.end
-        found += [Token(TokenType.PARAMETER, "$", *place), Token(TokenType.NUMBER, str(count), *place)]
-    return found
+        numbered += [Token(TokenType.PARAMETER, "$", *place), Token(TokenType.NUMBER, str(count), *place)]
+    return numbered
 
 
 def fill(statement: exp.Select, values: Sequence[Any]) -> exp.Select:

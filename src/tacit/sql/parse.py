@@ -13,11 +13,11 @@ from sqlglot.errors import ErrorLevel, SqlglotError, TokenError
 from sqlglot.errors import ParseError as NotParsed
 
 from tacit.errors import ParseError, UnsupportedSqlError
-from tacit.sql.flatten import flattened
+from tacit.sql.flatten import flatten
 from tacit.sql.limits import check_size
-from tacit.sql.parameters import fill, numbered
+from tacit.sql.parameters import fill, number_parameters
 from tacit.sql.parse_spans import span_of
-from tacit.sql.spellings import spelled
+from tacit.sql.spellings import expand
 
 __all__ = ["parse", "refuse_deep", "span_of", "sql_of", "without_explain"]
 
@@ -52,11 +52,11 @@ def _place_of(text: str, cause: Exception) -> tuple[int, int] | None:
     if first and not re.match(r"\(*(select|with|from)\b", first.group(), re.IGNORECASE):
         return first.span()
     if isinstance(cause, TokenError):
-        closed = re.sub(r"'(?:[^']|'')*'|\"[^\"]*\"", lambda found: " " * len(found.group()), text)
+        closed = re.sub(r"'(?:[^']|'')*'|\"[^\"]*\"", lambda error: " " * len(error.group()), text)
         opened = re.search(r"['\"]", closed)
         return (opened.start(), len(text)) if opened else None
-    [found, *_] = cause.errors if isinstance(cause, NotParsed) and cause.errors else [{}]
-    line, column, word = found.get("line"), found.get("col"), found.get("highlight")
+    [error, *_] = cause.errors if isinstance(cause, NotParsed) and cause.errors else [{}]
+    line, column, word = error.get("line"), error.get("col"), error.get("highlight")
     if line is None or column is None or not word:
         return None
     start = sum(len(one) for one in text.splitlines(keepends=True)[: line - 1])
@@ -65,8 +65,8 @@ def _place_of(text: str, cause: Exception) -> tuple[int, int] | None:
 
 def without_explain(text: str) -> tuple[str, bool]:
     """Return a question without a leading EXPLAIN, and whether it had one."""
-    found = re.match(r"\s*EXPLAIN\s+", text, re.IGNORECASE) if isinstance(text, str) else None
-    return (text[found.end() :], True) if found else (text, False)
+    match = re.match(r"\s*EXPLAIN\s+", text, re.IGNORECASE) if isinstance(text, str) else None
+    return (text[match.end() :], True) if match else (text, False)
 
 
 def refuse_deep(text: str) -> None:
@@ -96,7 +96,7 @@ def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
     failed, span = False, None
     try:
         dialect = Dialect.get_or_raise("duckdb")
-        statements = list(dialect.parser().parse(numbered(dialect.tokenize(text)), text))
+        statements = list(dialect.parser().parse(number_parameters(dialect.tokenize(text)), text))
     except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, KeyError, IndexError) as cause:
         failed, span = True, _place_of(text, cause)
     if failed or any(statement is None for statement in statements) or not statements:
@@ -111,7 +111,7 @@ def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
         raise UnsupportedSqlError(message, code="not-a-select")
     check_size(statement, text)
     _check_clauses(statement, text, {*CLAUSES, "with_"})
-    statement = flattened(spelled(fill(statement, parameters)), text)
+    statement = flatten(expand(fill(statement, parameters)), text)
     check_size(statement, text)
     _check_clauses(statement, text, CLAUSES)
     return _distinct(statement)

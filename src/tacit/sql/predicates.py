@@ -18,7 +18,7 @@ from tacit.estimate.functional import Functional, Term, Vector
 from tacit.sql.parse import span_of
 from tacit.sql.public import COMPARISONS, is_list, is_public, literal_of, public_condition
 from tacit.sql.scope import BoundColumn, Scope
-from tacit.sql.tabulated import tabulated
+from tacit.sql.tabulated import tabulate
 from tacit.sql.totals import Total
 from tacit.sql.vectors import (
     OPERATORS,
@@ -48,7 +48,7 @@ def condition(scope: Scope, node: exp.Expr | None) -> tuple[Total, list[exp.Expr
         if is_public(scope, part):
             public.append(public_condition(scope, part))
         else:
-            total = _met(scope, part, _bounded(scope, part, total * holds(scope, part)))
+            total = _check_cells(scope, part, _check_terms(scope, part, total * holds(scope, part)))
     return total, public
 
 
@@ -71,21 +71,21 @@ def holds(scope: Scope, node: exp.Expr, *, wanted: bool = True) -> Total:
         return holds(scope, node.this, wanted=not wanted)
     if is_public(scope, node):
         made = public_condition(scope, node)
-        return Total.guarded(scope.sizes, made if wanted else exp.paren(exp.Not(this=made), copy=False))
+        return Total.of_guard(scope.sizes, made if wanted else exp.paren(exp.Not(this=made), copy=False))
     if isinstance(node, exp.And | exp.Or):
         both = isinstance(node, exp.And) == wanted
         left, right = (holds(scope, side, wanted=wanted) for side in (node.left, node.right))
-        return _met(scope, node, _bounded(scope, node, left * right if both else _either(left, right)))
+        return _check_cells(scope, node, _check_terms(scope, node, left * right if both else _either(left, right)))
     if isinstance(node, exp.Boolean):
         return scope.one if bool(node.this) == wanted else Total(())
     if isinstance(node, exp.Column) and _is_boolean(scope.find(node)):
         node = exp.EQ(this=node, expression=exp.true())
-    return _met(scope, node, comparison(scope, node, wanted=wanted))
+    return _check_cells(scope, node, comparison(scope, node, wanted=wanted))
 
 
-def _is_boolean(found: BoundColumn) -> bool:
-    attribute = found.attribute
-    return isinstance(attribute, Categorical) and not found.lookup and unit_of(attribute.values) == "boolean"
+def _is_boolean(column: BoundColumn) -> bool:
+    attribute = column.attribute
+    return isinstance(attribute, Categorical) and not column.lookup and unit_of(attribute.values) == "boolean"
 
 
 def _either(left: Total, right: Total) -> Total:
@@ -97,14 +97,14 @@ def _either(left: Total, right: Total) -> Total:
     return left + right - left * right
 
 
-def _bounded(scope: Scope, node: exp.Expr, total: Total) -> Total:
+def _check_terms(scope: Scope, node: exp.Expr, total: Total) -> Total:
     if total.terms > MAX_TERMS:
         message = f"The condition expands to more than {MAX_TERMS} terms. Use fewer ORs across attributes."
-        raise scope.unsupported(message, node, "too-many-terms")
+        raise scope.refusal(message, node, "too-many-terms")
     return total
 
 
-def _met(scope: Scope, node: exp.Expr, total: Total) -> Total:
+def _check_cells(scope: Scope, node: exp.Expr, total: Total) -> Total:
     """Refuse a condition that falls between the values of coarser cells: 0 without an error would be a lie."""
     if total.pieces:
         return total
@@ -117,7 +117,7 @@ def _met(scope: Scope, node: exp.Expr, total: Total) -> Total:
                 f"and none of the values that the cells represent ({known}, …) meets this condition. Widen it to "
                 "include one."
             )
-            raise scope.unsupported(message, node, "between-cells")
+            raise scope.refusal(message, node, "between-cells")
     return total
 
 
@@ -128,16 +128,16 @@ def _short(value: object) -> str:
 def comparison(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
     """Return the total that is 1 where a comparison, BETWEEN, IN or IS NULL is true (or, if not wanted, false)."""
     subject = node.this
-    if isinstance(node, exp.Between) and not node.args.get("symmetric") and isinstance(_unwrapped(subject), exp.Column):
+    if isinstance(node, exp.Between) and not node.args.get("symmetric") and isinstance(_unwrap(subject), exp.Column):
         bounds = [node.args["low"], node.args["high"]]
         parts = [exp.GTE(this=subject, expression=bounds[0]), exp.LTE(this=subject, expression=bounds[1])]
         left, right = (comparison(scope, part, wanted=wanted) for part in parts)
         return left * right if wanted else _either(left, right)
-    if isinstance(node, exp.In) and is_list(node) and isinstance(_unwrapped(subject), exp.Column):
+    if isinstance(node, exp.In) and is_list(node) and isinstance(_unwrap(subject), exp.Column):
         parts = [exp.EQ(this=subject, expression=item) for item in node.expressions]
-        found = [comparison(scope, part, wanted=wanted) for part in parts]
-        result = found[0]
-        for other in found[1:]:
+        totals = [comparison(scope, part, wanted=wanted) for part in parts]
+        result = totals[0]
+        for other in totals[1:]:
             result = _either(result, other) if wanted else result * other
         return result
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null) and isinstance(subject, exp.Column):
@@ -147,14 +147,14 @@ def comparison(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
     if type(node) in COMPARISONS:
         operator = COMPARISONS[type(node)]
         if not _is_plain(node):
-            return _tested(scope, node, wanted=wanted)
-        return _compared(scope, node, operator if wanted else OPPOSITE[operator])
-    return _tested(scope, node, wanted=wanted)
+            return _decide_by_table(scope, node, wanted=wanted)
+        return _compare(scope, node, operator if wanted else OPPOSITE[operator])
+    return _decide_by_table(scope, node, wanted=wanted)
 
 
-def _tested(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
+def _decide_by_table(scope: Scope, node: exp.Expr, *, wanted: bool) -> Total:
     """Return the total of a condition that a table of all values decides."""
-    return tabulated(scope, node, "unsupported-condition").where(lambda value: value is wanted)
+    return tabulate(scope, node, "unsupported-condition").where(lambda value: value is wanted)
 
 
 def _is_moment(node: exp.Expr) -> bool:
@@ -166,34 +166,34 @@ def _is_moment(node: exp.Expr) -> bool:
 
 def _is_plain(node: exp.Expr) -> bool:
     """Tell whether a comparison is of a column with a constant or with another column."""
-    sides = [_unwrapped(node.this), _unwrapped(node.expression)]
+    sides = [_unwrap(node.this), _unwrap(node.expression)]
     constants = [literal_of(side) is not None or isinstance(side, exp.Boolean) or _is_moment(side) for side in sides]
     columns = [isinstance(side, exp.Column) for side in sides]
     return all(columns) or (any(columns) and any(constants))
 
 
-def _compared(scope: Scope, node: exp.Expr, operator: str) -> Total:
-    left, right = _unwrapped(node.this), _unwrapped(node.expression)
+def _compare(scope: Scope, node: exp.Expr, operator: str) -> Total:
+    left, right = _unwrap(node.this), _unwrap(node.expression)
     if isinstance(left, exp.Column) and isinstance(right, exp.Column):
-        return _bounded(scope, node, _columns(scope, node, operator, scope.find(left), scope.find(right)))
+        return _check_terms(scope, node, _columns(scope, node, operator, scope.find(left), scope.find(right)))
     if not isinstance(left, exp.Column):
         operator, left, right = MIRRORED[operator], right, left
     literal = _constant(right)
     if not isinstance(left, exp.Column) or literal is None:
         message = "Conditions compare a column with a constant or with another column. Rewrite this one."
-        raise scope.unsupported(message, node, "unsupported-condition")
-    found = scope.find(left)
+        raise scope.refusal(message, node, "unsupported-condition")
+    column = scope.find(left)
     try:
-        if found.lookup:
-            vector = found.lookup.compared(operator, literal[0], is_text=literal[1])
-        elif isinstance(found.attribute, Ordinal):
-            vector = comparison_vector(found.attribute, operator, literal[0], is_text=literal[1])
+        if column.lookup:
+            vector = column.lookup.compare(operator, literal[0], is_text=literal[1])
+        elif isinstance(column.attribute, Ordinal):
+            vector = comparison_vector(column.attribute, operator, literal[0], is_text=literal[1])
         else:
-            vector = _category(found.sensitive, operator, literal)  # type: ignore[arg-type]
+            vector = _category(column.sensitive, operator, literal)  # type: ignore[arg-type]
     except BindError as error:
         error.text, error.span = scope.text, span_of(node)
         raise
-    return scope.total(found, vector)
+    return scope.total(column, vector)
 
 
 def _constant(node: exp.Expr) -> tuple[str, bool] | None:
@@ -205,15 +205,15 @@ def _constant(node: exp.Expr) -> tuple[str, bool] | None:
     return literal_of(node)
 
 
-def _unwrapped(node: exp.Expr) -> exp.Expr:
-    return _unwrapped(node.this) if isinstance(node, exp.Paren) else node
+def _unwrap(node: exp.Expr) -> exp.Expr:
+    return _unwrap(node.this) if isinstance(node, exp.Paren) else node
 
 
 def _columns(scope: Scope, node: exp.Expr, operator: str, left: BoundColumn, right: BoundColumn) -> Total:
     """Compare two sensitive attributes: one product for each value of the one with fewer values."""
     if isinstance(left.attribute, Public) or isinstance(right.attribute, Public) or left.lookup or right.lookup:
         message = "Only sensitive columns can be compared with each other. Compare each with constants."
-        raise scope.unsupported(message, node, "unsupported-condition")
+        raise scope.refusal(message, node, "unsupported-condition")
     if left.sensitive.size > right.sensitive.size:
         left, right, operator = right, left, MIRRORED[operator]
     try:
@@ -230,18 +230,18 @@ def _columns(scope: Scope, node: exp.Expr, operator: str, left: BoundColumn, rig
         message = (
             f"Comparing these attributes needs {len(first)} terms; at most {MAX_TERMS} are allowed. Use coarser ones."
         )
-        raise scope.unsupported(message, node, "too-many-terms")
+        raise scope.refusal(message, node, "too-many-terms")
     if left == right:
-        return scope.total(left, _padded([bool(OPERATORS[operator](v, v)) for v in first], left.sensitive.size))
+        return scope.total(left, _pad([bool(OPERATORS[operator](v, v)) for v in first], left.sensitive.size))
     terms = []
     for index, value in enumerate(first):
-        row = _padded([bool(OPERATORS[operator](value, other)) for other in second], right.sensitive.size)
+        row = _pad([bool(OPERATORS[operator](value, other)) for other in second], right.sensitive.size)
         one = (np.arange(left.sensitive.size) == index).astype(np.float64)
         terms.append(Term(1.0, {left.place: one, right.place: row}))
     return Total.of(Functional(scope.sizes, tuple(terms)) * Functional.constant(scope.sizes))  # drops empty rows
 
 
-def _padded(marks: list[bool], size: int) -> Vector:
+def _pad(marks: list[bool], size: int) -> Vector:
     """Return marks of values as a vector; NULL, the last index where there is one, satisfies no comparison."""
     return np.concatenate([np.array(marks, dtype=np.float64), np.zeros(size - len(marks))])
 
@@ -270,4 +270,4 @@ def _moments(attribute: Categorical, operator: str, text: str) -> Vector:
         message = f"{attribute.name} must be compared with a time such as {str(attribute.values[0])!r}."
         raise BindError(message, code="wrong-constant")
     marks = [value != attribute.other and bool(OPERATORS[operator](value, constant)) for value in attribute.values]
-    return _padded(marks, attribute.size)
+    return _pad(marks, attribute.size)

@@ -36,8 +36,7 @@ from tacit.sql.syntax import (
     count_people,
     double,
     equal,
-    grouped,
-    named,
+    group_by,
     number,
     one_where,
     plus,
@@ -46,6 +45,7 @@ from tacit.sql.syntax import (
     subquery,
     table,
     times,
+    with_alias,
 )
 
 __all__ = ["Statement", "condition_text", "print_query", "print_select"]
@@ -102,7 +102,7 @@ def _rows(scan: Scan, alias: str) -> exp.Expr:
     """Return the rows of a service, with the labels that are read."""
     if not scan.labels:
         return table(scan.table, alias)
-    labels = [named(cast(constant(value), "VARCHAR"), name) for name, value in scan.labels]
+    labels = [with_alias(cast(constant(value), "VARCHAR"), name) for name, value in scan.labels]
     return subquery(select([exp.Star(), *labels], table(scan.table)), alias)
 
 
@@ -110,7 +110,7 @@ def _person_sums(side: PersonSums) -> exp.Expr:
     """Return people whose reports are added up."""
     service, constants = side.scan.number, dict(side.factors)
 
-    def kept() -> list[exp.Expr]:
+    def kept_columns() -> list[exp.Expr]:
         labels = [name for name, _ in side.scan.labels]
         return [column(name, "r") for name in (side.scan.key, *side.public, *labels)]
 
@@ -124,16 +124,16 @@ def _person_sums(side: PersonSums) -> exp.Expr:
     for place, own in side.factors:
         reports = exp.Sum(this=one_where(equal(report_column("channel", "r"), number(0)), 1, 0))
         whole = plus([exp.Sum(this=value(place)), times([double(own), reports])])
-        sums.append(named(whole, names.factor(service, place)))
+        sums.append(with_alias(whole, names.factor(service, place)))
     for i, j in side.products:
         product = exp.Sum(this=times([with_constant(i), with_constant(j)]))
-        sums.append(named(product, names.product(service, i, j)))
-    query = select([*kept(), *sums], _rows(side.scan, "r"))
+        sums.append(with_alias(product, names.product(service, i, j)))
+    query = select([*kept_columns(), *sums], _rows(side.scan, "r"))
     if side.factors:
         channel, code = (equal(report_column(name, "r"), report_column(name, "c")) for name in ("channel", "code"))
         values = table(names.contributions(service), "c")
         query.append("joins", exp.Join(this=values, side="LEFT", on=exp.And(this=channel, expression=code)))
-    return subquery(grouped(query, kept()), _alias(side))
+    return subquery(group_by(query, kept_columns()), _alias(side))
 
 
 def _table(side: Side) -> exp.Expr:
@@ -162,13 +162,13 @@ def _of_people(people: People, columns: Sequence[exp.Expr]) -> exp.Select:
 
 
 def _one() -> exp.Expr:
-    return named(number(1), "one")
+    return with_alias(number(1), "one")
 
 
 def _public(people: People) -> list[exp.Expr]:
     """Return the columns of conditions and public numbers that measures take."""
-    guards = [named(one_where(guard.copy()), names.guard(place)) for place, guard in enumerate(people.guards)]
-    powers = [named(public.copy(), names.power(place)) for place, public in enumerate(people.powers)]
+    guards = [with_alias(one_where(guard.copy()), names.guard(place)) for place, guard in enumerate(people.guards)]
+    powers = [with_alias(public.copy(), names.power(place)) for place, public in enumerate(people.powers)]
     return [*guards, *powers]
 
 
@@ -178,11 +178,11 @@ def _factors(side: Side) -> Iterable[exp.Expr]:
     if isinstance(side, Contribution):
         for place, own in side.factors:
             name = names.factor(service, place)
-            yield named(plus([column(name, _values_alias(side)), double(own)]), name)
+            yield with_alias(plus([column(name, _values_alias(side)), double(own)]), name)
     elif isinstance(side, PersonSums):
         computed = [names.factor(service, place) for place, _ in side.factors]
         computed += [names.product(service, i, j) for i, j in side.products]
-        yield from (named(column(name, _alias(side)), name) for name in computed)
+        yield from (with_alias(column(name, _alias(side)), name) for name in computed)
 
 
 # What people add
@@ -212,8 +212,8 @@ def _with_measures(
 ) -> exp.Select:
     """Return columns of the table ``measures``: what each person adds to every total, beside columns that are kept."""
     factors = [factor for side in people.join.sides for factor in _factors(side)]
-    of_people = _of_people(people, [*(named(own, name) for own, name in kept), *_public(people), *factors])
-    computed = [named(_measure(own), names.measure(place)) for place, own in enumerate(measures)]
+    of_people = _of_people(people, [*(with_alias(own, name) for own, name in kept), *_public(people), *factors])
+    computed = [with_alias(_measure(own), names.measure(place)) for place, own in enumerate(measures)]
     of_measures = select([*(column(name) for _, name in kept), *computed] or [_one()], exp.to_table("people"))
     query = select(columns, exp.to_table("measures"))
     return query.with_("people", as_=of_people, copy=False).with_("measures", as_=of_measures, copy=False)
@@ -238,15 +238,15 @@ def _sums(query: Sums) -> exp.Select:
         group.append((report_column("code", names.source(query.code)), names.code(query.code)))
     weight = column(names.PEOPLE, names.source(0)) if query.people.join.rollup else None
     if not query.measures:
-        columns = [*(named(own, name) for own, name in group), named(count_people(weight), names.total(0))]
-        return grouped(_of_people(query.people, columns), [column(name) for _, name in group])
+        columns = [*(with_alias(own, name) for own, name in group), with_alias(count_people(weight), names.total(0))]
+        return group_by(_of_people(query.people, columns), [column(name) for _, name in group])
     kept = [*group, (weight, names.PEOPLE)] if weight else group
-    sums = [named(own, names.total(place)) for place, own in enumerate(_summed(query))]
+    sums = [with_alias(own, names.total(place)) for place, own in enumerate(_total_sums(query))]
     shown = [*(column(name) for _, name in group), *sums]
-    return grouped(_with_measures(query.people, query.measures, kept, shown), [column(name) for _, name in group])
+    return group_by(_with_measures(query.people, query.measures, kept, shown), [column(name) for _, name in group])
 
 
-def _summed(query: Sums) -> Iterable[exp.Expr]:
+def _total_sums(query: Sums) -> Iterable[exp.Expr]:
     """Yield the sums over rows of the table ``measures``."""
     weights = [names.PEOPLE] if query.people.join.rollup else []
     yield count_people(column(names.PEOPLE) if weights else None)
@@ -260,13 +260,13 @@ def _summed(query: Sums) -> Iterable[exp.Expr]:
 @_select.register
 def _code_counts(query: CodeCounts) -> exp.Select:
     people = query.people
-    columns: list[exp.Expr] = [*(named(own, name) for own, name in _keys(query.keys)), *_public(people)]
+    columns: list[exp.Expr] = [*(with_alias(own, name) for own, name in _keys(query.keys)), *_public(people)]
     for side in people.join.sides:
-        columns.append(named(report_column("channel", _alias(side)), names.channel(side.scan.number)))
-        columns.append(named(report_column("code", _alias(side)), names.code(side.scan.number)))
+        columns.append(with_alias(report_column("channel", _alias(side)), names.channel(side.scan.number)))
+        columns.append(with_alias(report_column("code", _alias(side)), names.code(side.scan.number)))
     by = [column(own.alias) for own in columns]
     weight = column(names.PEOPLE, names.source(0)) if people.join.rollup else None
-    return grouped(_of_people(people, [*columns, named(count_people(weight), names.PEOPLE)]), by)
+    return group_by(_of_people(people, [*columns, with_alias(count_people(weight), names.PEOPLE)]), by)
 
 
 @_select.register
@@ -289,5 +289,5 @@ def _ranking(ranking: Ranking) -> exp.Select:
 def _ranking_sums(query: RankingSums) -> exp.Select:
     sums = [count_people()]
     sums += [exp.Sum(this=column(names.measure(place))) for place in range(len(query.ranking.measures))]
-    shown = [named(own, names.total(place)) for place, own in enumerate(sums)]
+    shown = [with_alias(own, names.total(place)) for place, own in enumerate(sums)]
     return select(shown, subquery(_ranking(query.ranking), "chosen"))

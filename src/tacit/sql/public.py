@@ -64,19 +64,19 @@ def _condition(scope: Scope, node: exp.Expr) -> exp.Expr:
         left, right = (_beside(type(node), _condition(scope, side)) for side in (node.left, node.right))
         return type(node)(this=left, expression=right)
     if isinstance(node, exp.Between) and not node.args.get("symmetric"):
-        low = _compared(scope, exp.GTE, node.this, node.args["low"])
-        return exp.And(this=low, expression=_compared(scope, exp.LTE, node.this, node.args["high"]))
+        low = _compare(scope, exp.GTE, node.this, node.args["low"])
+        return exp.And(this=low, expression=_compare(scope, exp.LTE, node.this, node.args["high"]))
     if isinstance(node, exp.In) and is_list(node):
-        return _listed(scope, node.this, node.expressions)
+        return _list(scope, node.this, node.expressions)
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
         return exp.Is(this=_operand(scope, node.this), expression=exp.Null())
     if type(node) in COMPARISONS:
-        return _compared(scope, type(node), node.this, node.expression)
+        return _compare(scope, type(node), node.this, node.expression)
     if isinstance(node, exp.Like | exp.ILike) and isinstance(node.this, exp.Column):
         like = type(node)(this=_operand(scope, node.this), expression=_operand(scope, node.expression))
         return exp.Not(this=exp.paren(like, copy=False)) if node.args.get("negate") else like
     message = "This condition on public columns is not supported. Use =, <>, <, BETWEEN, IN, IS NULL, AND, OR, NOT."
-    raise scope.unsupported(message, node, "unsupported-condition")
+    raise scope.refusal(message, node, "unsupported-condition")
 
 
 def _beside(connector: type[exp.Expr], operand: exp.Expr) -> exp.Expr:
@@ -85,14 +85,14 @@ def _beside(connector: type[exp.Expr], operand: exp.Expr) -> exp.Expr:
     return exp.paren(operand, copy=False) if needed else operand
 
 
-def _compared(scope: Scope, comparison: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:
+def _compare(scope: Scope, comparison: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:
     first, second = _operand(scope, left), _operand(scope, right)
     return comparison(
         this=_read_as(scope, left, first, right, second), expression=_read_as(scope, right, second, left, first)
     )
 
 
-def _listed(scope: Scope, subject: exp.Expr, items: Sequence[exp.Expr]) -> exp.Expr:
+def _list(scope: Scope, subject: exp.Expr, items: Sequence[exp.Expr]) -> exp.Expr:
     """Return the condition that a list holds a column: constants of one kind make a list of their own."""
     column = _operand(scope, subject)
     lists: dict[exp.Expr, list[exp.Expr]] = {}
@@ -106,13 +106,13 @@ def _read_as(scope: Scope, node: exp.Expr, operand: exp.Expr, other: exp.Expr, b
     """Return a column read as the kind of what stands beside it: a constant, or a column with a declared type."""
     if not isinstance(node, exp.Column):
         return operand
-    kind = type(beside.value) if isinstance(beside, Constant) else _declared(scope, other)
+    kind = type(beside.value) if isinstance(beside, Constant) else _declared_type(scope, other)
     if kind is bool:
         return AsFlag(this=operand.copy())
     return AsNumber(this=operand.copy()) if kind in (int, float) else operand.copy()
 
 
-def _declared(scope: Scope, node: exp.Expr) -> type | None:
+def _declared_type(scope: Scope, node: exp.Expr) -> type | None:
     """Return the type that a public column declares."""
     attribute = scope.find(node).attribute if isinstance(node, exp.Column) else None
     if not isinstance(attribute, Public) or not attribute.typed:
@@ -129,10 +129,10 @@ def _operand(scope: Scope, node: exp.Expr) -> exp.Expr:
     literal = literal_of(node)
     if literal is None:
         message = "Conditions compare columns with constants."
-        raise scope.unsupported(message, node, "unsupported-condition")
+        raise scope.refusal(message, node, "unsupported-condition")
     text, is_text = literal
     if not is_text and not math.isfinite(float(text)):
         message = "A number in the question is too large. Use numbers below 1e100."
-        raise scope.unsupported(message, node, "number-too-large")
+        raise scope.refusal(message, node, "number-too-large")
     whole = not is_text and text.lstrip("-").isdigit() and len(text) <= 20 and -(2**63) <= int(text) < 2**63
     return constant(text if is_text else int(text) if whole else float(text))

@@ -114,12 +114,12 @@ def _read(scope: Scope, node: exp.Expr) -> tuple[Fraction, exp.Expr, bool]:
         asked = order.expressions if isinstance(order, exp.Order) else []
         if len(asked) != 1:
             message = "WITHIN GROUP takes one column. Write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY column)."
-            raise scope.unsupported(message, node, "unsupported-aggregate")
+            raise scope.refusal(message, node, "unsupported-aggregate")
         return _share(scope, node.this.this, node), asked[0].this, bool(asked[0].args.get("desc"))
     share = node.args.get("quantile") or node.args.get("expression")
     if share is None:
         message = "A quantile takes a column and a share. Write QUANTILE(column, 0.5)."
-        raise scope.unsupported(message, node, "unsupported-aggregate")
+        raise scope.refusal(message, node, "unsupported-aggregate")
     return _share(scope, share, node), node.this, False
 
 
@@ -127,12 +127,12 @@ def _share(scope: Scope, node: exp.Expr, whole: exp.Expr) -> Fraction:
     literal = literal_of(node)
     message = "A quantile takes a share between 0 and 1, such as 0.5; ask for several as several columns."
     if literal is None or literal[1]:
-        raise scope.unsupported(message, whole, "bad-share")
+        raise scope.refusal(message, whole, "bad-share")
     try:
         share = exact_number(literal[0]) or Fraction(0)
     except ValueError:
-        raise scope.unsupported(message, whole, "bad-share") from None
+        raise scope.refusal(message, whole, "bad-share") from None
     if not 0 < share < 1:
         message += " The least and the largest value have no estimate: ask for 0.01 or 0.99."
-        raise scope.unsupported(message, whole, "bad-share")
+        raise scope.refusal(message, whole, "bad-share")
     return share

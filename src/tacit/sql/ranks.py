@@ -11,7 +11,7 @@ from sqlglot import exp
 from tacit.sql.scope import Scope
 from tacit.sql.vectors import kind_of
 
-__all__ = ["Key", "Rank", "is_rank", "key_of", "ordered", "rank_of"]
+__all__ = ["Key", "Rank", "is_rank", "key_of", "rank_of", "sort_rows"]
 
 KINDS: dict[type[exp.Expr], str] = {exp.RowNumber: "row", exp.Rank: "rank", exp.DenseRank: "dense"}
 
@@ -37,16 +37,16 @@ class Rank:
         parts: dict[tuple[Any, ...], list[int]] = {}
         for number, row in enumerate(rows):
             parts.setdefault(tuple(plain(row[place]) for place in self.partition), []).append(number)
-        found = [0] * len(rows)
+        ranks = [0] * len(rows)
         for members in parts.values():
-            numbered = ordered([[*rows[number], number] for number in members], self.order, plain)
+            numbered = sort_rows([[*rows[number], number] for number in members], self.order, plain)
             before, rank, dense = None, 0, 0
             for place, row in enumerate(numbered, 1):
                 values = [plain(row[key[0]]) for key in self.order]
                 if values != before or self.kind == "row":
                     before, rank, dense = values, place, dense + 1
-                found[row[-1]] = dense if self.kind == "dense" else rank
-        return found
+                ranks[row[-1]] = dense if self.kind == "dense" else rank
+        return ranks
 
 
 def rank_of(scope: Scope, node: exp.Window, position: Callable[[exp.Expr], int]) -> Rank:
@@ -54,7 +54,7 @@ def rank_of(scope: Scope, node: exp.Window, position: Callable[[exp.Expr], int])
     order = node.args.get("order")
     if order is None or node.args.get("spec"):
         message = "A rank needs an order, as in ROW_NUMBER() OVER (PARTITION BY column ORDER BY COUNT(*) DESC)."
-        raise scope.unsupported(message, node, "unsupported-window")
+        raise scope.refusal(message, node, "unsupported-window")
     partition = tuple(position(one) for one in node.args.get("partition_by") or [])
     return Rank(KINDS[type(node.this)], partition, tuple(key_of(item, position) for item in order.expressions))
 
@@ -64,7 +64,7 @@ def key_of(item: exp.Ordered, position: Callable[[exp.Expr], int]) -> Key:
     return position(item.this), bool(item.args.get("desc")), bool(item.args.get("nulls_first"))
 
 
-def ordered(rows: list[list[Any]], keys: Sequence[Key], plain: Callable[[Any], Any]) -> list[list[Any]]:
+def sort_rows(rows: list[list[Any]], keys: Sequence[Key], plain: Callable[[Any], Any]) -> list[list[Any]]:
     """Return rows in the order of some keys; undefined values come last unless a key says otherwise."""
     for place, descending, nulls_first in reversed(keys):
         keyed = [(plain(row[place]), row) for row in rows]

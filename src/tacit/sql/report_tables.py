@@ -16,13 +16,13 @@ from tacit.sql.syntax import (
     column,
     count_people,
     equal,
-    grouped,
-    named,
+    group_by,
     number,
     report_column,
     select,
     subquery,
     table,
+    with_alias,
 )
 
 __all__ = [
@@ -41,19 +41,19 @@ __all__ = [
 
 def count_rows(name: str) -> Statement:
     """Return the statement that counts a table's rows, as n."""
-    return print_select(select([named(count_people(), "n")], table(name)))
+    return print_select(select([with_alias(count_people(), "n")], table(name)))
 
 
 def count_rolled_up(name: str) -> Statement:
     """Return the statement that counts the reports of a rollup, as n."""
-    return print_select(select([named(count_people(column(names.PEOPLE)), "n")], table(name)))
+    return print_select(select([with_alias(count_people(column(names.PEOPLE)), "n")], table(name)))
 
 
 def count_unless_number(name: str, public: str) -> Statement:
     """Return the statement that counts the people whose text in a column is not a number, as n."""
     first = equal(report_column("channel"), number(0))
     not_number = exp.Not(this=is_number(column(public)))
-    query = select([named(count_people(), "n")], table(name))
+    query = select([with_alias(count_people(), "n")], table(name))
     return print_select(query.where(first, not_number, copy=False))
 
 
@@ -76,16 +76,16 @@ def _codes_by(by: Sequence[str]) -> list[exp.Expr]:
 def rolled_up(name: str, by: Sequence[str], *, again: bool = False) -> Statement:
     """Return the statement that rolls reports up or, again, a rollup to which batches have added rows."""
     people = cast(exp.Sum(this=column(names.PEOPLE)) if again else count_people(), "BIGINT")
-    query = select([*_codes_by(by), named(people, names.PEOPLE)], table(name))
-    return print_select(grouped(query, _codes_by(by)))
+    query = select([*_codes_by(by), with_alias(people, names.PEOPLE)], table(name))
+    return print_select(group_by(query, _codes_by(by)))
 
 
 def removed_from_rollup(name: str, key: str, by: Sequence[str], person: str) -> Statement:
     """Return the statement of rows that take a person out of a rollup: they count the person's reports below zero."""
     fewer = cast(exp.Neg(this=count_people()), "BIGINT")
-    query = select([*_codes_by(by), named(fewer, names.PEOPLE)], table(name))
+    query = select([*_codes_by(by), with_alias(fewer, names.PEOPLE)], table(name))
     query = query.where(equal(cast(column(key), "VARCHAR"), constant(person)), copy=False)
-    return print_select(grouped(query, _codes_by(by)))
+    return print_select(group_by(query, _codes_by(by)))
 
 
 def joint_codes(name: str, key: str, channels: Sequence[int]) -> Statement:
@@ -94,11 +94,11 @@ def joint_codes(name: str, key: str, channels: Sequence[int]) -> Statement:
     for place, channel in enumerate(channels):
         is_channel = equal(report_column("channel"), number(channel))
         code = exp.Case(ifs=[exp.If(this=is_channel, true=report_column("code"))])
-        codes.append(named(exp.Max(this=code), f"c{place}"))
-    people = grouped(select(codes, table(name)), [column(key)])
+        codes.append(with_alias(exp.Max(this=code), f"c{place}"))
+    people = group_by(select(codes, table(name)), [column(key)])
     shown = [column(f"c{place}") for place in range(len(channels))]
-    query = select([*shown, named(count_people(), "n")], subquery(people, "people"))
-    return print_select(grouped(query, [own.copy() for own in shown]))
+    query = select([*shown, with_alias(count_people(), "n")], subquery(people, "people"))
+    return print_select(group_by(query, [own.copy() for own in shown]))
 
 
 @dataclass(frozen=True)
@@ -117,13 +117,13 @@ def class_sizes(tables: Sequence[ClassTable], *, same_keys: bool) -> Statement:
     Keys that are text in one table and numbers in another are compared as text.
     """
     [first, *others] = [_class_table(own, place, same_keys=same_keys) for place, own in enumerate(tables)]
-    classes = select([named(count_people(), "n")], first)
+    classes = select([with_alias(count_people(), "n")], first)
     for other in others:
         classes.append("joins", exp.Join(this=other, side="FULL", kind="OUTER", using=[exp.to_identifier("person")]))
     by = [column(f"{word}{place}") for place, own in enumerate(tables) for word in ("rows_", *_class_columns(own))]
     sizes = [(exp.Sum, "people"), (exp.Min, "smallest")]
-    shown = [named(cast(of(this=column("n")), "BIGINT"), name) for of, name in sizes]
-    return print_select(select(shown, subquery(grouped(classes, by), "classes")))
+    shown = [with_alias(cast(of(this=column("n")), "BIGINT"), name) for of, name in sizes]
+    return print_select(select(shown, subquery(group_by(classes, by), "classes")))
 
 
 def _class_columns(own: ClassTable) -> list[str]:
@@ -137,8 +137,8 @@ def _class_table(own: ClassTable, place: int, *, same_keys: bool) -> exp.Expr:
     if not own.is_one_report:
         values = [exp.Max(this=cast(value, "VARCHAR")) for value in values]
     rows = number(1) if own.is_one_report else count_people()
-    public = [named(value, f"{name}{place}") for value, name in zip(values, _class_columns(own), strict=True)]
-    query = select([named(key, "person"), named(rows, f"rows_{place}"), *public], table(own.name))
+    public = [with_alias(value, f"{name}{place}") for value, name in zip(values, _class_columns(own), strict=True)]
+    query = select([with_alias(key, "person"), with_alias(rows, f"rows_{place}"), *public], table(own.name))
     if not own.is_one_report:
-        query = grouped(query, [column(own.key)])
+        query = group_by(query, [column(own.key)])
     return subquery(query, f"t{place}")

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from tacit.sql.dates import PARTS, differing, parsed, truncated
+from tacit.sql.dates import PARTS, differing, parse_day, truncate
 from tacit.sql.vectors import kind_of
 
 __all__ = [
@@ -20,14 +20,14 @@ __all__ = [
     "alike",
     "as_day",
     "between_days",
-    "compared",
-    "connected",
+    "compare_values",
+    "connect",
     "difference",
-    "divided",
+    "divide",
     "part",
     "product",
     "remainder",
-    "rounded",
+    "round_half_away",
     "start",
     "strict",
     "total",
@@ -51,26 +51,26 @@ class NotScalar(Exception):  # noqa: N818  it says what a node is not, and never
 def strict(function: Callable[..., Any], *given: Function) -> Function:
     """Return a function whose result is NULL where any of its arguments is."""
 
-    def made(row: Sequence[Any]) -> Any:
+    def evaluate(row: Sequence[Any]) -> Any:
         values = [one(row) for one in given]
         return None if any(value is None for value in values) else function(*values)
 
-    return made
+    return evaluate
 
 
-def connected(left: Function, right: Function, *, decisive: bool) -> Function:
+def connect(left: Function, right: Function, *, decisive: bool) -> Function:
     """Return OR (true decides) or AND (false decides) of two tests, either of which may be NULL."""
 
-    def made(row: Sequence[Any]) -> bool | None:
+    def evaluate(row: Sequence[Any]) -> bool | None:
         sides = (left(row), right(row))
         if decisive in sides:
             return decisive
         return None if None in sides else not decisive
 
-    return made
+    return evaluate
 
 
-def compared(compare: Callable[[Any, Any], bool], left: Function, right: Function) -> Function:
+def compare_values(compare: Callable[[Any, Any], bool], left: Function, right: Function) -> Function:
     """Return the comparison of two values."""
     return strict(lambda a, b: bool(compare(*alike(a, b))), left, right)
 
@@ -78,9 +78,9 @@ def compared(compare: Callable[[Any, Any], bool], left: Function, right: Functio
 def alike(left: Any, right: Any) -> tuple[Any, Any]:
     """Return two values that can be compared: texts beside dates are dates."""
     if isinstance(left, datetime.date) and isinstance(right, str):
-        right = parsed(right)
+        right = parse_day(right)
     elif isinstance(right, datetime.date) and isinstance(left, str):
-        left = parsed(left)
+        left = parse_day(left)
     if isinstance(left, datetime.datetime) != isinstance(right, datetime.datetime):
         left, right = (_midnight(side) if isinstance(side, datetime.date) else side for side in (left, right))
     if _kind(left) != _kind(right):
@@ -100,7 +100,7 @@ def _midnight(day: datetime.date) -> datetime.datetime:
 
 def as_day(value: Any) -> datetime.date:
     """Return a date, or a text as one."""
-    return parsed(value) if isinstance(value, str) else value if isinstance(value, datetime.date) else _wrong()
+    return parse_day(value) if isinstance(value, str) else value if isinstance(value, datetime.date) else _wrong()
 
 
 def _wrong() -> Any:
@@ -116,7 +116,7 @@ def _numeric(value: Any) -> Any:
     return value if isinstance(value, int | float | Fraction) else _wrong()
 
 
-def divided(left: Any, right: Any) -> float:
+def divide(left: Any, right: Any) -> float:
     """Return a quotient, as a number with a fraction."""
     left, right = _numeric(left), _numeric(right)
     return float(left) / float(right)
@@ -126,7 +126,7 @@ def whole_part(left: Any, right: Any) -> Any:
     """Return a quotient without its fraction; of numbers with one, the quotient."""
     if isinstance(left, int) and isinstance(right, int):
         return math.trunc(Fraction(left, right))
-    return divided(left, right)
+    return divide(left, right)
 
 
 def remainder(left: Any, right: Any) -> Any:
@@ -135,7 +135,7 @@ def remainder(left: Any, right: Any) -> Any:
     return left - right * math.trunc(left / right if isinstance(left, float) else Fraction(left) / Fraction(right))
 
 
-def rounded(value: Any, digits: Any = 0) -> Any:
+def round_half_away(value: Any, digits: Any = 0) -> Any:
     """Return a number with so many digits; halves go away from zero."""
     if abs(digits) > MOST_DIGITS:
         raise ValueError
@@ -168,7 +168,7 @@ def part(unit: str, day: Any) -> int:
 
 def start(unit: str, day: Any) -> datetime.date:
     """Return the first day of a period."""
-    return truncated(unit, as_day(day))
+    return truncate(unit, as_day(day))
 
 
 def between_days(unit: str, first: Any, second: Any) -> int:

@@ -170,7 +170,7 @@ class Scope:
                 factors[source.presence] = share * np.array([1.0, 0.0, 1.0])
         return Term(term.coefficient, factors)
 
-    def unsupported(self, message: str, node: exp.Expr, code: str | None = None) -> UnsupportedSqlError:
+    def refusal(self, message: str, node: exp.Expr, code: str | None = None) -> UnsupportedSqlError:
         """Return the refusal of a node."""
         return UnsupportedSqlError(message, code=code, text=self.text, span=span_in(self.text, node))
 
@@ -192,19 +192,19 @@ class Scope:
             )
             message = f"There is no table {column.table!r} in this question. Tables: {known}."
             raise BindError(message, code="unknown-table", text=self.text, span=span_of(column))
-        found = [BoundColumn(s, a) for s in sources for a in s.service.attributes if a.name.lower() == name]
-        if not found and len(public) == 1:
+        columns = [BoundColumn(s, a) for s in sources for a in s.service.attributes if a.name.lower() == name]
+        if not columns and len(public) == 1:
             return BoundColumn(public[0].key.source, public[0].key.attribute, public[0].columns[name])
-        if not found and name in LABELS:
+        if not columns and name in LABELS:
             return BoundColumn(sources[0], LABELS[name])
-        if len(found) > 1:
-            tables = " or ".join(f"{f.source.names[0]}.{f.attribute.name}" for f in found)
+        if len(columns) > 1:
+            tables = " or ".join(f"{f.source.names[0]}.{f.attribute.name}" for f in columns)
             message = f"{column.name} is in more than one table. Write {tables}."
             raise BindError(message, code="ambiguous-column", text=self.text, span=span_of(column))
-        if not found and name in (source.service.key.lower() for source in sources):
+        if not columns and name in (source.service.key.lower() for source in sources):
             message = f"{column.name} is the person's key. Use it in JOIN and COUNT(DISTINCT {column.name}) only."
             raise BindError(message, code="key-column", text=self.text, span=span_of(column))
-        if not found:
+        if not columns:
             names = " and ".join(source.service.name for source in sources)
             known = ", ".join(a.name for source in sources for a in source.service.attributes)
             near = get_close_matches(name, [a.name.lower() for s in sources for a in s.service.attributes], 1)
@@ -214,21 +214,21 @@ class Scope:
                 f"{names} {'has' if len(sources) == 1 else 'have'} no column {column.name!r}.{hint} Columns: {known}."
             )
             raise BindError(message, text=self.text, span=span_of(column))
-        return found[0]
+        return columns[0]
 
-    def functional(self, found: BoundColumn, vector: npt.ArrayLike) -> Functional:
+    def functional(self, column: BoundColumn, vector: npt.ArrayLike) -> Functional:
         """Return the functional that looks a sensitive attribute up in a vector."""
-        return Functional.of(self.sizes, found.place, np.asarray(vector, dtype=np.float64))
+        return Functional.of(self.sizes, column.place, np.asarray(vector, dtype=np.float64))
 
-    def total(self, found: BoundColumn, vector: npt.ArrayLike) -> Total:
+    def total(self, column: BoundColumn, vector: npt.ArrayLike) -> Total:
         """Return the total of that functional."""
-        return Total.of(self.functional(found, vector))
+        return Total.of(self.functional(column, vector))
 
-    def separated(self, functional: Functional) -> list[dict[int, Functional]]:
+    def separate(self, functional: Functional) -> list[dict[int, Functional]]:
         """Return a functional as a sum of products of functionals of single services; of one service, as one."""
         places = [(source.number, i) for source in self.sources for i in range(len(source.sizes))]
         sizes = [source.sizes for source in self.sources]
-        found: list[dict[int, Functional]] = []
+        products: list[dict[int, Functional]] = []
         for term in functional.terms:
             local: dict[int, dict[int, Vector]] = {}
             for i, vector in term.factors.items():
@@ -237,13 +237,13 @@ class Scope:
             parts = {n: Functional(sizes[n], (Term(1.0, factors),)) for n, factors in sorted(local.items())}
             first = next(iter(parts), 0)
             parts[first] = parts.get(first, Functional.constant(sizes[first])).scaled(term.coefficient)
-            found.append(parts)
-        involved = {number for parts in found for number in parts}
+            products.append(parts)
+        involved = {number for parts in products for number in parts}
         if len(involved) == 1:
             [number] = involved
-            terms = [term for parts in found for term in parts[number].terms]
+            terms = [term for parts in products for term in parts[number].terms]
             return [{number: Functional(sizes[number], tuple(terms))}]
-        return found
+        return products
 
     def uses_round(self, statement: exp.Expr) -> bool:
         """Tell whether the question names the round, and so is about all of them."""

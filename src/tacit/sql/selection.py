@@ -15,7 +15,7 @@ from tacit.errors import UnsupportedSqlError
 from tacit.estimate.estimate import Estimate
 from tacit.sql.parse import span_of
 from tacit.sql.public import COMPARISONS, is_list, literal_of
-from tacit.sql.ranks import Key, Rank, is_rank, key_of, ordered, rank_of
+from tacit.sql.ranks import Key, Rank, is_rank, key_of, rank_of, sort_rows
 from tacit.sql.scope import Scope
 from tacit.sql.vectors import OPERATORS, kind_of
 
@@ -72,7 +72,7 @@ class Selection:
                 row[place] = value
         if self.qualify is not None:
             rows = [row for row in rows if self.qualify(row)]
-        rows = ordered(rows, self.order, plain_cell)[self.offset :]
+        rows = sort_rows(rows, self.order, plain_cell)[self.offset :]
         return rows if self.limit is None else rows[: self.limit]
 
 
@@ -110,10 +110,10 @@ class _Reader:
 
     def rank(self, node: exp.Expr) -> int:
         """Return the number of a rank, which is added."""
-        found = rank_of(self._scope, node, self.position)  # type: ignore[arg-type]
-        if found not in self.ranks:
-            self.ranks.append(found)
-        return self.ranks.index(found)
+        ranking = rank_of(self._scope, node, self.position)  # type: ignore[arg-type]
+        if ranking not in self.ranks:
+            self.ranks.append(ranking)
+        return self.ranks.index(ranking)
 
     def position(self, node: exp.Expr) -> int:
         """Return the place of an expression in a row: an output column, or a hidden one that is added."""
@@ -136,7 +136,7 @@ class _Reader:
                 "ORDER BY, HAVING and QUALIFY take output columns, by name or position, and aggregates. Add it to "
                 "SELECT."
             )
-            raise self._scope.unsupported(message, node, "unsupported-order")
+            raise self._scope.refusal(message, node, "unsupported-order")
         return place
 
     def test(self, node: exp.Expr, *, ranks: bool = False) -> Test:
@@ -149,10 +149,10 @@ class _Reader:
             return self._test(node.this)
         if isinstance(node, exp.Not):
             inner = self._test(node.this)
-            return lambda row: None if (found := inner(row)) is None else not found
+            return lambda row: None if (truth := inner(row)) is None else not truth
         if isinstance(node, exp.And | exp.Or):
             left, right, decisive = self._test(node.left), self._test(node.right), isinstance(node, exp.Or)
-            return lambda row: _joined((left(row), right(row)), decisive=decisive)
+            return lambda row: _connect((left(row), right(row)), decisive=decisive)
         if isinstance(node, exp.Between) and not node.args.get("symmetric"):
             low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
             high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
@@ -169,19 +169,19 @@ class _Reader:
         if type(node) in COMPARISONS:
             compare = OPERATORS[COMPARISONS[type(node)]]
             first, second = self._operand(node.this), self._operand(node.expression)
-            return lambda row: self._compared(node, compare, first(row), second(row))
+            return lambda row: self._compare(node, compare, first(row), second(row))
         message = (
             "HAVING and QUALIFY compare columns with constants by =, <>, <, BETWEEN, IN, IS NULL, AND, OR and NOT."
         )
-        raise self._scope.unsupported(message, node, "unsupported-having")
+        raise self._scope.refusal(message, node, "unsupported-having")
 
-    def _compared(self, node: exp.Expr, compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool | None:
+    def _compare(self, node: exp.Expr, compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool | None:
         if left is None or right is None:
             return None
         left, right = _alike(left, right), _alike(right, left)
         if kind_of(left) != kind_of(right):
             message = "HAVING compares values of different kinds. Compare numbers with numbers, dates with dates."
-            raise self._scope.unsupported(message, node, "unsupported-having")
+            raise self._scope.refusal(message, node, "unsupported-having")
         return bool(compare(left, right))
 
     def _operand(self, node: exp.Expr) -> Callable[[Row], Any]:
@@ -198,15 +198,15 @@ class _Reader:
         return lambda row: plain_cell(row[place])
 
 
-def _joined(sides: tuple[bool | None, bool | None], *, decisive: bool) -> bool | None:
+def _connect(sides: tuple[bool | None, bool | None], *, decisive: bool) -> bool | None:
     """Return OR (True decides) or AND (False decides) of two sides that may be undefined."""
     if decisive in sides:
         return decisive
     return None if None in sides else not decisive
 
 
-def _any_of(found: list[bool | None]) -> bool | None:
-    return True if True in found else None if None in found else False
+def _any_of(results: list[bool | None]) -> bool | None:
+    return True if True in results else None if None in results else False
 
 
 def _alike(value: Any, other: Any) -> Any:

@@ -40,7 +40,7 @@ class Shifts:
         self._plan, self._ranges = plan, Ranges(plan)
         self._widths: dict[int, Widths | None] = {}
 
-    def moved(self, total: Total, place: int, people: float) -> float:
+    def shift_of(self, total: Total, place: int, people: float) -> float:
         """Return how far 1 % of so many people move a total, the plan's total at a place."""
         liars, weight = people / 100, self._plan.round.weight
         free = liars * self._ranges.of(total, place).width
@@ -64,7 +64,7 @@ def _of_total(plan: Plan, total: Total) -> Widths | None:
 
 
 def _of_piece(plan: Plan, piece: Piece) -> Widths | None:
-    parts = plan.scope.separated(piece.functional)
+    parts = plan.scope.separate(piece.functional)
     if any(piece.powers.values()) or len(plan.round.stored) > 1 or any(len(one) > 1 for one in parts):
         return None
     widths = NONE

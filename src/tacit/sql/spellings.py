@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-__all__ = ["is_histogram", "spelled"]
+__all__ = ["expand", "is_histogram"]
 
 
-def spelled(statement: exp.Select) -> exp.Select:
+def expand(statement: exp.Select) -> exp.Select:
     """Return a statement without shorthands, in whatever subquery they stand."""
     for select in list(statement.find_all(exp.Select)):
         _histogram(select)
@@ -20,8 +20,8 @@ def spelled(statement: exp.Select) -> exp.Select:
 
 def _rewritten(node: exp.Expr) -> exp.Expr:
     made = REWRITTEN.get(type(node))
-    found = made(node) if made is not None else None
-    return node if found is None else found
+    expanded = made(node) if made is not None else None
+    return node if expanded is None else expanded
 
 
 def is_histogram(node: exp.Expr) -> bool:

@@ -94,7 +94,7 @@ class StoredTypes:
 
     def resolve(self, expression: exp.Expr) -> exp.Expr:
         """Return an expression over the columns of this round's tables, as they are stored."""
-        return expression.transform(self._resolved)
+        return expression.transform(self._resolve)
 
     def numbers(self, expressions: Iterable[exp.Expr]) -> set[tuple[int, str]]:
         """Return sources and names of columns that are stored as text and read as numbers."""
@@ -109,7 +109,7 @@ class StoredTypes:
     def _number_of(self, column: exp.Column) -> int:
         return next(number for number in range(len(self.texts)) if source(number) == column.table)
 
-    def _resolved(self, node: exp.Expr) -> exp.Expr:
+    def _resolve(self, node: exp.Expr) -> exp.Expr:
         if isinstance(node, AsNumber | AsFlag):
             column: exp.Column = node.this.copy()
             if column.name not in self.texts[self._number_of(column)]:

@@ -26,8 +26,8 @@ def scalar(scope: Scope, node: exp.Subquery) -> tuple[exp.Expr, Total]:
         "the other question by itself, and put its value in."
     )
     plain = isinstance(inner, exp.Select) and not any(v for k, v in inner.args.items() if v and k not in CLAUSES)
-    if not plain or len(inner.expressions) != 1 or _tables(inner) != _known(scope):
-        raise scope.unsupported(message, node, "unsupported-subquery")
+    if not plain or len(inner.expressions) != 1 or _tables(inner) != _known_names(scope):
+        raise scope.refusal(message, node, "unsupported-subquery")
     asked = inner.expressions[0].unalias()
     where = inner.args.get("where")
     parts = [asked, *([where.this] if where else [])]
@@ -44,6 +44,6 @@ def _tables(inner: exp.Select) -> list[str]:
     return sorted(node.name.lower() if isinstance(node, exp.Table) else "" for node in nodes)
 
 
-def _known(scope: Scope) -> list[str]:
+def _known_names(scope: Scope) -> list[str]:
     named = [source.service.name.lower() for source in scope.sources for _ in source.names]
     return sorted([*named, *(dimension.name.lower() for dimension in scope.dimensions)])

@@ -12,8 +12,7 @@ __all__ = [
     "count_people",
     "double",
     "equal",
-    "grouped",
-    "named",
+    "group_by",
     "number",
     "one_where",
     "plus",
@@ -22,6 +21,7 @@ __all__ = [
     "subquery",
     "table",
     "times",
+    "with_alias",
 ]
 
 
@@ -40,7 +40,7 @@ def report_column(name: str, alias: str | None = None) -> exp.Column:
     return exp.Column(this=exp.to_identifier(name), table=exp.to_identifier(alias) if alias else None)
 
 
-def named(expression: exp.Expr, name: str) -> exp.Alias:
+def with_alias(expression: exp.Expr, name: str) -> exp.Alias:
     """Return an expression with the name of its column."""
     return exp.Alias(this=expression, alias=identifier(name))
 
@@ -64,7 +64,7 @@ def select(columns: Sequence[exp.Expr], source: exp.Expr) -> exp.Select:
     return exp.select(*columns, copy=False).from_(source, copy=False)
 
 
-def grouped(query: exp.Select, columns: Sequence[exp.Expr]) -> exp.Select:
+def group_by(query: exp.Select, columns: Sequence[exp.Expr]) -> exp.Select:
     """Return a query grouped by columns, if there are any."""
     return query.group_by(*columns, copy=False) if columns else query
 
@@ -91,15 +91,15 @@ def equal(left: exp.Expr, right: exp.Expr) -> exp.EQ:
 
 def times(parts: Sequence[exp.Expr]) -> exp.Expr:
     """Return a product; sums among its parts need parentheses."""
-    return _folded(exp.Mul, parts)
+    return _fold(exp.Mul, parts)
 
 
 def plus(parts: Sequence[exp.Expr]) -> exp.Expr:
     """Return a sum."""
-    return _folded(exp.Add, parts)
+    return _fold(exp.Add, parts)
 
 
-def _folded(operator: type[exp.Binary], parts: Sequence[exp.Expr]) -> exp.Expr:
+def _fold(operator: type[exp.Binary], parts: Sequence[exp.Expr]) -> exp.Expr:
     [whole, *others] = parts
     for other in others:
         whole = operator(this=whole, expression=other)

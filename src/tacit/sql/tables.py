@@ -39,7 +39,7 @@ def tables_of(statement: exp.Select, text: str) -> list[Named]:
     if source is None or not isinstance(source.this, exp.Table):
         message = "A question needs FROM and the name of a service."
         raise BindError(message, code="unknown-table", text=text)
-    tables = [_named(source.this, None, text)]
+    tables = [_named_table(source.this, None, text)]
     for join in statement.args.get("joins") or []:
         kind = str(join.args.get("kind") or "INNER").upper()
         others = [word for word in ("side", "method", "global_", "hint", "match_condition") if join.args.get(word)]
@@ -48,11 +48,11 @@ def tables_of(statement: exp.Select, text: str) -> list[Named]:
         if not isinstance(join.this, exp.Table):
             message = "JOIN takes the name of a service."
             raise UnsupportedSqlError(message, code="unsupported-join", text=text, span=span_of(join))
-        tables.append(_named(join.this, join, text))
+        tables.append(_named_table(join.this, join, text))
     return tables
 
 
-def _named(table: exp.Table, join: exp.Join | None, text: str) -> Named:
+def _named_table(table: exp.Table, join: exp.Join | None, text: str) -> Named:
     schema = str(table.args.get("db") or "").lower().strip('"')
     if schema and schema not in SCHEMAS:
         message = f"There is no schema {schema!r}. Services are in {' or '.join(SCHEMAS)}, and need no schema."
@@ -98,7 +98,7 @@ def scope_of(
         message = "A question needs a service in FROM. Dimension tables can only be joined to one."
         raise BindError(message, code="unknown-table", text=text)
     scope = Scope.over([(service, tuple(aliases)) for service, aliases in names], text)
-    joined = [_joined(scope, table, (dimensions or {})[table.name.lower()], text) for table in public]
+    joined = [_join(scope, table, (dimensions or {})[table.name.lower()], text) for table in public]
     return Scope(scope.sources, text, tuple(joined))
 
 
@@ -115,7 +115,7 @@ def _check_rows(service: Service, before: int, text: str) -> None:
         raise UnsupportedSqlError(message, code="unsupported-join", text=text)
 
 
-def _joined(scope: Scope, table: Named, dimension: Dimension, text: str) -> Joined:
+def _join(scope: Scope, table: Named, dimension: Dimension, text: str) -> Joined:
     """Return a dimension joined on the sensitive attribute that holds its key."""
     using = table.join.args.get("using") if table.join else None
     on = table.join.args.get("on") if table.join else None
@@ -133,11 +133,11 @@ def _joined(scope: Scope, table: Named, dimension: Dimension, text: str) -> Join
         column = next((side for side in sides if side not in own), None) if len(own) == 1 else None
     if column is None:
         raise refusal
-    found = scope.find(column)
-    if isinstance(found.attribute, Public):
+    bound = scope.find(column)
+    if isinstance(bound.attribute, Public):
         raise refusal
-    matched, columns = dimension.lookups(found.sensitive)
-    return Joined(table.alias, found, matched, columns)
+    matched, columns = dimension.lookups(bound.sensitive)
+    return Joined(table.alias, bound, matched, columns)
 
 
 def _check_key(join: exp.Join, service: Service, others: dict[str, str], table: Named, text: str) -> None:

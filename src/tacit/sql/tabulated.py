@@ -15,14 +15,14 @@ from sqlglot import exp
 from tacit.contract.schema import Ordinal, Public
 from tacit.errors import BindError, TacitError
 from tacit.estimate.functional import Functional, Term
-from tacit.sql.expressions import compiled
+from tacit.sql.expressions import compile_expression
 from tacit.sql.parse import span_of, sql_of
 from tacit.sql.scalars import NotScalar
 from tacit.sql.scope import BoundColumn, Scope
 from tacit.sql.totals import Total
 from tacit.sql.vectors import Sensitive, exact_values, shown_value
 
-__all__ = ["Tabulated", "is_sensitive", "tabulated"]
+__all__ = ["Tabulated", "is_sensitive", "tabulate"]
 
 Values = npt.NDArray[np.object_]
 
@@ -91,28 +91,28 @@ def is_sensitive(scope: Scope, node: exp.Expr) -> bool:
     return bool(columns) and not any(isinstance(scope.find(column).attribute, Public) for column in columns)
 
 
-def tabulated(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
+def tabulate(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
     """Return an expression's values; refuse with a code what no function of sensitive columns gives."""
     columns: list[BoundColumn] = []
     for column in node.find_all(exp.Column):
-        found = scope.find(column)
-        _check(scope, found, column)
-        if found not in columns:
-            columns.append(found)
-    axes = list({found.place: BoundColumn(found.source, found.attribute) for found in columns}.values())
-    sizes = [found.sensitive.size for found in axes]
+        bound = scope.find(column)
+        _check(scope, bound, column)
+        if bound not in columns:
+            columns.append(bound)
+    axes = list({bound.place: BoundColumn(bound.source, bound.attribute) for bound in columns}.values())
+    sizes = [bound.sensitive.size for bound in axes]
     if math.prod(sizes) > MOST_CELLS or math.prod(sizes) // max(sizes, default=1) > MOST_TERMS:
         message = (
             f"{sql_of(node)} has {math.prod(sizes):,} combinations of values; at most {MOST_CELLS:,} are allowed, and "
             f"{MOST_TERMS:,} of all but the largest attribute. Use fewer or coarser attributes."
         )
-        raise scope.unsupported(message, node, "too-many-terms")
+        raise scope.refusal(message, node, "too-many-terms")
     try:
-        function = compiled(node, lambda column: columns.index(scope.find(column)))
+        function = compile_expression(node, lambda column: columns.index(scope.find(column)))
     except NotScalar as refusal:
-        raise _refused(scope, refusal.node, code) from None
-    domains = [_domain(found) for found in columns]
-    place = [[axis.place for axis in axes].index(found.place) for found in columns]
+        raise _refusal(scope, refusal.node, code) from None
+    domains = [_domain(bound) for bound in columns]
+    place = [[axis.place for axis in axes].index(bound.place) for bound in columns]
     values = np.empty(tuple(sizes), dtype=object)
     try:
         for index in itertools.product(*map(range, sizes)):
@@ -121,7 +121,7 @@ def tabulated(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
         raise
     except ZeroDivisionError:
         message = f"{sql_of(node)} divides by zero for some values. Write NULLIF(…, 0) around the divisor."
-        raise scope.unsupported(message, node, "divides-by-zero") from None
+        raise scope.refusal(message, node, "divides-by-zero") from None
     except (TypeError, ValueError, KeyError, OverflowError, AttributeError):
         message = (
             f"{sql_of(node)} mixes kinds of values. Compare numbers with numbers, dates with dates, text with text."
@@ -130,38 +130,38 @@ def tabulated(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
     return Tabulated(scope, tuple(axes), values)
 
 
-def _refused(scope: Scope, node: exp.Expr, code: str) -> TacitError:
+def _refusal(scope: Scope, node: exp.Expr, code: str) -> TacitError:
     if isinstance(node, exp.Subquery | exp.Select) or node.args.get("query"):
         message = (
             "A subquery cannot stand in a condition: what it finds is an estimate. Ask it by itself first, and put its "
             "value in."
         )
-        return scope.unsupported(message, node, "unsupported-subquery")
+        return scope.refusal(message, node, "unsupported-subquery")
     message = f"{sql_of(node)} is not a supported function of columns (docs/sql.md lists them)."
-    return scope.unsupported(message, node, code)
+    return scope.refusal(message, node, code)
 
 
-def _check(scope: Scope, found: BoundColumn, column: exp.Column) -> None:
-    attribute = found.attribute
+def _check(scope: Scope, bound: BoundColumn, column: exp.Column) -> None:
+    attribute = bound.attribute
     if isinstance(attribute, Public):
         message = (
             f"{attribute.name} is public, and functions are of sensitive columns. Compare {attribute.name} itself with "
             "constants, or group by it."
         )
-        raise scope.unsupported(message, column, "unsupported-expression")
-    if isinstance(attribute, Ordinal) and attribute.values < attribute.ticks and found.lookup is None:
+        raise scope.refusal(message, column, "unsupported-expression")
+    if isinstance(attribute, Ordinal) and attribute.values < attribute.ticks and bound.lookup is None:
         message = (
             f"{attribute.name} was collected in coarser cells, so functions of its single values are not known. "
             f"Compare {attribute.name} itself with constants."
         )
-        raise scope.unsupported(message, column, "cuts-a-bin")
+        raise scope.refusal(message, column, "cuts-a-bin")
 
 
-def _domain(found: BoundColumn) -> list[Any]:
+def _domain(bound: BoundColumn) -> list[Any]:
     """Return the value of every index of a column."""
-    if found.lookup:
-        return list(found.lookup.values)
-    attribute: Sensitive = found.sensitive
+    if bound.lookup:
+        return list(bound.lookup.values)
+    attribute: Sensitive = bound.sensitive
     if isinstance(attribute, Ordinal) and not attribute.is_date:
         numbers = [int(value) if value.denominator == 1 else value for value in exact_values(attribute)]
         return [*numbers, *([None] * attribute.null)]

@@ -65,7 +65,7 @@ class Total:
         return cls((Piece(functional),) if functional.terms else ())
 
     @classmethod
-    def guarded(cls, sizes: tuple[int, ...], guard: exp.Expr) -> Total:
+    def of_guard(cls, sizes: tuple[int, ...], guard: exp.Expr) -> Total:
         """Return 1 where a public condition holds."""
         return cls((Piece(Functional.constant(sizes), (guard,)),))
 
@@ -75,7 +75,7 @@ class Total:
         return cls((Piece(Functional.constant(sizes), (), {column: power}),))
 
     def __add__(self, other: Total) -> Total:
-        return _gathered((*self.pieces, *other.pieces))
+        return _gather((*self.pieces, *other.pieces))
 
     def __sub__(self, other: Total) -> Total:
         return self + other.scaled(-1.0)
@@ -84,7 +84,7 @@ class Total:
         if self.terms * other.terms > MAX_PRODUCTS:
             message = f"The question expands to more than {MAX_PRODUCTS} terms. Use fewer CASE, OR and sums."
             raise UnsupportedSqlError(message, code="too-many-terms")
-        return _gathered(tuple(left.times(right) for left in self.pieces for right in other.pieces))
+        return _gather(tuple(left.times(right) for left in self.pieces for right in other.pieces))
 
     @property
     def terms(self) -> int:
@@ -118,14 +118,14 @@ class Total:
         return tuple((piece.place, piece.functional.key) for piece in self.pieces)
 
 
-def _gathered(pieces: tuple[Piece, ...]) -> Total:
+def _gather(pieces: tuple[Piece, ...]) -> Total:
     """Add up the functionals of pieces that have guards and powers in common."""
     if len(pieces) == 1:
         return Total(pieces if pieces[0].functional.terms else ())
-    found: dict[Hashable, Piece] = {}
+    by_place: dict[Hashable, Piece] = {}
     for piece in pieces:
-        known = found.get(piece.place)
-        found[piece.place] = (
+        known = by_place.get(piece.place)
+        by_place[piece.place] = (
             Piece(known.functional + piece.functional, known.guards, known.powers) if known is not None else piece
         )
-    return Total(tuple(piece for piece in found.values() if piece.functional.terms))
+    return Total(tuple(piece for piece in by_place.values() if piece.functional.terms))

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from tacit.sql.formula import After
 from tacit.sql.public import literal_of
-from tacit.sql.scalars import rounded
+from tacit.sql.scalars import round_half_away
 
 __all__ = ["WRAPPERS", "wrapper"]
 
@@ -17,13 +17,13 @@ __all__ = ["WRAPPERS", "wrapper"]
 def _monotone(
     function: Callable[[float], float], *, blur: float = 0.0, slope: Callable[[float], float] = lambda _: 1.0
 ) -> After:
-    def shown(number: float) -> float:
+    def or_nan(number: float) -> float:
         try:
             return number if math.isnan(number) or math.isinf(number) else float(function(number))
         except ValueError:  # the root or logarithm of what is not positive
             return math.nan
 
-    return After(shown, lambda low, high: (shown(low), shown(high)), blur, slope)
+    return After(or_nan, lambda low, high: (or_nan(low), or_nan(high)), blur, slope)
 
 
 def _magnitude() -> After:
@@ -45,7 +45,7 @@ def _rounding(node: exp.Round) -> After | None:
     if digits is None:
         return None
     unit = 10.0**-digits
-    return _monotone(lambda number: rounded(number, digits), blur=unit / math.sqrt(6))
+    return _monotone(lambda number: round_half_away(number, digits), blur=unit / math.sqrt(6))
 
 
 def _steps(function: Callable[[float], float]) -> Callable[[exp.Expr], After]:
@@ -61,18 +61,18 @@ def _cast(node: exp.Cast) -> After | None:
     return None
 
 
-def _bounded(choose: Callable[..., float]) -> Callable[[exp.Expr], After | None]:
-    def made(node: exp.Expr) -> After | None:
+def _bound(choose: Callable[..., float]) -> Callable[[exp.Expr], After | None]:
+    def make(node: exp.Expr) -> After | None:
         literals = [literal_of(item) for item in node.expressions]
         if not all(literal is not None and not literal[1] for literal in literals):
             return None
         numbers = [float(literal[0]) for literal in literals if literal is not None]
         return _monotone(lambda number: choose([number, *numbers]))
 
-    return made
+    return make
 
 
-def _coalesced(node: exp.Coalesce) -> After | None:
+def _coalesce(node: exp.Coalesce) -> After | None:
     literals = [literal_of(item) for item in node.expressions]
     if not literals or literals[0] is None or literals[0][1]:
         return None
@@ -118,9 +118,9 @@ WRAPPERS: dict[type[exp.Expr], Callable[..., After | None]] = {
     exp.Abs: lambda _: _magnitude(),
     exp.Cast: _cast,
     exp.TryCast: _cast,
-    exp.Greatest: _bounded(max),
-    exp.Least: _bounded(min),
-    exp.Coalesce: _coalesced,
+    exp.Greatest: _bound(max),
+    exp.Least: _bound(min),
+    exp.Coalesce: _coalesce,
     exp.Nullif: _not_equal,
     exp.Pow: _power,
     exp.Sqrt: lambda _: _monotone(math.sqrt, slope=lambda number: 0.5 / math.sqrt(number) if number > 0 else math.nan),

@@ -51,7 +51,7 @@ def text_of(model: object) -> str:
         message = "A question needs at least one output and one table."
         raise _wrong(message)
     lines = [f"SELECT {', '.join(map(_sql, outputs))}", f"FROM {_table(tables[0])}"]
-    lines += [f"JOIN {_joined(table)}" for table in tables[1:]]
+    lines += [f"JOIN {_join(table)}" for table in tables[1:]]
     if given.get("where") is not None:
         lines.append(f"WHERE {_sql(_condition(given['where']))}")
     group = [_sql(_expression(item)) for item in _list(given, "group")]
@@ -84,13 +84,13 @@ def _object(value: object, what: str) -> Mapping[str, Any]:
 
 
 def _list(given: Mapping[str, Any], word: str) -> Sequence[Any]:
-    found = given.get(word)
-    if found is None:
+    items = given.get(word)
+    if items is None:
         return []
-    if not isinstance(found, list | tuple):
+    if not isinstance(items, list | tuple):
         message = f"{word} must be a list."
         raise _wrong(message)
-    return found
+    return items
 
 
 def _sql(node: exp.Expr) -> str:
@@ -164,7 +164,7 @@ def _table(given: Mapping[str, Any]) -> str:
     return _sql(_identifier(given.get("name"))) + (f" AS {_sql(_identifier(alias))}" if alias else "")
 
 
-def _joined(given: Mapping[str, Any]) -> str:
+def _join(given: Mapping[str, Any]) -> str:
     if given.get("using") is not None:
         return f"{_table(given)} USING ({_sql(_identifier(given['using']))})"
     sides = _list(given, "on")

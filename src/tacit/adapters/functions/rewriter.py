@@ -127,6 +127,4 @@ def _bare(node: exp.Expr) -> exp.Expr:
 
 
 def _refusal(scope: Scope, node: exp.Expr, takes: str) -> UnsupportedSqlError:
-    return scope.unsupported(
-        f"This form supports {takes}. EXPLAIN shows the SQL of any question.", node, "not-rewritable"
-    )
+    return scope.refusal(f"This form supports {takes}. EXPLAIN shows the SQL of any question.", node, "not-rewritable")

@@ -23,7 +23,7 @@ from tacit.errors import ParseError
 from tacit.sql.bind import Key, bind
 from tacit.sql.columns import Shape, plain_type
 from tacit.sql.modes import Mode
-from tacit.sql.parameters import numbered
+from tacit.sql.parameters import number_parameters
 from tacit.sql.parse import parse, without_explain
 from tacit.sql.quantiles import Quantile
 from tacit.sql.ranks import is_rank
@@ -164,7 +164,9 @@ def _tree(text: str) -> exp.Expr | None:
     """Return the tree of a question with numbered parameters; None if the planner should say what is wrong with it."""
     try:
         dialect = Dialect.get_or_raise("duckdb")
-        statements: list[exp.Expr | None] = list(dialect.parser().parse(numbered(dialect.tokenize(text)), text))
+        statements: list[exp.Expr | None] = list(
+            dialect.parser().parse(number_parameters(dialect.tokenize(text)), text)
+        )
     except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError, ParseError):
         return None
     return statements[0] if len(statements) == 1 else None

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit.answers.forecast.population import assumed
+from tacit.answers.forecast.population import populations_of
 from tacit.answers.intervals import uneven_error, uneven_interval
-from tacit.answers.labels import labelled
-from tacit.answers.quantiles import Curve, interpolated
+from tacit.answers.labels import label_rows
+from tacit.answers.quantiles import Curve, interpolate
 from tacit.answers.rows import Pending, after, pending_of
 from tacit.contract.contract import Contract
 from tacit.errors import UnanswerableError, UnsupportedSqlError, UsageError
@@ -69,7 +69,7 @@ def predict(
         notes.append(
             "no finite interval is likely for some ratios: with this many people their denominators may be zero"
         )
-    names, shown, estimates = labelled(expected.bound, shown)
+    names, shown, estimates = label_rows(expected.bound, shown)
     return Answer(names, shown, notes=[*notes, *expected.bound.notes()], estimates=estimates)
 
 
@@ -106,15 +106,15 @@ def people_for(
             raise UnanswerableError(message, code="not-predictable")
         return math.log(worst / target)
 
-    found = _crossing(log_error)
-    if not 1 <= found <= MOST_PEOPLE:
-        side = "less than one person" if found < 1 else f"more than {MOST_PEOPLE:,} people"
+    needed = _crossing(log_error)
+    if not 1 <= needed <= MOST_PEOPLE:
+        side = "less than one person" if needed < 1 else f"more than {MOST_PEOPLE:,} people"
         message = f"This error would take {side}. Ask for another error, or change the collection."
         raise UnanswerableError(message, code="not-predictable")
-    return math.ceil(found) if log_error(1e6) > log_error(1e8) else math.floor(found)
+    return math.ceil(needed) if log_error(1e6) > log_error(1e8) else math.floor(needed)
 
 
-def _combined(functionals: list[Functional], weights: Vector) -> Functional:
+def _combine(functionals: list[Functional], weights: Vector) -> Functional:
     combined = Functional(functionals[0].sizes, ())
     for weight, functional in zip(weights, functionals, strict=True):
         combined = combined + functional.scaled(float(weight))
@@ -156,7 +156,7 @@ class Expectation:
             raise UnsupportedSqlError(message, code="not-predictable", text=text)
         self._text, self._options = text, options
         services = [contract[source.service.name] for source in self.bound.scope.sources]
-        self._populations = assumed(contract, services, like)
+        self._populations = populations_of(contract, services, like)
         self._decoders = [Decoder(service, options.decoder) for service in services]
         groups = self.bound.groups()
         step = 1 if most_groups is None else -(-len(groups) // most_groups)
@@ -169,7 +169,7 @@ class Expectation:
             for group, columns in self._formulas
         ]
 
-    def linearised(self, users: int = 10**6) -> Iterator[Functional]:
+    def linearise(self, users: int = 10**6) -> Iterator[Functional]:
         """Yield for each group and column the functionals that it is near the answer of uniform records.
 
         A quantile asks for its tests, which are counts below each value.
@@ -182,7 +182,7 @@ class Expectation:
                     continue
                 result = leaf.evaluate(leaf.at([users * self._mean(functional) for functional in functionals]))
                 if functionals and np.isfinite(result.gradient).all():
-                    yield _combined(functionals, result.gradient)
+                    yield _combine(functionals, result.gradient)
 
     def _cell(self, column: Column | None, users: int, *, delta: bool) -> Estimate | None:
         parts = [_Expected(self, leaf, users, delta) for leaf in leaves(column)]
@@ -193,7 +193,7 @@ class Expectation:
         """Return the quantile that this many people would give, with the interval of single tests."""
         functionals = [self._functional(total) for total in asked.totals]
         tests = np.array([users * self._mean(functional) for functional in functionals])
-        variances = interpolated(len(tests), lambda i: users * self._variance(functionals[i]))
+        variances = interpolate(len(tests), lambda i: users * self._variance(functionals[i]))
         return Curve(asked, tests, np.sqrt(np.maximum(variances, 0.0)), math.inf, users).at(level, None)
 
     def estimate(self, made: Formula, users: int, confidence: float, *, delta: bool) -> Estimate:
@@ -221,21 +221,21 @@ class Expectation:
         """Return the expected covariance of combinations of totals, a row each: variances of sums and differences."""
 
         def variance(weights: Vector) -> float:
-            combined = _combined(functionals, weights)
+            combined = _combine(functionals, weights)
             return max(0.0, users * self._variance(combined)) if combined.terms else 0.0
 
         def covariance(rows: Vector) -> Vector:
-            found = np.diag([variance(row) for row in rows])
+            matrix = np.diag([variance(row) for row in rows])
             for i, j in itertools.combinations(range(len(rows)), 2):
-                found[i, j] = found[j, i] = (variance(rows[i] + rows[j]) - found[i, i] - found[j, j]) / 2
-            return found
+                matrix[i, j] = matrix[j, i] = (variance(rows[i] + rows[j]) - matrix[i, i] - matrix[j, j]) / 2
+            return matrix
 
         return covariance
 
     def _mean(self, functional: Functional) -> float:
         return sum(
             math.prod(truth_of(local, self._populations[number]).total()[0] for number, local in parts.items())
-            for parts in self.bound.scope.separated(functional)
+            for parts in self.bound.scope.separate(functional)
         )
 
     def _variance(self, functional: Functional) -> float:
@@ -243,7 +243,7 @@ class Expectation:
 
         In a panel a person is asked with the chance of one over the weight, and then counts that often.
         """
-        separated = self.bound.scope.separated(functional)
+        separated = self.bound.scope.separate(functional)
         if not separated:
             return 0.0
         if len(separated) > MOST_PRODUCTS:

@@ -17,10 +17,10 @@ MOST_GROUPS = 60
 
 def likely_questions(schema: Schema, most: int = MOST_QUESTIONS) -> list[str]:
     """Return questions that the schema suggests, those of each service in turn, at most so many."""
-    found = [_asked(service) for service in schema.services]
+    questions = [_questions_about(service) for service in schema.services]
     if len(schema.services) > 1:
-        found.append(_joined(schema))
-    turns = itertools.zip_longest(*found)
+        questions.append(_join_questions(schema))
+    turns = itertools.zip_longest(*questions)
     return list(dict.fromkeys(one for turn in turns for one in turn if one is not None))[:most]
 
 
@@ -34,7 +34,7 @@ def _groups(service: Service, most: int = MOST_GROUPS) -> list[Categorical | Ord
     return sorted(few, key=lambda a: (not isinstance(a, Categorical), a.size))
 
 
-def _asked(service: Service) -> Iterator[str]:
+def _questions_about(service: Service) -> Iterator[str]:
     name, numbers, groups = service.name, _numbers(service), _groups(service)
     if numbers:
         yield _select(f"AVG({numbers[0].name}) AS average", name)
@@ -74,7 +74,7 @@ def _middle(attribute: Ordinal) -> str:
     return str(int(middle)) if middle.denominator == 1 else str(float(middle))
 
 
-def _joined(schema: Schema) -> Iterator[str]:
+def _join_questions(schema: Schema) -> Iterator[str]:
     """Ask for what one service knows by what another one knows."""
     for left, right in itertools.permutations(schema.services, 2):
         if left.key != right.key:

@@ -20,7 +20,7 @@ from tacit.errors import UsageError
 from tacit.estimate.functional import Vector
 from tacit.estimate.population import Population
 
-__all__ = ["Frequencies", "assumed", "frequencies_of"]
+__all__ = ["Frequencies", "frequencies_of", "populations_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Frequencies:
     rows: Vector | None
 
 
-def assumed(contract: Contract, services: Sequence[ServiceContract], like: Any) -> list[Population]:
+def populations_of(contract: Contract, services: Sequence[ServiceContract], like: Any) -> list[Population]:
     """Return a population for each service of a question.
 
     ``like`` is a sample table, or a dict of weights, for one service; for several, a dict of these by service. People
@@ -64,22 +64,22 @@ def _population(service: ServiceContract, like: Any, people: int) -> Population:
     if like is None:
         return Population.of(service)
     if not isinstance(like, Frequencies) and _is_weights(service, like):
-        return _weighted(service, like)
-    found = like if isinstance(like, Frequencies) else frequencies_of(service.service, like, people)
-    return Population.of(service, [found.values[a.name] for a in service.service.sensitive], found.rows)
+        return _from_weights(service, like)
+    frequencies = like if isinstance(like, Frequencies) else frequencies_of(service.service, like, people)
+    return Population.of(service, [frequencies.values[a.name] for a in service.service.sensitive], frequencies.rows)
 
 
 def frequencies_of(service: Service, sample: Any, people: int) -> Frequencies:
     """Return how often values occur in a sample; ``people`` also counts those who have no rows in it."""
     table = as_table(service, sample)
-    found = {}
+    shares = {}
     for i, attribute in enumerate(service.sensitive):
         reader = reader_of(service.name, attribute)
         column = table.column(attribute.name).combine_chunks()
         dithered = isinstance(attribute, Ordinal) and attribute.dithered
         values = reader.values(*reader.positions(column, 0), insecure_rng(i).draws(len(column)) if dithered else None)
-        found[attribute.name] = np.bincount(values, minlength=attribute.size) / max(1, len(column))
-    return Frequencies(found, _rows(service, table, people))
+        shares[attribute.name] = np.bincount(values, minlength=attribute.size) / max(1, len(column))
+    return Frequencies(shares, _rows(service, table, people))
 
 
 def _rows(service: Service, table: pa.Table, people: int) -> Vector | None:
@@ -93,9 +93,9 @@ def _rows(service: Service, table: pa.Table, people: int) -> Vector | None:
     return rows / max(1.0, float(rows.sum()))
 
 
-def _weighted(service: ServiceContract, like: Mapping[str, Any]) -> Population:
+def _from_weights(service: ServiceContract, like: Mapping[str, Any]) -> Population:
     names = [attribute.name for attribute in service.service.sensitive]
-    found = list(Population.of(service).frequencies)
+    frequencies = list(Population.of(service).frequencies)
     for name, weights in like.items():
         if name not in names:
             message = (
@@ -104,8 +104,8 @@ def _weighted(service: ServiceContract, like: Mapping[str, Any]) -> Population:
             raise UsageError(message, code="bad-option")
         place = names.index(name)
         given = np.asarray(weights, dtype=np.float64)
-        if given.shape != found[place].shape or not (given >= 0).all() or not 0 < given.sum() < math.inf:
-            message = f"like: {name} needs one weight, 0 or more, for each of its {len(found[place])} values."
+        if given.shape != frequencies[place].shape or not (given >= 0).all() or not 0 < given.sum() < math.inf:
+            message = f"like: {name} needs one weight, 0 or more, for each of its {len(frequencies[place])} values."
             raise UsageError(message, code="bad-option")
-        found[place] = given / given.sum()
-    return Population.of(service, found)
+        frequencies[place] = given / given.sum()
+    return Population.of(service, frequencies)

@@ -161,40 +161,40 @@ class _Trials:
     def verdict(self, question: str) -> Verdict:
         """Return the verdict about a question, and what would help."""
         try:
-            found = self._expected(question, self._planned, self._users)
+            expected = self._expect(question, self._planned, self._users)
         except TacitError as error:
             return Verdict(question, "not predictable", why=error.message)
-        if found.word == "good" or found.why:
-            return found
+        if expected.word == "good" or expected.why:
+            return expected
         tried = [
-            *self._fewer(question, found),
-            *self._more_people(found),
-            *self._more_budget(question, found),
+            *self._fewer(question, expected),
+            *self._more_people(expected),
+            *self._more_budget(question, expected),
         ]
         good = [f"{change} (± {_percent(one.relative)})" for change, one in tried if one.word == "good"]
         best = min(tried, key=lambda item: item[1].relative, default=None)
         if good:
             advice = f"Good with {', or '.join(good)}"
-        elif best and best[1].relative < found.relative:
+        elif best and best[1].relative < expected.relative:
             advice = f"Even with {best[0]} ± {_percent(best[1].relative)} ({best[1].word}); ask about fewer groups"
         else:
             advice = "Ask about larger groups or coarser values"
-        return replace(found, advice=(advice,))
+        return replace(expected, advice=(advice,))
 
-    def _expected(self, question: str, planned: Planned, users: int) -> Verdict:
+    def _expect(self, question: str, planned: Planned, users: int) -> Verdict:
         names = [one.name for one in planned.contract.schema.services]
         like = None if self._like is None else {name: self._like[name] for name in names if name in self._like}
         options = Options()
         answer = predict(planned.contract, question, users=users, like=like, options=options, most_groups=MOST_GROUPS)
         return verdict_of(question, answer)
 
-    def _tried(self, question: str, planned: Planned | None, users: int) -> Verdict | None:
+    def _try(self, question: str, planned: Planned | None, users: int) -> Verdict | None:
         try:
-            return None if planned is None else self._expected(question, planned, users)
+            return None if planned is None else self._expect(question, planned, users)
         except TacitError:
             return None
 
-    def _compiled(self, key: object, make: Callable[[], Planned]) -> Planned | None:
+    def _compile(self, key: object, make: Callable[[], Planned]) -> Planned | None:
         if key not in self._made:
             try:
                 self._made[key] = make()
@@ -202,35 +202,35 @@ class _Trials:
                 self._made[key] = None
         return self._made[key]
 
-    def _fewer(self, question: str, found: Verdict) -> Iterator[tuple[str, Verdict]]:
+    def _fewer(self, question: str, expected: Verdict) -> Iterator[tuple[str, Verdict]]:
         """Yield what leaving out attributes would give: half of those that are not asked about, or else all."""
         schema = self._planned.contract.schema
         words = {word.lower() for word in re.findall(r"\w+", question)}
         asked = [service for service in schema.services if service.name.lower() in words]
         used = {(service.name, a.name) for service in asked for a in service.sensitive if a.name.lower() in words}
         spare = [(s.name, a.name) for s in schema.services for a in s.sensitive if (s.name, a.name) not in used]
-        halves = [spare[len(spare) // 2 :]] if found.relative <= WITHIN_REACH * GOOD else []
+        halves = [spare[len(spare) // 2 :]] if expected.relative <= WITHIN_REACH * GOOD else []
         for dropped in [*halves, spare] if used else []:
-            made = self._compiled(tuple(dropped), partial(self._planned.with_schema, _without(schema, dropped)))
-            other = self._tried(question, made, self._users) if dropped else None
+            made = self._compile(tuple(dropped), partial(self._planned.with_schema, _without(schema, dropped)))
+            other = self._try(question, made, self._users) if dropped else None
             if other and (other.word == "good" or dropped is spare):
                 yield f"{len(dropped)} attribute{'s' if len(dropped) > 1 else ''} fewer", other
                 return
 
-    def _more_people(self, found: Verdict) -> Iterator[tuple[str, Verdict]]:
+    def _more_people(self, expected: Verdict) -> Iterator[tuple[str, Verdict]]:
         """Yield what more people would give, as few as are good: relative errors shrink with the root of people."""
         for factor in PEOPLE_FACTORS:
-            near = found.relative / math.sqrt(factor)
+            near = expected.relative / math.sqrt(factor)
             if _word(near) == "good":
-                yield f"{factor} times the people", replace(found, relative=near, word="good")
+                yield f"{factor} times the people", replace(expected, relative=near, word="good")
                 return
 
-    def _more_budget(self, question: str, found: Verdict) -> Iterator[tuple[str, Verdict]]:
+    def _more_budget(self, question: str, expected: Verdict) -> Iterator[tuple[str, Verdict]]:
         """Yield what a larger budget would give, as small as is good."""
-        for factor in BUDGET_FACTORS if found.relative <= 2 * WITHIN_REACH * GOOD else ():
+        for factor in BUDGET_FACTORS if expected.relative <= 2 * WITHIN_REACH * GOOD else ():
             epsilon = self._planned.contract.epsilon * factor
-            made = self._compiled(epsilon, partial(self._planned.with_epsilon, epsilon))
-            other = self._tried(question, made, self._users)
+            made = self._compile(epsilon, partial(self._planned.with_epsilon, epsilon))
+            other = self._try(question, made, self._users)
             if other and other.word == "good":
                 yield f"epsilon {decimal_text(epsilon)}", other
                 return

@@ -20,7 +20,7 @@ from tacit.errors import UsageError
 from tacit.estimate.answer import Options
 from tacit.estimate.functional import Functional, Vector
 
-__all__ = ["QuestionLike", "wanted"]
+__all__ = ["QuestionLike", "asked_by_service"]
 
 QuestionLike = str | tuple[str, float]
 """A question as SQL, or with a weight."""
@@ -29,23 +29,23 @@ MOST_GROUPS = 32
 """Groups of a question that stand for all of them."""
 
 
-def wanted(schema: Schema, questions: Iterable[QuestionLike]) -> dict[str, tuple[Asked, ...]]:
+def asked_by_service(schema: Schema, questions: Iterable[QuestionLike]) -> dict[str, tuple[Asked, ...]]:
     """Return for each service what the questions ask of it."""
     provisional = compile_contract(schema, Fraction(1), mechanism="am(1)", oracle="auto", round_name="")
-    found: dict[str, list[Asked]] = {}
-    for text, weight in map(_weighed, [(questions, 0)] if isinstance(questions, str) else questions):
+    by_service: dict[str, list[Asked]] = {}
+    for text, weight in map(_weight_of, [(questions, 0)] if isinstance(questions, str) else questions):
         expected = Expectation(provisional, text, None, Options(), MOST_GROUPS)
-        functionals = list(expected.linearised())
+        functionals = list(expected.linearise())
         for functional in functionals:
-            for parts in expected.bound.scope.separated(functional):
+            for parts in expected.bound.scope.separate(functional):
                 for number, local in parts.items():
                     service = expected.bound.scope.sources[number].service
-                    own = _asked(local, len(service.sensitive), weight / len(functionals))
-                    found.setdefault(service.name, []).extend(own)
-    return {name: tuple(asked) for name, asked in found.items() if asked}
+                    own = _asks(local, len(service.sensitive), weight / len(functionals))
+                    by_service.setdefault(service.name, []).extend(own)
+    return {name: tuple(asked) for name, asked in by_service.items() if asked}
 
 
-def _weighed(question: QuestionLike) -> tuple[str, float]:
+def _weight_of(question: QuestionLike) -> tuple[str, float]:
     pair = (question, 1.0) if isinstance(question, str) else question
     text, weight = pair if isinstance(pair, Sequence) and len(pair) == 2 else (None, 0)
     if not isinstance(text, str) or isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
@@ -54,19 +54,19 @@ def _weighed(question: QuestionLike) -> tuple[str, float]:
     return text, float(weight)
 
 
-def _asked(functional: Functional, attributes: int, weight: float) -> Iterator[Asked]:
+def _asks(functional: Functional, attributes: int, weight: float) -> Iterator[Asked]:
     """Yield what a functional asks about a service's attributes, term by term; every view shows who has no row."""
     terms = [
         (term.coefficient, {i: vector for i, vector in term.factors.items() if i < attributes})
         for term in functional.terms
     ]
-    for coefficient, vectors in _merged(terms):
-        told = {i: vector for i, vector in vectors.items() if np.ptp(vector)}
-        if told and coefficient:
-            yield Asked(weight, told)
+    for coefficient, vectors in _merge(terms):
+        varying = {i: vector for i, vector in vectors.items() if np.ptp(vector)}
+        if varying and coefficient:
+            yield Asked(weight, varying)
 
 
-def _merged(terms: Sequence[tuple[float, dict[int, Vector]]]) -> list[tuple[float, dict[int, Vector]]]:
+def _merge(terms: Sequence[tuple[float, dict[int, Vector]]]) -> list[tuple[float, dict[int, Vector]]]:
     """Add terms up that differ in one attribute only."""
     made: list[tuple[float, dict[int, Vector]]] = []
     for coefficient, vectors in terms:

@@ -143,7 +143,7 @@ class LinearHash(Oracle):
             return Fraction(0)  # a single cell: there is nothing to collide with
         return Fraction(self.g ** max(0, places - forms) - 1, self.g**places - 1)
 
-    def _mixed(self, on_true: Fraction, on_false: Fraction) -> Fraction:
+    def _mix(self, on_true: Fraction, on_false: Fraction) -> Fraction:
         """Return the probability of an event that code 0 always has, and others by the answer."""
         null = Fraction(self._rest, self.span)
         return null + (1 - null) * (on_true * self.stay + on_false * self.flip) / self.span
@@ -151,13 +151,13 @@ class LinearHash(Oracle):
     @property
     def keep(self) -> Fraction:
         """Probability that the true cell is supported."""
-        return self._mixed(Fraction(1), Fraction(0))
+        return self._mix(Fraction(1), Fraction(0))
 
     @property
     def lie(self) -> Fraction:
         """Probability that a given false cell is supported."""
         collide = self._collide(1)
-        return self._mixed(collide, 1 - collide)
+        return self._mix(collide, 1 - collide)
 
     @property
     def pair_split(self) -> tuple[Fraction, Fraction]:
@@ -295,8 +295,8 @@ class LinearHash(Oracle):
             rows[start : start + step] = self._rows(transforms, number[start : start + step])
         if codes is None:
             return np.concatenate(([total], rows.ravel()))
-        found = rows[np.arange(len(number)), (np.maximum(codes, 1) - 1) % self.g]
-        return np.where(np.asarray(codes) == 0, total, found)
+        of_code = rows[np.arange(len(number)), (np.maximum(codes, 1) - 1) % self.g]
+        return np.where(np.asarray(codes) == 0, total, of_code)
 
     def _rows(self, transforms: list[list[Waves]], number: Codes) -> npt.NDArray[np.float64]:
         """Return for some seeds the sums over the cells of each hash."""

@@ -173,13 +173,13 @@ class Subset(Oracle):
         """Return the cells of a code, one by one; the inverse of the ranking."""
         if code == 0:
             return list(range(self.domain))
-        found, left, size = [], code - 1, self.w
+        cells, left, size = [], code - 1, self.w
         for place in range(self.domain - 1, -1, -1):
             ways = math.comb(place, size)
             if size and left >= ways:
-                found.append(place)
+                cells.append(place)
                 left, size = left - ways, size - 1
-        return found[::-1]
+        return cells[::-1]
 
     def weight(self, cell: int, code: int) -> int:
         """Return the exact weight of a set."""
