@@ -33,6 +33,7 @@ from tacit.encode.bulk import Progress
 from tacit.encode.everybody import encode_everybody
 from tacit.encode.prepare import prepare_tables
 from tacit.errors import ContractError, PrivacyError, SchemaError, UnknownNameError, UsageError
+from tacit.estimate.threads import one_thread
 from tacit.tables.html import table_html
 
 __all__ = ["Collection"]
@@ -96,6 +97,7 @@ class Collection(Forecasting):
     True
     """
 
+    @one_thread
     def __init__(
         self,
         schema: Schema,

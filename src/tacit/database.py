@@ -30,6 +30,7 @@ from tacit.engines.base import Engine
 from tacit.errors import ReportError, UsageError
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import DecoderName
+from tacit.estimate.threads import one_thread
 from tacit.model.labelled import Marginal
 from tacit.model.questions import Tables
 from tacit.sql.bind import Bound, bind
@@ -179,6 +180,7 @@ class Database:
         loaded = [Loaded(batch.rows - count, count) for batch, count in zip(batches, refused, strict=True)]
         return dict(zip(reports, loaded, strict=True))
 
+    @one_thread
     def sql(
         self,
         text: str,

@@ -33,6 +33,7 @@ from tacit.contract.files import read_service, service_data
 from tacit.contract.schema import Schema, Service
 from tacit.errors import ContractError, InternalError, TacitError, UsageError
 from tacit.estimate.answer import Answer, Options
+from tacit.estimate.threads import one_thread
 from tacit.sql.lookup import Dimension
 from tacit.tables.read import as_arrow
 
@@ -47,6 +48,7 @@ KEY = b"tacit.release"
 BODIES: dict[str, type[Any]] = {body.kind: body for body in (Grid, Boxes, Views, MarginalTables)}
 
 
+@one_thread
 def release(
     table: Any,
     service: Service | Schema,
@@ -130,6 +132,7 @@ class Release:
             f"{math.exp(float(self.epsilon)):.4g}."
         )
 
+    @one_thread
     def sql(self, text: str, *, confidence: float = 0.95, simultaneous: bool = False) -> Answer:
         """Answer a question: every aggregate is an estimate with an error; asking costs nothing.
 
@@ -155,6 +158,7 @@ class Release:
         dimensions = {**self.dimensions, name.lower(): made}
         return Release(self.service, self.epsilon, self.method, self.body, self.options, dimensions)
 
+    @one_thread
     def synthesize(self, rows: int | None = None, *, seed: int | None = None) -> pa.Table:
         """Return synthetic rows with about the released distribution; by default as many as there are people, about.
 

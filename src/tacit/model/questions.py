@@ -17,6 +17,7 @@ from tacit.engines.base import Engine
 from tacit.errors import ReportError, UnanswerableError, UnknownNameError, UsageError
 from tacit.estimate.answer import Options
 from tacit.estimate.functional import Vector
+from tacit.estimate.threads import one_thread
 from tacit.model.em import likeliest
 from tacit.model.labelled import Marginal, label_table
 from tacit.model.marginals import METHODS, Table, marginal
@@ -55,6 +56,7 @@ class Tables:
     def __init__(self, models: Models, catalog: Catalog) -> None:
         self._models, self._engine, self._catalog = models, models.engine, catalog
 
+    @one_thread
     def marginal(
         self,
         attributes: Sequence[str],
@@ -77,6 +79,7 @@ class Tables:
             table, people, most = of_panel(table, people, declared, design)
         return label_table([declared.sensitive[i] for i in places], table, people, confidence, most)
 
+    @one_thread
     def synthesize(
         self, rows: int, *, seed: int | None = None, service: str | None = None, method: str | None = None
     ) -> pa.Table:

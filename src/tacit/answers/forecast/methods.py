@@ -19,6 +19,7 @@ from tacit.contract.schema import Schema, Service
 from tacit.encode.prepare import prepare_tables
 from tacit.estimate.answer import Answer, Options
 from tacit.estimate.decoder import DecoderName
+from tacit.estimate.threads import one_thread
 
 __all__ = ["Forecasting"]
 
@@ -58,6 +59,7 @@ class Forecasting:
         decoder: DecoderName = "blue",
     ) -> int: ...
 
+    @one_thread
     def predict(
         self,
         text: str,
@@ -91,6 +93,7 @@ class Forecasting:
             return predict(self.contract, text, users=users, like=like, options=options)
         return people_for(self.contract, text, error=error, relative=relative, like=like, options=options)
 
+    @one_thread
     def report(
         self, questions: Iterable[str] | str | None = None, *, users: int | None = None, like: Any = None
     ) -> Forecast:
