@@ -22,8 +22,10 @@ from tacit.engines.base import Batch, Stamp, Upload, is_long, rollup_of, unfit, 
 from tacit.engines.duckdb_cursors import Cursors, run_statement
 from tacit.engines.duckdb_files import SHUT, UNUSABLE, open_file
 from tacit.engines.failures import REMEDIES, failure_code
+from tacit.engines.statements import codes_of, count_of, dimension_of, insert_rows, rows_of, some_value, unknown_rows
 from tacit.errors import EngineError
 from tacit.sql.report_tables import removed_from_rollup, rolled_up
+from tacit.tables.statements import Sql, compose
 
 __all__ = ["SHUT", "DuckDB", "open_duckdb"]
 
@@ -31,12 +33,15 @@ COPIED_ROWS = 1 << 17
 """Rows that a copy takes at a time."""
 
 AS_TEXT = {
-    "DOUBLE": "CASE WHEN {0} = trunc({0}) AND abs({0}) < 9007199254740992 THEN CAST(CAST({0} AS BIGINT) AS VARCHAR) "
-    "ELSE CAST({0} AS VARCHAR) END",
-    "BOOLEAN": "CAST({0} AS VARCHAR)",
+    "DOUBLE": "VARCHAR USING CASE WHEN {column} = trunc({column}) AND abs({column}) < 9007199254740992 "
+    "THEN CAST(CAST({column} AS BIGINT) AS VARCHAR) ELSE CAST({column} AS VARCHAR) END",
+    "BOOLEAN": "VARCHAR USING CAST({column} AS VARCHAR)",
 }
 """Types that collectors once gave public columns, by their first value, and how such a column becomes text."""
 
+REPLACE = "CREATE OR REPLACE TABLE {table} AS {rows}"
+TEMPORARY = "CREATE OR REPLACE TEMP TABLE {table} AS {rows}"
+RETYPE = "ALTER TABLE {table} ALTER COLUMN {column} TYPE {type}"
 
 CHANGES: Counter[Hashable] = Counter()
 """How often the reports of each file, or database in memory, were changed."""
@@ -104,11 +109,12 @@ class DuckDB:
 
     def store_dimension(self, name: str, key: str, table: pa.Table) -> None:
         """Keep a public table; one of the same name is replaced."""
+        stored = dimension_of(name)
         with self._door, self._cursor() as connection:
             connection.register("incoming", table)
             connection.execute("CREATE TABLE IF NOT EXISTS tacit_dimensions (name TEXT, key TEXT)")
             connection.execute("DELETE FROM tacit_dimensions WHERE name = ?", [name])
-            connection.execute(f'CREATE OR REPLACE TABLE "dimension_{name}" AS SELECT * FROM incoming')  # noqa: S608
+            connection.execute(compose("CREATE OR REPLACE TABLE {table} AS SELECT * FROM incoming", table=stored))
             connection.execute("INSERT INTO tacit_dimensions VALUES (?, ?)", [name, key])
 
     def dimensions(self) -> list[tuple[str, str, pa.Table]]:
@@ -116,7 +122,7 @@ class DuckDB:
         if not self.has_table("tacit_dimensions"):
             return []
         rows = self._rows("SELECT name, key FROM tacit_dimensions ORDER BY name")
-        return [(name, key, self.fetch(f'SELECT * FROM "dimension_{name}"', [], {})) for name, key in rows]  # noqa: S608
+        return [(name, key, self.fetch(rows_of(dimension_of(name)), [], {})) for name, key in rows]
 
     def has_table(self, table: str) -> bool:
         """Tell whether a report table exists."""
@@ -162,11 +168,11 @@ class DuckDB:
                 connection.begin()
                 for i, batch in enumerate(batches):
                     known = self.has_table(batch.table)
-                    store = f'INSERT INTO "{batch.table}" BY NAME' if known else f'CREATE TABLE "{batch.table}" AS'
-                    connection.execute(f"{store} SELECT * FROM new{i}")  # noqa: S608
+                    store = "INSERT INTO {table} BY NAME {rows}" if known else "CREATE TABLE {table} AS {rows}"
+                    connection.execute(compose(store, table=batch.table, rows=rows_of(f"new{i}")))
                     if batch.table in rolled:
-                        added = rolled_up(f"new{i}", rolled[batch.table]).text
-                        connection.execute(f'INSERT INTO "{rollup_of(batch.table)}" {added}')
+                        added = rolled_up(f"new{i}", rolled[batch.table])
+                        connection.execute(insert_rows(rollup_of(batch.table), added))
                 connection.commit()
                 for batch in batches:
                     self._compact(batch.table, rolled.get(batch.table))
@@ -177,26 +183,19 @@ class DuckDB:
 
     def _find_new(self, connection: duckdb.DuckDBPyConnection, number: int, batch: Batch) -> int:
         """Keep the rows of people who have not reported as a temporary table; return how many rows are left out."""
-        key = f'"{batch.service.key}"'
-        connection.register(f"incoming{number}", batch.reports)
+        key, new, incoming = batch.service.key, f"new{number}", f"incoming{number}"
+        connection.register(incoming, batch.reports)
         present = [(name, own) for name, own in batch.elsewhere if self.has_table(name)]
         if not present and batch.rows_before is not None and self._rows_of(batch.table) == batch.rows_before:
-            connection.execute(f"CREATE OR REPLACE TEMP TABLE new{number} AS SELECT * FROM incoming{number}")  # noqa: S608
+            connection.execute(compose(TEMPORARY, table=new, rows=rows_of(incoming)))
             return 0
-        known = f' ANTI JOIN "{batch.table}" o USING ({key}, slot, channel)' if self.has_table(batch.table) else ""
-        known += "".join(
-            f' ANTI JOIN (SELECT "{own}" AS {key} FROM "{name}") USING ({key})'  # noqa: S608
-            for name, own in present
-        )
-        connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE new{number} AS "  # noqa: S608
-            f"SELECT DISTINCT ON ({key}, slot, channel) n.* FROM incoming{number} n{known}"
-        )
-        [(count,)] = connection.execute(f"SELECT count(*) FROM new{number}").fetchall()  # noqa: S608
+        stored = batch.table if self.has_table(batch.table) else None
+        connection.execute(compose(TEMPORARY, table=new, rows=unknown_rows(incoming, key, stored, present)))
+        [(count,)] = connection.execute(count_of(new)).fetchall()
         return batch.rows - int(count)
 
     def _rows_of(self, table: str) -> int | None:
-        return int(self._rows(f'SELECT count(*) FROM "{table}"')[0][0]) if self.has_table(table) else None  # noqa: S608
+        return int(self._rows(count_of(table))[0][0]) if self.has_table(table) else None
 
     def _take_types(self, connection: duckdb.DuckDBPyConnection, number: int, batch: Batch) -> None:
         """Give public columns that hold no value yet the types of a batch: its first ones said nothing about them.
@@ -209,13 +208,12 @@ class DuckDB:
             for name, kind in self._rows(types, [table]):
                 wanted = incoming.get(name, kind)
                 if wanted != kind and self._has_no_value(table, name):
-                    self._rows(f'ALTER TABLE "{table}" ALTER COLUMN "{name}" TYPE {wanted}')
+                    self._rows(compose(RETYPE, table=table, column=name, type=Sql(wanted)))
                 elif batch.is_collected and wanted == "VARCHAR" and kind in AS_TEXT:
-                    text = AS_TEXT[kind].format(f'"{name}"')
-                    self._rows(f'ALTER TABLE "{table}" ALTER COLUMN "{name}" TYPE VARCHAR USING {text}')
+                    self._rows(compose(RETYPE, table=table, column=name, type=compose(AS_TEXT[kind], column=name)))
 
     def _has_no_value(self, table: str, column: str) -> bool:
-        return not self._rows(f'SELECT 1 FROM "{table}" WHERE "{column}" IS NOT NULL LIMIT 1')  # noqa: S608
+        return not self._rows(some_value(table, column))
 
     def forget(self, tables: Sequence[tuple[str, str]], person: int | str) -> int:
         """Delete a person from tables, given with their keys, and from their rollups; return how many rows."""
@@ -225,23 +223,24 @@ class DuckDB:
             connection.begin()
             for table, key in tables:
                 if table in rolled:
-                    fewer, given = removed_from_rollup(table, key, rolled[table], str(person))
-                    connection.execute(f'INSERT INTO "{rollup_of(table)}" {fewer}', given)
-                query = f'DELETE FROM "{table}" WHERE CAST("{key}" AS VARCHAR) = ?'  # noqa: S608
-                [(count,)] = connection.execute(query, [str(person)]).fetchall()
+                    fewer = removed_from_rollup(table, key, rolled[table], str(person))
+                    connection.execute(insert_rows(rollup_of(table), fewer), fewer.parameters)
+                delete = compose("DELETE FROM {table} WHERE CAST({key} AS VARCHAR) = ?", table=table, key=key)
+                [(count,)] = connection.execute(delete, [str(person)]).fetchall()
                 deleted += count
             connection.commit()
         return deleted
 
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
         """Keep counts of codes by public columns beside a report table from now on, exact after every batch."""
+        rollup = rollup_of(table)
         with self._changing(), self._cursor() as connection:
             connection.execute("CREATE TABLE IF NOT EXISTS tacit_rollups (name TEXT, columns TEXT[], rows BIGINT)")
             connection.begin()
-            connection.execute(f'CREATE OR REPLACE TABLE "{rollup_of(table)}" AS {rolled_up(table, by).text}')
+            connection.execute(compose(REPLACE, table=rollup, rows=Sql(rolled_up(table, by).text)))
             connection.execute("DELETE FROM tacit_rollups WHERE name = ?", [table])
-            size = f'(SELECT count(*) FROM "{rollup_of(table)}")'  # noqa: S608
-            connection.execute(f"INSERT INTO tacit_rollups VALUES (?, ?, {size})", [table, list(by)])  # noqa: S608
+            [(size,)] = connection.execute(count_of(rollup)).fetchall()
+            connection.execute("INSERT INTO tacit_rollups VALUES (?, ?, ?)", [table, list(by), size])
             connection.commit()
 
     def rollups(self) -> dict[str, tuple[str, ...]]:
@@ -255,17 +254,16 @@ class DuckDB:
         if by is None:
             return
         name = rollup_of(table)
-        [(rows,)] = self._rows(f'SELECT count(*) FROM "{name}"')  # noqa: S608
+        [(rows,)] = self._rows(count_of(name))
         [(least,)] = self._rows("SELECT rows FROM tacit_rollups WHERE name = ?", [table])
         if is_long(rows, least):
-            self._rows(f'CREATE OR REPLACE TABLE "{name}" AS {rolled_up(name, by, again=True).text}')
-            size = f'(SELECT count(*) FROM "{name}")'  # noqa: S608
-            self._rows(f"UPDATE tacit_rollups SET rows = {size} WHERE name = ?", [table])  # noqa: S608
+            self._rows(compose(REPLACE, table=name, rows=Sql(rolled_up(name, by, again=True).text)))
+            [(rows,)] = self._rows(count_of(name))
+            self._rows("UPDATE tacit_rollups SET rows = ? WHERE name = ?", [rows, table])
 
     def codes(self, table: str, channel: int) -> npt.NDArray[np.int64]:
         """Return the distinct codes of a channel."""
-        query = f'SELECT DISTINCT code FROM "{table}" WHERE channel = ? ORDER BY code'  # noqa: S608
-        return np.asarray(self.fetch(query, [channel], {}).column("code"), dtype=np.int64)
+        return np.asarray(self.fetch(codes_of(table), [channel], {}).column("code"), dtype=np.int64)
 
     def fetch(self, statement: str, parameters: Sequence[Any], uploads: Upload) -> pa.Table:
         """Run one statement over the reports and the uploaded tables."""
@@ -300,7 +298,7 @@ class DuckDB:
     def read_all(self) -> None:
         """Read everything that is stored: a block whose checksum is wrong raises."""
         for (table,) in self._rows("SELECT table_name FROM duckdb_tables() WHERE NOT temporary"):
-            self._rows(f'SELECT bit_xor(hash(t)) FROM "{table}" t')  # noqa: S608
+            self._rows(compose("SELECT bit_xor(hash(t)) FROM {table} t", table=table))
 
     def clear(self, table: str) -> None:
         """Drop a report table and its rollup."""
@@ -308,7 +306,7 @@ class DuckDB:
             if self.has_table("tacit_rollups"):
                 connection.execute("DELETE FROM tacit_rollups WHERE name = ?", [table])
             for name in (rollup_of(table), table):
-                connection.execute(f'DROP TABLE IF EXISTS "{name}"')
+                connection.execute(compose("DROP TABLE IF EXISTS {table}", table=name))
 
     def copy_to(self, path: Any) -> None:
         """Write a copy of everything to a new file: rows that were deleted are in none of its pages."""
@@ -318,9 +316,9 @@ class DuckDB:
                 made = "SELECT table_name, sql FROM duckdb_tables() WHERE NOT temporary ORDER BY table_oid"
                 for name, create in connection.execute(made).fetchall():
                     copy.execute(create)
-                    rows = connection.sql(f'SELECT * FROM "{name}"').to_arrow_reader(COPIED_ROWS)  # noqa: S608
+                    rows = connection.sql(rows_of(name)).to_arrow_reader(COPIED_ROWS)
                     copy.register("incoming", rows)
-                    copy.execute(f'INSERT INTO "{name}" SELECT * FROM incoming')  # noqa: S608
+                    copy.execute(compose("INSERT INTO {table} SELECT * FROM incoming", table=name))
                     copy.unregister("incoming")
                 connection.rollback()
         except (duckdb.Error, EngineError) as cause:

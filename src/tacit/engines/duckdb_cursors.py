@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tacit.engines.base import Upload, broken
 from tacit.engines.deadline import interruptible
+from tacit.tables.statements import compose
 
 __all__ = ["Cursors", "run_statement"]
 
@@ -60,6 +61,7 @@ def run_statement(
     """Run one statement over stored and uploaded tables."""
     for name, table in uploads.items():  # copied into tables of its own: it does not know the size of Arrow tables
         cursor.register(f"arrow_{name}", table)
-        cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM arrow_{name}")  # noqa: S608
+        copied = "CREATE OR REPLACE TEMP TABLE {table} AS SELECT * FROM {uploaded}"
+        cursor.execute(compose(copied, table=name, uploaded=f"arrow_{name}"))
     with interruptible(cursor.interrupt):
         return cursor.sql(statement, params=list(parameters)).to_arrow_table()

@@ -19,8 +19,10 @@ import pyarrow as pa
 from tacit.engines.base import Batch, Stamp, Upload, is_long, rollup_of, unfit, unrunnable
 from tacit.engines.deadline import interruptible
 from tacit.engines.dialect import in_postgres, question_in_postgres, short_name
+from tacit.engines.statements import dimension_of, insert_rows
 from tacit.errors import EngineError
 from tacit.sql.report_tables import removed_from_rollup, rolled_up
+from tacit.tables.statements import Sql
 
 try:
     import psycopg
@@ -31,6 +33,7 @@ try:
         Connection,
         NumberArray,
         columns_of,
+        compose_postgres,
         copy_rows,
         kinds_of,
         quote,
@@ -60,6 +63,8 @@ ROW_BYTES = 52
 
 LOOKED_UP = 10
 """How many times as large as a batch a table must be for looking up each person to be faster than reading them all."""
+
+LOCK = "LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE"
 
 
 class Postgres:
@@ -124,7 +129,7 @@ class Postgres:
 
     def store_dimension(self, name: str, key: str, table: pa.Table) -> None:
         """Keep a public table; one of the same name is replaced."""
-        stored = quote(f"dimension_{name}")
+        stored = quote(dimension_of(name))
         with self._connection() as connection:
             connection.execute(f"DROP TABLE IF EXISTS {stored}")
             connection.execute(f"CREATE TABLE {stored} ({columns_of(table)})")
@@ -136,10 +141,8 @@ class Postgres:
         """Return all public tables with their names and keys."""
         with self._connection() as connection:
             rows = connection.execute("SELECT name, key FROM tacit_dimensions ORDER BY name").fetchall()
-            return [
-                (name, key, read_rows(connection.execute(f"SELECT * FROM {quote(f'dimension_{name}')}")))  # noqa: S608
-                for name, key in rows
-            ]
+            tables = [compose_postgres("SELECT * FROM {table}", table=dimension_of(name)) for name, _ in rows]
+            return [(*row, read_rows(connection.execute(table))) for row, table in zip(rows, tables, strict=True)]
 
     def has_table(self, table: str) -> bool:
         """Tell whether a report table exists."""
@@ -163,30 +166,24 @@ class Postgres:
         raise unfit(failure)
 
     def _append(self, connection: Connection, batch: Batch, rolled: Mapping[str, Sequence[str]]) -> int:
-        key, table = quote(batch.service.key), quote(batch.table)
         if not _exists(connection, batch.table):
             _create(connection, batch)
-        connection.execute(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")  # one batch at a time
+        connection.execute(compose_postgres(LOCK, table=batch.table))  # one batch at a time
         watch(connection, batch.table)
         connection.execute(f"CREATE TEMP TABLE incoming ({columns_of(batch.reports)}) ON COMMIT DROP")
         copy_rows(connection, "incoming", batch.reports)
         connection.execute("ANALYZE incoming")
         elsewhere = [(name, own) for name, own in batch.elsewhere if _exists(connection, name)]
-        known = [(table, f"o.{key} = n.{key} AND o.slot = n.slot AND o.channel = n.channel")]
-        known += [(quote(name), f"o.{quote(own)} = n.{key}") for name, own in elsewhere]
-        unknown = " AND ".join(f"NOT EXISTS (SELECT 1 FROM {name} o WHERE {same})" for name, same in known)  # noqa: S608
-        names = ", ".join(quote(name) for name in batch.reports.column_names)
+        names = batch.reports.column_names
         searched = [(batch.table, batch.service.key), *elsewhere]
         looked_up = all(_is_looked_up(connection, batch, name, own) for name, own in searched)
         _set_joins(connection, "off" if looked_up else "DEFAULT")
-        connection.execute(
-            f"CREATE TEMP TABLE accepted ON COMMIT DROP AS SELECT DISTINCT ON ({key}, slot, channel) {names} "  # noqa: S608
-            f"FROM incoming n WHERE {unknown}"
-        )
+        connection.execute(_accept(batch, elsewhere))
         _set_joins(connection, "DEFAULT")
         for stored_in in (batch.table, rollup_of(batch.table)):
             take_types(connection, stored_in, batch)
-        stored = connection.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM accepted").rowcount  # noqa: S608
+        insert = "INSERT INTO {table} ({names}) SELECT {names} FROM accepted"
+        stored = connection.execute(compose_postgres(insert, table=batch.table, names=names)).rowcount
         _index(connection, batch.table, batch.service.key)
         if batch.table in rolled:
             self._roll_up(connection, batch.table, rolled[batch.table])
@@ -196,17 +193,18 @@ class Postgres:
     def _roll_up(self, connection: Connection, table: str, by: Sequence[str]) -> None:
         """Add the accepted reports to a rollup, and roll it up again if it has become long."""
         name = rollup_of(table)
-        connection.execute(in_postgres(f'INSERT INTO "{name}" {rolled_up("accepted", by).text}'))
-        [(rows,)] = connection.execute(f"SELECT count(*) FROM {quote(name)}").fetchall()  # noqa: S608
+        connection.execute(in_postgres(insert_rows(name, rolled_up("accepted", by))))
+        [(rows,)] = connection.execute(compose_postgres("SELECT count(*) FROM {table}", table=name)).fetchall()
         [(least,)] = connection.execute("SELECT rows FROM tacit_rollups WHERE name = $1", [table]).fetchall()
         if is_long(rows, least):
             self._replace_rollup(connection, table, by, rolled_up(name, by, again=True).text)
 
     def _replace_rollup(self, connection: Connection, table: str, by: Sequence[str], rows: str) -> None:
-        name = quote(rollup_of(table))
+        name = rollup_of(table)
         connection.execute(f"CREATE TEMP TABLE rolled ON COMMIT DROP AS {in_postgres(rows)}")
-        connection.execute(f"DROP TABLE IF EXISTS {name}")
-        size = connection.execute(f"CREATE TABLE {name} AS SELECT * FROM rolled").rowcount  # noqa: S608
+        connection.execute(compose_postgres("DROP TABLE IF EXISTS {table}", table=name))
+        create = compose_postgres("CREATE TABLE {table} AS SELECT * FROM rolled", table=name)
+        size = connection.execute(create).rowcount
         connection.execute("DROP TABLE rolled")
         insert = "INSERT INTO tacit_rollups VALUES ($1, $2, $3) ON CONFLICT (name) DO UPDATE SET by = $2, rows = $3"
         connection.execute(insert, [table, list(by), size])
@@ -219,16 +217,17 @@ class Postgres:
             rolled = _rollups(connection)
             for table, key in tables:
                 if table in rolled:
-                    fewer, given = removed_from_rollup(table, key, rolled[table], str(person))
-                    connection.execute(in_postgres(f'INSERT INTO "{rollup_of(table)}" {fewer}'), list(given))
+                    fewer = removed_from_rollup(table, key, rolled[table], str(person))
+                    connection.execute(in_postgres(insert_rows(rollup_of(table), fewer)), list(fewer.parameters))
                 same = _is_person(key, dict(kinds_of(connection, table))[short_name(key)], str(person))
-                deleted += connection.execute(f"DELETE FROM {quote(table)} WHERE {same}", [str(person)]).rowcount  # noqa: S608
+                delete = compose_postgres("DELETE FROM {table} WHERE {same}", table=table, same=same)
+                deleted += connection.execute(delete, [str(person)]).rowcount
         return deleted
 
     def add_rollup(self, table: str, by: Sequence[str]) -> None:
         """Keep counts of codes by public columns beside a report table from now on, exact after every batch."""
         with self._connection() as connection:
-            connection.execute(f"LOCK TABLE {quote(table)} IN SHARE ROW EXCLUSIVE MODE")
+            connection.execute(compose_postgres(LOCK, table=table))
             self._replace_rollup(connection, table, by, rolled_up(table, by).text)
 
     def rollups(self) -> dict[str, tuple[str, ...]]:
@@ -238,9 +237,9 @@ class Postgres:
 
     def codes(self, table: str, channel: int) -> npt.NDArray[np.int64]:
         """Return the distinct codes of a channel, in order."""
-        query = f"SELECT code FROM {quote(table)} WHERE channel = $1 GROUP BY code"  # noqa: S608
+        distinct = "SELECT array_agg(code) FROM (SELECT code FROM {table} WHERE channel = $1 GROUP BY code) AS c"
         with self._connection() as connection:
-            [(codes,)] = connection.execute(f"SELECT array_agg(code) FROM ({query}) AS c", [channel], binary=True)  # noqa: S608
+            [(codes,)] = connection.execute(compose_postgres(distinct, table=table), [channel], binary=True)
         return np.sort(np.asarray(() if codes is None else codes, dtype=np.int64))
 
     def changes(self) -> str | None:
@@ -366,14 +365,29 @@ def _is_looked_up(connection: Connection, batch: Batch, table: str, key: str) ->
     return True
 
 
-def _is_person(key: str, kind: str, person: str) -> str:
-    """Return the condition that a row is the parameter's, as one that an index on the key knows where it can be."""
-    column = quote(key)
+def _accept(batch: Batch, elsewhere: Sequence[tuple[str, str]]) -> Sql:
+    """Return the statement that keeps the incoming reports of people who have not reported."""
+    key, names = batch.service.key, batch.reports.column_names
+    same = compose_postgres("o.{key} = n.{key} AND o.slot = n.slot AND o.channel = n.channel", key=key)
+    known = [(batch.table, same)]
+    known += [(name, compose_postgres("o.{own} = n.{key}", own=own, key=key)) for name, own in elsewhere]
+    absent = "NOT EXISTS (SELECT 1 FROM {table} o WHERE {same})"
+    unknown = Sql(" AND ".join(compose_postgres(absent, table=name, same=same) for name, same in known))
+    accept = (
+        "CREATE TEMP TABLE accepted ON COMMIT DROP AS SELECT DISTINCT ON ({key}, slot, channel) {names} "
+        "FROM incoming n WHERE {unknown}"
+    )
+    return compose_postgres(accept, key=key, names=names, unknown=unknown)
+
+
+def _is_person(key: str, kind: str, person: str) -> Sql:
+    """Return the condition that a row belongs to the person in $1, in a form that can use an index on the key."""
+    condition = "{key}::text = $1"
     if kind == "text":
-        return f"{column} = $1"
-    if kind == "bigint" and re.fullmatch(r"-?\d{1,18}", person):
-        return f"{column} = $1::text::bigint AND {column}::text = $1::text"
-    return f"{column}::text = $1"
+        condition = "{key} = $1"
+    elif kind == "bigint" and re.fullmatch(r"-?\d{1,18}", person):
+        condition = "{key} = $1::text::bigint AND {key}::text = $1::text"
+    return compose_postgres(condition, key=key)
 
 
 def _set_joins(connection: Connection, setting: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,13 @@ from psycopg.pq import Format
 
 from tacit.engines.base import Batch
 from tacit.engines.dialect import short_name
+from tacit.tables.statements import Sql, compose, quote_name
 
 __all__ = [
     "Connection",
     "NumberArray",
     "columns_of",
+    "compose_postgres",
     "copy_rows",
     "kinds_of",
     "quote",
@@ -50,7 +53,12 @@ INTEGERS, FLOATS = 1016, 1022
 
 def quote(name: str) -> str:
     """Return a name as SQL, shortened if PostgreSQL would cut it off."""
-    return '"' + short_name(name).replace('"', '""') + '"'
+    return quote_name(short_name(name))
+
+
+def compose_postgres(template: str, /, **parts: str | Iterable[str]) -> Sql:
+    """Return a template with its parts, names quoted as PostgreSQL keeps them."""
+    return compose(template, quote=quote, **parts)
 
 
 def type_of(kind: pa.DataType) -> str:
@@ -203,6 +211,6 @@ def take_types(connection: Connection, table: str, batch: Batch) -> None:
         if batch.is_collected and wanted == "TEXT" and kind in ("double precision", "boolean"):
             connection.execute(f"ALTER TABLE {quote(table)} ALTER COLUMN {column} TYPE TEXT USING {column}::text")
         if kind == "text" and wanted != "TEXT":
-            some = connection.execute(f"SELECT 1 FROM {quote(table)} WHERE {column} IS NOT NULL LIMIT 1").fetchall()  # noqa: S608
-            if not some:
+            some = "SELECT 1 FROM {table} WHERE {column} IS NOT NULL LIMIT 1"
+            if not connection.execute(compose_postgres(some, table=table, column=name)).fetchall():
                 connection.execute(f"ALTER TABLE {quote(table)} ALTER COLUMN {column} TYPE {wanted} USING NULL")

@@ -13,15 +13,19 @@ from tacit.errors import EngineError
 __all__ = ["check_stamp", "replace_stamp", "stamp_of"]
 
 
-def stamp_of(connection: Connection, lock: str = "") -> Stamp | None:
+STAMP = "SELECT identity, generation FROM tacit_stamp"
+LOCKED_STAMP = "SELECT identity, generation FROM tacit_stamp FOR SHARE"
+
+
+def stamp_of(connection: Connection, query: str = STAMP) -> Stamp | None:
     """Return the stamp, or None if there is none."""
-    rows = connection.execute(f"SELECT identity, generation FROM tacit_stamp {lock}").fetchall()  # noqa: S608
+    rows = connection.execute(query).fetchall()
     return Stamp(*rows[0]) if rows else None
 
 
 def check_stamp(connection: Connection, known: Stamp | None) -> None:
     """Refuse a change if the stamp is not the known one, and let nobody else change it until the transaction ends."""
-    if known is not None and stamp_of(connection, "FOR SHARE") != known:
+    if known is not None and stamp_of(connection, LOCKED_STAMP) != known:
         problem = "Another collector has changed this database. Stop one of them."
         raise EngineError(problem, code="store-in-use")
 

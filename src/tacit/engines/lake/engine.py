@@ -38,7 +38,9 @@ from tacit.engines.lake.parquet import (
 from tacit.engines.lake.place import is_other_folder
 from tacit.engines.lake.storage import Folder, Storage, storage_at
 from tacit.engines.lake.versions import TRIES, Versions
+from tacit.engines.statements import codes_of, unknown_rows
 from tacit.errors import EngineError, UsageError
+from tacit.tables.statements import Sql, compose
 
 __all__ = ["Lake", "named_tables", "open_lake"]
 
@@ -127,16 +129,10 @@ class Lake:
         rows = plain_rows(batch, stored)
         if not elsewhere and batch.rows_before is not None and (stored.rows if stored else None) == batch.rows_before:
             return rows
-        key = f'"{batch.service.key}"'
         with self._cursors.lend() as cursor:
             self._show(cursor, before, [batch.table, *(name for name, _ in elsewhere)])
             cursor.register("incoming", rows)
-            known = f' ANTI JOIN "{batch.table}" o USING ({key}, slot, channel)' if stored else ""
-            known += "".join(
-                f' ANTI JOIN (SELECT "{own}" AS {key} FROM "{name}") USING ({key})'  # noqa: S608
-                for name, own in elsewhere
-            )
-            new = f"SELECT DISTINCT ON ({key}, slot, channel) n.* FROM incoming n{known}"  # noqa: S608
+            new = unknown_rows("incoming", batch.service.key, batch.table if stored else None, elsewhere)
             return cast_rows(cursor.sql(new).to_arrow_table(), rows.schema)
 
     def _with_rows(self, before: Manifest, batch: Batch, rows: pa.Table) -> Manifest:
@@ -212,8 +208,7 @@ class Lake:
 
     def codes(self, table: str, channel: int) -> npt.NDArray[np.int64]:
         """Return the distinct codes of a channel, in order."""
-        query = f'SELECT DISTINCT code FROM "{table}" WHERE channel = ? ORDER BY code'  # noqa: S608
-        return np.asarray(self.fetch(query, [channel], {}).column("code"), dtype=np.int64)
+        return np.asarray(self.fetch(codes_of(table), [channel], {}).column("code"), dtype=np.int64)
 
     def changes(self) -> Hashable | None:
         """Return the version: whoever changes the lake makes another one."""
@@ -246,7 +241,8 @@ class Lake:
             if files:
                 source = self.storage.source([file.name for file in files])
             if isinstance(source, str):
-                cursor.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS SELECT * FROM {source}')  # noqa: S608
+                show = "CREATE OR REPLACE TEMP VIEW {view} AS SELECT * FROM {source}"
+                cursor.execute(compose(show, view=name, source=Sql(source)))
             else:
                 cursor.register(name, source)
 
