@@ -14,6 +14,7 @@ from tacit.contract.schema import Service
 from tacit.errors import UnknownNameError, UsageError
 from tacit.estimate.functional import Vector
 from tacit.sql.vectors import shown_value
+from tacit.tables.statements import compose
 
 __all__ = ["check_column", "compare"]
 
@@ -48,7 +49,8 @@ def compare(release: Release, table: Any, column: str, *, path: str | Path | Non
     records = Records.read(table, release.service)
     attribute = release.service.sensitive[place]
     raw = np.bincount(records.values[place], minlength=attribute.size).astype(np.float64)
-    answer = release.sql(f"SELECT {column}, COUNT(*) AS n FROM {release.service.name} GROUP BY {column}")  # noqa: S608
+    counts = "SELECT {column}, COUNT(*) AS n FROM {table} GROUP BY {column}"
+    answer = release.sql(compose(counts, column=column, table=release.service.name))
     cells = [cell for _, cell in answer]
     drawn = _picture(
         f"{column}: {release.method}, epsilon {float(release.epsilon):g}",

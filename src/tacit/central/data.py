@@ -30,6 +30,7 @@ from tacit.sql.parse import parse
 from tacit.sql.predicates import holds
 from tacit.sql.scope import Scope
 from tacit.sql.vectors import shown_value
+from tacit.tables.statements import Sql, compose
 
 __all__ = ["Data", "Partition"]
 
@@ -60,8 +61,8 @@ class Data:
             What may follow WHERE, such as ``"age BETWEEN 20 AND 40 AND state = 'CA'"``.
         """
         service = self.records.service
-        text = f"SELECT COUNT(*) FROM {service.name} WHERE {condition}"  # noqa: S608  parsed, never run
-        statement = parse(text)
+        text = compose("SELECT COUNT(*) FROM {table} WHERE {condition}", table=service.name, condition=Sql(condition))
+        statement = parse(text)  # never run
         asked = statement.args.get("where")
         if asked is None or any(v for k, v in statement.args.items() if k not in ("expressions", "from_", "where")):
             message = "where takes one condition, as after WHERE in SQL."

@@ -341,10 +341,10 @@ class Wallet:
 
         A report may have been deleted, and its number reused for another one that the collector has not seen.
         """
-        same = "number = ? AND collection = ? AND body = ? AND status = 'waiting'"
         with self._transaction() as file:
             file.executemany(
-                f"UPDATE reports SET status = ?, code = ? WHERE {same}",  # noqa: S608
+                "UPDATE reports SET status = ?, code = ? "
+                "WHERE number = ? AND collection = ? AND body = ? AND status = 'waiting'",
                 ((status, code, report.number, collection, report.body) for report, status, code in outcomes),
             )
 
@@ -359,8 +359,8 @@ class Wallet:
         where = (collection, _key(person))
         with self._transaction() as file:
             file.execute("INSERT OR IGNORE INTO forgotten VALUES (?, ?, 0)", where)
-            for table in ("reports", "coins"):
-                file.execute(f"DELETE FROM {table} WHERE collection = ? AND person = ?", where)  # noqa: S608
+            file.execute("DELETE FROM reports WHERE collection = ? AND person = ?", where)
+            file.execute("DELETE FROM coins WHERE collection = ? AND person = ?", where)
 
     def pending_deletions(self, collection: str) -> list[Person]:
         """Return people whose deletion the collector has not confirmed yet."""

@@ -17,6 +17,7 @@ from tacit.client.coin import coin_of, is_key, secret_of
 from tacit.contract.contract import Contract
 from tacit.contract.randomness import DRAW_BITS, Draws
 from tacit.errors import UsageError
+from tacit.tables.statements import Sql, compose
 
 if TYPE_CHECKING:
     import duckdb
@@ -101,7 +102,7 @@ def _hash(texts: Texts, made: Literal["substr(sha256(text), 1, 32)", "unhex(sha2
     """Hash each text, in order."""
     with _hasher().cursor() as cursor:
         cursor.register("asked", pa.table({"text": texts}))
-        return cursor.sql(f"SELECT {made} AS hash FROM asked").to_arrow_table()["hash"]  # noqa: S608
+        return cursor.sql(compose("SELECT {made} AS hash FROM asked", made=Sql(made))).to_arrow_table()["hash"]
 
 
 def _words(texts: Texts) -> npt.NDArray[np.uint64]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tacit.errors import EngineError
 from tacit.sql.parse import parse
+from tacit.tables.statements import compose
 
 __all__ = ["Demo"]
 
@@ -39,7 +40,7 @@ class Demo:
         engine = duckdb.connect(config={"enable_external_access": "false"})
         for name, table in self.tables.items():
             engine.register("given", table)
-            engine.execute(f'CREATE TABLE "{name}" AS SELECT * FROM given')  # noqa: S608  # our own names
+            engine.execute(compose("CREATE TABLE {table} AS SELECT * FROM given", table=name))
             engine.unregister("given")
         engine.execute("SET lock_configuration = true")
         object.__setattr__(self, "_engine", engine)

@@ -7,6 +7,7 @@ Draws come from the operating system; encoding a row again draws again, so encod
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -20,10 +21,28 @@ from tacit.encode.bulk import encode_rows, validate_rows
 from tacit.encode.slots import choose_rows
 from tacit.encode.tables import as_table
 from tacit.errors import RecordError, UsageError
+from tacit.tables.statements import Sql, compose, quote_name
 
 __all__ = ["Sharing", "SharingDialect", "share", "sharing_rows", "sharing_statement"]
 
 SharingDialect = Literal["duckdb", "spark"]
+
+SHARE = (
+    "INSERT INTO {target}\nSELECT {key}, CAST({divided} AS SMALLINT) AS slot, "
+    "CAST(place % {channels} AS INTEGER) AS channel, code{kept}\nFROM {by_place}"
+)
+ENCODED = "SELECT {columns}, ldp_encode({service}, {arguments}) AS codes FROM {rows}"
+PLACES_DUCKDB = "(SELECT {columns}, unnest(codes) AS code, generate_subscripts(codes, 1) - 1 AS place FROM ({encoded}))"
+PLACES_SPARK = "({encoded}) LATERAL VIEW posexplode(codes) AS place, code"
+ROWS_ONCE = (
+    "{source} WHERE CASE WHEN (SELECT count(*) - count(DISTINCT {key}) FROM {source}) = 0 "
+    "THEN TRUE ELSE CAST({refuse} AS BOOLEAN) END"
+)
+ROWS_BY_PERSON = (
+    "(SELECT DISTINCT {key} FROM {people}) "
+    "LEFT JOIN (SELECT {key}, {gather} AS rows_ FROM {source} GROUP BY {key}) USING ({key})"
+)
+REFUSE_DUCKDB, REFUSE_SPARK = "error({problem})", "raise_error({problem})"
 
 
 class Sharing:
@@ -108,39 +127,31 @@ def sharing_statement(
     """
     compiled = collection.contract[service]
     own = compiled.service
-    quote = '"' if dialect == "duckdb" else "`"
-    key, source, target = (f"{quote}{name}{quote}" for name in (own.key, table, into))
-    kept = "".join(f", {quote}{attribute.name}{quote}" for attribute in own.public)
-    attributes = [f"{quote}{attribute.name}{quote}" for attribute in own.sensitive]
+    is_duckdb = dialect == "duckdb"
+    public = [attribute.name for attribute in own.public]
+    attributes = [attribute.name for attribute in own.sensitive]
+    fill = partial(compose, quote=quote_name if is_duckdb else _backquote, key=own.key, source=table)
     if own.one_to_one:
-        refuse = "error" if dialect == "duckdb" else "raise_error"
-        twice = f"(SELECT count(*) - count(DISTINCT {key}) FROM {source})"  # noqa: S608
-        problem = f"{own.name}: a person has two rows, and would report twice. Nothing was written."
-        once = f"CASE WHEN {twice} = 0 THEN TRUE ELSE CAST({refuse}('{problem}') AS BOOLEAN) END"
-        arguments, rows = ", ".join(attributes), f"{source} WHERE {once}"
+        problem = f"'{own.name}: a person has two rows, and would report twice. Nothing was written.'"
+        refuse = fill(REFUSE_DUCKDB if is_duckdb else REFUSE_SPARK, problem=Sql(problem))
+        arguments, rows = fill("{attributes}", attributes=attributes), fill(ROWS_ONCE, refuse=refuse)
     elif not people:
         raise _nobody(own)
     else:
-        fields = ", ".join(attributes)
-        gather = (
-            f"list(struct_pack({_struct_fields(own)}))" if dialect == "duckdb" else f"collect_list(struct({fields}))"
-        )
-        everybody = f"{quote}{people}{quote}"
-        grouped = f"SELECT {key}, {gather} AS rows_ FROM {source} GROUP BY {key}"  # noqa: S608
-        arguments = "rows_"
-        rows = f"(SELECT DISTINCT {key} FROM {everybody}) LEFT JOIN ({grouped}) USING ({key})"  # noqa: S608
-    encoded = f"SELECT {key}{kept}, ldp_encode('{own.name}', {arguments}) AS codes FROM {rows}"  # noqa: S608
-    channels = len(compiled.channels)
-    divided = f"place // {channels}" if dialect == "duckdb" else f"place DIV {channels}"
-    shown = f"{key}, CAST({divided} AS SMALLINT) AS slot, CAST(place % {channels} AS INTEGER) AS channel, code{kept}"
-    if dialect == "duckdb":
-        each = f"SELECT {key}{kept}, unnest(codes) AS code, generate_subscripts(codes, 1) - 1 AS place FROM ({encoded})"  # noqa: S608
-        return f"INSERT INTO {target}\nSELECT {shown}\nFROM ({each})"
-    return f"INSERT INTO {target}\nSELECT {shown}\nFROM ({encoded}) LATERAL VIEW posexplode(codes) AS place, code"
+        fields = [fill("{name} := {name}" if is_duckdb else "{name}", name=name) for name in attributes]
+        gather = "list(struct_pack({fields}))" if is_duckdb else "collect_list(struct({fields}))"
+        arguments = Sql("rows_")
+        rows = fill(ROWS_BY_PERSON, people=people, gather=fill(gather, fields=Sql(", ".join(fields))))
+    service, columns, channels = Sql(f"'{own.name}'"), [own.key, *public], Sql(len(compiled.channels))
+    encoded = fill(ENCODED, columns=columns, service=service, arguments=arguments, rows=rows)
+    by_place = fill(PLACES_DUCKDB if is_duckdb else PLACES_SPARK, columns=columns, encoded=encoded)
+    divided = fill("place // {channels}" if is_duckdb else "place DIV {channels}", channels=channels)
+    kept = fill(", {public}", public=public) if public else Sql()
+    return fill(SHARE, target=into, divided=divided, channels=channels, kept=kept, by_place=by_place)
 
 
-def _struct_fields(service: Service) -> str:
-    return ", ".join(f'"{attribute.name}" := "{attribute.name}"' for attribute in service.sensitive)
+def _backquote(name: str) -> str:
+    return f"`{name}`"
 
 
 def share(connection: Any, statement: str) -> int:

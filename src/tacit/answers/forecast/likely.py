@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from tacit.contract.schema import Categorical, Ordinal, Schema, Service
+from tacit.tables.statements import Sql, compose
 
 __all__ = ["MOST_QUESTIONS", "likely_questions"]
 
@@ -61,7 +62,7 @@ def _questions_about(service: Service) -> Iterator[str]:
 
 
 def _select(columns: str, source: str, rest: str = "") -> str:
-    return f"SELECT {columns} FROM {source}{rest}"  # noqa: S608  names of a schema
+    return compose("SELECT {columns} FROM {source}{rest}", columns=Sql(columns), source=Sql(source), rest=Sql(rest))
 
 
 def _by(source: str, groups: str, aggregate: str) -> str:

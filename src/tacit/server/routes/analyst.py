@@ -26,6 +26,7 @@ from tacit.errors import BodyError, OverloadedError, QueryError, TacitError, Una
 from tacit.server.http.endpoints import Call, Endpoint, Server
 from tacit.sql.builder import model_of, text_of
 from tacit.sql.parse import parse, span_of
+from tacit.tables.statements import compose
 
 __all__ = ["ANALYST"]
 
@@ -106,7 +107,7 @@ def _read_catalogue(server: Server) -> dict[str, Any]:
 def _catalogue(database: Database) -> dict[str, Any]:
     services = []
     for service in database.services():
-        collection, people, _ = database.answering(f'SELECT COUNT(*) FROM "{service.name}"')  # noqa: S608  our own name
+        collection, people, _ = database.answering(compose("SELECT COUNT(*) FROM {table}", table=service.name))
         about = {"people": people, "epsilon": float(collection.contract.epsilon), "round": collection.contract.round}
         services.append(service_data(service) | about | {"collection": collection.id})
     dimensions = [

@@ -18,6 +18,7 @@ from tacit.errors import EngineError
 from tacit.server.store.base import Identity, Pending, Place, Row, Sizes, content_digest, digest_of
 from tacit.server.store.tombstones import KEY_FILE, adopt_key
 from tacit.server.store.validate import Person, person_of, stored_key
+from tacit.tables.statements import Sql, compose
 
 try:
     import psycopg
@@ -50,6 +51,14 @@ CREATE TABLE IF NOT EXISTS tacit_pending (number BIGSERIAL PRIMARY KEY, place IN
 CREATE TABLE IF NOT EXISTS tacit_forgotten (collection TEXT, digest BYTEA, PRIMARY KEY (collection, digest));
 INSERT INTO tacit_store SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM tacit_store);
 """
+
+RESIZE = """
+INSERT INTO tacit_sizes AS old VALUES (%s, %s, %s, %s, %s) ON CONFLICT (place) DO UPDATE SET
+known = old.known + excluded.known, damaged = old.damaged + excluded.damaged, lost = old.lost + excluded.lost,
+bulk = old.bulk + excluded.bulk
+"""
+
+LISTED = Sql("number = ANY(%s)")
 
 KEEP_CONTENTS = """
 CREATE TABLE tacit_state (name TEXT PRIMARY KEY, value TEXT);
@@ -124,9 +133,11 @@ class PostgresStore:
         ]
         columns = [[number for number, _ in pairs], [digest for _, digest in pairs]]
         for table in ("tacit_reports", "tacit_known"):
-            given = "unnest(%s::bigint[], %s::bytea[]) AS u (number, digest)"
-            update = f"UPDATE {table} t SET digest = u.digest FROM {given} WHERE t.number = u.number"  # noqa: S608
-            self._writer.execute(update, columns)
+            update = (
+                "UPDATE {table} t SET digest = u.digest "
+                "FROM unnest(%s::bigint[], %s::bytea[]) AS u (number, digest) WHERE t.number = u.number"
+            )
+            self._writer.execute(compose(update, table=table), columns)
 
     def _has_tombstones(self) -> bool:
         return bool(self._rows("SELECT 1 FROM tacit_forgotten LIMIT 1"))
@@ -243,10 +254,7 @@ class PostgresStore:
             self._resize(place, known=more)
 
     def _resize(self, place: int, *, known: int = 0, damaged: int = 0, lost: int = 0, bulk: int = 0) -> None:
-        names = ("known", "damaged", "lost", "bulk")
-        more = ", ".join(f"{name} = tacit_sizes.{name} + excluded.{name}" for name in names)
-        resize = f"INSERT INTO tacit_sizes VALUES (%s, %s, %s, %s, %s) ON CONFLICT (place) DO UPDATE SET {more}"  # noqa: S608
-        self._writer.execute(resize, [place, known, damaged, lost, bulk])
+        self._writer.execute(RESIZE, [place, known, damaged, lost, bulk])
 
     def add_bulk(self, place: int, reports: int) -> None:
         """Record reports that were loaded in bulk."""
@@ -264,19 +272,19 @@ class PostgresStore:
 
     def pending(self, place: int, sends: int, people: int, numbers: Sequence[int] | None = None) -> Pending:
         """Return reports of people all of whose slots have arrived, at most so many people, oldest first; or these."""
-        whole = (
+        whole = Sql(
             "w.person IN (SELECT person FROM tacit_waiting WHERE place = %s GROUP BY person HAVING count(*) = %s "
             "ORDER BY min(number) LIMIT %s)"
         )
-        chosen, given = (whole, [place, sends, people]) if numbers is None else ("number = ANY(%s)", [list(numbers)])
+        chosen, given = (whole, [place, sends, people]) if numbers is None else (LISTED, [list(numbers)])
         query = (
-            "SELECT number, r.person, slot, digest, content, "  # noqa: S608  our own words
+            "SELECT number, r.person, slot, digest, content, "
             "(SELECT known - damaged - lost FROM tacit_sizes WHERE place = %s) - "
             "(SELECT count(*) FROM tacit_waiting WHERE place = %s) "
             "FROM tacit_reports r JOIN tacit_waiting w USING (number) "
-            f"WHERE w.place = %s AND {chosen} ORDER BY number"
+            "WHERE w.place = %s AND {chosen} ORDER BY number"
         )
-        rows = self._beside().execute(query, [place, place, place, *given]).fetchall()
+        rows = self._beside().execute(compose(query, chosen=chosen), [place, place, place, *given]).fetchall()
         if not rows:
             return Pending()
         numbers, keys, slots, digests, contents, settled = zip(*rows, strict=True)
@@ -319,8 +327,8 @@ class PostgresStore:
 
     def count_lost(self) -> None:
         """Mark the reports lost with an analytical database: those without content, and all loaded in bulk."""
-        lost = "SELECT count(*) FROM tacit_known k WHERE k.place = s.place AND number IS NULL"
-        self._writer.execute(f"UPDATE tacit_sizes s SET lost = ({lost})")  # noqa: S608
+        lost = "(SELECT count(*) FROM tacit_known k WHERE k.place = s.place AND number IS NULL)"
+        self._writer.execute(compose("UPDATE tacit_sizes s SET lost = {lost}", lost=Sql(lost)))
 
     def state(self, name: str) -> str | None:
         """Return a remembered setting, or None."""
@@ -359,7 +367,7 @@ class PostgresStore:
             rows = [number for (number,) in self._rows(delete, [place, key])]
             numbers = [number for number in rows if number is not None]
             for table in ("tacit_reports", "tacit_waiting"):
-                self._writer.execute(f"DELETE FROM {table} WHERE number = ANY(%s)", [numbers])  # noqa: S608
+                self._writer.execute(compose("DELETE FROM {table} WHERE number = ANY(%s)", table=table), [numbers])
             damaged = self._writer.execute("DELETE FROM tacit_damaged WHERE number = ANY(%s)", [numbers]).rowcount
             lost = self._rows("SELECT lost FROM tacit_sizes WHERE place = %s", [place])
             fewer = min(len(rows) - len(numbers), lost[0][0] if lost else 0)

@@ -25,9 +25,22 @@ from tacit.engines.failures import failure_code
 from tacit.server.store.base import Identity, Pending, Place, Row, Sizes
 from tacit.server.store.disk import has_room
 from tacit.server.store.recent import Recent
+from tacit.server.store.sqlite_statements import (
+    DELETE_LISTED,
+    DIGESTS,
+    LISTED,
+    PENDING,
+    PEOPLE_WITH_ALL,
+    READ_AGAIN,
+    REPORTS_OF,
+    RESIZE,
+    SETTLED,
+    WAITING,
+)
 from tacit.server.store.tombstones import KEY_FILE
 from tacit.server.store.validate import Person, person_of, stored_key
 from tacit.server.store.versions import migrate
+from tacit.tables.statements import Sql, compose
 
 __all__ = ["SqliteStore"]
 
@@ -48,15 +61,6 @@ SYNCED_AT_ONCE = 10
 """Transactions between syncs of the file: a large sync makes all commits wait."""
 
 COLUMNS = "place, person, slot, digest, content"
-
-SETTLED = """
-SELECT known - damaged - lost - (SELECT count(*) FROM waiting WHERE waiting.place = sizes.place)
-FROM sizes WHERE place = ?
-"""
-
-WHOLE = "SELECT person FROM waiting WHERE place = ? GROUP BY person HAVING count(*) = ? ORDER BY min(number)"
-LISTED = "AND number IN (SELECT value FROM json_each(?)) ORDER BY number"
-WAITING = "SELECT number, person FROM waiting WHERE place IN (SELECT value FROM json_each(?))"
 
 CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
 
@@ -161,11 +165,7 @@ class SqliteStore:
         """Return the digests of those reports that are stored."""
         digests = {one: digest for one in asked if (digest := self._recent.digest(one))}
         for values, members in _some([one for one in asked if one not in digests] if digests else asked):
-            query = (
-                f"WITH asked (place, person, slot) AS ({values}) SELECT place, person, slot, digest "  # noqa: S608
-                "FROM asked CROSS JOIN known USING (place, person, slot)"  # CROSS: one lookup for each identity
-            )
-            for *identity, digest in self._writer.execute(query, members):
+            for *identity, digest in self._writer.execute(compose(DIGESTS, values=values), members):
                 digests[Identity(*identity)] = digest
         return digests
 
@@ -196,10 +196,7 @@ class SqliteStore:
         self._when_committed.append(partial(self._recent.add, noted, last))
 
     def _resize(self, place: int, *, known: int = 0, damaged: int = 0, lost: int = 0, bulk: int = 0) -> None:
-        names = ("known", "damaged", "lost", "bulk")
-        more = ", ".join(f"{name} = {name} + excluded.{name}" for name in names)
-        resize = f"INSERT INTO sizes VALUES (?, ?, ?, ?, ?) ON CONFLICT (place) DO UPDATE SET {more}"  # noqa: S608
-        self._writer.execute(resize, (place, known, damaged, lost, bulk))
+        self._writer.execute(RESIZE, (place, known, damaged, lost, bulk))
 
     def add_bulk(self, place: int, reports: int) -> None:
         """Record reports that were loaded in bulk."""
@@ -221,18 +218,13 @@ class SqliteStore:
         """Return reports of people all of whose slots have arrived, at most so many people, oldest first; or these."""
         # One text is one step of the statement; hexadecimal, because a disk may have altered what is stored.
         given: list[Any] = [place, place, sends, people]
-        chosen = f"AND person IN ({WHOLE} LIMIT ?) ORDER BY number"
+        chosen = PEOPLE_WITH_ALL
         if numbers is not None:
             chosen, given = LISTED, [place, json.dumps(numbers)]
         elif sends == 1:
-            chosen, given = "ORDER BY number LIMIT ?", [place, people]
-        row = "number, hex(r.person), typeof(r.person) = 'integer', CAST(slot AS INTEGER), hex(digest), hex(content)"
-        query = (
-            f"SELECT json_group_array(json_array({row})) FROM "  # noqa: S608
-            f"(SELECT number FROM waiting WHERE place = ? {chosen}) CROSS JOIN reports r USING (number)"
-        )
+            chosen, given = Sql("ORDER BY number LIMIT ?"), [place, people]
         with self._snapshot() as file:
-            [text] = file.execute(query, given).fetchone()
+            [text] = file.execute(compose(PENDING, chosen=chosen), given).fetchone()
             [settled] = file.execute(SETTLED, [place]).fetchone() or [0]
         rows = json.loads(text)
         if not rows:
@@ -252,8 +244,7 @@ class SqliteStore:
     def drop(self, place: int, numbers: Sequence[int]) -> None:
         """Mark reports as no longer pending, now that the analytical database has them."""
         del place  # numbers belong to one place
-        listed = "SELECT value FROM json_each(?)"
-        self._writer.execute(f"DELETE FROM waiting WHERE number IN ({listed})", [json.dumps(numbers)])  # noqa: S608
+        self._writer.execute(compose(DELETE_LISTED, table="waiting"), [json.dumps(numbers)])
 
     def set_aside(self, place: int, numbers: Sequence[int]) -> None:
         """Mark damaged reports as no longer pending; they are never counted."""
@@ -267,9 +258,7 @@ class SqliteStore:
         [last] = self._writer.execute("SELECT max(number) FROM reports").fetchone()
         if last is None or after >= last:
             return 0
-        sound = "number NOT IN (SELECT number FROM damaged)"
-        chosen = f"SELECT number, place, person FROM reports WHERE number > ? AND number <= ? AND {sound}"  # noqa: S608
-        self._writer.execute(f"INSERT OR IGNORE INTO waiting {chosen}", [after, after + most])
+        self._writer.execute(READ_AGAIN, [after, after + most])
         return after + most
 
     def lacks_contents(self) -> bool:
@@ -278,8 +267,8 @@ class SqliteStore:
 
     def count_lost(self) -> None:
         """Mark the reports lost with an analytical database: those without content, and all loaded in bulk."""
-        lost = "SELECT count(*) FROM known WHERE known.place = sizes.place AND number IS NULL"
-        self._writer.execute(f"UPDATE sizes SET lost = ({lost})")  # noqa: S608
+        lost = "(SELECT count(*) FROM known WHERE known.place = sizes.place AND number IS NULL)"
+        self._writer.execute(compose("UPDATE sizes SET lost = {lost}", lost=Sql(lost)))
 
     def state(self, name: str) -> str | None:
         """Return a remembered setting, or None."""
@@ -306,8 +295,10 @@ class SqliteStore:
         """
         parts, last = self._recent.ripe(PARTS)
         if parts and has_room(self._path.parent, SORTING_BYTES):
-            ordered = "SELECT number FROM reports WHERE number > ? AND number <= ? ORDER BY place, person, slot"
-            collected = f"SELECT json_group_array(number) FROM ({ordered})"  # noqa: S608
+            collected = (
+                "SELECT json_group_array(number) FROM "
+                "(SELECT number FROM reports WHERE number > ? AND number <= ? ORDER BY place, person, slot)"
+            )
             done = "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM state WHERE name = 'sorted-to'"
             [sorted_to] = self._keeper.execute(done).fetchone()  # the writer's connection may be in use
             [text] = self._keeper.execute(collected, [sorted_to, last]).fetchone()
@@ -346,15 +337,12 @@ class SqliteStore:
         self.any_forgotten = True
         known = 0
         for place in places:
-            theirs, recent = "WHERE place = ? AND person = ?", "AND number > ?"
-            query = f"SELECT slot, number FROM known {theirs} UNION SELECT slot, number FROM reports {theirs} {recent}"  # noqa: S608
-            rows = self._writer.execute(query, (place, person, place, person, self._sorted_to)).fetchall()
+            rows = self._writer.execute(REPORTS_OF, (place, person, place, person, self._sorted_to)).fetchall()
             numbers = json.dumps([number for _, number in rows if number is not None])
-            listed = "WHERE number IN (SELECT value FROM json_each(?))"
-            damaged = self._writer.execute(f"DELETE FROM damaged {listed}", [numbers]).rowcount  # noqa: S608
+            damaged = self._writer.execute(compose(DELETE_LISTED, table="damaged"), [numbers]).rowcount
             for table in ("reports", "waiting"):
-                self._writer.execute(f"DELETE FROM {table} {listed}", [numbers])  # noqa: S608
-            self._writer.execute(f"DELETE FROM known {theirs}", (place, person))  # noqa: S608
+                self._writer.execute(compose(DELETE_LISTED, table=table), [numbers])
+            self._writer.execute("DELETE FROM known WHERE place = ? AND person = ?", (place, person))
             self._when_committed.append(partial(self._recent.forget, place, person))
             without = sum(number is None for _, number in rows)
             [lost] = self._writer.execute(
@@ -383,12 +371,12 @@ class SqliteStore:
         self._writer.close()
 
 
-def _some(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Any]]]:
+def _some(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[Sql, list[Any]]]:
     """Yield rows as the VALUES of statements, a hundred at a time, each with its parameters."""
     for start in range(0, len(rows), AT_ONCE):
         some = rows[start : start + AT_ONCE]
         marks = f"({', '.join('?' * len(some[0]))})"
-        yield f"VALUES {', '.join([marks] * len(some))}", [member for row in some for member in row]
+        yield Sql(f"VALUES {', '.join([marks] * len(some))}"), [member for row in some for member in row]
 
 
 def _people(keys: Sequence[str], whole_numbers: Sequence[int]) -> list[Person]:
