@@ -354,3 +354,20 @@ def test_repr_shows_what_it_is() -> None:
     text = repr(tc.Collection(ordinals(1, 5), 0.5))
     assert "epsilon=0.5" in text
     assert "s;" in text
+
+
+SMALL = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", low=0, high=99), tc.Boolean("smoker")])
+
+
+def test_the_smallest_budget_of_a_report_works() -> None:
+    collection = tc.Collection(tc.Schema([SMALL]), "0.00001")
+    assert collection.audit().ok
+    assert collection.predict("SELECT COUNT(*) AS n FROM users WHERE age < 9 AND smoker", users=9)["n"].error > 9
+
+
+@pytest.mark.parametrize("epsilon", ["0.000009", "0.000000000001"])
+def test_smaller_budgets_are_refused(epsilon: str) -> None:
+    """They were lost in rounding: designs and decoders divided by zero."""
+    with pytest.raises(UsageError) as caught:
+        tc.Collection(tc.Schema([SMALL]), epsilon)
+    assert caught.value.code == "epsilon-out-of-range"

@@ -54,6 +54,7 @@ def test_every_kind_of_table_gives_the_same_reports(tmp_path: Path) -> None:
         "batch": arrow.to_batches()[0],
         "reader": arrow.to_reader(),
         "columns": COLUMNS,
+        "rows": arrow.to_pylist(),
         "numpy": {name: np.array(values) for name, values in COLUMNS.items()},
         "pandas": pd.DataFrame(COLUMNS),
         "pandas categorical": pd.DataFrame(COLUMNS).astype({"state": "category"}),

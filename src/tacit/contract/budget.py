@@ -15,6 +15,7 @@ from fractions import Fraction
 from tacit.errors import UsageError
 
 __all__ = [
+    "LEAST_EPSILON",
     "MAX_EPSILON",
     "BudgetLike",
     "decimal_text",
@@ -24,6 +25,9 @@ __all__ = [
     "parse_epsilon",
     "within",
 ]
+
+LEAST_EPSILON = Fraction(1, 100_000)
+"""The smallest budget of a report: a share of ten billion people would have a standard error of 1."""
 
 MAX_EPSILON = 30
 """Above this, a 53-bit draw cannot represent the flip probability, and hardly any privacy is left."""

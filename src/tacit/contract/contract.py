@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tacit.contract.budget import exp_below
+from tacit.contract.budget import LEAST_EPSILON, exp_below
 from tacit.contract.channels import Channel, CompiledView, active_attributes
 from tacit.contract.layouts import (
     MAX_VIEWS,
@@ -29,7 +29,7 @@ from tacit.contract.oracles import Grr, Oracle, choose, oracle_named
 from tacit.contract.panel import Panel
 from tacit.contract.randomness import DRAW_BITS
 from tacit.contract.schema import Ordinal, Schema, Service
-from tacit.errors import LayoutError, UnknownNameError
+from tacit.errors import LayoutError, UnknownNameError, UsageError
 
 __all__ = [
     "MAX_CHANNELS",
@@ -216,6 +216,12 @@ def compile_contract(
     weight = {service.name: Fraction((weights or {}).get(service.name, 1)) for service in schema.services}
     whole = sum(weight[service.name] * service.sends for service in schema.services) * (panel.reports if panel else 1)
     budget = {name: epsilon * own / whole for name, own in weight.items()}
+    if (least := min(budget.values())) < LEAST_EPSILON:
+        message = (
+            f"A report has epsilon {float(least):.2g}, its share of {float(epsilon):.2g}; it must be at least "
+            f"{float(LEAST_EPSILON)} to estimate anything. Raise epsilon, or let people send fewer reports."
+        )
+        raise UsageError(message, code="epsilon-out-of-range")
     if not isinstance(mechanism, str):
         message = f"mechanism is a {type(mechanism).__name__}; pass its name, such as 'hio'."
         raise LayoutError(message, code="unknown-mechanism")

@@ -21,7 +21,7 @@ from tacit.errors import RecordError
 __all__ = ["SUFFIXES", "as_arrow", "plain_column", "read_file"]
 
 READABLE = (
-    "Pass a pandas, polars, Arrow or DuckDB table, a dict of columns of one type and length each, "
+    "Pass a pandas, polars, Arrow or DuckDB table, a dict of columns of one type and length each, a list of dicts, "
     "or the path of a Parquet, CSV or JSON lines file. Whole numbers must fit 64 bits, text must be Unicode."
 )
 
@@ -55,6 +55,9 @@ def _read(name: str, source: Any) -> pa.Table:
         return pa.Table.from_batches([source])
     if isinstance(source, Mapping):
         return pa.table({column: _column(values) for column, values in source.items()})
+    if isinstance(source, list) and source and all(isinstance(row, Mapping) for row in source):
+        columns = dict.fromkeys(column for row in source for column in row)
+        return pa.table({column: _column([row.get(column) for row in source]) for column in columns})
     problem = f"a {type(source).__name__} is not a table. {READABLE}"
     raise RecordError(problem, code="unreadable-table", service=name)
 
