@@ -10,22 +10,18 @@ from typing import Any
 import httpx
 import pytest
 
-from support.collectors import COLLECTION, body_of, collector_here, reports_of, served_here, serving
+from support.collectors import COLLECTION, body_of, collector_here, reports_of, serving
 from support.engines import own_postgres, postgres_address
 from tacit.database import Database
 from tacit.errors import EngineError, OverloadedError, UsageError
-from tacit.server.app import make_app
 from tacit.server.collector import Collector
-from tacit.server.keys import Keys
 from tacit.server.store import mover
 from tacit.server.store.base import content_digest
+from tacit.server.store.log import Log
 
 COUNT = {"tacit": 1, "sql": "SELECT COUNT(*) AS n FROM users"}
-TERMINATE = (
-    "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' "
-    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-)
-"""Ends the connection that holds a collector's lock."""
+RUN_OUT = "UPDATE tacit_leases SET until = '-infinity'"
+"""What ten seconds do to the lease of a collector that was stopped."""
 
 SECONDS = 5.0
 """In which readiness must have noticed."""
@@ -120,35 +116,7 @@ def test_a_postgres_server_goes_away_and_comes_back(tmp_path: Path) -> None:
         assert answer["watermark"] == {"acknowledged": 110, "counted": 110}
 
 
-def test_a_collector_that_has_lost_its_lock_stops_accepting_and_answering(address: str, tmp_path: Path) -> None:
-    import psycopg
-
-    with collector_here(tmp_path / "one", store=address) as first:
-        told(first, reports_of(0, 20))
-        assert first.query(COUNT["sql"])["n"].value == 20
-        with first.still():  # its mover would take the lock again at once
-            with psycopg.connect(address, autocommit=True) as connection:
-                connection.execute(TERMINATE)
-            second = Collector(tmp_path / "two", address)
-        with served_here(make_app(first, Keys(tmp_path / "keys.json"))) as client:
-            for _ in range(2):
-                with pytest.raises(OverloadedError) as refused:
-                    told(first, reports_of(20, 5))
-                assert refused.value.code in ("no-store", "store-in-use")
-                assert is_problem(client.post("/v1/query", json=COUNT), 503, "no-store", "store-in-use")
-            assert is_problem(wait_until(client, 503), 503, "store-in-use")
-            assert told(second, reports_of(20, 5)) == {"stored"}
-            second.forget("u-1")
-            assert second.query(COUNT["sql"])["n"].value == 24
-            second.close()
-            wait_until(client, 200)
-            hers = [report for report in reports_of(0, 20) if report["person"] == "u-1"]
-            assert told(first, hers) == {"forgotten"}, "it has read again what the other one did"
-            assert told(first, reports_of(20, 5)) == {"again"}
-            assert first.query(COUNT["sql"]).watermark == (24, 24)
-
-
-def test_what_was_read_before_the_lock_was_lost_is_not_loaded(
+def test_what_was_read_before_the_lease_ran_out_is_not_loaded(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another collector has deleted one of the people since: she must not come back."""
@@ -161,7 +129,7 @@ def test_what_was_read_before_the_lock_was_lost_is_not_loaded(
         table = made(*given)
         if not others:
             with psycopg.connect(address, autocommit=True) as connection:
-                connection.execute(TERMINATE)
+                connection.execute(RUN_OUT)
             others.append(Collector(tmp_path / "two", address))
             others[0].forget("u-1")
         return table
@@ -188,21 +156,37 @@ def test_deleted_people_stay_away_from_a_fresh_folder(address: str, tmp_path: Pa
         assert again.query(COUNT["sql"]).watermark == (9, 9)
 
 
-def test_a_fresh_folder_is_not_open_to_all_and_says_where_the_log_was(address: str, tmp_path: Path) -> None:
+def test_a_fresh_folder_is_not_open_to_all_and_goes_on_with_the_log(address: str, tmp_path: Path) -> None:
     with collector_here(tmp_path / "one", store=address) as first:
         told(first, reports_of(0, 3))
         first.forget("u-1")
         first.check_keys(has_keys=True)
         before = first.log.head()
     with collector_here(tmp_path / "two", store=address) as again:
-        entry = again.log.read().entries[0]
-        assert (entry["event"], entry["details"]) == (
-            "log-begun-anew",
-            {"entries": before.entries, "head": before.hash},
-        )
+        assert again.log.read().since(before).ok
+        assert [entry["event"] for entry in again.log.read().entries] == ["contract-published", "person-deleted"]
         with pytest.raises(UsageError) as refused:
             again.check_keys(has_keys=False)
         assert refused.value.code == "no-keys"
+
+
+def test_the_log_of_a_folder_goes_on_in_the_database(address: str, tmp_path: Path) -> None:
+    """Collectors before version 3 of the store kept it in the folder."""
+    (tmp_path / "one").mkdir()
+    before = Log(tmp_path / "one" / "log.db")
+    before.add("question", sql="0", key="a")
+    before.add("question", sql="1", key="b")
+    head = before.head()
+    with collector_here(tmp_path / "one", store=address) as made:
+        assert made.log.read().since(head).ok
+        assert len(made.log.read().entries) == 3
+    before.add("key-created", name="c")
+    head = before.head()
+    for _ in range(2):
+        with collector_here(tmp_path / "one", store=address) as made:
+            noted = [entry["details"] for entry in made.log.read().entries if entry["event"] == "folder-log"]
+            assert noted == [{"entries": 3, "head": head.hash}], "once for each head"
+    before.close()
 
 
 VERSION_1 = """
@@ -274,7 +258,7 @@ def test_rows_taken_from_postgres_are_brought_back(address: str, tmp_path: Path)
         assert (answer["n"].value, answer.watermark) == (30, (30, 30))
 
 
-def test_a_lock_lost_between_the_check_and_the_load_stores_nothing(
+def test_a_lease_that_runs_out_between_the_check_and_the_load_stores_nothing(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The stamp is compared inside the transaction that stores, so no time is left for another collector."""
@@ -286,7 +270,7 @@ def test_a_lock_lost_between_the_check_and_the_load_stores_nothing(
     def late(database: Database, reports: Any) -> Any:
         if not others:
             with psycopg.connect(address, autocommit=True) as connection:
-                connection.execute(TERMINATE)
+                connection.execute(RUN_OUT)
             others.append(Collector(tmp_path / "two", address))
             others[0].forget("u-1")
         return load(database, reports)

@@ -18,7 +18,7 @@ from support.engines import postgres_address
 from tacit.encode.reports import report_table
 from tacit.engines.lake.copies import back_up, restore
 from tacit.engines.lake.storage import Folder
-from tacit.errors import EngineError, OverloadedError, UsageError
+from tacit.errors import OverloadedError, UsageError
 from tacit.server.collector import Collector
 
 FEES = tc.Service("s", key="uid", attributes=[tc.Ordinal("a", 0, 3), tc.Public("fee")])
@@ -146,16 +146,6 @@ def test_reports_may_come_several_times_at_once(collector: Collector, times: int
         found = list(pool.map(lambda _: told(collector, reports), range(times)))
     for statuses in zip(*found, strict=True):
         assert sorted(statuses) == ["again"] * (times - 1) + ["stored"]
-
-
-def test_one_collector_uses_a_database_at_a_time(tmp_path: Path) -> None:
-    with store_named("postgres") as address:
-        first = Collector(tmp_path / "one", address)
-        with pytest.raises(EngineError) as refused:
-            Collector(tmp_path / "two", address)
-        assert refused.value.code == "store-in-use"
-        first.close()
-        Collector(tmp_path / "two", address).close()
 
 
 def test_a_lost_connection_loses_nothing_and_is_made_again(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from tacit.errors import UnknownNameError, UsageError
 from tacit.server.keys import Keys, Scope
-from tacit.server.store.log import Log
+from tacit.server.shared_keys import is_address, open_log
 
 __all__ = ["run"]
 
@@ -22,13 +22,14 @@ LONGEST_NAME = 64
 
 def run(options: argparse.Namespace) -> int:
     """Run it; a running collector picks it up at its next request."""
-    folder = Path(options.folder)
+    keys = _keys_of(options.folder)
     if options.action == "list":
-        _list(Keys(folder / "keys.json").list_keys(), as_json=options.json)
+        _list(keys.list_keys(), as_json=options.json)
         return 0
-    _check(options, Keys(folder / "keys.json"))
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    keys, log = Keys(folder / "keys.json"), Log(folder / "log.db")
+    _check(options, keys)
+    if not is_address(options.folder):
+        Path(options.folder).mkdir(parents=True, exist_ok=True, mode=0o700)
+    log = open_log(options.folder)
     if options.action == "create":
         made = keys.create(options.name, options.scope or ["ingest"], options.origin, options.service)
         log.add("key-created", **keys.list_keys(made)[0])
@@ -44,7 +45,19 @@ def run(options: argparse.Namespace) -> int:
         revoked = keys.revoke(options.name)
         print(json.dumps({"revoked": revoked}) if options.json else f"{revoked} revoked")
     log.close()
+    keys.close()
     return 0
+
+
+def _keys_of(place: str) -> Keys:
+    """Return the keys of a folder, or of a store that several collectors share; its tables are made if need be."""
+    if not is_address(place):
+        return Keys(Path(place) / "keys.json")
+    from tacit.server.store.shared.keys import SharedKeys
+    from tacit.server.store.shared.schema import prepare
+
+    prepare(place)
+    return SharedKeys(place)
 
 
 def _check(options: argparse.Namespace, keys: Keys) -> None:

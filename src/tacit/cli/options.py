@@ -237,7 +237,9 @@ def _key_file(parser: argparse.ArgumentParser) -> None:
 
 def serve(parser: argparse.ArgumentParser) -> None:
     """Collect reports and answer questions over HTTP, from one folder."""
-    parser.add_argument("folder", help="folder of the store; created if it does not exist")
+    parser.add_argument(
+        "folder", help="folder of the store, created if it does not exist; or postgresql://… that collectors share"
+    )
     parser.add_argument("collections", nargs="*", help="collection files or contracts to publish")
     parser.add_argument("--store", default="", help="postgresql://… to store reports there instead of in the folder")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
@@ -308,7 +310,7 @@ def serve(parser: argparse.ArgumentParser) -> None:
 
 def keys(parser: argparse.ArgumentParser) -> None:
     """Create, list and revoke the keys of a collector."""
-    parser.add_argument("folder", help="the folder of `tacit serve`")
+    parser.add_argument("folder", help="the folder of `tacit serve`, or postgresql://… that collectors share")
     parser.add_argument("action", choices=["create", "list", "revoke"])
     parser.add_argument("name", nargs="?", default="", help="name of the key to create, or digest of the key to revoke")
     parser.add_argument(

@@ -10,7 +10,8 @@ import math
 import signal
 import socket
 import sys
-from contextlib import ExitStack
+import tempfile
+from contextlib import ExitStack, closing
 from fractions import Fraction
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from tacit.server.http.settings import Settings
 from tacit.server.keys import Keys
 from tacit.server.metrics import file_limit
 from tacit.server.postgres import MOST_CONNECTIONS, Listening
+from tacit.server.shared_keys import is_address, open_keys
 from tacit.server.store.ledger import declared_total
 
 __all__ = ["is_loopback", "listen", "run", "serve_app"]
@@ -50,7 +52,8 @@ def run(options: argparse.Namespace) -> int:
     """Serve until the process is stopped; every acknowledged report is on disk before that."""
     _check_exposure(options)
     _check_options(options)
-    folder = Path(options.folder)
+    if is_address(options.folder):  # several collectors share it: a folder is only for what a process needs
+        options.store, options.folder = options.folder, ""
     read = [Collection.from_file(path) for path in options.collections]  # before anything is created
     Connection.most = _most_connections(0 if options.pg_port is None else MOST_CONNECTIONS)
     with ExitStack() as opened:
@@ -58,7 +61,8 @@ def run(options: argparse.Namespace) -> int:
         listening = opened.enter_context(listen(options.host, options.port))
         postgres = None if options.pg_port is None else opened.enter_context(listen(options.host, options.pg_port))
         _reopen_on_hangup(file)
-        _collect(options, folder, read, listening, postgres)
+        folder = options.folder or opened.enter_context(tempfile.TemporaryDirectory(prefix="tacit-"))
+        _collect(options, Path(folder), read, listening, postgres)
     return 0
 
 
@@ -73,7 +77,8 @@ def _collect(
     total = _total(options.person_epsilon)
     collector = Collector(folder, options.store, lake=options.lake, person_epsilon=total, snapshot=options.snapshot)
     try:
-        _publish_and_serve(options, collector, read, listening, postgres)
+        with closing(open_keys(folder, options.store)) as keys:
+            _publish_and_serve(options, collector, keys, read, listening, postgres)
     finally:
         collector.close()
 
@@ -81,11 +86,11 @@ def _collect(
 def _publish_and_serve(
     options: argparse.Namespace,
     collector: Collector,
+    keys: Keys,
     read: list[Collection],
     listening: socket.socket,
     postgres: socket.socket | None,
 ) -> None:
-    keys = Keys(collector.folder / "keys.json")
     settings = Settings(
         tokens=frozenset(options.require_token),
         without_token=frozenset(options.allow_without_token),

@@ -25,6 +25,7 @@ __all__ = [
     "Stamp",
     "Upload",
     "broken",
+    "check_known",
     "is_long",
     "rollup_of",
     "unfit",
@@ -130,6 +131,13 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Let go of what the engine holds."""
+
+
+def check_known(known: Stamp | None, stamp: Stamp | None) -> None:
+    """Refuse a change if the stamp is not the known one: another collector has changed the database since."""
+    if known is not None and stamp != known:
+        problem = "Another collector has changed this database since. It is compared anew before the next change."
+        raise EngineError(problem, code="store-in-use")
 
 
 def rollup_of(table: str) -> str:

@@ -6,9 +6,8 @@ the check and the change: whoever takes the database over stamps it first, which
 
 from __future__ import annotations
 
-from tacit.engines.base import Stamp
+from tacit.engines.base import Stamp, check_known
 from tacit.engines.postgres_columns import Connection
-from tacit.errors import EngineError
 
 __all__ = ["check_stamp", "replace_stamp", "stamp_of"]
 
@@ -25,9 +24,8 @@ def stamp_of(connection: Connection, query: str = STAMP) -> Stamp | None:
 
 def check_stamp(connection: Connection, known: Stamp | None) -> None:
     """Refuse a change if the stamp is not the known one, and let nobody else change it until the transaction ends."""
-    if known is not None and stamp_of(connection, LOCKED_STAMP) != known:
-        problem = "Another collector has changed this database. Stop one of them."
-        raise EngineError(problem, code="store-in-use")
+    if known is not None:
+        check_known(known, stamp_of(connection, LOCKED_STAMP))
 
 
 def replace_stamp(connection: Connection, known: Stamp | None, stamp: Stamp) -> None:

@@ -7,49 +7,48 @@ be written, or is being rebuilt, there is an error with the reason instead of an
 
 from __future__ import annotations
 
-import json
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tacit.answers.contributions import Contributions
-from tacit.answers.crowds import privacy_of
 from tacit.collection import Collection
 from tacit.contract.budget import decimal_text
-from tacit.contract.readers import Privacy
 from tacit.database import Database, Loaded
 from tacit.encode.reports import ReportTable
 from tacit.engines.failures import opening
 from tacit.engines.lake.place import as_lake
 from tacit.errors import TacitError, UnknownNameError, UsageError
-from tacit.estimate.answer import Answer
-from tacit.remote.answers import ABOUT
+from tacit.server.asking import Asking
 from tacit.server.store.analytical import Analytical
+from tacit.server.store.base import Standing
 from tacit.server.store.batches import with_stored_keys
-from tacit.server.store.coins import Coins
+from tacit.server.store.coins import UNBOUND, Coins
 from tacit.server.store.folder import FolderLock
 from tacit.server.store.inbox import Inbox, Status
 from tacit.server.store.ledger import cost_of, round_of
-from tacit.server.store.log import Log, hash_of
+from tacit.server.store.log import Log
 from tacit.server.store.mover import Mover
 from tacit.server.store.snapshots import Snapshots
 from tacit.server.store.tombstones import scope_of
 from tacit.server.store.validate import Person, Refused, Report, Validator
 from tacit.server.store.watermarks import Watermarks
 
+if TYPE_CHECKING:
+    from tacit.server.store.shared.log import SharedLog
+
 __all__ = ["Collector"]
 
-T = TypeVar("T")
 TAKEN = {"stored": {"status": "stored"}, "again": {"status": "again"}}
 
 
-class Collector:
+class Collector(Asking):
     """Stores reports and answers questions, in one folder.
 
     Parameters
@@ -79,10 +78,13 @@ class Collector:
         self._validators: dict[str, Validator] = {}
         self._published: dict[str, Collection] = {}
         self._is_closed = False
+        self._opened, self._opening = 0, threading.Lock()
         with ExitStack() as opened:  # closed again if a part fails to open
             self._open_files(folder, store, lake, opened)
             self.snapshots, self._coins = Snapshots(self.inbox, snapshot), Coins(self.inbox)
-            self.mover = Mover(self.inbox, self.analytical, folder, self.snapshots, is_elsewhere=self._elsewhere)
+            self.mover = Mover(
+                self.inbox, self.analytical, folder, self.snapshots, self._learn, is_elsewhere=self._elsewhere
+            )
             with opening(folder / "log.db"):
                 self._go_on_with_log()
             self._watermarks = Watermarks(self.inbox, self.analytical, self.mover)
@@ -99,12 +101,22 @@ class Collector:
             self.inbox = Inbox(folder / "inbox.db", store)
         opened.callback(self.inbox.close)
         with opening(folder / "log.db"):
-            self.log = Log(folder / "log.db")
+            self.log = self._open_log(folder / "log.db")
         opened.callback(self.log.close)
         self._check_lake(lake)
         with opening(folder / "reports.tacit"):
-            self.analytical = Analytical(folder / "reports.tacit", as_lake(lake) or store)
+            self.analytical = Analytical(folder / "reports.tacit", as_lake(lake) or self.inbox.address)
         opened.callback(self.analytical.close)
+
+    def _open_log(self, path: Path) -> Log | SharedLog:
+        """Open the log: a file, or a table that goes on with the file of this folder."""
+        if not self.inbox.is_shared:
+            return Log(path)
+        from tacit.server.store.shared.log import SharedLog
+
+        log = SharedLog(self.inbox.address)
+        log.adopt(path)
+        return log
 
     def _check_lake(self, lake: str) -> None:
         """Remember that reports are in a lake, and refuse to go on without it."""
@@ -122,6 +134,8 @@ class Collector:
         self._remember_log()
 
     def _remember_log(self) -> None:
+        if self.inbox.is_shared:
+            return  # the log is in the same store
         head = self.log.head()
         self.inbox.remember(**{"log-head": f"{head.entries} {head.hash}"})
 
@@ -143,15 +157,17 @@ class Collector:
     def publish(self, collection: Collection) -> None:
         """Accept reports of a collection from now on; publishing it again changes nothing."""
         collection.refuse_unsafe()
-        self._coins.prepare(collection)
-        if collection.id not in self.collections:
-            self.database.check_new(collection)  # check first: a store with two such collections would be unusable
-            contract = collection.contract
-            details = {"epsilon": decimal_text(contract.epsilon), "round": contract.round, "tier": contract.tier}
-            self.log.add("contract-published", collection=collection.id, **details)
-        self.inbox.add_contract(collection.id, collection.to_json())
-        self.database.create(collection)
-        self._open(collection)
+        with self.mover.alone() if self.inbox.is_shared else nullcontext():
+            self._learn(self.inbox.standing())
+            self._coins.prepare(collection)
+            if collection.id not in self.collections:
+                self.database.check_new(collection)  # check first: a store with two such collections would be unusable
+                contract = collection.contract
+                details = {"epsilon": decimal_text(contract.epsilon), "round": contract.round, "tier": contract.tier}
+                self.log.add("contract-published", collection=collection.id, **details)
+            self.inbox.add_contract(collection.id, collection.to_json())
+            self.database.create(collection)
+            self._open(collection)
 
     def load(self, reports: Mapping[str, pa.Table]) -> dict[str, Loaded]:
         """Load encoded reports in bulk, past the inbox; the watermark counts them as acknowledged."""
@@ -166,11 +182,27 @@ class Collector:
                 self.snapshots.add_load(owner, partial(self.database.class_sizes, self.collection(owner)))
         return loaded
 
+    def _learn(self, standing: Standing) -> None:
+        """Take over what other collectors have published, and that they stored reports without proof."""
+        if standing.contracts > self._opened and not self._is_closed:
+            with self._opening:
+                contracts = self.inbox.contracts()
+                for name, text in contracts.items():
+                    if name not in self._published:
+                        collection = Collection.from_json(text)
+                        self.database.create(collection)
+                        self._open(collection)
+                self._opened = len(contracts)
+        for name in standing.unbound:
+            if (collection_id := name.removeprefix(UNBOUND)) not in self.analytical.unbound:
+                self.database.unbind(collection_id)
+
     def _open_all(self) -> None:
         """Open all collections of both stores. Reports and deletions work even if one store lacks some."""
         contracts = self.inbox.contracts()
         for text in contracts.values():
             self._open(Collection.from_json(text))
+        self._opened = len(contracts)
         for collection in self.database.collections:
             if collection.contract_id not in contracts:
                 self._open_part(collection)
@@ -209,7 +241,9 @@ class Collector:
         return {name: one for name, one in self._published.items() if not one.contract.member}
 
     def collection(self, name: str) -> Collection:
-        """Return a published collection, or a round of a panel."""
+        """Return a published collection, or a round of a panel; another collector may have published it just now."""
+        if name not in self._published and self.inbox.is_shared:
+            self._learn(self.inbox.standing())
         collection = self._published.get(name)
         if collection is None:
             raise UnknownNameError("collection", name[:64], None, code="unknown-collection")
@@ -231,6 +265,8 @@ class Collector:
         validator = self._validators.get(collection)
         if validator is None:
             self.collection(collection)  # says so if there is none
+            validator = self._validators.get(collection)
+        if validator is None:
             message = "This is a panel. Send reports to the id of one of its rounds."
             raise UsageError(message, code="panel-as-a-whole")
         validated = [validator(report) for report in reports]
@@ -265,47 +301,6 @@ class Collector:
         if self._published[collection].contract.assigned and collection not in self.analytical.unbound:
             self._coins.note_unbound(self._published[collection])
             self.database.unbind(collection)
-
-    def query(self, text: str, *, asker: str = "", **options: Any) -> Answer:
-        """Answer a question about everything acknowledged before it was asked; ``asker`` is a key's name."""
-        self.log.add("question", sql=hash_of(text), key=asker)
-        parameters = options.get("parameters", ())
-        answer, mark = self._watermarks.measure(text, parameters, lambda db: db.sql(text, **options))
-        rounds = self.read(lambda db: [one for one, _ in db.asked_about(text, parameters)])
-        if not rounds:
-            return answer  # about tables, not about reports
-        return answer.with_privacy(partial(self.privacy, *rounds)).with_watermark(mark.watermark, *mark.notes)
-
-    def privacy(self, *collections: Collection) -> Privacy:
-        """Return what reports tell about a person of some collections, and what answers tell by now."""
-        rounds = [part for one in collections for part in self.snapshots.rounds_with_people(one.parts)]
-        return privacy_of(rounds, lambda one: self.snapshots.crowd(one.id))
-
-    def marginal(self, attributes: Sequence[str], *, asker: str = "", **options: Any) -> Answer:
-        """Return the table of some attributes; the log has it as a question."""
-        self.log.add("marginal", attributes=list(attributes), key=asker)
-        about = attributes, options.get("service")
-        answer, mark = self._watermarks.measure(about, (), lambda db: db.marginal(attributes, **options))
-        rounds = self.read(lambda database: [one for one, _ in database.newest_tiers(*about)])
-        return answer.with_privacy(partial(self.privacy, *rounds)).with_watermark(mark.watermark, *mark.notes)
-
-    def synthesize(self, rows: int, *, asker: str = "", **options: Any) -> pa.Table:
-        """Return synthetic rows, whose metadata have a watermark and notes; the log has it as a question."""
-        self.log.add("synthesize", rows=rows, key=asker)
-        about = (), options.get("service")
-        table, mark = self._watermarks.measure(about, (), lambda db: db.synthesize(rows, **options))
-        marked = {"watermark": list(mark.watermark), "notes": list(mark.notes)}
-        return table.replace_schema_metadata({ABOUT: json.dumps(marked)})
-
-    def contributions(self, text: str, *, asker: str = "", **options: Any) -> tuple[Contributions, dict[str, int]]:
-        """Return the contributions of tuples to an answer, and its watermark; logs who inspects single reports."""
-        self.log.add("contributions", sql=hash_of(text), key=asker)
-        page, mark = self._watermarks.measure(text, (), lambda db: db.contributions(text, **options))
-        return page, mark.watermark._asdict()
-
-    def read(self, work: Callable[[Database], T]) -> T:
-        """Return the result of reading the database; raise a fault with the reason if it cannot be read."""
-        return self._watermarks.read(work)
 
     def forget(
         self, person: Person, collection: str | None = None, services: Sequence[str] = (), *, asker: str = ""

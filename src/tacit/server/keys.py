@@ -21,7 +21,7 @@ from tacit.adapters.pgwire.scram import make_verifier
 from tacit.errors import AccessError, UsageError
 from tacit.evidence.atomic import lock_file, write_atomically
 
-__all__ = ["Key", "Keys", "Scope"]
+__all__ = ["Key", "Keys", "Scope", "key_of"]
 
 Scope = Literal["ingest", "query", "admin", "audit", "watch", "sign"]
 
@@ -77,7 +77,7 @@ class Keys:
     def _read(self, mark: tuple[int, ...] = ()) -> tuple[Key, ...]:
         """Read the file, ignoring the cache."""
         try:
-            keys = tuple(map(_key, json.loads(self._path.read_text(encoding="utf-8"))))
+            keys = tuple(map(key_of, json.loads(self._path.read_text(encoding="utf-8"))))
         except (ValueError, TypeError, LookupError, AttributeError) as cause:
             raise _unreadable(type(cause).__name__) from None
         self._cached, self._ever = (mark, keys), True
@@ -181,6 +181,9 @@ class Keys:
         """Return the secrets with which a service signs tokens: two during rotation."""
         return [key.secret for key in self._keys if key.name == name and key.secret]
 
+    def close(self) -> None:
+        """Do nothing: no file stays open."""
+
     @contextmanager
     def _changing(self) -> Iterator[tuple[Key, ...]]:
         """Give one writer at a time, over all threads and processes, the keys as they are on disk."""
@@ -195,7 +198,8 @@ class Keys:
         write_atomically(self._path, text.encode(), mode=0o600)
 
 
-def _key(row: dict[str, Any]) -> Key:
+def key_of(row: dict[str, Any]) -> Key:
+    """Return a key as it was stored."""
     key = Key(**row | {name: tuple(row[name]) for name in ("scopes", "services")})
     if not all(isinstance(text, str) for text in (key.name, key.origin, key.digest, key.secret, key.scram)):
         raise TypeError

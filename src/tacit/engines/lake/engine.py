@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tacit.engines.base import Batch, Stamp, Upload, rollup_of, unfit, unrunnable
+from tacit.engines.base import Batch, Stamp, Upload, check_known, rollup_of, unfit, unrunnable
 from tacit.engines.duckdb_cursors import Cursors, run_statement
 from tacit.engines.lake.copies import verify
 from tacit.engines.lake.manifest import Columns, Dimension, LakeTable, Manifest, Stored, digest_of
@@ -57,6 +57,7 @@ class Lake:
         self.storage: Storage = storage_at(place)
         self.versions = Versions(self.storage, read_only=read_only)
         self._cursors = Cursors(_closed_connection(self.storage))
+        self._stamp: Stamp | None = None  # as this process last read or wrote it
 
     def contracts(self) -> list[str]:
         """Return the texts of all contracts, in the order of their creation."""
@@ -105,6 +106,7 @@ class Lake:
         refused: list[int] = []
 
         def change(before: Manifest) -> Manifest:
+            check_known(self._stamp, before.stamp)
             refused.clear()
             after = before
             for batch in batches:
@@ -165,6 +167,7 @@ class Lake:
 
         def change(before: Manifest) -> Manifest:
             nonlocal deleted
+            check_known(self._stamp, before.stamp)
             after, deleted = before, 0
             for name, key in tables:
                 table, rows = self._without(name, before.tables[name], key, person)
@@ -248,11 +251,18 @@ class Lake:
 
     def stamp(self) -> Stamp | None:
         """Return the stamp of a collector's database, or None if it has none."""
-        return self.versions.latest().stamp
+        self._stamp = self.versions.latest().stamp
+        return self._stamp
 
     def set_stamp(self, stamp: Stamp) -> None:
         """Stamp the lake; it is on disk when this returns."""
-        self.versions.commit(lambda before: before if before.stamp == stamp else replace(before, stamp=stamp))
+
+        def change(before: Manifest) -> Manifest:
+            check_known(self._stamp, before.stamp)
+            return before if before.stamp == stamp else replace(before, stamp=stamp)
+
+        self.versions.commit(change)
+        self._stamp = stamp
 
     def probe(self) -> bool:
         """Write something and tell whether it can be read back."""
@@ -271,7 +281,12 @@ class Lake:
 
     def clear(self, table: str) -> None:
         """Drop a report table and its rollup."""
-        self.versions.commit(lambda before: before.with_table(table, None) if table in before.tables else before)
+
+        def change(before: Manifest) -> Manifest:
+            check_known(self._stamp, before.stamp)
+            return before.with_table(table, None) if table in before.tables else before
+
+        self.versions.commit(change)
 
     def copy_to(self, path: Any) -> None:
         """Refuse: a lake is copied file by file."""

@@ -43,6 +43,7 @@ STATUS = {
     "engine-failed": 503,
     "inbox-missing": 503,
     "store-in-use": 503,
+    "lease-lost": 503,
     "unreadable-database": 503,
     "unreadable-keys": 503,
     "disk-full": 507,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+from collections.abc import Hashable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -163,6 +164,15 @@ class Analytical:
         journal = self._path.with_name(f"{self._path.name}.wal")
         if journal.exists():
             journal.rename(aside.with_name(f"{aside.name}.wal"))
+
+    def read_stamp(self) -> None:
+        """Let changes be compared with the stamp as another collector left it."""
+        self._engine.stamp()
+
+    @property
+    def version(self) -> Hashable:
+        """What every change of stored reports changes, whoever makes it."""
+        return self._engine.changes()
 
     @property
     def stamp(self) -> Stamp | None:

@@ -9,25 +9,41 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from contextlib import AbstractContextManager, nullcontext
+from typing import Literal, NamedTuple, Protocol
 
+from tacit.errors import OverloadedError
 from tacit.server.store.validate import Person, stored_key
 
 __all__ = [
     "DIGEST_BYTES",
     "Identity",
+    "Lead",
     "Pending",
     "Place",
+    "RacedError",
     "ReportStore",
     "Row",
     "Sizes",
+    "Standing",
+    "Unshared",
     "content_digest",
     "digest_of",
     "digests_of",
 ]
 
 DIGEST_BYTES = 12
+
+Lead = Literal["", "same", "passed", "ended"]
+"""Whether this collector leads those that share a store, and since it last did: nobody else led, somebody did, or
+somebody's lease ran out."""
+
+
+class RacedError(OverloadedError):
+    """Another collector changed the same rows at the same time; nothing was stored, and repeating it helps."""
+
+    def __init__(self) -> None:
+        super().__init__("Another collector stores the same reports. Try again in a moment.", code="leader-busy")
 
 
 class Identity(NamedTuple):
@@ -111,6 +127,20 @@ class Sizes(NamedTuple):
         return self.known - self.pending - self.damaged - self.lost
 
 
+class Standing(NamedTuple):
+    """What other collectors of a shared store may have changed."""
+
+    deletions: int = 0
+    """Deletions that the analytical database has yet to apply."""
+
+    contracts: int = 0
+    is_waiting: bool = True
+    """Whether any report may be pending."""
+
+    unbound: frozenset[str] = frozenset()
+    """Settings that mark collections whose people may have chosen their ids."""
+
+
 def digest_of(identity: Identity, content: bytes) -> bytes:
     """Return the digest of a stored report, over its identity and content, so that any change to a row shows."""
     [digest] = digests_of(identity.place, [stored_key(identity.person)], [identity.slot], [content])
@@ -141,11 +171,29 @@ class ReportStore(Protocol):
     any_forgotten: bool
     """Whether there are any tombstones, so that most stores need not look for them."""
 
+    is_shared: bool
+    """Whether other collectors may use it at the same time."""
+
+    collector: str
+    """A random name of this process among those that share the store."""
+
+    address: str
+    """Where a shared store is; the sessions of this address carry the collector's name."""
+
     def code_of(self, failure: Exception) -> str:
         """Return the stable code of a failure, such as a full disk or an unreachable store."""
 
     def transaction(self) -> AbstractContextManager[None]:
         """Write everything inside, or nothing."""
+
+    def lead(self, seconds: float) -> AbstractContextManager[Lead]:
+        """Lead the collectors of this store while something is done, or not if others do so for that long."""
+
+    def begin_storing(self, people: Iterable[Person]) -> None:
+        """Keep deletions away until the transaction ends, and others from storing these people."""
+
+    def standing(self) -> Standing:
+        """Return what other collectors may have changed."""
 
     def places(self) -> list[Place]:
         """Return all places."""
@@ -230,3 +278,21 @@ class ReportStore(Protocol):
 
     def close(self) -> None:
         """Close the store."""
+
+
+class Unshared:
+    """The part of a store that one process uses alone: that process always leads."""
+
+    is_shared, collector, address = False, "", ""
+
+    def lead(self, seconds: float) -> AbstractContextManager[Lead]:
+        """Lead."""
+        del seconds
+        return nullcontext("same")
+
+    def begin_storing(self, people: Iterable[Person]) -> None:
+        """Do nothing: one thread stores and deletes at a time."""
+
+    def standing(self) -> Standing:
+        """Return that nobody else has changed anything."""
+        return Standing()

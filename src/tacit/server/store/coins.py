@@ -13,7 +13,7 @@ from tacit.errors import UsageError
 from tacit.server.store.inbox import Inbox
 from tacit.server.store.validate import Person
 
-__all__ = ["Coins"]
+__all__ = ["UNBOUND", "Coins"]
 
 KEY = "coin-key"
 """Where a store remembers the key."""

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from tacit.engines.failures import outage
 from tacit.errors import InternalError, OverloadedError
-from tacit.server.store.base import Identity, Row, content_digest, digest_of
+from tacit.server.store.base import Identity, RacedError, Row, content_digest, digest_of
 from tacit.server.store.ledger import Ledger
 from tacit.server.store.records import Records
 from tacit.server.store.validate import Person, Report
@@ -31,6 +31,9 @@ GROUP = 200
 
 WAITING_REQUESTS, WAITING_REPORTS = 2_000, 10_000
 """Queue limit, about half a second of work; more is refused."""
+
+TRIES = 20
+"""How often reports are stored again because another collector was faster."""
 
 MOST_BEHIND = 100_000
 """Reports that may wait for the analytical database; more are refused, so that questions wait only seconds."""
@@ -136,15 +139,14 @@ class Inbox(Records):
                 return
 
     def _commit(self, group: list[_Request]) -> None:
-        validated = _Validated()
         try:
-            with self._lock:
-                with self._transaction():
-                    results = self._validate(group, validated)
-                    if validated.rows:
-                        self._store.insert(validated.rows)
-                self._known, self._pending = self._known + len(validated.rows), self._pending + len(validated.rows)
-                self._stored.update(row.identity.place for row in validated.rows)
+            for tries_left in reversed(range(TRIES)):
+                try:
+                    results = self._store_group(group)
+                    break
+                except RacedError:  # another collector has stored the same report: look again
+                    if not tries_left:
+                        raise
         except OverloadedError as failure:
             for request in group:
                 request.answer.set_exception(failure)
@@ -158,10 +160,23 @@ class Inbox(Records):
         for request, statuses in zip(group, results, strict=True):
             request.answer.set_result(statuses)
 
+    def _store_group(self, group: list[_Request]) -> list[list[Status]]:
+        """Store the new reports of a group of requests; return the status of each report."""
+        validated = _Validated()
+        with self._lock:
+            with self._transaction():
+                results = self._validate(group, validated)
+                if validated.rows:
+                    self._store.insert(validated.rows)
+            self._known, self._pending = self._known + len(validated.rows), self._pending + len(validated.rows)
+            self._stored.update(row.identity.place for row in validated.rows)
+        return results
+
     def _validate(self, group: Sequence[_Request], validated: _Validated) -> list[list[Status]]:
         """Return the status of each report, and collect the rows of new ones."""
         asked = [[self._incoming(request.collection, report) for report in request.reports] for request in group]
         every = [one for some in asked for one in some]
+        self._store.begin_storing({one.report.person for one in every if one.tiers or self._total is not None})
         forgotten = self._forgotten(every)
         validated.known = self._store.known_digests([one.identity for one in every])
         validated.reported = self._store.with_reports(

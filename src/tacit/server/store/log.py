@@ -20,19 +20,20 @@ from tacit.contract.sqlite import prove_writable, transaction
 from tacit.engines.failures import outage
 from tacit.evidence.atomic import adopt
 
-__all__ = ["Log", "hash_of"]
+__all__ = ["Clock", "Log", "hash_of", "now"]
 
 Clock = Callable[[], datetime.datetime]
 
 
-def _now() -> datetime.datetime:
+def now() -> datetime.datetime:
+    """Return the time of this moment."""
     return datetime.datetime.now(datetime.UTC)
 
 
 class Log:
     """One append-only file."""
 
-    def __init__(self, path: Path, *, clock: Clock = _now) -> None:
+    def __init__(self, path: Path, *, clock: Clock = now) -> None:
         self._clock, self._lock = clock, threading.Lock()
         adopt(path)
         self._file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)

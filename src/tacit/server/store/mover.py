@@ -1,9 +1,8 @@
-"""Moves reports from the inbox to the analytical database, and keeps the two in step.
+"""Moves reports from the inbox to the analytical database.
 
 Every move is repeatable: the engine refuses reports that it already has, so a crash between the two stores repeats work
-but loses nothing. Deletions are applied to the inbox first, and then to the database until they succeed. If the
-database is missing, replaced, older than the inbox expects, or lacks reports, it is rebuilt from the inbox. A failure
-is kept as a fault, with a code and a reason, until a move succeeds.
+but loses nothing. A failure is kept as a fault, with a code and a reason, until a move succeeds. Of the collectors that
+share a store, the one that leads moves, deletes and rebuilds; it leads for the length of one piece of work.
 """
 
 from __future__ import annotations
@@ -12,24 +11,21 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tacit.collection import Collection
 from tacit.contract.contract import ServiceContract
-from tacit.engines.base import Stamp
 from tacit.errors import EngineError, OverloadedError, TacitError
 from tacit.server.store.analytical import Analytical
-from tacit.server.store.base import Sizes
+from tacit.server.store.base import Sizes, Standing
 from tacit.server.store.batches import batch_of
-from tacit.server.store.belonging import is_of
 from tacit.server.store.disk import has_room
 from tacit.server.store.faults import fault_of
+from tacit.server.store.in_step import InStep
 from tacit.server.store.inbox import Inbox
 from tacit.server.store.snapshots import Snapshots
-from tacit.server.store.turns import Turns
-from tacit.server.store.validate import stored_key
 
 __all__ = ["Mover"]
 
@@ -51,33 +47,45 @@ FAULT_SECONDS = 2.0
 PASSING = ("move-failed", "no-store")
 """Faults that may be gone at the second try."""
 
+TAKEN_OVER = ("store-in-use", "lease-lost")
+"""Errors after which another collector may have changed the database."""
+
 SUSPICIOUS = ("engine-failed", "io-error", "damaged-store")
 """Errors after which a writable database may contain unreadable pages."""
 
+ALONE_SECONDS = 15.0
+"""Seconds that work which must be done alone waits for other collectors: longer than a lease lasts."""
+
 LOG = logging.getLogger("tacit.server")
 
-Service = tuple[Collection, ServiceContract]
+Learn = Callable[[Standing], None]
 
 
-class Mover:
-    """Moves reports of one collector, in its own thread and on request."""
+class Mover(InStep):
+    """Moves reports of one collector, in its own thread and on request; ``learn`` is told what others have changed."""
 
     def __init__(
-        self, inbox: Inbox, analytical: Analytical, folder: Path, snapshots: Snapshots, *, is_elsewhere: bool
+        self,
+        inbox: Inbox,
+        analytical: Analytical,
+        folder: Path,
+        snapshots: Snapshots,
+        learn: Learn,
+        *,
+        is_elsewhere: bool,
     ) -> None:
-        self._inbox, self._analytical, self._snapshots = inbox, analytical, snapshots
-        self._folder, self._is_elsewhere = folder, is_elsewhere
+        super().__init__(inbox, analytical, is_elsewhere=is_elsewhere)
+        self._snapshots, self._folder, self._learn = snapshots, folder, learn
         self._lock = threading.Lock()  # no moves, deletions or copies at the same time
-        self.turns = Turns()
+        self._has_passed = False  # whether another collector has led since this one did
         self._stopped = threading.Event()
         self._suspect = False  # whether the database failed and must be reopened
         self.fault: TacitError | None = None
         """Why the last move failed."""
-        self.changes = 0
-        """Number of changes to the database; the same number before and after means no change."""
-        self._compared = False  # whether the database is known to belong to this inbox
         self._reopenings = inbox.reopenings
-        if isinstance(fault := self._put_in_order(), EngineError) and fault.code == "inbox-missing":
+        with self._leading(ALONE_SECONDS) as leads:
+            fault = self._put_in_order() if leads else _busy()
+        if isinstance(fault, EngineError) and fault.code == "inbox-missing":
             raise fault
         self.fault = fault
         self._threads = [
@@ -85,6 +93,7 @@ class Mover:
             for name, work in (
                 ("mover", self._move_in_slices),
                 ("tidier", lambda: self._inbox.tidy(self._stopped)),
+                *([("watcher", self._watch)] if inbox.is_shared else ()),
             )
         ]
 
@@ -99,11 +108,6 @@ class Mover:
         for thread in self._threads:
             thread.join()
 
-    @property
-    def is_rebuilding(self) -> bool:
-        """Whether the database is being rebuilt and still incomplete."""
-        return self._inbox.recall("rebuilding") == "yes"
-
     @contextmanager
     def still(self) -> Iterator[None]:
         """Pause moving and deleting; reports are still accepted."""
@@ -111,10 +115,42 @@ class Mover:
             yield
 
     @contextmanager
+    def _leading(self, seconds: float) -> Iterator[bool]:
+        """Lead the collectors of this store, or not if others do so for that long."""
+        with self._inbox.lead(seconds) as lead:
+            self._compared = self._compared and lead != "ended"  # its leader may have been in the middle of anything
+            self._has_passed = self._has_passed or lead == "passed"
+            yield bool(lead)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Pause moving and deleting by all collectors of the store; raise if others are busy, or it is not healthy."""
+        with self._lock, self._leading(ALONE_SECONDS) as leads:
+            if not leads:
+                raise _busy()
+            if self._inbox.is_shared and (fault := self._put_in_order()):
+                raise fault
+            yield
+
+    def version(self) -> object:
+        """Return what every change of the database changes; never the same while a deletion waits to be applied."""
+        if not self._inbox.is_shared:
+            return self.changes
+        standing = self._inbox.standing()
+        self._learn(standing)
+        return object() if standing.deletions else (self.changes, self._analytical.version)
+
+    def _watch(self) -> None:
+        """Learn what other collectors have stored, moved and published."""
+        with contextlib.suppress(TacitError):  # an unreachable store, of which a fault tells
+            self._learn(self._inbox.standing())
+            self._inbox.count_again()
+
+    @contextmanager
     def changing(self) -> Iterator[None]:
         """Change the database directly while nothing moves; raise if it is not healthy."""
-        with self._lock:
-            self.fault = self._put_in_order()
+        with self._lock, self._leading(ALONE_SECONDS) as leads:
+            self.fault = self._put_in_order() if leads else _busy()
             if self.fault is not None:
                 raise self.fault
             with self._change():
@@ -124,25 +160,50 @@ class Mover:
         """Move reports, for some seconds at most, unless all pending ``since`` a moment were. Failures are a fault."""
         with self._lock:
             self._refuse_at_the_end()
-            if self.turns.is_moved(since) and self.fault is None and not self._suspect:
+            try:
+                is_moved = self.turns.is_moved(since) and self.fault is None and not self._suspect
+                if is_moved and not self._inbox.standing().deletions:
+                    return 0
+                with self._leading(min(seconds, ALONE_SECONDS)) as leads:
+                    return self._move(seconds) if leads else 0
+            except OverloadedError as cause:  # the lease cannot be reached
+                self._refuse_at_the_end()
+                self.fault = self._fault_of(cause)
                 return 0
-            began = time.monotonic()
-            end = began + seconds
-            self.turns.begin_move()
-            moved, self.fault = self._try(end)
-            if self.fault is not None and self.fault.code in PASSING:  # a new connection may be enough
-                more, self.fault = self._try(end)
-                moved += more
-            if self.fault is None and time.monotonic() < end:
-                self.turns.end_move(began)
-            self._refuse_at_the_end()  # reports may have arrived meanwhile
-            return moved
+
+    def _move(self, seconds: float) -> int:
+        began = time.monotonic()
+        end = began + seconds
+        self.turns.begin_move()
+        moved, self.fault = self._try(end)
+        if self.fault is not None and self.fault.code in PASSING:  # a new connection may be enough
+            more, self.fault = self._try(end)
+            moved += more
+        if self.fault is None and time.monotonic() < end:
+            self.turns.end_move(began)
+        self._refuse_at_the_end()  # reports may have arrived meanwhile
+        return moved
 
     def _move_in_slices(self) -> None:
         """Move everything, and let questions have the database in between."""
         since = time.monotonic() - IDLE_SECONDS
+        if self._inbox.is_shared and self.fault is None and self._is_idle():
+            return
         while self.move(SLICE_SECONDS, since=since) and self.fault is None and not self.turns.is_moved(since):
             time.sleep(PAUSE)
+
+    def _is_idle(self) -> bool:
+        """Return whether other collectors have left nothing to do, and note that this one's reports are moved."""
+        received = self._inbox.count_received()
+        try:
+            standing = self._inbox.standing()
+        except OverloadedError:  # a move finds out why
+            return False
+        if standing.is_waiting or standing.deletions:
+            return False
+        for collection, compiled in self.services():
+            self._inbox.catch_up(collection.id, [compiled.service.name], received)
+        return True
 
     def _try(self, end: float) -> tuple[int, TacitError | None]:
         fault = self._put_in_order()
@@ -153,7 +214,9 @@ class Mover:
 
         Nothing runs in between: no report of the person may be in transit, no answer or copy may have half of it.
         """
-        with self._lock:
+        with self._lock, self._leading(ALONE_SECONDS) as leads:
+            if not leads:
+                raise _busy()
             recorded = record()
             self.fault = self._put_in_order()
             if self.fault is not None and self.fault.code in PASSING:
@@ -180,9 +243,14 @@ class Mover:
                 self._compared = False
                 self._analytical.reopen()
                 self._suspect = False
+            if self._has_passed:
+                self._analytical.read_stamp()
+                self._has_passed = False
             if not self._compared:
                 self._compare()
                 self._compared = True
+            if self._inbox.is_shared:
+                self._learn(self._inbox.standing())
             self._delete()
         except Exception as cause:
             return self._fault_of(cause)
@@ -207,110 +275,13 @@ class Mover:
         """Return whether its threads are running."""
         return all(thread.is_alive() for thread in self._threads)
 
-    def is_short(self, services: Sequence[Service] | None = None) -> bool:
-        """Return whether the database lacks reports that have left the inbox; the next move then rebuilds it."""
-        if self._lacking(services):
-            self._compared = False
-        return not self._compared
-
     def _fault_of(self, cause: Exception) -> TacitError:
         """Return a failure as a fault; decide whether the database must be reopened."""
         fault = fault_of(cause, failed=self.has_failed(cause))
-        self._compared = self._compared and not (isinstance(cause, EngineError) and cause.code == "store-in-use")
+        self._compared = self._compared and not (isinstance(cause, EngineError) and cause.code in TAKEN_OVER)
         if self.fault is None or self.fault.code != fault.code:
             LOG.error("reports wait in the inbox: %s (%s)", fault.code, type(cause).__name__)
         return fault
-
-    def _bring_contracts(self) -> None:
-        """Copy contracts so that both stores have the same; a new database has none."""
-        kept = self._inbox.contracts()
-        for collection in self._analytical.database.collections:
-            if collection.contract_id not in kept:
-                self._inbox.add_contract(collection.contract_id, collection.to_json())
-        known = {collection.contract_id for collection in self._analytical.database.collections}
-        for name, text in kept.items():
-            if name not in known:
-                self._analytical.database.create(Collection.from_json(text))
-
-    def _compare(self) -> None:
-        """Adopt the database if it belongs to the inbox; otherwise rebuild it.
-
-        Only then is any of its content used: contracts of another store may contradict those of this one.
-        """
-        identity, generation = self._inbox.recall("identity") or "", self._inbox.recall("generation")
-        stamp = self._analytical.stamp
-        mine = is_of(stamp, identity, generation, is_elsewhere=self._is_elsewhere)
-        if stamp is not None and mine and self._is_elsewhere:  # changes by a collector that lost its lock now fail
-            stamp = Stamp(identity, stamp.generation + 1)
-            self._mark(stamp.generation)
-        fits = generation is None if stamp is None else mine and stamp.generation >= int(generation or 0)
-        if fits:
-            self._bring_contracts()
-        if fits and not self._lacking():
-            self._inbox.remember(rollups=self._analytical.rollups(self._inbox.recall("rollups")))
-            self._mark(stamp.generation if stamp else 0)
-        else:
-            self._rebuild(keep=stamp is not None and not mine)
-
-    def _mark(self, generation: int) -> None:
-        """Record the number of changes to the database, there first and then in the inbox."""
-        identity = self._inbox.recall("identity") or ""
-        self._analytical.stamp = Stamp(identity, generation)
-        self._inbox.remember(generation=str(generation))
-
-    @contextmanager
-    def _change(self) -> Iterator[None]:
-        """Count a change of the database before making it, so that readers notice it."""
-        self.turns.wait()
-        self.changes += 1
-        yield
-        self._mark(int(self._inbox.recall("generation") or 0) + 1)
-
-    def _lacking(self, services: Sequence[Service] | None = None) -> list[str]:
-        """Return the services, of these or of all, whose reports the database lacks although they left the inbox."""
-        sizes = self._inbox.sizes()
-        return [
-            compiled.service.name
-            for collection, compiled in services or self.services()
-            if self._analytical.count(collection, compiled)
-            < sizes.get((collection.id, compiled.service.name), Sizes()).settled
-        ]
-
-    def _rebuild(self, *, keep: bool = False) -> None:
-        """Recreate the database, and make all reports of the inbox pending again."""
-        LOG.error("the analytical database is rebuilt from the inbox: rebuilding")
-        resumed = self.is_rebuilding and self._analytical.stamp is not None and not keep
-        rollups = self._inbox.recall("rollups")
-        self._inbox.remember(rebuilding="yes", rollups=(rollups or "") if keep else self._analytical.rollups(rollups))
-        with self._change():
-            if not resumed:
-                kept_nowhere_else = any(size.bulk or size.lost for size in self._inbox.sizes().values())
-                aside = keep or kept_nowhere_else or self._inbox.lacks_contents()
-                self._analytical.begin_anew(keep=aside, is_own=not keep)
-            self._bring_contracts()
-            self._inbox.refill()
-
-    def services(self) -> list[Service]:
-        """Return all services with their collections."""
-        collections = self._analytical.database.collections
-        return [(collection, compiled) for collection in collections for compiled in collection.contract.services]
-
-    def _delete(self) -> None:
-        """Apply the deletions of the inbox; applying one twice changes nothing."""
-        for collection, service, person in self._inbox.deletions():
-            with self._change():
-                self._analytical.database.forget(stored_key(person), [collection], [service] if service else ())
-            self._inbox.finish_deletion(collection, service, person)
-            self._fit_bulk(collection)
-
-    def _fit_bulk(self, name: str) -> None:
-        """Record how many reports loaded in bulk are left after a deletion."""
-        sizes = self._inbox.sizes()
-        for collection, compiled in self.services():
-            size = sizes.get((collection.id, compiled.service.name), Sizes())
-            if collection.id == name and size.bulk:
-                left = max(0, self._analytical.count(collection, compiled) - size.settled)
-                self._inbox.add_bulk(name, compiled.service.name, min(0, left - size.bulk))
 
     def _move_all(self, end: float) -> tuple[int, TacitError | None]:
         """Move what was there at the start; a failing service does not block the others."""
@@ -380,16 +351,6 @@ class Mover:
             self._inbox.mark_moved(*place, waiting.numbers)
             yield {name: len(waiting.numbers)}
 
-    def _end_rebuilding(self) -> TacitError | None:
-        lacking = self._lacking()
-        if lacking:
-            message = f"The rebuilt analytical database lacks reports of {', '.join(lacking)}. Restore an archive."
-            return OverloadedError(message, code="rebuild-short", retry_after=60)
-        self._analytical.roll_up(self._inbox.recall("rollups"))
-        self._inbox.remember(rebuilding="")
-        LOG.error("the analytical database is rebuilt: rebuilt")
-        return None
-
     def _repeat(self, work: Callable[[], object]) -> None:
         while not self._stopped.wait(IDLE_SECONDS if self.fault is None else FAULT_SECONDS):
             try:
@@ -397,3 +358,8 @@ class Mover:
             except Exception as cause:  # reports are safe, and the next move retries
                 if not self._stopped.is_set():
                     LOG.error("work on the inbox failed: %s", type(cause).__name__)
+
+
+def _busy() -> OverloadedError:
+    message = "Another collector of this store is busy with it. Try again in a moment."
+    return OverloadedError(message, code="leader-busy", retry_after=2)

@@ -10,13 +10,13 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from tacit.encode.reports import Content
 from tacit.engines.failures import REMEDIES
 from tacit.errors import OverloadedError
-from tacit.server.store.base import Identity, Pending, ReportStore, Sizes, digests_of
+from tacit.server.store.base import Identity, Lead, Pending, RacedError, ReportStore, Sizes, Standing, digests_of
 from tacit.server.store.sqlite import SqliteStore
 from tacit.server.store.tombstones import Tombstones
 from tacit.server.store.validate import Person
@@ -48,6 +48,7 @@ class Records:
 
     def __init__(self, path: Path, store: str = "") -> None:
         self._store = _open_store(path, store)
+        self.is_shared, self.collector, self.address = self._store.is_shared, self._store.collector, self._store.address
         self._tombstones = Tombstones(bytes.fromhex(self._store.state("tombstone-key") or ""))
         self._lock = threading.Lock()  # between the writer thread and all other writers
         self.reopenings = 0
@@ -57,15 +58,36 @@ class Records:
     def _load(self) -> None:
         """Read what is cached in memory: at the start, and after another collector may have written."""
         self._places = self._read_places()
-        sizes = self._store.sizes()
-        self._known = sum(one.known for one in sizes.values())
-        self._pending = sum(one.pending for one in sizes.values())
+        sizes = self._count()
         refilled = self._store.state("rebuilding") == "yes"  # reports are accepted while the database is rebuilt
         self._stored = Counter({} if refilled else {place: one.pending for place, one in sizes.items()})
         self._seen: Counter[int] = Counter()
         self._stuck: frozenset[int] = frozenset()
         self.reopenings += self._store.reopened
         self._store.reopened = False
+
+    def _count(self) -> dict[int, Sizes]:
+        """Count what is known and pending."""
+        sizes = self._store.sizes()
+        self._known = sum(one.known for one in sizes.values())
+        self._pending = sum(one.pending for one in sizes.values())
+        return sizes
+
+    def lead(self, seconds: float) -> AbstractContextManager[Lead]:
+        """Lead the collectors of this store while something is done, or not if others do so for that long."""
+        return self._store.lead(seconds)
+
+    def standing(self) -> Standing:
+        """Return what other collectors may have changed."""
+        try:
+            return self._store.standing()
+        except self._store.failures as cause:
+            raise self._unavailable(cause) from None
+
+    def count_again(self) -> None:
+        """Count what other collectors have stored and moved."""
+        with self._reading():
+            self._count()
 
     def add_collection(self, collection: str, services: Mapping[str, int], round_: str) -> None:
         """Create places for services, given the reports per person; a place belongs to one collection of a round."""
@@ -76,7 +98,7 @@ class Records:
         if new:
             with self._lock, self._transaction():
                 for service in new:
-                    self._store.add_place(collection, service, round_)
+                    self._store.add_place(collection, service, round_)  # unless another collector has
             with self._reading():
                 self._places = self._read_places()
 
@@ -137,6 +159,8 @@ class Records:
                 if self._store.reopened:
                     self._load()
                 yield
+        except RacedError:
+            raise
         except self._store.failures as cause:
             raise self._unavailable(cause) from None
 
@@ -166,10 +190,11 @@ class Records:
         """Write something and read it back."""
         with self._lock, self._transaction():
             self._store.check()
-            before = int(self.state("probe") or 0)
-            self._store.remember("probe", str(before + 1))
+            name = f"probe {self.collector}".strip()
+            before = int(self.state(name) or 0)
+            self._store.remember(name, str(before + 1))
         with self._reading():
-            if self.state("probe") != str(before + 1):
+            if self.state(name) != str(before + 1):
                 message = "A row written to the inbox could not be read back."
                 raise OverloadedError(message, code="no-store")
 
@@ -187,8 +212,12 @@ class Records:
 
     def waiting(self, collection: str) -> list[tuple[int, Person]]:
         """Return the numbers of all pending reports of a collection, with their people."""
+        places = [place for (name, _), (place, _) in self._places.items() if name == collection]
+        if self.is_shared:
+            with self._lock, self._transaction():
+                return self._store.waiting(places)
         try:
-            return self._store.waiting([place for (name, _), (place, _) in self._places.items() if name == collection])
+            return self._store.waiting(places)
         except self._store.failures as cause:
             raise self._unavailable(cause) from None
 
@@ -250,8 +279,7 @@ class Records:
                 last = self._store.refill(last, REFILLED_AT_ONCE)
             if not last:
                 break
-        with self._reading():
-            self._pending = sum(one.pending for one in self._store.sizes().values())
+        self.count_again()
 
     def lacks_contents(self) -> bool:
         """Return whether there are reports of an earlier version, whose content only the analytical database has."""
@@ -352,7 +380,7 @@ class Records:
 def _open_store(path: Path, store: str) -> ReportStore:
     if not store:
         return SqliteStore(path)
-    from tacit.server.store.postgres import PostgresStore
+    from tacit.server.store.shared.postgres import PostgresStore
 
     return PostgresStore(store, path.parent)
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from tacit.contract.sqlite import prove_writable, transaction
 from tacit.engines.failures import failure_code
-from tacit.server.store.base import Identity, Pending, Place, Row, Sizes
+from tacit.server.store.base import Identity, Pending, Place, Row, Sizes, Unshared
 from tacit.server.store.disk import has_room
 from tacit.server.store.recent import Recent
 from tacit.server.store.sqlite_statements import (
@@ -69,7 +69,7 @@ AT_ONCE = 100
 kept by another thread for a while, so statements have few steps."""
 
 
-class SqliteStore:
+class SqliteStore(Unshared):
     """Rows in a file."""
 
     failures: tuple[type[Exception], ...] = (sqlite3.Error, OSError)

@@ -21,6 +21,7 @@ from tacit.errors import EngineError, OverloadedError, ReportError, TacitError
 from tacit.estimate.answer import Watermark
 from tacit.server.store.analytical import Analytical
 from tacit.server.store.base import Sizes
+from tacit.server.store.in_step import Service
 from tacit.server.store.inbox import Inbox
 from tacit.server.store.ledger import round_of
 from tacit.server.store.mover import Mover
@@ -42,8 +43,8 @@ Text = str | tuple[Sequence[str], str | None]
 """A question, or the attributes and the service that a table or synthetic rows are about."""
 
 
-class _ReopenedError(OverloadedError):
-    """The database failed during a question; the next move reopens it."""
+class _AgainError(OverloadedError):
+    """The database failed during a question, or others change it; asking again may help."""
 
 
 @dataclass(frozen=True)
@@ -65,22 +66,24 @@ class Watermarks:
         asked = asked_at()
         for _ in range(TRIES - 1):
             self._settle(asked)
-            with suppress(_ReopenedError), ExitStack() as answering:
+            with suppress(_AgainError), ExitStack() as answering:
                 with self._mover.still():
-                    before, mark = self._mover.changes, self._mark(text, parameters)
+                    before = self._mover.version()
+                    mark = self._mark(text, parameters, certain=not self._inbox.is_shared)
                     answering.enter_context(self._mover.turns.question())
                 try:
                     answer = self.read(ask)
                 except OverloadedError:
                     raise
                 except TacitError:
-                    if self._mover.changes == before:
+                    if self._mover.version() == before:
                         raise
                     continue  # the database may be changing
-                if self._mover.changes == before:
+                if self._mover.version() == before:
                     return answer, mark
         self._settle(asked)
-        with self._mover.still():
+        with self._mover.alone():
+            self._mover.version()  # it learns what others have published
             mark = self._mark(text, parameters)
             return self.read(ask), mark
 
@@ -108,21 +111,25 @@ class Watermarks:
             if self._analytical.database is database and not self._mover.has_failed(cause):
                 raise
             message = f"The analytical database cannot be read ({type(cause).__name__}). It will be reopened."
-            raise _ReopenedError(message, code="no-store") from None
+            raise _AgainError(message, code="no-store") from None
 
-    def _mark(self, text: Text, parameters: Sequence[Any]) -> Mark:
-        """Return the watermark of a question, while nothing moves."""
+    def _mark(self, text: Text, parameters: Sequence[Any], *, certain: bool = True) -> Mark:
+        """Return the watermark of a question, while nothing moves; other collectors may if it is not certain."""
         sizes = self._inbox.sizes()
-        asked = self._asked_about(text, parameters, sizes)
-        if self._mover.is_short(asked):
-            raise _short()
+        asked = self._asked_about(text, parameters, sizes, certain=certain)
+        self._refuse_short(asked, certain=certain)
         some = [sizes.get((collection.id, one.service.name), Sizes()) for collection, one in asked]
         counted = self.read(lambda _: sum(self._analytical.count(*pair) for pair in asked))
         watermark = Watermark(sum(one.acknowledged for one in some), counted)
         return Mark(watermark, tuple(notes_of(watermark, some)))
 
+    def _refuse_short(self, asked: Sequence[Service] | None = None, *, certain: bool) -> None:
+        """Refuse to answer from a database that lacks reports; where others may be moving them, look again first."""
+        if self._mover.is_short(asked, certain=certain):
+            raise _short() if certain else _AgainError("Reports are being moved.", code="rebuilding", retry_after=5)
+
     def _asked_about(
-        self, text: Text, parameters: Sequence[Any], sizes: dict[tuple[str, str], Sizes]
+        self, text: Text, parameters: Sequence[Any], sizes: dict[tuple[str, str], Sizes], *, certain: bool
     ) -> list[tuple[Collection, ServiceContract]]:
         """Return the services that a question is about, even if the database has none of their reports.
 
@@ -131,8 +138,7 @@ class Watermarks:
         try:
             asked = self.read(lambda database: _asked_about(database, text, parameters))
         except ReportError:
-            if self._mover.is_short():
-                raise _short() from None
+            self._refuse_short(certain=certain)
             if self._mover.fault is None:
                 raise
             message = "Reports were acknowledged, but none can be counted yet. Ask again later."

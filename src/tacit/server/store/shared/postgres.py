@@ -1,197 +1,147 @@
-"""An inbox in a PostgreSQL database: the same rows as in a file, looked up and stored in groups.
+"""An inbox in a PostgreSQL database that several collectors share: rows are looked up and stored in groups.
 
-An advisory lock ensures that one collector uses a database at a time. The connection that holds the lock does all
-writes. If it breaks, a new connection takes the lock before anything else; while another collector has it, this one
-refuses everything.
+The database decides: a primary key keeps one report per slot, and a transaction that another collector was faster than
+is repeated. Transactions that store reports hold a shared lock; deletions and snapshots take it alone, so nobody is
+stored behind a tombstone, and no number appears later than a larger one that was counted. The first lock is older: a
+collector of version 2 or before holds it alone, so it is never beside others.
 """
 
 from __future__ import annotations
 
+import random
 import secrets
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from tacit.errors import EngineError
-from tacit.server.store.base import Identity, Pending, Place, Row, Sizes, content_digest, digest_of
-from tacit.server.store.tombstones import KEY_FILE, adopt_key
+from tacit.server.store.base import Identity, Lead, Pending, Place, RacedError, Row, Sizes, Standing
+from tacit.server.store.shared.lease import Lease
+from tacit.server.store.shared.schema import migrate
+from tacit.server.store.shared.session import LOCK, Connection, connect, join, named, unreachable
+from tacit.server.store.tombstones import KEY_FILE
 from tacit.server.store.validate import Person, person_of, stored_key
 from tacit.tables.statements import Sql, compose
 
-try:
-    import psycopg
-except ImportError:
-    message = "PostgreSQL needs psycopg. Install tacit with its extra: pip install '.[postgres]'."
-    raise EngineError(message, code="missing-extra") from None
-
 __all__ = ["PostgresStore"]
 
-VERSION = 2
-LOCK = 0x7461_6369
-"""Number of the advisory lock: "taci"."""
+STORING, PEOPLE = 0x7461_6373, 0x7461_6370
+"""Numbers of advisory locks: "tacs" of whoever stores, "tacp" of hashes of people."""
+
+BUCKETS = 1024
+"""Hashes of people that are locked; PostgreSQL has room for about 6,000 locks."""
+
+SHARDS = 16
+"""Rows of each total: collectors that update the same one wait for each other's commits."""
 
 HAS_LOCK = """
 SELECT count(*) FROM pg_locks
 WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid() AND classid = 0 AND objid = %s AND objsubid = 1
 """
 
-CONNECT_SECONDS = 3
-"""Seconds after which an unresponsive server counts as unreachable; readiness must report it within five."""
-
-TABLES = """
-CREATE TABLE IF NOT EXISTS tacit_store (version INTEGER);
-CREATE TABLE IF NOT EXISTS tacit_places (place SERIAL PRIMARY KEY, collection TEXT, service TEXT, round TEXT,
-  UNIQUE (collection, service));
-CREATE TABLE IF NOT EXISTS tacit_known (place INTEGER, person TEXT COLLATE "C", slot INTEGER, digest BYTEA,
-  PRIMARY KEY (place, person, slot));
-CREATE TABLE IF NOT EXISTS tacit_pending (number BIGSERIAL PRIMARY KEY, place INTEGER, person TEXT COLLATE "C",
-  slot INTEGER, content BYTEA);
-CREATE TABLE IF NOT EXISTS tacit_forgotten (collection TEXT, digest BYTEA, PRIMARY KEY (collection, digest));
-INSERT INTO tacit_store SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM tacit_store);
-"""
-
 RESIZE = """
-INSERT INTO tacit_sizes AS old VALUES (%s, %s, %s, %s, %s) ON CONFLICT (place) DO UPDATE SET
+INSERT INTO tacit_sizes AS old VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (place, shard) DO UPDATE SET
 known = old.known + excluded.known, damaged = old.damaged + excluded.damaged, lost = old.lost + excluded.lost,
 bulk = old.bulk + excluded.bulk
 """
 
 LISTED = Sql("number = ANY(%s)")
 
-KEEP_CONTENTS = """
-CREATE TABLE tacit_state (name TEXT PRIMARY KEY, value TEXT);
-CREATE TABLE tacit_contracts (number BIGSERIAL, id TEXT PRIMARY KEY, contract TEXT);
-CREATE TABLE tacit_damaged (number BIGINT PRIMARY KEY, place INTEGER);
-CREATE TABLE tacit_deletions (collection TEXT, service TEXT, person TEXT COLLATE "C",
-  PRIMARY KEY (collection, service, person));
-CREATE TABLE tacit_sizes (place INTEGER PRIMARY KEY, known BIGINT DEFAULT 0, damaged BIGINT DEFAULT 0,
-  lost BIGINT DEFAULT 0, bulk BIGINT DEFAULT 0);
-INSERT INTO tacit_sizes (place, known) SELECT place, count(*) FROM tacit_known GROUP BY place;
-ALTER TABLE tacit_known ADD COLUMN number BIGINT;
-UPDATE tacit_known k SET number = p.number FROM tacit_pending p
-  WHERE (p.place, p.person, p.slot) = (k.place, k.person, k.slot);
-CREATE TABLE tacit_waiting (number BIGINT PRIMARY KEY, place INTEGER, person TEXT COLLATE "C");
-INSERT INTO tacit_waiting SELECT number, place, person FROM tacit_pending;
-CREATE INDEX tacit_whole_people ON tacit_waiting (place, person);
-DROP INDEX IF EXISTS tacit_whole;
-ALTER TABLE tacit_pending RENAME TO tacit_reports;
-ALTER TABLE tacit_reports ADD COLUMN digest BYTEA;
-DROP TABLE IF EXISTS tacit_totals;
-UPDATE tacit_store SET version = 2;
-"""
-"""From version 1 to 2 (3 to 4 for a file): stores contents and digests of whole rows."""
-
-Connection = psycopg.Connection[tuple[Any, ...]]
+RACES = (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 
 
 class PostgresStore:
     """Rows in a database."""
 
     failures: tuple[type[Exception], ...] = (psycopg.Error, EngineError)
+    is_shared = True
+    any_forgotten = True
+    """Other collectors delete people, too."""
 
     def __init__(self, address: str, folder: Path) -> None:
-        self._address, self.reopened = address, False
+        self.collector, self.reopened = secrets.token_hex(8), False
+        self.address, self._shard = named(address, self.collector), random.SystemRandom().randrange(SHARDS)
         try:
             with ExitStack() as opened:  # closed again if the store is not usable
-                self._writer = opened.enter_context(closing(self._lock_database()))
-                self._reader = opened.enter_context(closing(self._open()))
-                self._migrate(folder / KEY_FILE)
-                self.any_forgotten = self._has_tombstones()
+                self._writer = opened.enter_context(closing(join(self.address)))
+                self._reader = opened.enter_context(closing(connect(self.address)))
+                migrate(self._writer, folder / KEY_FILE)
                 opened.pop_all()
-        except psycopg.Error as cause:  # its message names host and user
-            problem = f"The PostgreSQL database cannot be reached ({type(cause).__name__}). Check its address."
-            raise EngineError(problem, code="unreadable-database") from None
-
-    def _migrate(self, key: Path) -> None:
-        """Migrate the tables to the newest version; refuse tables newer than this program."""
-        with self._writer.transaction():
-            self._writer.execute(TABLES)
-            [(version,)] = self._rows("SELECT version FROM tacit_store")
-            if version == 1:
-                self._writer.execute(KEEP_CONTENTS)
-                self._redigest()
-                self.remember("tombstone-key", adopt_key(key, needed=self._has_tombstones()).hex())
-                self.remember("identity", secrets.token_hex(16))
-        if version > VERSION:
-            problem = f"The store has version {version}; this program supports up to {VERSION}. Update tacit."
-            raise EngineError(problem, code="store-too-new")
-        key.unlink(missing_ok=True)
-
-    def _redigest(self) -> None:
-        """Give pending reports the digests of their whole rows; an altered one keeps its old digest."""
-        query = (
-            "SELECT number, r.place, r.person, r.slot, k.digest, content "
-            "FROM tacit_reports r JOIN tacit_known k USING (number)"
-        )
-        pairs = [
-            (number, digest_of(Identity(place, person_of(person), slot), content))
-            if content_digest(content) == digest
-            else (number, digest)
-            for number, place, person, slot, digest, content in self._rows(query)
-        ]
-        columns = [[number for number, _ in pairs], [digest for _, digest in pairs]]
-        for table in ("tacit_reports", "tacit_known"):
-            update = (
-                "UPDATE {table} t SET digest = u.digest "
-                "FROM unnest(%s::bigint[], %s::bytea[]) AS u (number, digest) WHERE t.number = u.number"
-            )
-            self._writer.execute(compose(update, table=table), columns)
-
-    def _has_tombstones(self) -> bool:
-        return bool(self._rows("SELECT 1 FROM tacit_forgotten LIMIT 1"))
-
-    def _open(self) -> Connection:
-        connection = psycopg.connect(self._address, autocommit=True, connect_timeout=CONNECT_SECONDS)
-        connection.execute("SET synchronous_commit = on")  # acknowledged means committed and on disk
-        return connection
-
-    def _lock_database(self) -> Connection:
-        """Return a connection that locks other collectors out."""
-        connection = self._open()
-        row = connection.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()
-        if row is None or not row[0]:
-            connection.close()
-            problem = "Another collector uses this database. Stop it first, or name another database."
-            raise EngineError(problem, code="store-in-use")
-        return connection
+        except psycopg.Error as cause:
+            raise unreachable(cause) from None
+        self._lease = Lease(self.address, self.collector)
 
     def check(self) -> None:
-        """Take the lock again if it was lost with its connection; raise while another collector has it."""
+        """Connect again, with the lock, if the connection was lost."""
         try:
             if not self._writer.closed and self._rows(HAS_LOCK, [LOCK]) == [(1,)]:
                 return
         except psycopg.Error:
             pass  # the connection broke
-        self.close()
-        self._writer = self._lock_database()
-        self._reader = self._open()
-        self.any_forgotten = self._has_tombstones()
+        self._close_connections()
+        self._writer = join(self.address)
+        self._reader = connect(self.address)
         self.reopened = True
 
     def _beside(self) -> Connection:
         """Return the connection that reads concurrently with the writer."""
         if self._reader.closed:
-            self._reader = self._open()
+            self._reader = connect(self.address)
         return self._reader
+
+    def lead(self, seconds: float) -> AbstractContextManager[Lead]:
+        """Lead the collectors of this store, or not if others do so for that long."""
+        return self._lease.lead(seconds)
 
     def _rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._writer.execute(query, parameters).fetchall()
 
     def code_of(self, failure: Exception) -> str:
-        """Return the stable code of a failure: a full disk, an unreachable store, or a lost lock."""
+        """Return the stable code of a failure: a full disk, an unreachable store, or a lost lease."""
         if isinstance(failure, EngineError):
             return failure.code
         return "disk-full" if isinstance(failure, psycopg.errors.DiskFull) else "no-store"
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Write everything inside, or nothing."""
+        """Write everything inside, or nothing; nothing if the thread has led and does so no longer."""
         if self._writer.closed:
             self.check()
-        with self._writer.transaction():
-            yield
+        try:
+            with self._writer.transaction():
+                self._lease.check(self._writer)
+                yield
+        except RACES:
+            raise RacedError from None
+
+    def begin_storing(self, people: Iterable[Person]) -> None:
+        """Keep deletions away until the transaction ends, and others from storing these people."""
+        self._writer.execute("SELECT pg_advisory_xact_lock_shared(%s)", [STORING])
+        buckets = sorted({zlib.crc32(stored_key(person).encode(errors="replace")) % BUCKETS for person in people})
+        if buckets:  # in order: whoever waits for one holds none that comes later
+            locks = (
+                "SELECT pg_advisory_xact_lock(%s, b) FROM (SELECT b FROM unnest(%s::int[]) AS u (b) ORDER BY b) AS s"
+            )
+            self._writer.execute(locks, [PEOPLE, buckets])
+
+    def _stop_storing(self) -> None:
+        """Wait for those who store, and keep others waiting until the transaction ends."""
+        self._writer.execute("SELECT pg_advisory_xact_lock(%s)", [STORING])
+
+    def standing(self) -> Standing:
+        """Return what other collectors may have changed."""
+        query = (
+            "SELECT (SELECT count(*) FROM tacit_deletions), (SELECT count(*) FROM tacit_contracts), "
+            "EXISTS (SELECT 1 FROM tacit_waiting), "
+            "ARRAY(SELECT name FROM tacit_state WHERE starts_with(name, 'unbound/'))"
+        )
+        [(deletions, contracts, is_waiting, unbound)] = self._beside().execute(query).fetchall()
+        return Standing(deletions, contracts, is_waiting, frozenset(unbound))
 
     def places(self) -> list[Place]:
         """Return all places."""
@@ -200,7 +150,10 @@ class PostgresStore:
 
     def add_place(self, collection: str, service: str, round_: str) -> int:
         """Add a place and return its number."""
-        insert = "INSERT INTO tacit_places (collection, service, round) VALUES (%s, %s, %s) RETURNING place"
+        insert = (
+            "INSERT INTO tacit_places (collection, service, round) VALUES (%s, %s, %s) "
+            "ON CONFLICT (collection, service) DO UPDATE SET round = excluded.round RETURNING place"
+        )
         [(place,)] = self._rows(insert, [collection, service, round_])
         return int(place)
 
@@ -241,7 +194,8 @@ class PostgresStore:
 
     def insert(self, rows: Sequence[Row]) -> None:
         """Store new reports."""
-        columns = _columns([row.identity for row in rows])
+        rows = sorted(rows, key=lambda row: (row.identity.place, stored_key(row.identity.person), row.identity.slot))
+        columns = _columns([row.identity for row in rows])  # in order, so that no two wait for each other
         reports = (
             "WITH new AS (INSERT INTO tacit_reports (place, person, slot, digest, content) "
             "SELECT * FROM unnest(%s::int[], %s::text[], %s::int[], %s::bytea[], %s::bytea[]) "
@@ -250,11 +204,11 @@ class PostgresStore:
             "INSERT INTO tacit_known SELECT place, person, slot, digest, number FROM new"
         )
         self._writer.execute(reports, [*columns, [row.digest for row in rows], [row.content for row in rows]])
-        for place, more in Counter(row.identity.place for row in rows).items():
+        for place, more in sorted(Counter(row.identity.place for row in rows).items()):
             self._resize(place, known=more)
 
     def _resize(self, place: int, *, known: int = 0, damaged: int = 0, lost: int = 0, bulk: int = 0) -> None:
-        self._writer.execute(RESIZE, [place, known, damaged, lost, bulk])
+        self._writer.execute(RESIZE, [place, known, damaged, lost, bulk, self._shard])
 
     def add_bulk(self, place: int, reports: int) -> None:
         """Record reports that were loaded in bulk."""
@@ -266,9 +220,10 @@ class PostgresStore:
         return int(row[0]) if row and row[0] else 0
 
     def waiting(self, places: Sequence[int]) -> list[tuple[int, Person]]:
-        """Return the numbers of all pending reports of some places, with their people."""
+        """Return the numbers of all pending reports of some places, with their people; smaller ones come no more."""
+        self._stop_storing()
         query = "SELECT number, person FROM tacit_waiting WHERE place = ANY(%s)"
-        return [(number, person_of(key)) for number, key in self._beside().execute(query, [list(places)]).fetchall()]
+        return [(number, person_of(key)) for number, key in self._rows(query, [list(places)])]
 
     def pending(self, place: int, sends: int, people: int, numbers: Sequence[int] | None = None) -> Pending:
         """Return reports of people all of whose slots have arrived, at most so many people, oldest first; or these."""
@@ -279,7 +234,7 @@ class PostgresStore:
         chosen, given = (whole, [place, sends, people]) if numbers is None else (LISTED, [list(numbers)])
         query = (
             "SELECT number, r.person, slot, digest, content, "
-            "(SELECT known - damaged - lost FROM tacit_sizes WHERE place = %s) - "
+            "(SELECT sum(known - damaged - lost)::bigint FROM tacit_sizes WHERE place = %s) - "
             "(SELECT count(*) FROM tacit_waiting WHERE place = %s) "
             "FROM tacit_reports r JOIN tacit_waiting w USING (number) "
             "WHERE w.place = %s AND {chosen} ORDER BY number"
@@ -293,8 +248,9 @@ class PostgresStore:
     def sizes(self) -> dict[int, Sizes]:
         """Return the numbers of reports, by place."""
         query = (
-            "SELECT s.place, known, coalesce(n, 0), damaged, lost, bulk FROM tacit_sizes s LEFT JOIN "
-            "(SELECT place, count(*) AS n FROM tacit_waiting GROUP BY place) w ON w.place = s.place"
+            "SELECT s.place, known, coalesce(n, 0), damaged, lost, bulk FROM (SELECT place, sum(known) AS known, "
+            "sum(damaged) AS damaged, sum(lost) AS lost, sum(bulk) AS bulk FROM tacit_sizes GROUP BY place) s "
+            "LEFT JOIN (SELECT place, count(*) AS n FROM tacit_waiting GROUP BY place) w ON w.place = s.place"
         )
         return {place: Sizes(*map(int, counts)) for place, *counts in self._beside().execute(query).fetchall()}
 
@@ -327,8 +283,10 @@ class PostgresStore:
 
     def count_lost(self) -> None:
         """Mark the reports lost with an analytical database: those without content, and all loaded in bulk."""
-        lost = "(SELECT count(*) FROM tacit_known k WHERE k.place = s.place AND number IS NULL)"
-        self._writer.execute(compose("UPDATE tacit_sizes s SET lost = {lost}", lost=Sql(lost)))
+        self._writer.execute("UPDATE tacit_sizes SET lost = 0")
+        lost = "SELECT place, count(*) FROM tacit_known WHERE number IS NULL GROUP BY place ORDER BY place"
+        for place, count in self._rows(lost):
+            self._resize(place, lost=count)
 
     def state(self, name: str) -> str | None:
         """Return a remembered setting, or None."""
@@ -355,12 +313,12 @@ class PostgresStore:
 
     def forget(self, collection: str, service: str, tombstone: bytes, places: Sequence[int], person: Person) -> int:
         """Delete a person, leave a tombstone, and record a pending deletion; return how many reports were known."""
+        self._stop_storing()
         key = stored_key(person)
         forgotten = "INSERT INTO tacit_forgotten VALUES (%s, %s) ON CONFLICT DO NOTHING"
         self._writer.execute(forgotten, [collection, tombstone])
         to_do = "INSERT INTO tacit_deletions VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
         self._writer.execute(to_do, [collection, service, key])
-        self.any_forgotten = True
         known = 0
         for place in places:
             delete = "DELETE FROM tacit_known WHERE place = %s AND person = %s RETURNING number"
@@ -369,8 +327,8 @@ class PostgresStore:
             for table in ("tacit_reports", "tacit_waiting"):
                 self._writer.execute(compose("DELETE FROM {table} WHERE number = ANY(%s)", table=table), [numbers])
             damaged = self._writer.execute("DELETE FROM tacit_damaged WHERE number = ANY(%s)", [numbers]).rowcount
-            lost = self._rows("SELECT lost FROM tacit_sizes WHERE place = %s", [place])
-            fewer = min(len(rows) - len(numbers), lost[0][0] if lost else 0)
+            [(lost,)] = self._rows("SELECT coalesce(sum(lost), 0)::bigint FROM tacit_sizes WHERE place = %s", [place])
+            fewer = min(len(rows) - len(numbers), lost)
             self._resize(place, known=-len(rows), damaged=-damaged, lost=-fewer)
             known += len(rows)
         return known
@@ -387,6 +345,10 @@ class PostgresStore:
 
     def close(self) -> None:
         """Close the connections."""
+        self._lease.close()
+        self._close_connections()
+
+    def _close_connections(self) -> None:
         self._reader.close()
         self._writer.close()
 

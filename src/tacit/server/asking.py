@@ -1,0 +1,77 @@
+"""Questions to a collector: each is logged, and its answer has a watermark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from tacit.answers.contributions import Contributions
+from tacit.answers.crowds import privacy_of
+from tacit.collection import Collection
+from tacit.contract.readers import Privacy
+from tacit.database import Database
+from tacit.estimate.answer import Answer
+from tacit.remote.answers import ABOUT
+from tacit.server.store.log import Log, hash_of
+from tacit.server.store.snapshots import Snapshots
+from tacit.server.store.watermarks import Watermarks
+
+if TYPE_CHECKING:
+    from tacit.server.store.shared.log import SharedLog
+
+__all__ = ["Asking"]
+
+T = TypeVar("T")
+
+
+class Asking:
+    """The part of a collector that answers."""
+
+    log: Log | SharedLog
+    snapshots: Snapshots
+    _watermarks: Watermarks
+
+    def query(self, text: str, *, asker: str = "", **options: Any) -> Answer:
+        """Answer a question about everything acknowledged before it was asked; ``asker`` is a key's name."""
+        self.log.add("question", sql=hash_of(text), key=asker)
+        parameters = options.get("parameters", ())
+        answer, mark = self._watermarks.measure(text, parameters, lambda db: db.sql(text, **options))
+        rounds = self.read(lambda db: [one for one, _ in db.asked_about(text, parameters)])
+        if not rounds:
+            return answer  # about tables, not about reports
+        return answer.with_privacy(partial(self.privacy, *rounds)).with_watermark(mark.watermark, *mark.notes)
+
+    def privacy(self, *collections: Collection) -> Privacy:
+        """Return what reports tell about a person of some collections, and what answers tell by now."""
+        rounds = [part for one in collections for part in self.snapshots.rounds_with_people(one.parts)]
+        return privacy_of(rounds, lambda one: self.snapshots.crowd(one.id))
+
+    def marginal(self, attributes: Sequence[str], *, asker: str = "", **options: Any) -> Answer:
+        """Return the table of some attributes; the log has it as a question."""
+        self.log.add("marginal", attributes=list(attributes), key=asker)
+        about = attributes, options.get("service")
+        answer, mark = self._watermarks.measure(about, (), lambda db: db.marginal(attributes, **options))
+        rounds = self.read(lambda database: [one for one, _ in database.newest_tiers(*about)])
+        return answer.with_privacy(partial(self.privacy, *rounds)).with_watermark(mark.watermark, *mark.notes)
+
+    def synthesize(self, rows: int, *, asker: str = "", **options: Any) -> pa.Table:
+        """Return synthetic rows, whose metadata have a watermark and notes; the log has it as a question."""
+        self.log.add("synthesize", rows=rows, key=asker)
+        about = (), options.get("service")
+        table, mark = self._watermarks.measure(about, (), lambda db: db.synthesize(rows, **options))
+        marked = {"watermark": list(mark.watermark), "notes": list(mark.notes)}
+        return table.replace_schema_metadata({ABOUT: json.dumps(marked)})
+
+    def contributions(self, text: str, *, asker: str = "", **options: Any) -> tuple[Contributions, dict[str, int]]:
+        """Return the contributions of tuples to an answer, and its watermark; logs who inspects single reports."""
+        self.log.add("contributions", sql=hash_of(text), key=asker)
+        page, mark = self._watermarks.measure(text, (), lambda db: db.contributions(text, **options))
+        return page, mark.watermark._asdict()
+
+    def read(self, work: Callable[[Database], T]) -> T:
+        """Return the result of reading the database; raise a fault with the reason if it cannot be read."""
+        return self._watermarks.read(work)

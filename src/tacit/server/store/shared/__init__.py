@@ -1,0 +1,1 @@
+"""A store that several collectors share: a PostgreSQL database, and what keeps its users apart."""
