@@ -113,3 +113,17 @@ def test_the_page_says_what_everybody_else_learns(page: Page, address: str) -> N
     page.goto(address)
     expect(page.locator("#readers")).to_contain_text("from 50 % to at most 51.7 % (central ε = 0.065)")
     expect(page.locator("#readers")).to_contain_text("hides among 1,000,000 people")
+
+
+def test_the_reason_of_a_design_and_its_distance_from_the_limit_are_shown(page: Page, tmp_path: Path) -> None:
+    service = tc.Service("bank", key="uid", attributes=[tc.Ordinal("age", 0, 31), tc.Ordinal("pay", 0, 31)])
+    collection = tc.Collection(tc.Schema([service]), 1.0, questions=["SELECT COUNT(*) FROM bank WHERE age > 9"])
+    why = collection.contract["bank"].why
+    assert "limit" in why
+    assert "ranges" in why
+    collector = Collector(tmp_path)
+    collector.publish(collection)
+    with served_here(make_app(collector, Keys(tmp_path / "keys.json"))) as client:
+        page.goto(f"{str(client.base_url).rstrip('/')}/collections/{collection.id}")
+        expect(page.locator(".reason")).to_contain_text(why)
+    collector.close()

@@ -90,6 +90,7 @@ function serviceView(service: Service): HTMLElement {
   const own = serviceBudget(service);
   return h("section", { class: "card" }, h("h2", {}, service.name),
     h("p", {}, `${rowsText(service)} It spends ε = ${number(own)}: from 50\u00a0% to at most ${certainty(own)}. Sent unchanged: ${listed(openColumns(service))}.`),
+    service.why && h("p", { class: "reason" }, `How reports are drawn: ${service.layout}, ${isolated(service.why)}.`),
     scroller(`Attributes of ${service.name}`, h("table", { class: "attributes" },
       h("thead", {}, h("tr", {}, ...["Attribute", "Values", "What happens to it"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, ...service.attributes.map((attribute) => h("tr", {},

@@ -32,13 +32,14 @@ MOST_PROSPECTS = 40
 """Sets of attributes above which shares stay those of unbiased answers: each takes a tenth of a second."""
 
 MOST = 2.0
-"""Variance of unbiased answers over the least one, at most, where anything may be asked."""
+"""Variance of unbiased answers over the least one, at most, where anything may be asked; more by the factor by which
+that variance exceeds what is unknown, since then they say less than nothing."""
 
 EVERY = 8
 """Power of the mean over questions: nearly each must stay within its limit."""
 
-LEAST = 0.01
-"""Share of each set among the people of a pair at least."""
+LEAST = 0.2
+"""Share of each set among the people of a pair at least: of a pair that depends in no expected way, it alone tells."""
 
 HALVINGS = 5
 """Steps to find how far to go."""
@@ -59,7 +60,7 @@ def steer(
 ) -> Shares:
     """Return the shares of sets for so many people; those of widths are changed in place.
 
-    Where ``anything`` may be asked, unbiased answers lose at most 42 % in standard error.
+    Where ``anything`` may be asked, unbiased answers that say something lose at most 42 % in standard error.
     """
     homes = _homes(sets, questions)
     if not homes or len(homes) > MOST_PROSPECTS:
@@ -98,8 +99,9 @@ def steer(
     goal = {own: wanted_shares[own] or share for own, share in shares.items()}
     goal = {own: share / sum(goal.values()) for own, share in goal.items()}
     least = np.array(sets.variances(questions, shares))
-    bear = SLACK + FUTILE * least / (unknown * people)
-    return _go(sets, (shares, goal), wanted_groups, questions, least * np.minimum(bear, MOST if anything else np.inf))
+    futile = least / (unknown * people)
+    bear = np.minimum(SLACK + FUTILE * futile, MOST * np.maximum(1.0, futile) if anything else np.inf)
+    return _go(sets, (shares, goal), wanted_groups, questions, least * bear)
 
 
 def _homes(sets: Sets, questions: Sequence[Question]) -> list[Set]:
