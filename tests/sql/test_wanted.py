@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import tacit as tc
+from tacit.answers.forecast.wanted import asked_by_service
 from tacit.errors import UsageError
 
 ATTRIBUTES = [tc.Ordinal("a", 0, 39), tc.Categorical("b", ["p", "q"]), tc.Ordinal("c", 0, 9, null=True)]
@@ -39,3 +40,40 @@ def test_questions_are_texts_with_weights_above_zero(questions: Any) -> None:
     schema = tc.Schema([tc.Service("s", key="uid", attributes=ATTRIBUTES)])
     with pytest.raises(UsageError, match="questions are SQL texts"):
         tc.Collection(schema, 2.0, questions=questions)
+
+
+def asked(question: str) -> list[tuple[float, dict[int, list[float]]]]:
+    schema = tc.Schema([tc.Service("s", key="uid", attributes=ATTRIBUTES)])
+    return [
+        (one.weight, {i: list(v) for i, v in one.vectors.items()})
+        for one in asked_by_service(schema, [(question, 2.0)])["s"]
+    ]
+
+
+def test_groups_along_an_ordered_attribute_are_a_distribution_whose_running_totals_count() -> None:
+    told = asked("SELECT a, COUNT(*) FROM s WHERE b = 'p' GROUP BY a")
+    totals = [vectors for _, vectors in told if sum(vectors.get(0, [])) > 1]
+    assert sum(weight for weight, _ in told) == pytest.approx(2.0)
+    assert len(totals) >= len(told) // 2 - 1
+    for vectors in totals:
+        places = [place for place, value in enumerate(vectors[0]) if value]
+        assert places == list(range(len(places)))  # everything up to the group
+        assert vectors[1] == [1.0, 0.0]  # the condition stays
+
+
+@pytest.mark.parametrize("grouped", ["b", "c"])
+def test_few_groups_are_asked_for_as_they_are(grouped: str) -> None:
+    told = asked(f"SELECT {grouped}, COUNT(*) FROM s WHERE a BETWEEN 3 AND 7 GROUP BY {grouped}")
+    assert all(sum(map(bool, next(v for i, v in vectors.items() if i))) == 1 for _, vectors in told)
+    assert all(sum(vectors[0]) == 5 for _, vectors in told)
+
+
+def test_a_distribution_is_as_sharp_as_one_designed_for_ranges() -> None:
+    schema = tc.Schema([tc.Service("s", key="uid", attributes=[tc.Ordinal("a", 0, 63)])])
+    ranges = [f"SELECT COUNT(*) AS n FROM s WHERE a <= {k}" for k in range(0, 63, 4)]
+    distribution = tc.Collection(schema, 1.0, questions=["SELECT a, COUNT(*) FROM s GROUP BY a"])
+    designed = tc.Collection(schema, 1.0, questions=ranges)
+    errors = [
+        sum(one.predict(text, users=100_000).rows[0][0].error for text in ranges) for one in (distribution, designed)
+    ]
+    assert errors[0] < 1.1 * errors[1]

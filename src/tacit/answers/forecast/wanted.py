@@ -2,7 +2,8 @@
 
 A column of a question is arithmetic of totals, so near the answer that uniform records would give it is one functional,
 by its gradient: an average under a condition becomes the values around their mean, where the condition holds. Groups of
-a question share its weight.
+a question share its weight. Many groups along an ordered attribute are a distribution: most of their weight is that
+of running totals, because their errors add up where a distribution is read.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.answers.forecast.expectation import Expectation
 from tacit.contract.contract import compile_contract
 from tacit.contract.layouts import Asked
-from tacit.contract.schema import Schema
+from tacit.contract.schema import Ordinal, Schema
 from tacit.errors import UsageError
 from tacit.estimate.answer import Options
 from tacit.estimate.functional import Functional, Vector
@@ -28,21 +30,63 @@ QuestionLike = str | tuple[str, float]
 MOST_GROUPS = 32
 """Groups of a question that stand for all of them."""
 
+FINE = 16
+"""Groups along an ordered attribute from which on they are a distribution."""
+
+TOTALS = 0.8
+"""Share of the weight of a distribution that its running totals have."""
+
 
 def asked_by_service(schema: Schema, questions: Iterable[QuestionLike]) -> dict[str, tuple[Asked, ...]]:
     """Return for each service what the questions ask of it."""
     provisional = compile_contract(schema, Fraction(1), mechanism="am(1)", oracle="auto", round_name="")
     by_service: dict[str, list[Asked]] = {}
+    ordered = {
+        service.name: [isinstance(attribute, Ordinal) for attribute in service.sensitive] for service in schema.services
+    }
     for text, weight in map(_weight_of, [(questions, 0)] if isinstance(questions, str) else questions):
         expected = Expectation(provisional, text, None, Options(), MOST_GROUPS)
         functionals = list(expected.linearise())
+        of_question: dict[str, list[Asked]] = {}
         for functional in functionals:
             for parts in expected.bound.scope.separate(functional):
                 for number, local in parts.items():
                     service = expected.bound.scope.sources[number].service
                     own = _asks(local, len(service.sensitive), weight / len(functionals))
-                    by_service.setdefault(service.name, []).extend(own)
+                    of_question.setdefault(service.name, []).extend(own)
+        for name, asked in of_question.items():
+            by_service.setdefault(name, []).extend(_with_running_totals(asked, ordered[name]))
     return {name: tuple(asked) for name, asked in by_service.items() if asked}
+
+
+def _with_running_totals(asked: Sequence[Asked], ordered: Sequence[bool]) -> Iterator[Asked]:
+    """Yield what the groups of a question ask, and where they are a distribution, its running totals as well."""
+    fine = [i for i, sorted_values in enumerate(ordered) if sorted_values and _has_many_runs(asked, i)]
+    for one in asked:
+        totals = {i: _up_to(one.vectors[i]) for i in fine if i in one.vectors}
+        if not totals:
+            yield one
+            continue
+        yield Asked(one.weight * (1 - TOTALS), one.vectors)
+        if running := {i: vector for i, vector in {**one.vectors, **totals}.items() if np.ptp(vector)}:
+            yield Asked(one.weight * TOTALS, running)
+
+
+def _has_many_runs(asked: Sequence[Asked], attribute: int) -> bool:
+    """Tell whether questions differ in which run of an attribute's values they are about."""
+    runs = set()
+    for one in asked:
+        places = np.flatnonzero(one.vectors.get(attribute, np.zeros(0)))
+        if len(places) and places[-1] - places[0] == len(places) - 1 and not np.ptp(one.vectors[attribute][places]):
+            runs.add((int(places[0]), int(places[-1])))
+    return len(runs) >= FINE
+
+
+def _up_to(run: Vector) -> Vector:
+    """Return the vector of all values up to the last one that a vector is about."""
+    last: npt.NDArray[np.int64] = np.flatnonzero(run)
+    made: Vector = np.where(np.arange(len(run)) <= last[-1], run[last[-1]], 0.0)
+    return made
 
 
 def _weight_of(question: QuestionLike) -> tuple[str, float]:

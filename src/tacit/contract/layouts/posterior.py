@@ -39,6 +39,9 @@ STEPS = 40
 FLOOR = 0.02
 """Share of single values at least, as in designs for any number of people."""
 
+FEWEST = 0.01
+"""Share of a single attribute beside a pair at least."""
+
 Matrix = npt.NDArray[np.float64]
 Set = tuple[int, ...]
 
@@ -112,7 +115,7 @@ class Prospect:
         return float((self._given_total(np.diag(1 / np.diag(self._prior))) * wanted).sum())
 
     def design(self, wanted: Matrix, least: float) -> None:
-        """Find the shares that leave the least error; each set keeps a share of at least ``least``."""
+        """Find the shares that leave the least error; all attributes together keep a share of at least ``least``."""
         for _ in range(STEPS):
             left = self._posterior()
             sharp = left @ wanted @ left
@@ -125,7 +128,7 @@ class Prospect:
                 sums = [saved.sum(axis=tuple(k for k in range(saved.ndim) if k != axis)) for axis in range(saved.ndim)]
                 self.groups[own] = [_multiply_shares(part, shares) for part, shares in zip(sums, groups, strict=True)]
             total = sum(roots.values())
-            kept = {own: max(root / total, least) for own, root in roots.items()}
+            kept = {own: max(root / total, least if own == self._home else FEWEST) for own, root in roots.items()}
             self.shares = {own: share / sum(kept.values()) for own, share in kept.items()}
 
     def _posterior(self) -> Matrix:

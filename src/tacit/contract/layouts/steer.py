@@ -39,7 +39,8 @@ EVERY = 8
 """Power of the mean over questions: nearly each must stay within its limit."""
 
 LEAST = 0.2
-"""Share of each set among the people of a pair at least: of a pair that depends in no expected way, it alone tells."""
+"""Share of reports of both attributes among the people of a pair at least: of dependence that nobody expects, they
+alone tell."""
 
 HALVINGS = 5
 """Steps to find how far to go."""
