@@ -18,7 +18,7 @@ Make = Callable[[int, np.random.Generator, Path], Columns]
 
 SIZE = 64
 
-HELD_OUT = frozenset({"acs", "retail", "moons", "zero-inflated", "and"})
+HELD_OUT = frozenset({"acs", "retail", "moons", "zero-inflated", "and", "comb", "checkerboard", "seasonal", "pareto"})
 """Populations on which nothing was tuned."""
 
 
@@ -118,6 +118,56 @@ def retail(people: int, source: np.random.Generator, data: Path) -> Columns:
     return _sample(data, "online_retail_line.parquet", columns, people, source)
 
 
+def comb(people: int, source: np.random.Generator, data: Path) -> Columns:  # noqa: ARG001
+    """Every fourth value only, under a bell; and a number that is heaped at multiples of five and ten."""
+    x = _clip(source.normal(32, 12, people)) // 4 * 4
+    amount = source.gamma(3, 8, people)
+    step = source.choice([1, 5, 10], people, p=[0.4, 0.35, 0.25])
+    return {"x": x, "heaped": _clip(np.round(amount / step) * step)}
+
+
+def hole(people: int, source: np.random.Generator, data: Path) -> Columns:  # noqa: ARG001
+    """Two modes with nobody between them; and an income that is cut off where a fifth of the people are."""
+    x = np.where(source.random(people) < 0.3, source.normal(10, 3, people), 40 + source.gamma(2, 4, people))
+    return {"x": _clip(np.where((x > 18) & (x < 40), 8, x)), "top": _clip(np.exp(source.normal(3.3, 1, people)))}
+
+
+def laplace(people: int, source: np.random.Generator, data: Path) -> Columns:  # noqa: ARG001
+    """A sharp peak with long tails, and another one whose place depends on the first."""
+    x = source.laplace(32, 2.5, people)
+    return {"x": _clip(x), "y": _clip(source.laplace(10 + x / 2, 4, people))}
+
+
+def band(people: int, source: np.random.Generator, data: Path) -> Columns:  # noqa: ARG001
+    """A narrow band around the diagonal, and the same turned around."""
+    x = source.integers(0, SIZE, people)
+    return {"x": x, "y": _clip(x + source.integers(-3, 4, people)), "z": _clip(63 - x + source.integers(-2, 3, people))}
+
+
+def checkerboard(people: int, source: np.random.Generator, data: Path) -> Columns:  # noqa: ARG001
+    """Squares of eight by eight, of which every second one is empty: both attributes are even."""
+    x, y = source.integers(0, SIZE, people), source.integers(0, SIZE // 2, people)
+    return {"x": x, "y": y // 8 * 16 + y % 8 + 8 * (x // 8 % 2)}
+
+
+def pareto(people: int, source: np.random.Generator, data: Path) -> Columns:  # noqa: ARG001
+    """A power law, and its rank among other things."""
+    x = source.pareto(1.1, people) * 2
+    return {"x": _clip(x), "y": _clip(10 * np.log1p(x) + source.normal(8, 3, people))}
+
+
+def seasonal(people: int, source: np.random.Generator, data: Path) -> Columns:  # noqa: ARG001
+    """Weeks of a year with two seasons, a holiday and a week without anybody; and the hour of the day."""
+    weeks = np.arange(52)
+    weights = 1.2 + np.sin(2 * np.pi * weeks / 52) + 0.8 * np.cos(4 * np.pi * weeks / 52)
+    weights[[30, 51]] = 0.0, 6.0
+    hours = 0.2 + np.exp(-(((np.arange(24) - 9) / 2) ** 2)) + np.exp(-(((np.arange(24) - 18) / 3) ** 2))
+    return {
+        "week": source.choice(52, people, p=weights / weights.sum()),
+        "hour": source.choice(24, people, p=hours / hours.sum()),
+    }
+
+
 POPULATIONS: dict[str, Make] = {
     "smooth": smooth,
     "spiky": spiky,
@@ -130,6 +180,13 @@ POPULATIONS: dict[str, Make] = {
     "census": census,
     "acs": acs,
     "retail": retail,
+    "laplace": laplace,
+    "hole": hole,
+    "band": band,
+    "comb": comb,
+    "checkerboard": checkerboard,
+    "pareto": pareto,
+    "seasonal": seasonal,
     "joined, smooth": joined_smooth,
     "joined, gaps": joined_gaps,
 }

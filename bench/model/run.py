@@ -21,6 +21,7 @@ import numpy as np
 import tacit as tc
 from bench.common import figure, provenance, say, seed_of, write_part
 from bench.model.populations import HELD_OUT, JOINED, POPULATIONS, attributes_of
+from bench.simulated import Simulated
 from tacit.errors import TacitError
 
 HERE = Path(__file__).parent
@@ -45,7 +46,7 @@ def questions(columns: Columns, sizes: dict[str, int], wide: list[str]) -> Itera
     for name in names:
         truth = np.bincount(columns[name], minlength=sizes[name])
         yield "value", f"{name}, COUNT(*) AS n", f"GROUP BY {name} ORDER BY {name}", truth
-    for some, label in ((1, "range"), (2, "range of two")):
+    for some, label in ((1, "range"), (2, "range of two"), (3, "range of three")):
         if len(wide) < some:
             continue
         shown, truth = [], []
@@ -78,35 +79,49 @@ def answers(db: tc.Database, shown: str, rest: str, **options: Any) -> list[Any]
     return list(rows[0]) if not rest else [row[-1] for row in rows]
 
 
-def measure(population: str, epsilon: float, people: int, encoding: int, data: Path) -> dict[str, list[list[float]]]:
-    """Return, for each class: truth, fitted value, whether the interval holds, stated errors off, unbiased value."""
+def campaign(population: str, epsilon: float, people: int, data: Path) -> tuple[Simulated, list[tuple[Any, ...]]]:
+    """Return a population whose reports can be drawn, and its questions."""
     source = np.random.default_rng(seed_of(population, people))
     columns = POPULATIONS[population](people, source, data)
     attributes = attributes_of(columns)
     groups = [[own] for own in attributes] if population in JOINED else [attributes]
     services = [tc.Service(f"t{k}", key="uid", attributes=own) for k, own in enumerate(groups)]
-    collection = tc.Collection(tc.Schema(services), epsilon, users=people)
-    db = tc.connect()
-    db.create(collection)
-    rng = tc.insecure_rng(seed_of(population, epsilon, people, encoding))
     keys = {"uid": np.arange(people)}
     rows = {own.name: keys | {one.name: columns[one.name] for one in own.attributes} for own in services}
-    db.load(collection.encode(**rows, rng=rng))
-    found: dict[str, list[list[float]]] = {}
     sizes = {own.name: own.size for own in attributes}
     wide = [own.name for own in attributes if isinstance(own, tc.Ordinal) and own.size > 8]
-    for label, shown, rest, truth in questions(columns, sizes, wide):
-        fitted = answers(db, shown, rest, consistent=True)
+    simulated = Simulated(tc.Collection(tc.Schema(services), epsilon, users=people), rows)
+    return simulated, list(questions(columns, sizes, wide))
+
+
+def measure(simulated: Simulated, asked: list[tuple[Any, ...]], seed: int) -> dict[str, list[list[float]]]:
+    """Return, for each class, the numbers of `COLUMNS` of each answer of newly drawn reports."""
+    simulated.draw(seed)
+    found: dict[str, list[list[float]]] = {}
+    for label, shown, rest, truth in asked:
+        fitted = answers(simulated.database, shown, rest, consistent=True)
         try:
-            plain = [one.value for one in answers(db, shown, rest)]
+            plain = answers(simulated.database, shown, rest)
         except TacitError:
-            plain = [math.nan] * len(fitted)
-        for right, one, other in zip(truth.tolist(), fitted, plain, strict=True):
-            held = one.low <= right <= one.high
-            off = abs(one.value - right) / one.error if one.error > 0 else 0.0
-            found.setdefault(label, []).append([right, one.value, float(held), off, other])
-    db.close()
+            plain = [None] * len(fitted)
+        found.setdefault(label, []).extend(answer_rows(truth.tolist(), fitted, plain))
     return found
+
+
+def answer_rows(truth: list[float], fitted: list[Any], plain: list[Any]) -> list[list[float]]:
+    """Return the numbers of `COLUMNS` of each answer; an unbiased one may be missing."""
+    rows = []
+    for right, one, other in zip(truth, fitted, plain, strict=True):
+        held, width = one.low <= right <= one.high, one.high - one.low
+        off = abs(one.value - right) / one.error if one.error > 0 else 0.0
+        anchor = [math.nan] * 3
+        if other is not None:
+            anchor = [other.value, float(other.low <= right <= other.high), width / max(other.high - other.low, 1e-9)]
+        rows.append([right, one.value, float(held), off, *anchor])
+    return rows
+
+
+COLUMNS = ("truth", "fitted", "covered", "stated errors off", "unbiased", "unbiased covered", "width over unbiased")
 
 
 def point(runs: list[dict[str, list[list[float]]]]) -> dict[str, Any]:
@@ -116,12 +131,15 @@ def point(runs: list[dict[str, list[list[float]]]]) -> dict[str, Any]:
         rows = np.array([row for run in runs for row in run[label]])
         fit = math.sqrt(float(np.mean((rows[:, 1] - rows[:, 0]) ** 2)))
         plain = math.sqrt(float(np.mean((rows[:, 4] - rows[:, 0]) ** 2)))
+        known = not math.isnan(plain)
         made[label] = {
             "answers": len(rows),
             "covered": figure(rows[:, 2].mean()),
             "farthest": figure(rows[:, 3].max()),
             "rmse": figure(fit),
-            "over_unbiased": None if math.isnan(plain) else figure(fit / plain),
+            "over_unbiased": figure(fit / plain) if known else None,
+            "unbiased_covered": figure(rows[:, 5].mean()) if known else None,
+            "width": figure(rows[:, 6].mean()) if known else None,
         }
     return made
 
@@ -141,7 +159,10 @@ def main() -> None:
         late = time.monotonic() - start > 60 * options.minutes
         if options.only not in key or late or known["points"].get(key, {}).get("encodings", 0) >= options.encodings:
             continue
-        runs = [measure(population, epsilon, people, one, options.data) for one in range(options.encodings)]
+        simulated, asked = campaign(population, epsilon, people, options.data)
+        seeds = [seed_of(population, epsilon, people, one) for one in range(options.encodings)]
+        runs = [measure(simulated, asked, seed) for seed in seeds]
+        simulated.close()
         known["points"][key] = {"encodings": options.encodings, "classes": point(runs)}
         known["provenance"] = provenance(["numpy", "duckdb"])
         RESULTS.write_text(json.dumps(known, indent=1) + "\n")
@@ -151,15 +172,16 @@ def main() -> None:
 
 def table_of(points: dict[str, Any]) -> str:
     """Return the results: a row for each campaign and class, and what all of them come to."""
-    lines = ["| population, epsilon, people | class | answers | covered | farthest | error over unbiased |"]
-    lines.append("|---|---|--:|--:|--:|--:|")
+    head = "population, epsilon, people | class | answers | covered | farthest | error over unbiased"
+    lines = [f"| {head} | width over unbiased |"]
+    lines.append("|---|---|--:|--:|--:|--:|--:|")
     ratios, covered, answered, far = [], [], 0, 0.0
     for key, own in points.items():
         name = key.split(" | ")[0]
         for label, one in own["classes"].items():
             ratio = one["over_unbiased"]
             star = "*" if name in HELD_OUT else ""
-            text = "" if ratio is None else f"{ratio:.2f}"
+            text = " | " if ratio is None else f"{ratio:.2f} | {one['width']:.2f}"
             lines.append(
                 f"| {key.replace(' | ', ', ')}{star} | {label} | {one['answers']} | {one['covered']:.3f} | "
                 f"{one['farthest']:.1f} | {text} |"

@@ -22,6 +22,7 @@ from typing import cast
 import numpy as np
 
 from tacit.estimate.functional import Vector
+from tacit.model.drawn import draw_to_data
 from tacit.model.evidence import Observed, along
 from tacit.model.margins import Margins
 from tacit.model.near import conjugate, divergence, near, parameters
@@ -51,7 +52,7 @@ RULE_OF_THREE = 3 / 1.96
 ROUNDS = 100
 """Iterations of expectation maximisation over the distribution of strengths."""
 
-WAVES = {1: 10, 2: 6}
+WAVES = {1: 16, 2: 6}
 """Waves of an attribute, by the number of attributes of a table."""
 
 
@@ -106,8 +107,9 @@ class Fit:
 
     @cached_property
     def table(self) -> Vector:
-        """The average table."""
-        return cast("Vector", sum(weight * one.table for weight, one in self.candidates))
+        """The average table; one of a single attribute is drawn to the data where they contradict it."""
+        average = cast("Vector", sum(weight * one.table for weight, one in self.candidates))
+        return draw_to_data(self.observed, average) if average.ndim == 1 else average
 
     @property
     def learned(self) -> float:

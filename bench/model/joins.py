@@ -1,0 +1,146 @@
+"""Fitted answers over joins: python -m bench.model.joins --data FOLDER [--only TEXT] [--encodings N] [--minutes N].
+
+SYN-2 (two services of a person, each with a number of 125 values and a category of 500) and households of Indiana with
+up to ten persons each (ACS), as in `bench.joint`. Budgets are those of a person over both services. Measured as in
+`bench.model.run`: coverage of 95 % intervals, stated errors off, error and width over those of the unbiased answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tacit as tc
+from bench.common import provenance, say, seed_of, write_part
+from bench.joint.census import CITY, Households
+from bench.joint.worlds import Syn2, World
+from bench.model.run import README, answer_rows, point, table_of
+from bench.simulated import Simulated
+
+RESULTS = Path(__file__).parent / "joins.json"
+
+EPSILONS, PEOPLE = (1.0, 2.0, 4.0), (200_000, 1_000_000)
+
+HOUSEHOLDS = 39_214
+"""Households of Indiana in the sample; they are copied until there are enough."""
+
+ASKED = 16
+"""Questions of a class."""
+
+Draw = Callable[[int], tc.Database]
+
+
+def _range(source: np.random.Generator, name: str, low: int, high: int) -> str:
+    width = int((high - low + 1) * source.choice([0.1, 0.25, 0.5]))
+    first = int(source.integers(low, high - width + 2))
+    return f"{name} BETWEEN {first} AND {first + width - 1}"
+
+
+def syn2() -> dict[str, list[str]]:
+    """Return classes of questions about SYN-2."""
+    source = np.random.default_rng(11)
+    ranges = [
+        f"COUNT(*) FILTER (WHERE {_range(source, 'o1', 1, 125)} AND {_range(source, 'o2', 1, 125)})"
+        for _ in range(ASKED)
+    ]
+    point_range = [
+        f"COUNT(*) FILTER (WHERE c1 = {int(source.integers(500))} AND {_range(source, 'o2', 1, 125)})"
+        for _ in range(ASKED)
+    ]
+    sums = [f"SUM(o2) FILTER (WHERE {_range(source, 'o1', 1, 125)})" for _ in range(ASKED)]
+    return {"range and range": ranges, "category and range": point_range, "sum, range": sums}
+
+
+def households() -> dict[str, list[str]]:
+    """Return classes of questions about households and persons: rows are persons."""
+    source = np.random.default_rng(12)
+    city = f"city = {CITY[18]}"
+    ages = [f"COUNT(*) FILTER (WHERE {city} AND {_range(source, 'age', 0, 99)})" for _ in range(ASKED)]
+    incomes = [f"COUNT(*) FILTER (WHERE {city} AND {_range(source, 'income', 0, 124)})" for _ in range(ASKED)]
+    return {"city and age": ages, "city and income": incomes}
+
+
+def drawing(world: World, epsilon: float) -> Draw:
+    """Return how a population's reports are drawn again and again."""
+    services = []
+    for name, attributes in world.attributes.items():
+        several: dict[str, Any] = {"at_most": world.at_most[name]} if name in world.at_most else {}
+        services.append(tc.Service(name, key="uid", attributes=attributes, **several))
+    collection = tc.Collection(tc.Schema(services), epsilon, users=world.people)
+    if not world.at_most:
+        columns = {
+            name: {one: table.column(one).to_numpy() for one in table.column_names}
+            for name, table in world.tables.items()
+        }
+        simulated = Simulated(collection, columns)
+
+        def draw(seed: int) -> tc.Database:
+            simulated.draw(seed)
+            return simulated.database
+
+        return draw
+
+    def encode(seed: int) -> tc.Database:
+        db = tc.connect()
+        db.create(collection)
+        tables: dict[str, Any] = dict(world.tables)
+        db.load(collection.encode(**tables, rng=tc.insecure_rng(seed)))
+        return db
+
+    return encode
+
+
+def measure(world: World, asked: dict[str, list[str]], epsilon: float, seeds: list[int]) -> list[dict[str, Any]]:
+    """Return the answers of every draw, by class."""
+    draw, runs = drawing(world, epsilon), []
+    texts = {
+        label: f"SELECT {', '.join(f'{one} AS n{k}' for k, one in enumerate(own))} FROM {world.source}"
+        for label, own in asked.items()
+    }
+    truths = {label: [float(value or 0) for value in world.plain(text)] for label, text in texts.items()}
+    for seed in seeds:
+        db = draw(seed)
+        found = {}
+        for label, text in texts.items():
+            [fitted], [plain] = db.sql(text, consistent=True), db.sql(text)
+            found[label] = answer_rows(truths[label], list(fitted), list(plain))
+        runs.append(found)
+    return runs
+
+
+def main() -> None:
+    """Measure what joins.json lacks."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--encodings", type=int, default=20)
+    parser.add_argument("--minutes", type=float, default=14)
+    options = parser.parse_args()
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"points": {}}
+    start = time.monotonic()
+    for people, epsilon, name in itertools.product(PEOPLE, EPSILONS, ("SYN-2", "households")):
+        key = f"{name} | {epsilon:g} | {people}"
+        late = time.monotonic() - start > 60 * options.minutes
+        if options.only not in key or late or known["points"].get(key, {}).get("encodings", 0) >= options.encodings:
+            continue
+        copies = -(-people // HOUSEHOLDS)
+        kind = Syn2(many=False, rows=people) if name == "SYN-2" else Households(18, "Indiana", copies)
+        asked = syn2() if name == "SYN-2" else households()
+        seeds = [seed_of(key, one) for one in range(options.encodings)]
+        runs = measure(kind.build(options.data), asked, epsilon, seeds)
+        known["points"][key] = {"encodings": options.encodings, "classes": point(runs)}
+        known["provenance"] = provenance(["numpy", "duckdb"])
+        RESULTS.write_text(json.dumps(known, indent=1) + "\n")
+        say(f"{key}: {known['points'][key]['classes']}")
+    write_part(README, "<!-- joins -->", table_of(known["points"]))
+
+
+if __name__ == "__main__":
+    main()
