@@ -8,6 +8,7 @@ Views that show an attribute in one partition are averaged by their precision: a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -176,21 +177,25 @@ def paired_tables(
     """
     public, group, shares = classes
     (left_place, left), (right_place, right) = attributes
-    rights = [(own, _places(sides[1], own)) for own in sides[1].looks(right)]
-    for first in sides[0].looks(left):
-        own = _places(sides[0], first)
-        for second, other in rights:
-            rows = np.flatnonzero((own >= 0) & (other >= 0))
-            tables, weights = [], []
-            for number in range(len(shares)):
-                some = rows if len(shares) == 1 else rows[group[rows] == number]
-                table, weight = _product(first, second, own[some], other[some], times[some])
-                tables.append(table / max(weight, SMALL))
-                weights.append(weight)
-            places, partitions = (left_place, right_place), (first.partition, second.partition)
-            if any(weights):
-                exact = np.ones((1, 1))
-                yield from by_class(places, partitions, np.stack(tables), np.array(weights), (public, shares), exact)
+    firsts, seconds = sides[0].looks(left), sides[1].looks(right)
+    (look, own), (another, other) = _places(sides[0], firsts), _places(sides[1], seconds)
+    rows = np.flatnonzero((look >= 0) & (another >= 0))
+    block = (look[rows] * len(seconds) + another[rows]) * len(shares) + group[rows]
+    blocks = len(firsts) * len(seconds) * len(shares)
+    order = np.argsort(block.astype(np.uint16 if blocks <= 1 << 16 else np.int64), kind="stable")
+    ends = np.concatenate([[0], np.cumsum(np.bincount(block, minlength=blocks))])
+    rows = rows[order]
+    own, other, times = own[rows], other[rows], times[rows]
+    for number, (first, second) in enumerate(itertools.product(firsts, seconds)):
+        tables, weights = [], []
+        for start, stop in itertools.pairwise(ends[number * len(shares) : (number + 1) * len(shares) + 1]):
+            table, weight = _product(first, second, own[start:stop], other[start:stop], times[start:stop])
+            tables.append(table / max(weight, SMALL))
+            weights.append(weight)
+        places, partitions = (left_place, right_place), (first.partition, second.partition)
+        if any(weights):
+            exact = np.ones((1, 1))
+            yield from by_class(places, partitions, np.stack(tables), np.array(weights), (public, shares), exact)
 
 
 def by_class(
@@ -223,12 +228,12 @@ def by_class(
         )
 
 
-def _places(side: Side, own: _Looks) -> Codes:
-    """Return for each row the place of its code among those of some looks; -1 where it has none."""
-    places = np.full(len(side.codes), -1)
-    places[own.codes] = np.arange(len(own.codes))
-    by_row: Codes = places[side.rows]
-    return by_row
+def _places(side: Side, looks: list[_Looks]) -> tuple[Codes, Codes]:
+    """Return for each row which looks have its code, -1 if none have, and the code's place among theirs."""
+    which, places = np.full(len(side.codes), -1), np.zeros(len(side.codes), dtype=np.int64)
+    for number, own in enumerate(looks):
+        which[own.codes], places[own.codes] = number, np.arange(len(own.codes))
+    return which[side.rows], places[side.rows]
 
 
 def _product(first: _Looks, second: _Looks, left: Codes, right: Codes, times: Vector) -> tuple[Vector, float]:
