@@ -21,7 +21,8 @@ import tacit as tc
 from bench.common import provenance, say, seed_of, write_part
 from bench.joint.census import CITY, Households
 from bench.joint.worlds import Syn2, World
-from bench.model.run import README, answer_rows, point, table_of
+from bench.model.run import README, unbiased_beside
+from bench.model.tally import Tally, added, numbers, table_of, tally
 from bench.simulated import Simulated
 
 RESULTS = Path(__file__).parent / "joins.json"
@@ -97,22 +98,21 @@ def drawing(world: World, epsilon: float) -> Draw:
     return encode
 
 
-def measure(world: World, asked: dict[str, list[str]], epsilon: float, seeds: list[int]) -> list[dict[str, Any]]:
-    """Return the answers of every draw, by class."""
-    draw, runs = drawing(world, epsilon), []
+def measure(world: World, asked: dict[str, list[str]], epsilon: float, seeds: list[int]) -> dict[str, Tally]:
+    """Return what the answers of all draws come to, by class."""
+    draw = drawing(world, epsilon)
     texts = {
         label: f"SELECT {', '.join(f'{one} AS n{k}' for k, one in enumerate(own))} FROM {world.source}"
         for label, own in asked.items()
     }
     truths = {label: [float(value or 0) for value in world.plain(text)] for label, text in texts.items()}
+    found: dict[str, Tally] = {}
     for seed in seeds:
         db = draw(seed)
-        found = {}
         for label, text in texts.items():
-            [fitted], [plain] = db.sql(text, consistent=True), db.sql(text)
-            found[label] = answer_rows(truths[label], list(fitted), list(plain))
-        runs.append(found)
-    return runs
+            [fitted] = db.sql(text, consistent=True)
+            found = added(found, {label: tally(truths[label], list(fitted), unbiased_beside(db))})
+    return found
 
 
 def main() -> None:
@@ -128,17 +128,19 @@ def main() -> None:
     for people, epsilon, name in itertools.product(PEOPLE, EPSILONS, ("SYN-2", "households")):
         key = f"{name} | {epsilon:g} | {people}"
         late = time.monotonic() - start > 60 * options.minutes
-        if options.only not in key or late or known["points"].get(key, {}).get("encodings", 0) >= options.encodings:
+        before = known["points"].get(key, {"encodings": 0, "classes": {}})
+        if options.only not in key or late or before["encodings"] >= options.encodings:
             continue
         copies = -(-people // HOUSEHOLDS)
         kind = Syn2(many=False, rows=people) if name == "SYN-2" else Households(18, "Indiana", copies)
         asked = syn2() if name == "SYN-2" else households()
-        seeds = [seed_of(key, one) for one in range(options.encodings)]
-        runs = measure(kind.build(options.data), asked, epsilon, seeds)
-        known["points"][key] = {"encodings": options.encodings, "classes": point(runs)}
+        seeds = [seed_of(key, one) for one in range(before["encodings"], options.encodings)]
+        classes = added(before["classes"], measure(kind.build(options.data), asked, epsilon, seeds))
+        known["points"][key] = {"encodings": options.encodings, "classes": classes}
         known["provenance"] = provenance(["numpy", "duckdb"])
         RESULTS.write_text(json.dumps(known, indent=1) + "\n")
-        say(f"{key}: {known['points'][key]['classes']}")
+        for label, own in classes.items():
+            say(f"{key}: {label}: " + ", ".join(f"{name} {value:.3f}" for name, value in numbers(own).items()))
     write_part(README, "<!-- joins -->", table_of(known["points"]))
 
 
