@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
@@ -17,7 +16,9 @@ from tacit.answers.enrolment import PREFIX, Enrolments
 from tacit.answers.fitted import Models, run_consistent
 from tacit.answers.loading import batch_of
 from tacit.answers.people import People
+from tacit.answers.question import Question
 from tacit.answers.run import explain_answer, run
+from tacit.answers.synthetic import synthetic_people
 from tacit.answers.unions import questions_in, union_of
 from tacit.answers.watch import Watch
 from tacit.collection import Collection
@@ -33,7 +34,7 @@ from tacit.estimate.decoder import DecoderName
 from tacit.estimate.threads import one_thread
 from tacit.model.labelled import Marginal
 from tacit.model.questions import Tables
-from tacit.sql.bind import Bound, bind
+from tacit.sql.bind import bind
 from tacit.sql.columns import Shape, dimension_shape, service_shape
 from tacit.sql.lookup import Dimension
 from tacit.sql.parse import parse, without_explain
@@ -55,7 +56,7 @@ class Database:
         self._catalog: Catalog[Collection] = Catalog(engine, self._enrolments, self._unbound)
         self._people: dict[tuple[object, ...], People] = {}
         self._crowds, self._watch = Crowds(engine), Watch(engine)
-        self._kept: AnswerCache[list[Collection], _Question] = AnswerCache(engine)
+        self._kept: AnswerCache[list[Collection], Question[Collection]] = AnswerCache(engine)
         self._models = Models(engine)
         self._tables = Tables(self._models, self._catalog)
         self._dimensions = {
@@ -274,13 +275,23 @@ class Database:
             The number of rows; their keys are 1, 2, 3, …
         seed : int, optional
             Makes the rows reproducible.
-        service : str, optional
-            Needed if several services have reports; services are synthesised independently.
-        method : str, optional
-            As for `marginal`.
+        service, method : str, optional
+            Needed if several services have reports (`synthesize_people` joins them); as for `marginal`.
         """
-        made = self._tables.synthesize(rows, seed=seed, service=service, method=method)
-        self._crowds.note_answer([one for one, _ in self.newest_tiers((), service)])
+        one = self._tables.service_of((), service)
+        if one.public and one.one_to_one and method is None and self._catalog.newest_design(one.name) is None:
+            return self.synthesize_people(rows, [one.name], seed=seed)[one.name]
+        self._crowds.note_answer([tier for tier, _ in self.newest_tiers((), service)])
+        return self._tables.synthesize(rows, seed=seed, service=service, method=method)
+
+    def synthesize_people(
+        self, people: int, services: Sequence[str] = (), *, seed: int | None = None, progress: Progress | None = None
+    ) -> dict[str, pa.Table]:
+        """Return synthetic people with their rows in some services, by default all, from the model of the join."""
+        named = [self._tables.service_of((), name) for name in services] or self.services()
+        ask = partial(self._question, parameters=(), options=Options())
+        made, rounds = synthetic_people(ask, self._models, named, people, seed, self.stored_types, progress)
+        self._crowds.note_answer(rounds)
         return made
 
     def newest_tiers(self, attributes: Sequence[str], service: str | None) -> list[tuple[Collection, ServiceContract]]:
@@ -330,16 +341,16 @@ class Database:
         pairs = [(collection, one) for collection in self.collections for one in collection.contract.services]
         return [pair for pair in pairs if report_table(pair[0].id, pair[1].service.name) in tables]
 
-    def _questions(self, text: str, parameters: Sequence[Any]) -> list[_Question]:
+    def _questions(self, text: str, parameters: Sequence[Any]) -> list[Question[Collection]]:
         """Bind the questions of a text: several of a union, none if it is about no reports."""
         question = without_explain(text)[0]
         several = questions_in(question, parameters, self.tables)
         return [self._question(one, given, Options()) for one, given in several]
 
-    def _question(self, question: str, parameters: Sequence[Any], options: Options) -> _Question:
+    def _question(self, question: str, parameters: Sequence[Any], options: Options) -> Question[Collection]:
         return self._kept.question(self._bind, question, parameters, options)
 
-    def _bind(self, question: str, parameters: Sequence[Any], options: Options) -> _Question:
+    def _bind(self, question: str, parameters: Sequence[Any], options: Options) -> Question[Collection]:
         """Bind a question to the newest collection that can answer it, and to the rounds that it is about."""
         statement = parse(question, parameters)
         tables = tables_of(statement, question)
@@ -353,7 +364,7 @@ class Database:
         if len({one.contract.round for one in rounds}) > 1:
             check_rounds(statement, question, superpopulation=options.superpopulation)
         plain = statement.sql(dialect="duckdb") if parameters else question
-        return _Question(plain, newest, bound, self._people_of(scope, rounds, options.decoder), rounds)
+        return Question(plain, newest, bound, self._people_of(scope, rounds, options.decoder), rounds)
 
     def _people_of(self, scope: Scope, rounds: list[Collection], decoder: DecoderName) -> People:
         """Return the people of some services: the same object for the same reports, so that answers can be combined."""
@@ -372,8 +383,8 @@ class Database:
         return self._catalog.stored_types(service)
 
     def __repr__(self) -> str:
-        names = ", ".join(service.name for service in self.services()) or "no reports"
-        return f"Database({names}; {len(self.collections)} collections)"
+        names = [service.name for service in self.services()] or ["no reports"]
+        return f"Database({', '.join(names)}; {len(self.collections)} collections)"
 
     def _repr_html_(self) -> str:
         rows = [[t.name, t.kind, ", ".join(f"{c.name} {c.type}" for c in t.columns)] for t in self.tables()]
@@ -387,14 +398,3 @@ class Database:
         """Return services with reports, and public dimensions, as tables with typed columns."""
         services = [service_shape(service, self.stored_types(service.name)) for service in self.services()]
         return services + [dimension_shape(dimension) for dimension in self.dimensions()]
-
-
-@dataclass(frozen=True, eq=False)
-class _Question:
-    """A question, bound, with the newest collection that answers it and its people."""
-
-    question: str
-    newest: Collection
-    bound: Bound
-    people: People
-    rounds: list[Collection]

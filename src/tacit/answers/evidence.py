@@ -38,17 +38,24 @@ SURELY = 7.0
 """Standard deviations by which the number of people asked in a round never differs from its mean."""
 
 
-def samples_of(bound: Bound, people: People, known: Models, columns: Sequence[Leaf]) -> list[Sample]:
-    """Return a sample for each round, its tiers taken together; the rounds of a panel are one sample."""
+def samples_of(
+    bound: Bound, people: People, known: Models, columns: Sequence[Leaf], *, every: bool = False
+) -> list[Sample]:
+    """Return a sample for each round, its tiers taken together; the rounds of a panel are one sample.
+
+    Pairs of attributes of two services are those that the columns read, or ``every`` one.
+    """
     totals = list({total.key: total for made in columns for total in made.totals}.values())
     samples: dict[str, list[tuple[Round, StoredTypes]]] = {}
     for one, types in zip(people.rounds, stored_types(people.engine, people.rounds), strict=True):
         label = one.labels["round"]
         samples.setdefault(label.rpartition("/")[0] if one.design else label, []).append((one, types))
-    return [_sample(bound, parts, known, totals) for parts in samples.values()]
+    return [_sample(bound, parts, known, totals, every=every) for parts in samples.values()]
 
 
-def _sample(bound: Bound, parts: list[tuple[Round, StoredTypes]], known: Models, totals: Sequence[Total]) -> Sample:
+def _sample(
+    bound: Bound, parts: list[tuple[Round, StoredTypes]], known: Models, totals: Sequence[Total], *, every: bool
+) -> Sample:
     plans = [Plan(bound.scope, one, totals, [], bound.public, bound.conditions, types) for one, types in parts]
     services = Services(tuple(stored.service for stored in parts[0][0].stored))
     designs = {one.labels["round"]: one.design for one, _ in parts if one.design}
@@ -58,7 +65,7 @@ def _sample(bound: Bound, parts: list[tuple[Round, StoredTypes]], known: Models,
         model = known.of_service([(own.service, own.table, own.rollup is not None) for own in stored])
         return Sample(services, model, plans[0], (tuple(designs),), designs)
     read = [services.functional(piece.functional) for total in totals for piece in total.pieces]
-    asked = frozenset(i for functional in read for i in functional.attributes)
+    asked = None if every else frozenset(i for functional in read for i in functional.attributes)
     statements = [print_query(plan.code_counts) for plan in plans]
     key = tuple(text for text, _ in statements), repr([given for _, given in statements]), asked
 

@@ -29,7 +29,7 @@ from tacit.model.synthesis import draw_rows
 from tacit.sql.report_tables import joint_codes
 from tacit.sql.vectors import shown_value
 
-__all__ = ["Tables"]
+__all__ = ["Tables", "check_rows"]
 
 MOST_ROWS = 10**8
 
@@ -84,12 +84,7 @@ class Tables:
         self, rows: int, *, seed: int | None = None, service: str | None = None, method: str | None = None
     ) -> pa.Table:
         """Return synthetic rows of a service."""
-        if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
-            message = f"rows must be a whole number from 1 to {MOST_ROWS:,}."
-            raise UsageError(message, code="bad-option")
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-            message = "seed must be a whole number, 0 or more."
-            raise UsageError(message, code="bad-option")
+        check_rows(rows, seed)
         declared = self.service_of((), service)
         tables = self._tables(declared, method)
         drawn = draw_rows(tables.sizes, tables.frequencies, rows, np.random.default_rng(seed))
@@ -152,6 +147,16 @@ class Tables:
             raise UnanswerableError(message, code="no-tables")
         service, table = stored[0]
         return ParityTables(service, code_counts(self._engine, table))
+
+
+def check_rows(rows: int, seed: int | None) -> None:
+    """Refuse a number of synthetic rows, or a seed, that is none."""
+    if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
+        message = f"rows must be a whole number from 1 to {MOST_ROWS:,}."
+        raise UsageError(message, code="bad-option")
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+        message = "seed must be a whole number, 0 or more."
+        raise UsageError(message, code="bad-option")
 
 
 class _Together:

@@ -6,25 +6,30 @@ from their joint table; its dependence on other attributes follows through these
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.estimate.functional import Vector
 
-__all__ = ["draw_rows", "mutual_information"]
+__all__ = ["Progress", "Sampler", "draw_rows", "mutual_information"]
 
 PARENTS = 3
 """Maximum earlier attributes that one is drawn from."""
 
-MOST_SYNTHESIS_CELLS = 2**18
-"""Maximum cells of a table that one is drawn from."""
+MOST_SYNTHESIS_CELLS, MOST_CELLS = 2**18, 2**15
+"""Maximum cells of a table of two that one is drawn from, and of more: those of maximum entropy take time."""
+
+NOTHING = 1e-6
+"""Mutual information, in nats, below which an attribute says nothing about another."""
 
 TableOf = Callable[[Sequence[int]], Vector]
 """A function from attributes, in increasing order, to their frequencies."""
+
+Progress = Callable[[int, int], None]
+"""Called with attributes drawn, and all of them."""
 
 Ints = npt.NDArray[np.int64]
 
@@ -36,36 +41,84 @@ def mutual_information(table: Vector) -> float:
     return float((table[held] * np.log(table[held] / apart[held])).sum())
 
 
-def draw_rows(sizes: Sequence[int], table_of: TableOf, rows: int, rng: np.random.Generator) -> list[Ints]:
+def draw_rows(
+    sizes: Sequence[int],
+    table_of: TableOf,
+    rows: int,
+    rng: np.random.Generator,
+    progress: Progress | None = None,
+) -> list[Ints]:
     """Return value indices, one array for each attribute."""
-    count = len(sizes)
-    information = np.zeros((count, count))
-    for i, j in itertools.combinations(range(count), 2):
-        if sizes[i] * sizes[j] <= MOST_SYNTHESIS_CELLS:
-            information[i, j] = information[j, i] = mutual_information(table_of((i, j)))
-    drawn: dict[int, Ints] = {}
-    while len(drawn) < count:
-        left = [i for i in range(count) if i not in drawn]
-        own = max(left, key=lambda i: (information[i, list(drawn)].max() if drawn else information[i].sum(), -i))
-        parents = _parents(own, list(drawn), information, sizes)
-        drawn[own] = _draw(own, parents, drawn, sizes, table_of, rows, rng)
-    return [drawn[i] for i in range(count)]
+    sampler = Sampler(dict(enumerate(sizes)), table_of, rng, progress)
+    drawn = sampler.draw(range(len(sizes)), {}, rows)
+    return [drawn[i] for i in range(len(sizes))]
 
 
-def _parents(own: int, earlier: list[int], information: Vector, sizes: Sequence[int]) -> list[int]:
-    """Return the most informative earlier attributes, as far as their joint table is small enough."""
-    chosen: list[int] = []
-    for i in sorted(earlier, key=lambda i: -information[own, i])[:PARENTS]:
-        if math.prod(sizes[k] for k in (own, i, *chosen)) <= MOST_SYNTHESIS_CELLS and information[own, i] > 0:
-            chosen.append(i)
-    return chosen
+class Sampler:
+    """Draws attributes, all or some of them, given others; tables of pairs are asked for once."""
+
+    def __init__(
+        self,
+        sizes: Mapping[int, int],
+        table_of: TableOf,
+        rng: np.random.Generator,
+        progress: Progress | None = None,
+        count: int | None = None,
+    ) -> None:
+        self._sizes, self._table_of, self._rng, self._progress = dict(sizes), table_of, rng, progress
+        self._count = len(sizes) if count is None else count
+        self._information: dict[tuple[int, int], float] = {}
+        self._done = 0
+
+    def draw(self, wanted: Iterable[int], given: Mapping[int, Ints], rows: int) -> dict[int, Ints]:
+        """Return given and wanted attributes, the most dependent ones first."""
+        drawn, left = dict(given), list(wanted)
+        while left:
+            own = self.next_of(left, list(drawn), left)
+            parents = self._parents(own, list(drawn))
+            drawn[own] = _draw(own, parents, drawn, self._sizes, self._table_of, rows, self._rng)
+            left.remove(own)
+            self._done += 1
+            if self._progress is not None:
+                self._progress(self._done, self._count)
+        return drawn
+
+    def limit(self, sizes: Mapping[int, int], table_of: TableOf) -> None:
+        """Draw from other tables from now on, of attributes that may have fewer values."""
+        self._sizes, self._table_of = self._sizes | dict(sizes), table_of
+
+    def next_of(self, left: Sequence[int], earlier: Sequence[int], others: Sequence[int]) -> int:
+        """Return the attribute that depends most on an earlier one; without any, on all others."""
+
+        def rank(i: int) -> tuple[float, int]:
+            known = [self.information(i, j) for j in (earlier or others) if j != i]
+            return (max(known, default=0.0) if earlier else sum(known), -i)
+
+        return max(left, key=rank)
+
+    def information(self, i: int, j: int) -> float:
+        """Return the mutual information of two attributes; 0 where their table would be too large."""
+        pair = (min(i, j), max(i, j))
+        if pair not in self._information:
+            small = self._sizes[i] * self._sizes[j] <= MOST_SYNTHESIS_CELLS
+            self._information[pair] = mutual_information(self._table_of(pair)) if small else 0.0
+        return self._information[pair]
+
+    def _parents(self, own: int, earlier: list[int]) -> list[int]:
+        """Return the most informative earlier attributes, as far as their joint table is small enough."""
+        chosen: list[int] = []
+        for i in sorted(earlier, key=lambda i: -self.information(own, i))[:PARENTS]:
+            cells = math.prod(self._sizes[k] for k in (own, i, *chosen))
+            if cells <= (MOST_CELLS if chosen else MOST_SYNTHESIS_CELLS) and self.information(own, i) > NOTHING:
+                chosen.append(i)
+        return chosen
 
 
 def _draw(
     own: int,
     parents: list[int],
     drawn: dict[int, Ints],
-    sizes: Sequence[int],
+    sizes: Mapping[int, int],
     table_of: TableOf,
     rows: int,
     rng: np.random.Generator,
