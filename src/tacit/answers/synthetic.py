@@ -22,7 +22,7 @@ from tacit.estimate.functional import Vector
 from tacit.model.questions import check_rows
 from tacit.model.stored import Models
 from tacit.model.synthesis import Ints, Progress, Sampler
-from tacit.sql.syntax import column, count_people, grouped, named, select, table
+from tacit.sql.syntax import column, count_people, group_by, select, table, with_alias
 from tacit.sql.vectors import shown_value
 
 __all__ = ["synthetic_people"]
@@ -37,10 +37,10 @@ def _question_of(services: Sequence[Service], *, public: bool) -> str:
     """Return the question about everybody of some services, by all public columns or by none."""
     keys = [column(own.name, one.name) for one in services for own in one.public if public]
     first, *others = services
-    query = select([*keys, named(count_people(), "n")], table(first.name))
+    query = select([*keys, with_alias(count_people(), "n")], table(first.name))
     for one in others:
         query.append("joins", exp.Join(this=table(one.name), using=[exp.to_identifier(first.key, quoted=True)]))
-    return grouped(query, [own.copy() for own in keys]).sql(dialect="duckdb")
+    return group_by(query, [own.copy() for own in keys]).sql(dialect="duckdb")
 
 
 def synthetic_people(
