@@ -12,6 +12,7 @@ const TITLES = {
   start: "tacit",
   owner: "My data · tacit",
   analyst: "Ask · tacit",
+  board: "Several answers · tacit",
   collection: "A collection in words · tacit",
 };
 

@@ -162,13 +162,13 @@ NUMBERS: dict[str, Row] = {
 
 
 WRITTEN = {
-    "minus nothing": ["0", "410", "−410 to 410"],
-    "tiny": ["1.235 × 10⁻¹²", "3.0 × 10⁻¹⁴", "1.205 × 10⁻¹² to 1.265 × 10⁻¹²"],
-    "huge": ["1.23457 × 10²²", "4.0 × 10¹⁸", "1.23417 × 10²² to 1.23497 × 10²²"],
-    "negative": ["−123,457", "12", "−123,469 to −123,444"],
-    "no value": ["not defined", "–", "–"],
-    "no error": ["12", "no meaningful error", "–"],
-    "exact": ["20,000", "0", "20,000 to 20,000"],
+    "minus nothing": ["0 ± 410", "−410 to 410"],
+    "tiny": ["1.235 × 10⁻¹² ± 3.0 × 10⁻¹⁴", "1.205 × 10⁻¹² to 1.265 × 10⁻¹²"],
+    "huge": ["1.23457 × 10²² ± 4.0 × 10¹⁸", "1.23417 × 10²² to 1.23497 × 10²²"],
+    "negative": ["−123,457 ± 12", "−123,469 to −123,444"],
+    "no value": ["not defined", "–"],
+    "no error": ["12, no meaningful error", "–"],
+    "exact": ["20,000 ± 0", "20,000 to 20,000"],
 }
 """Values and errors end at the same digit."""
 
@@ -183,7 +183,7 @@ def test_numbers_are_written_as_far_as_they_are_known(page: Page, demo: str, nam
     assert not re.search(r"NaN|Infinity|undefined|null|−0(?![.,\d])|-0(?![.,\d])|−0\.0+(?!\d)|\d{7,}e|∞", text), text
     assert not re.search(r"\d(,\d{3}){6,}|\d{20,}", text), "more digits than a number has"
     if name in WRITTEN:
-        assert table(page).locator("td").all_inner_texts()[:3] == WRITTEN[name]
+        assert table(page).locator("td").all_inner_texts()[:2] == WRITTEN[name]
 
 
 def test_no_rows_are_said_and_nothing_can_be_drawn(page: Page, demo: str) -> None:

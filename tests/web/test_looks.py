@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 import pytest
@@ -99,6 +99,25 @@ def test_the_analysts_screen(
         expect(page.locator("#run[aria-busy]")).to_have_count(0)
         page.click("summary")
     picture(page, f"analyst-{question}")
+    assert serious(page, axe) == []
+    assert fits(page)
+
+
+def test_a_page_of_several_answers(
+    look: BrowserContext, demo: str, axe: str, picture: Callable[[Page, str], None]
+) -> None:
+    page = look.new_page()
+    grid = "SELECT area, device, COUNT(*) AS people FROM shop GROUP BY area, device"
+    ages = "SELECT age, COUNT(*) AS people FROM shop GROUP BY age"
+    tiles = [("a", urlencode({"q": sql, "n": name})) for name, sql in (("grid", grid), ("ages", ages))]
+    page.goto(f"{demo}/board#{urlencode([('title', 'The town'), *tiles])}")
+    expect(page.locator(".tile .advice")).to_have_count(2)
+    picture(page, "board")
+    assert serious(page, axe) == []
+    assert fits(page)
+    page.goto(f"{demo}/query#q={quote(grid)}&f=1")
+    expect(page.locator("#fit")).to_contain_text("inside")
+    picture(page, "analyst-grid")
     assert serious(page, axe) == []
     assert fits(page)
 

@@ -125,11 +125,32 @@ def test_withheld_columns_and_wrong_values_are_told_apart(page: Page, bank: str)
     page.check("text=leave empty")
     page.fill("#bank-0-savings", "123456789012")
     page.click("#encode:enabled")
-    expect(page.locator("[role=alert]")).to_contain_text("outside")
+    expect(page.locator("#bank-0-savings + [role=alert]")).to_contain_text("outside")
+    expect(page.locator("#bank-0-savings")).to_be_focused()
+    expect(page.locator("#bank-0-savings")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#trouble")).to_be_empty()
     expect(page.locator("#history")).to_have_count(0)
     page.fill("#bank-0-savings", "12")
     page.click("#encode:enabled")
     expect(page.locator("#raw")).to_contain_text('"home":null')
+
+
+def test_what_is_wrong_stands_beside_its_field(page: Page, bank: str, tmp_path: Path) -> None:
+    fill(page, bank, "u-2")
+    page.fill("#cap", "-1")
+    page.press("#cap", "Tab")
+    expect(page.locator("#cap + [role=alert]")).to_contain_text("Your cap stays 4")
+    damaged = tmp_path / "mine.json"
+    damaged.write_text("{")
+    page.set_input_files("#file", damaged)
+    expect(page.locator("#file + [role=alert]")).to_contain_text("no rows as JSON")
+    page.fill("#person", "x" * 2000)
+    page.click("text=Open")
+    expect(page.locator("#person + [role=alert]")).to_contain_text("person is neither")
+    expect(page.locator("#person")).to_have_attribute("aria-describedby", "person-wrong")
+    page.fill("#person", "u-2")
+    page.click("text=Open")
+    expect(page.get_by_role("alert")).to_have_count(0)
 
 
 def test_rows_come_from_a_file_of_hers(page: Page, bank: str, tmp_path: Path) -> None:

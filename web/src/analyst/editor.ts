@@ -17,7 +17,7 @@ export function editor(onchange: (text: string) => void): Editor {
   let marked: [number, number] | null = null;
   const copy = h("pre", { class: "copy", "aria-hidden": true });
   const area = h("textarea", {
-    id: "sql", rows: 7, spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-describedby": "problem",
+    id: "sql", rows: 5, spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-describedby": "problem",
     oninput: () => {
       marked = null;
       draw();

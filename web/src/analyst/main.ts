@@ -1,5 +1,5 @@
 /** The analyst's screen: one question, in menus and in SQL; its answer, its accuracy, and the tuples behind it. */
-import { type Demo, get, post, Problem } from "../shared/api.js";
+import { type Demo, get, Problem } from "../shared/api.js";
 import { type Child, download, h, isolated, show } from "../shared/dom.js";
 import { notice, open } from "../shared/frame.js";
 import { number, percent, plusMinus, rough } from "../shared/numbers.js";
@@ -8,17 +8,20 @@ import { builder } from "./builder.js";
 import { menu } from "./conditions.js";
 import { editor } from "./editor.js";
 import { effects } from "./effects.js";
+import { ask, isRefusal, keyForm, keyNow } from "./key.js";
 import { type Answer, type Catalogue, type Draft, groupsOf, labelOf, numberOf, rowOf } from "./model.js";
 import { panel, type Stale } from "./panel.js";
-import { type Ask, isStale, pageOf, type Reading, readingOf, type Run, type Session, startSession } from "./session.js";
+import { isStale, pageOf, type Reading, readingOf, type Run, type Session, startSession } from "./session.js";
+import { savedView } from "./saved.js";
 import { asCsv, asSvg, codePanel, copyButton, savePng } from "./share.js";
 import { CONFIDENCE, LEVELS, type Question, readAddress, START } from "./state.js";
 import { tupleTable } from "./tuples.js";
 import { cellOf, halfOf, missing } from "./verdict.js";
 
-let key = "";
+/** Windows from this width on have room for the answer beside the question, as the stylesheet says. */
+const WIDE = 960;
 
-const fetchCatalogue = (): Promise<Catalogue> => get<Catalogue>("/v1/catalogue", key);
+const fetchCatalogue = (): Promise<Catalogue> => get<Catalogue>("/v1/catalogue", keyNow());
 
 /** Asked for at once, while the frame finds out whether this is a demo. */
 let early: Promise<Catalogue> | null = fetchCatalogue();
@@ -38,21 +41,9 @@ async function start(root: HTMLElement, demo: Demo): Promise<void> {
     show(root, ...screen(await expected, demo));
   } catch (cause) {
     if (!isRefusal(cause)) throw cause;
-    show(root, h("h1", {}, "Ask"), keyForm(() => void start(root, demo).catch((later: unknown) => show(root, h("h1", {}, "Ask"), notice(later))), key ? cause : null));
+    show(root, h("h1", {}, "Ask"), keyForm(() => void start(root, demo).catch((later: unknown) => show(root, h("h1", {}, "Ask"), notice(later))), cause));
   }
 }
-
-const isRefusal = (cause: unknown): boolean => cause instanceof Problem && (cause.status === 401 || cause.status === 403);
-
-/** Ask for a key, and go on with it. */
-function keyForm(go: () => void, cause: unknown): HTMLElement {
-  const field = h("input", { type: "password", id: "key", autocomplete: "current-password", required: true });
-  return h("form", { class: "card", onsubmit: (event) => { event.preventDefault(); key = field.value; go(); } },
-    cause !== null && notice(cause),
-    h("p", {}, h("label", { for: "key" }, "This collector needs a key with the scope query: "), field, " ", h("button", { class: "main" }, "Continue")));
-}
-
-const ask: Ask = (path, body, signal) => post(path, key ? { key, ...body } : body, signal);
 
 function screen({ services }: Catalogue, demo: Demo): Child[] {
   const [first] = services;
@@ -80,29 +71,30 @@ function screen({ services }: Catalogue, demo: Demo): Child[] {
   const outdated = (): Stale | null => !isStale(state) ? null
     : state.running ? { why: "asking…", passing: true } : { why: "of an earlier question", passing: false };
   const builderPanel = panel({
-    name: "Builder", from: () => [build], draw: () => [h("h2", {}, "Builder"), build.element],
+    name: "Builder", from: () => [build], draw: () => [h("details", { open: window.innerWidth >= WIDE }, h("summary", {}, h("h2", {}, "Builder")), build.element)],
     stale: () => state.ahead || readingOf(state) ? null : { why: "following the text…", passing: true },
   });
   const tuplesPanel = panel({
     name: "Tuples", from: () => [state.shown, state.shown?.tuples], draw: () => state.shown && tuplePanel(state.shown, session.look), stale: outdated,
   });
-  const panels = [
-    builderPanel,
-    panel({
-      name: "Answer", from: () => [state.shown, state.shown?.view], draw: () => answerPanel(session), stale: outdated,
-      note: () => [
-        h("p", {}, `This answer belongs to an earlier question, at ${percent(state.shown!.question.confidence, 6)}: `, h("code", {}, oneLine(state.shown!.question))),
-        h("button", { type: "button", onclick: () => { runButton.focus(); void run(); } }, "Run the question in the box"),
-        h("button", { type: "button", onclick: () => { write.go(); session.takeBack(); } }, "Restore this question")],
-    }),
-    panel({
-      name: "How to make it more accurate", from: () => [state.shown, state.shown?.curves], stale: outdated,
-      draw: () => curvesPanel(state.shown?.curves ?? null),
-    }),
-    tuplesPanel,
-  ];
+  const answer = panel({
+    name: "Answer", from: () => [state.shown, state.shown?.view, state.shown?.fitted, !state.shown && state.running], draw: () => answerPanel(session), stale: outdated,
+    note: () => [
+      h("p", {}, `This answer belongs to an earlier question, at ${percent(state.shown!.question.confidence, 6)}: `, h("code", {}, oneLine(state.shown!.question))),
+      h("button", { type: "button", onclick: () => { runButton.focus(); void run(); } }, "Run the question in the box"),
+      h("button", { type: "button", onclick: () => { write.go(); session.takeBack(); } }, "Restore this question")],
+  });
+  const curvesPanel = panel({
+    name: "How to make it more accurate", from: () => [state.shown, state.shown?.curves], stale: outdated,
+    draw: () => curvesView(state.shown?.curves ?? null),
+  });
+  const panels = [builderPanel, answer, curvesPanel, tuplesPanel];
+  const saved = savedView(session.address, () => examples.find(({ sql }) => sql.trim() === state.box.sql.trim())?.title ?? oneLine(state.box), (address) => {
+    if (location.hash === `#${address}`) void run();
+    else location.hash = address;
+  });
   const sqlCard = h("section", { class: "card", "aria-label": "SQL" }, h("h2", {}, h("label", { for: "sql" }, "SQL")), write.element,
-    forecast, h("div", { class: "row" }, runButton, confidence), code.element);
+    forecast, h("div", { class: "row" }, runButton, confidence), saved, code.element);
 
   let shownReading: Reading | null = null;
   let predicted: readonly unknown[] = [];
@@ -132,6 +124,7 @@ function screen({ services }: Catalogue, demo: Demo): Child[] {
     tuplesPanel.element.toggleAttribute("aria-busy", tuples ? pageOf(tuples.view) !== pageOf(state.shown!.view) : false);
   };
 
+  answer.element.id = "answer";
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
@@ -141,9 +134,9 @@ function screen({ services }: Catalogue, demo: Demo): Child[] {
   return [
     h("div", { class: "head" }, h("h1", {}, "Ask"), h("p", { class: "facts" }, facts(services)), h("div", { class: "row small" }, link, said)),
     examples.length > 0 && h("div", { class: "examples", role: "group", "aria-label": "Questions to begin with" }, ...examples.map(({ title, sql }) =>
-      h("button", { type: "button", onclick: () => { session.write(sql); void run(); } }, title))),
-    h("div", { class: "ask" }, builderPanel.element, sqlCard),
-    ...panels.slice(1).map(({ element }) => element),
+      h("button", { type: "button", title, onclick: () => { session.write(sql); void run(); } }, firstSentence(title)))),
+    h("div", { class: "work" }, h("div", { class: "ask" }, sqlCard, builderPanel.element), h("div", { class: "ask" }, answer.element, curvesPanel.element)),
+    tuplesPanel.element,
   ];
 }
 
@@ -151,6 +144,8 @@ function facts(services: Catalogue["services"]): string {
   const range = (values: readonly number[], digits: number): string => [...new Set([Math.min(...values), Math.max(...values)])].map((value) => number(value, digits)).join(" to ");
   return `${range(services.map(({ people }) => people), 9)} people · ε ${range(services.map(({ epsilon }) => epsilon), 4)} · ${services.map(({ name }) => isolated(name)).join(", ")}`;
 }
+
+const firstSentence = (text: string): string => /^.*?[.?!](?=\s|$)/.exec(text)?.[0] ?? text;
 
 function oneLine({ sql }: Question): string {
   const text = sql.trim().replace(/\s+/g, " ");
@@ -180,8 +175,9 @@ function expectedOf({ problem, expected, unforeseen, people }: Draft): Child[] {
   return [`Before running: no forecast. ${unforeseen ?? "The error cannot be predicted."}`];
 }
 
-function answerPanel({ state: { shown }, look, run }: Session): Child[] {
+function answerPanel({ state: { shown, running }, look, run }: Session): Child[] {
   const title = h("h2", {}, "Answer");
+  if (!shown && running) return [title, h("p", { class: "soft", role: "status" }, "Asking…")];
   if (!shown?.answer) return [title, h("p", { class: "soft" }, "The answer appears here, with its error, when the question is valid.")];
   if (shown.answer instanceof Problem) {
     return [title, isRefusal(shown.answer) ? keyForm(() => void run(shown.view), shown.answer)
@@ -190,18 +186,19 @@ function answerPanel({ state: { shown }, look, run }: Session): Child[] {
   return [h("div", { class: "head" }, title, exports(shown, shown.answer)), ...answerView(shown, shown.answer, look)];
 }
 
-function curvesPanel(curves: Run["curves"]): Child[] | null {
+function curvesView(curves: Run["curves"]): Child[] | null {
   const title = h("h2", {}, "How to make it more accurate");
   if (curves instanceof Problem) return curves.status === 400 ? null : [title, notice(curves)]; // the forecast says what cannot be predicted
   return curves && [title, ...effects(curves)];
 }
 
 /** Ways to take an answer elsewhere; they are part of its panel, and off when it is stale. */
-function exports({ question }: Run, answer: Answer): HTMLElement {
+function exports({ question, fitted, view }: Run, answer: Answer): HTMLElement {
+  const model = view.fitted && fitted && !(fitted instanceof Problem) ? fitted : null;
   const drawn = (): string => asSvg(document.querySelector<SVGSVGElement>("#chart svg")!, question);
   const many = answer.rows.length;
   return h("div", { class: "row small" },
-    h("button", { type: "button", title: `All ${number(many, 9)} rows`, onclick: () => download(missing(answer) > 0 ? "answer-incomplete.csv" : "answer.csv", asCsv(answer), "text/csv") }, "CSV"),
+    h("button", { type: "button", title: `All ${number(many, 9)} rows`, onclick: () => download(missing(answer) > 0 ? "answer-incomplete.csv" : "answer.csv", asCsv(answer, model), "text/csv") }, "CSV"),
     h("button", { type: "button", disabled: !many, onclick: () => download("answer.svg", drawn(), "image/svg+xml") }, "SVG"),
     h("button", { type: "button", disabled: !many, onclick: () => void savePng(drawn(), "answer.png") }, "PNG"));
 }

@@ -103,9 +103,21 @@ export function rowOf(answer: Answer, group: Readonly<Record<string, unknown>> |
 
 export const numberOf = (value: unknown, missing: number): number => typeof value === "number" ? value : missing;
 
-/** A row's groups in words. */
+/** A row's groups in words; middles of bins have more digits than anybody reads. */
 export const labelOf = (row: Row, groups: readonly string[]): string =>
-  groups.map((name) => row[name] === null ? "missing" : isolated(String(row[name]))).join(", ");
+  groups.map((name) => wordOf(row[name])).join(", ");
+
+function wordOf(value: Row[string] | undefined): string {
+  if (value === null || value === undefined) return "missing";
+  return isolated(String(typeof value === "number" && String(value).length > 9 ? Number(value.toPrecision(6)) : value));
+}
+
+/** Return a function that finds a row of another answer, or of the truth, by its groups; null and the text "null" differ. */
+export function rowFinder<Found>(names: readonly string[], rows: readonly Found[], read: (row: Found, name: string) => unknown): (row: Row) => Found | undefined {
+  const key = (values: readonly unknown[]): string => JSON.stringify(values.map((value) => value === null ? null : String(value)));
+  const known = new Map(rows.map((row) => [key(names.map((name) => read(row, name))), row]));
+  return (row) => known.get(key(names.map((name) => row[name])));
+}
 
 export interface Exact {
   readonly columns: readonly string[];

@@ -23,6 +23,8 @@ export interface Run {
   /** The truth, in demos only. */
   exact: Reply<Exact>;
   draft: Draft | null;
+  /** The answer of the model, if it was wanted: closer as a rule, and not free of bias. */
+  fitted: Reply<Answer>;
   curves: Reply<Curves>;
   /** A page of tuples, and the view that it was asked for. */
   tuples: { readonly view: View; readonly found: Tuples | Problem } | null;
@@ -72,6 +74,9 @@ export const isStale = ({ box, ahead, running, shown }: State): boolean =>
 export const readingOf = ({ box, ahead, reading }: State): Reading | null =>
   reading && !ahead && sameQuestion(reading.question, box) ? reading : null;
 
+/** Parts of a view that change the drawing alone. */
+const DRAWN = new Set(["column", "first", "chart", "fitted"]);
+
 /** What decides which tuples are shown. */
 export const pageOf = ({ group, order, descending, measure, offset, part }: View): string =>
   JSON.stringify([group, order, descending, measure, offset, part]);
@@ -114,14 +119,21 @@ export function startSession(first: Address, ask: Ask, isDemo: boolean, changed:
     changed();
   };
 
-  const run = async (view: View = START): Promise<void> => {
+  /** What a question that is asked again keeps of its view. */
+  const keptView = ({ shown, box }: State): View => {
+    if (!shown || !sameQuestion(shown.question, box)) return START;
+    const { chart, fitted, column } = shown.view;
+    return { ...START, chart, fitted, column };
+  };
+
+  const run = async (view: View = keptView(state)): Promise<void> => {
     asking.abort();
     const mine = asking = new AbortController();
     if (state.ahead) await read(); // the builder's question has to become SQL first
     if (mine.signal.aborted) return;
     const refused = state.ahead && state.reading?.found;
     const made: Run = state.running = {
-      question: state.box, view, answer: null, exact: null, draft: null, curves: null, tuples: null, seconds: 0,
+      question: state.box, view, answer: null, exact: null, draft: null, fitted: null, curves: null, tuples: null, seconds: 0,
     };
     if (refused instanceof Problem) {
       made.answer = refused;
@@ -140,7 +152,13 @@ export function startSession(first: Address, ask: Ask, isDemo: boolean, changed:
     const { reading } = state;
     const draft = reading && sameQuestion(reading.question, made.question) && !(reading.found instanceof Problem) ? reading.found : null;
     settle(Object.assign(made, { answer, exact, seconds, draft }));
-    if (!(answer instanceof Problem)) await Promise.all([loadCurves(made), loadTuples(made)]);
+    if (!(answer instanceof Problem)) await Promise.all([loadFitted(made), loadCurves(made), loadTuples(made)]);
+  };
+
+  const loadFitted = async (of: Run): Promise<void> => {
+    if (!of.view.fitted || of.fitted) return;
+    of.fitted = await replyOf(ask<Answer>("/v1/query", { ...of.question, consistent: true }, asking.signal));
+    if (of === state.shown) changed();
   };
 
   const loadCurves = async (of: Run): Promise<void> => {
@@ -178,7 +196,8 @@ export function startSession(first: Address, ask: Ask, isDemo: boolean, changed:
     shown.view = { ...shown.view, ...change };
     history.replaceState(null, "", writeAddress(shown.question, shown.view));
     changed();
-    if (Object.keys(change).some((word) => word !== "column" && word !== "first")) void loadTuples(shown);
+    if (change.fitted) void loadFitted(shown);
+    if (Object.keys(change).some((word) => !DRAWN.has(word))) void loadTuples(shown);
   };
 
   const put = (question: Question): void => {

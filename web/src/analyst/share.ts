@@ -1,7 +1,7 @@
 /** Take a question or an answer elsewhere: as an address, SQL, Python or curl, as CSV, SVG or PNG. */
 import { download, h, show } from "../shared/dom.js";
 import { menu } from "./conditions.js";
-import type { Answer } from "./model.js";
+import { type Answer, rowFinder } from "./model.js";
 import type { Question } from "./state.js";
 
 
@@ -50,15 +50,18 @@ export function copyButton(name: string, text: () => string, said: HTMLElement):
   }, name);
 }
 
-/** Return an answer as CSV; texts that a spreadsheet would run as formulas are quoted. */
-export function asCsv({ columns, estimates, rows }: Answer): string {
+/** Return an answer as CSV, with fitted values if there are any; texts that a spreadsheet would run as formulas are quoted. */
+export function asCsv({ columns, estimates, rows }: Answer, fitted: Answer | null): string {
   const names = columns.flatMap((name) => estimates.includes(name) ? [name, `${name}_error`, `${name}_low`, `${name}_high`, `${name}_max_shift_per_1pct`] : [name]);
+  const model = fitted ? estimates.flatMap((name) => ["", "_error", "_low", "_high"].map((end) => [`${name}_fitted${end}`, `${name}${end}`] as const)) : [];
+  const find = fitted && rowFinder(columns.filter((name) => !estimates.includes(name)), fitted.rows, (row, name) => row[name]);
   const cell = (value: unknown): string => {
     const text = value === null || value === undefined ? "" : String(value);
     const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
     return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   };
-  return [names, ...rows.map((row) => names.map((name) => row[name]))].map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
+  const lines = rows.map((row) => [...names.map((name) => row[name]), ...model.map(([, name]) => find!(row)?.[name])]);
+  return [[...names, ...model.map(([title]) => title)], ...lines].map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
 }
 
 const STYLED = ["fill", "stroke", "stroke-width", "stroke-dasharray", "fill-opacity", "opacity", "font-family", "font-size"];

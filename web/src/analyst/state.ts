@@ -6,8 +6,15 @@ export interface Question {
   readonly confidence: number;
 }
 
+/** How an answer can be drawn. */
+export type Kind = "bars" | "line" | "heat" | "map";
+
 /** How an answer is looked at; nothing of it changes the answer. */
 export interface View {
+  /** The kind of chart; the one that suits the answer best if it is empty. */
+  readonly chart: Kind | "";
+  /** Whether fitted values are shown beside the unbiased ones. */
+  readonly fitted: boolean;
   /** The column that the chart shows, by name; the first one if it is empty. */
   readonly column: string;
   /** The first row of the table's page. */
@@ -32,11 +39,13 @@ export const LEVELS: readonly number[] = [0.8, 0.9, 0.95, 0.99];
 export const CONFIDENCE = 0.95;
 
 export const START: View = {
-  column: "", first: 0, group: null, order: "size", descending: true, measure: 0, offset: 0, part: -1,
+  chart: "", fitted: false, column: "", first: 0, group: null, order: "size", descending: true, measure: 0, offset: 0, part: -1,
 };
 
 export const sameQuestion = (one: Question, other: Question): boolean =>
   one.sql.trim() === other.sql.trim() && one.confidence === other.confidence;
+
+const KINDS: readonly string[] = ["bars", "line", "heat", "map"];
 
 const NUMBERS = [["first", "r"], ["measure", "m"], ["offset", "p"], ["part", "t"]] as const;
 
@@ -47,12 +56,13 @@ export function readAddress(fragment: string): Address | null {
   if (!sql) return null;
   const level = Number(given.get("c"));
   const order = given.get("o");
+  const chart = given.get("v") ?? "";
   const numbers = NUMBERS.map(([word, letter]) => [word, Number(given.get(letter) ?? NaN)] as const)
     .filter(([, value]) => Number.isSafeInteger(value) && value >= 0);
   return {
     question: { sql, confidence: level > 0 && level < 1 ? level : CONFIDENCE },
     view: {
-      ...START, ...Object.fromEntries(numbers), column: given.get("k") ?? "", group: groupIn(given.get("g")),
+      ...START, ...Object.fromEntries(numbers), column: given.get("k") ?? "", chart: KINDS.includes(chart) ? chart as Kind : "", fitted: given.get("f") === "1", group: groupIn(given.get("g")),
       order: order === "value" || order === "person" ? order : "size", descending: given.get("d") !== "0",
     },
   };
@@ -72,6 +82,8 @@ export function writeAddress({ sql, confidence }: Question, view: View): string 
   const given = new URLSearchParams({ q: sql });
   if (confidence !== CONFIDENCE) given.set("c", String(confidence));
   if (view.column) given.set("k", view.column);
+  if (view.chart) given.set("v", view.chart);
+  if (view.fitted) given.set("f", "1");
   if (view.group && Object.keys(view.group).length) given.set("g", JSON.stringify(view.group));
   if (view.order !== START.order) given.set("o", view.order);
   if (!view.descending) given.set("d", "0");

@@ -26,13 +26,13 @@ export function tupleTable(tuples: Tuples, sorting: Sorting): Child[] {
   const widest = measures.map((_, i) => Math.max(...rows.map(({ contributions }) => Math.abs(contributions[i]!)), 1e-300));
   const lines = rows.map(({ person, contributions, reports }, line) => {
     contributions.forEach((value, i) => { sums[i]! += value; });
-    return h("tr", {},
-      h("td", { class: "number soft" }, number(view.offset + line + 1, 9)),
-      h("th", { scope: "row", class: "mono" }, isolated(person)),
-      h("td", { class: "sent" }, ...reports.map(said)),
+    return h("tr", { role: "row" },
+      h("td", { class: "number soft", role: "cell" }, number(view.offset + line + 1, 9)),
+      h("th", { scope: "row", role: "rowheader", class: "mono" }, isolated(person)),
+      h("td", { class: "sent", role: "cell" }, ...reports.map(said)),
       ...contributions.flatMap((value, i) => [
-        h("td", { class: "number" }, spark(value / widest[i]!), " ", signed(value)),
-        h("td", { class: "number soft" }, digits(sums[i]!))]));
+        h("td", { class: "number", role: "cell", "data-name": measures.length > 1 ? isolated(measures[i]![0]) : "adds" }, spark(value / widest[i]!), " ", signed(value)),
+        h("td", { class: "number soft", role: "cell", "data-name": "running sum" }, digits(sums[i]!))]));
   });
   const about = [label, parts.length > 1 && `of ${isolated(parts[part]?.[0] ?? "")}`].filter(Boolean).join(", ");
   return [

@@ -52,17 +52,24 @@ export function missing({ watermark }: Answer): number {
   return watermark ? watermark.acknowledged - watermark.counted : 0;
 }
 
+/** What to make of an answer, in a sentence and in one of three tones. */
+export interface Verdict {
+  readonly tone: "good" | "warn" | "bad";
+  readonly text: string;
+}
+
 /** Return what to make of an answer, and the next best thing to do. */
-export function verdict(judged: Judged): string {
+export function verdict(judged: Judged): Verdict {
   const { cells, answer } = judged;
-  if (missing(answer) > 0) return "No verdict: this answer does not count all reports. Run it again later.";
+  if (missing(answer) > 0) return { tone: "bad", text: "No verdict: this answer does not count all reports. Run it again later." };
   const without = cells.filter((cell) => ["no error", "no value"].includes(soundnessOf(cell))).length;
   if (without) {
     const which = cells.length > 1 ? `${without === cells.length ? "all" : `${number(without, 9)} of ${number(cells.length, 9)}`} rows` : "this estimate";
-    return `No verdict: the error of ${which} is not meaningful. Ask about more people: remove conditions, or merge groups.`;
+    return { tone: "bad", text: `No verdict: the error of ${which} is not meaningful. Ask about more people: remove conditions, or merge groups.` };
   }
   const weak = cells.filter((cell) => soundnessOf(cell) === "weak");
-  return weak.length ? tooNoisy(weak, judged) : sharpness(judged);
+  if (!weak.length) return sharpness(judged);
+  return { tone: weak.length === cells.length ? "bad" : "warn", text: tooNoisy(weak, judged) };
 }
 
 function tooNoisy(weak: readonly Cell[], judged: Judged): string {
@@ -86,23 +93,24 @@ export function peopleNeeded(needed: number, people: number): string {
     : `it would take about ${many} people; there are ${number(people, 9)}`;
 }
 
-function sharpness(judged: Judged): string {
+function sharpness(judged: Judged): Verdict {
   const { cells, chosen } = judged;
   const noise = worstOf(cells, halfOf);
   const lies = worstOf(cells, ({ shift }) => shift);
   const within = noise ? `within ${shareText(noise)} of the value` : "known without noise";
-  if (noise > SHARP) return `A rough estimate: ${within}.${caution(cells, noise)} Wider ranges or fewer groups make it more accurate.`;
-  if (!(lies <= SHARP)) return `The noise is small (${within}), but${caution(cells, noise)} Act on it only if you trust the people who report.${selection(judged)}`;
-  if (chosen) return `The noise is small (${within}).${selection(judged)}${caution(cells, noise)}`;
-  return `${noise ? "Accurate enough to act on: " : "This is "}${within}.${caution(cells, noise)}${comparison(judged)}`;
+  const warn = (text: string): Verdict => ({ tone: "warn", text });
+  if (noise > SHARP) return warn(`A rough estimate: ${within}.${caution(cells, noise)} Wider ranges or fewer groups make it more accurate.`);
+  if (!(lies <= SHARP)) return warn(`The noise is small (${within}), but${caution(cells, noise)} Act on it only if you trust the people who report.${selection(judged)}`);
+  if (chosen) return warn(`The noise is small (${within}).${selection(judged)}${caution(cells, noise)}`);
+  return { tone: "good", text: `${noise ? "Accurate enough to act on: " : "This is "}${within}.${caution(cells, noise)}${comparison(judged)}` };
 }
 
 const shareText = (share: number): string => share < 0.001 ? "0.1\u00a0%" : percent(share, share < 0.1 ? 1 : 0);
 
-/** What liars could do, where it is more than noise does. */
+/** What liars could do: how far where it is more than noise does, and that it is less where it is not. */
 function caution(cells: readonly Cell[], noise: number): string {
   const lies = worstOf(cells, ({ shift }) => shift);
-  if (lies <= noise) return "";
+  if (lies <= noise) return noise ? " 1\u00a0% of people who lie together could move it by less than that." : "";
   const most = cells.reduce((found, { shift }) => Math.max(found, Number.isFinite(shift) ? shift : Infinity), 0);
   const far = Number.isFinite(lies) ? `up to ${shareText(lies)} of the value` : Number.isFinite(most) ? `up to ${atMost(most)}` : "any amount";
   return ` 1\u00a0% of people who lie together could move it by ${far}.`;

@@ -2,7 +2,7 @@
 import type { Preview } from "@tacit/client";
 import { collections, type Demo, type SamplePerson } from "../shared/api.js";
 import { type Child, h, show } from "../shared/dom.js";
-import { notice, open } from "../shared/frame.js";
+import { open } from "../shared/frame.js";
 import { number } from "../shared/numbers.js";
 import { readersOf } from "../shared/readers.js";
 import { type Round, roundsOf } from "../shared/rounds.js";
@@ -13,6 +13,7 @@ import { recordView } from "./record.js";
 import { emptyRow, isComplete, type Row, rowsOfFile, rowsView } from "./rows.js";
 import { accept, changes, changesView } from "./seen.js";
 import { contractOf, keepSettings, readSettings, Session, type Settings, takeLink } from "./session.js";
+import { FileError, placeTrouble } from "./trouble.js";
 
 const WATCH_MILLISECONDS = 1_000;
 
@@ -35,6 +36,11 @@ class Screen {
   constructor(readonly demo: Demo, readonly rounds: readonly Round[]) {
     for (const type of ["online", "offline"]) window.addEventListener(type, () => this.#draw());
     setInterval(() => void this.#watch(), WATCH_MILLISECONDS);
+  }
+
+  /** Say what went wrong before the page was shown. */
+  placed(): void {
+    if (this.#trouble !== undefined) this.#draw();
   }
 
   /** Begin with the person of the last visit, or with the first of the demo. */
@@ -121,7 +127,9 @@ class Screen {
     if (active instanceof HTMLElement && this.root.contains(active)) active.blur(); // what it has to say comes first
     this.root.setAttribute("aria-busy", String(this.#busy));
     show(this.root, ...this.#parts());
-    if (id) document.getElementById(id)?.focus();
+    if (!this.root.isConnected) return; // the first drawing is shown by whoever opens the page
+    const wrong = this.#trouble === undefined ? null : placeTrouble(this.#trouble);
+    (wrong ?? (id ? document.getElementById(id) : null))?.focus();
   }
 
   #parts(): Child[] {
@@ -131,7 +139,7 @@ class Screen {
       h("p", {}, "Your rows are perturbed in this page before anything is sent. Your key and the columns marked “unchanged” are sent without protection. " +
         "You choose how much anyone can learn about the rest, see every byte before it is sent, and decide whether to send it."),
       this.#who(),
-      this.#trouble !== undefined && notice(this.#trouble),
+      h("div", { id: "trouble" }),
     ];
     if (!session || !this.#contracts.size) return head;
     if (this.#changed) {
@@ -174,7 +182,7 @@ class Screen {
     const file = h("input", { id: "file", type: "file", accept: "application/json" });
     file.addEventListener("change", () => void this.#try(async () => {
       const open = this.#contract().services.filter((service) => this.#session?.state(service.name) === "raw");
-      if (file.files?.[0]) this.#rows = { ...this.#rows, ...await rowsOfFile(file.files[0], open) };
+      if (file.files?.[0]) this.#rows = { ...this.#rows, ...await rowsOfFile(file.files[0], open).catch(() => { throw new FileError(`This file has no rows as JSON, such as {"${open[0]?.name ?? "shop"}": {…}}. Choose another one.`); }) };
     }));
     return h("form", {
       class: "row",
@@ -304,5 +312,6 @@ void open(async (demo) => {
   const rounds = roundsOf((await collections()).filter(({ panel }) => !panel)); // whose rounds apps ask in
   const screen = new Screen(demo, rounds);
   await screen.start();
+  setTimeout(() => screen.placed());
   return [screen.root, !rounds.length && h("p", { class: "soft" }, "Nothing is collected here yet.")];
 });

@@ -4,6 +4,7 @@ import { stackedBar } from "../shared/charts.js";
 import { type Child, download, h, scroller } from "../shared/dom.js";
 import { number } from "../shared/numbers.js";
 import { stateBadge } from "./leaves.js";
+import { markField } from "./trouble.js";
 import { type Period, PERIODS, type Session, stateOf } from "./session.js";
 
 export interface RecordView {
@@ -37,7 +38,11 @@ export function recordView({ session, oncap, onforget }: RecordView): Child[] {
       h("label", { for: "cap" }, "My cap "),
       h("input", {
         id: "cap", type: "number", min: 0.1, max: 30, step: 0.1, value: settings.cap, size: 5,
-        onchange: (event) => oncap({ cap: (event.target as HTMLInputElement).value }),
+        onchange: (event) => {
+          const field = event.target as HTMLInputElement;
+          if (field.value && field.checkValidity()) oncap({ cap: field.value });
+          else markField(field, new Error(`Your cap stays ${settings.cap}: a cap is a number from 0.1 to 30, in tenths.`));
+        },
       }),
       h("label", { for: "per" }, "It renews "),
       h("select", { id: "per", onchange: (event) => oncap({ per: PERIODS[(event.target as HTMLSelectElement).selectedIndex]! }) },

@@ -58,6 +58,7 @@ function valueRow({ service, drawn, onvalue, onchange }: RowsView, row: Row, att
   const id = `${service.name}-${place}-${name}`;
   const withheld = row[name] === null;
   const input = field(attribute, id, row[name], drawn || withheld);
+  input.dataset["column"] = JSON.stringify([service.name, name]);
   input.addEventListener("input", () => {
     const { value } = input;
     row[name] = value === "" ? undefined : isNumber(attribute) ? Number(value) : value;

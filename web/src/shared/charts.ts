@@ -3,74 +3,10 @@
  * and nothing is said by colour alone.
  */
 import { type Child, h, svg } from "./dom.js";
-import { number, percent, plusMinus } from "./numbers.js";
-
-const ROW = 30;
+import { number, percent } from "./numbers.js";
 
 /** The width of a drawing: what a narrow window has, so that its letters stay readable. */
 const wide = (most: number): number => Math.max(280, Math.min(most, document.documentElement.clientWidth - 72));
-
-/** A bar with its interval; `exact` is known in demos only, `note` says why there is no interval. */
-export interface Bar {
-  readonly label: string;
-  readonly value: number;
-  readonly low: number;
-  readonly high: number;
-  readonly exact?: number | undefined;
-  readonly note?: string;
-  readonly onpick?: () => void;
-}
-
-export interface BarOptions {
-  /** All bars of which these are a page: every page has one scale. */
-  readonly all?: readonly Bar[];
-  /** What the drawing leaves out, written below it. */
-  readonly note?: string;
-}
-
-/** Draw bars with whiskers, and diamonds where the exact value is known. */
-export function barChart(bars: readonly Bar[], sentence: string, { all = bars, note = "" }: BarOptions = {}): SVGElement {
-  const width = wide(480);
-  const left = width < 400 ? 90 : 130;
-  const [low, high] = extent(all.flatMap(({ value, low, high, exact = 0 }) => [value, low, high, exact, 0]));
-  const x = scale([low, high > low ? high : low + 1], [left, width - 24]);
-  const height = bars.length * ROW + 30;
-  const ticks = ticksOf(low, high, width < 400 ? 3 : 4);
-  return picture(width, height + (note ? 18 : 0), sentence, hatch(),
-    note && label(note, width - 24, height + 10, "end"),
-    ...ticks.map((tick) => svg("line", { class: "grid", x1: x(tick), x2: x(tick), y1: 4, y2: height - 24 })),
-    ...ticks.map((tick) => label(short(tick), x(tick), height - 8, "middle")),
-    ...bars.map((bar, i) => barRow(bar, x, left, i * ROW + 6, width)),
-    svg("line", { class: "axis", x1: x(0), x2: x(0), y1: 4, y2: height - 24 }));
-}
-
-/** Lines for bars that are too noisy to tell. */
-function hatch(): SVGElement {
-  const lines = { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" };
-  return svg("defs", {}, svg("pattern", lines, svg("line", { class: "hatch", x1: 1, x2: 1, y1: 0, y2: 6 })));
-}
-
-function barRow({ label: name, value, low, high, exact, note, onpick }: Bar, x: Scale, start: number, y: number, width: number): SVGElement {
-  const middle = y + 10;
-  const weak = note !== undefined || (!(low > 0 || high < 0) && !(value === 0 && low === high));
-  const known = Number.isFinite(value) ? value : 0;
-  const [left, right] = [Math.min(x(0), x(known)), Math.max(x(0), x(known))];
-  const half = (high - low) / 2;
-  const finite = note === undefined && Number.isFinite(half);
-  const [shown, from, to] = [value, low, high].map((end) => plusMinus(end, half)[0]);
-  const title = (finite ? `${name}: ${shown}, between ${from} and ${to}` : `${name}: ${note === "not defined" ? note : `${number(value, 2)}, ${note ?? "no finite interval"}`}`) +
-    (exact === undefined ? "" : `, exactly ${number(exact)}`) + (weak && !note ? "; too noisy to tell" : "");
-  const beside = right + 150 < width;
-  return svg("g", { class: weak ? "bar weak" : "bar", ...(onpick ? { onclick: onpick } : {}) },
-    svg("title", {}, title),
-    label(shortened(name, start - 14), start - 10, middle + 4, "end"),
-    svg("rect", {
-      class: "fill", x: left, y, width: Math.max(0.5, right - left), height: 20, rx: 3, ...(weak ? { fill: "url(#hatch)" } : {}),
-    }),
-    finite && svg("path", { class: "whisker", d: `M${x(low)} ${middle}H${x(high)}M${x(low)} ${y + 4}v12M${x(high)} ${y + 4}v12` }),
-    !finite && label(note ?? "too noisy to tell", beside ? right + 8 : width - 6, middle + 4, beside ? "start" : "end"),
-    exact !== undefined && Number.isFinite(exact) && svg("path", { class: "exact", d: `M${x(exact)} ${middle - 7}l6 7l-6 7l-6 -7z` }));
-}
 
 /** A point of a curve, with the band around it if there is one. */
 export interface Point {
@@ -104,9 +40,9 @@ export function lineChart(points: readonly Point[], sentence: string, options: L
     `${path((p) => p.high!, banded)}${path((p) => p.low!, [...banded].reverse()).replace("M", "L")}Z`;
   return picture(width, height, sentence,
     ...y.ticks(4).map((tick) => svg("line", { class: "grid", x1: left, x2: width - 14, y1: y(tick), y2: y(tick) })),
-    ...y.ticks(4).map((tick) => label(short(tick), left - 8, y(tick) + 4, "end")),
-    ...x.ticks(5).map((tick) => label(short(tick), x(tick), height - bottom + 18, "middle")),
-    label(xName, (left + width) / 2, height - 4, "middle"), label(shortened(yName, width - 12), 6, 10, "start"),
+    ...y.ticks(4).map((tick) => axisLabel(shortTick(tick), left - 8, y(tick) + 4, "end")),
+    ...x.ticks(5).map((tick) => axisLabel(shortTick(tick), x(tick), height - bottom + 18, "middle")),
+    axisLabel(xName, (left + width) / 2, height - 4, "middle"), axisLabel(shortened(yName, width - 12), 6, 10, "start"),
     band && svg("path", { class: "band", d: band }),
     svg("path", { class: "line", d: path((p) => p.y, points) }),
     now && svg("circle", { class: "now", cx: x(now.x), cy: y(now.y), r: 5 }));
@@ -152,9 +88,9 @@ export function probabilityBars(guesses: readonly Guess[], sentence: string): SV
   return picture(width, guesses.length * 24 + 4, sentence, ...guesses.map(({ label: name, probability, fits }, i) =>
     svg("g", { class: fits ? "guess fits" : "guess" },
       svg("title", {}, `${name}: ${percent(probability, 2)}`),
-      label(shortened(name, left - 14), left - 10, i * 24 + 17, "end"),
+      axisLabel(shortened(name, left - 14), left - 10, i * 24 + 17, "end"),
       svg("rect", { x: left, y: i * 24 + 4, width: Math.max(1, x(probability) - left), height: 16, rx: 3 }),
-      label(percent(probability, probability < 0.01 ? 2 : 1), x(probability) + 6, i * 24 + 17, "start"))));
+      axisLabel(percent(probability, probability < 0.01 ? 2 : 1), x(probability) + 6, i * 24 + 17, "start"))));
 }
 
 /** From a value to its place on the paper, with places for ticks. */
@@ -196,20 +132,20 @@ function span(values: readonly number[]): [number, number] {
 }
 
 /** The least and the most of many numbers, and 0; there may be more of them than a function takes arguments. */
-function extent(values: readonly number[]): [number, number] {
+export function extent(values: readonly number[]): [number, number] {
   return values.filter(Number.isFinite).reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [0, 0]);
 }
 
-function picture(width: number, height: number, sentence: string, ...children: Child[]): SVGElement {
+export function picture(width: number, height: number, sentence: string, ...children: Child[]): SVGElement {
   return svg("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": sentence }, ...children);
 }
 
-function label(text: string, x: number, y: number, anchor: "start" | "middle" | "end"): SVGElement {
+export function axisLabel(text: string, x: number, y: number, anchor: "start" | "middle" | "end"): SVGElement {
   return svg("text", { x, y, "text-anchor": anchor }, text);
 }
 
 /** A tick: thousands and millions by their letters. */
-function short(tick: number): string {
+export function shortTick(tick: number): string {
   return Math.abs(tick) < 10_000 || Math.abs(tick) >= 1e15 ? number(tick, 3) : tick.toLocaleString("en", { notation: "compact" }).replace("-", "−");
 }
 
@@ -217,7 +153,7 @@ function short(tick: number): string {
 const letters = h("canvas").getContext("2d");
 
 /** Return as much of a text as fits into a width, in pixels. */
-function shortened(text: string, most: number): string {
+export function shortened(text: string, most: number): string {
   if (!letters) return text;
   letters.font = "12px system-ui, sans-serif";
   const fits = (part: string): boolean => letters.measureText(part).width <= most;
@@ -230,4 +166,13 @@ function shortened(text: string, most: number): string {
     else beyond = middle;
   }
   return `${all.slice(0, shown).join("")}…${text.startsWith("\u2068") ? "\u2069" : ""}`;
+}
+
+let patterns = 0;
+
+/** Make lines for what is too noisy to tell: the pattern, and how to fill with it. */
+export function hatching(): [SVGElement, string] {
+  const id = `hatch${++patterns}`; // a page may have several charts
+  const lines = { id, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" };
+  return [svg("defs", {}, svg("pattern", lines, svg("line", { class: "hatch", x1: 1, x2: 1, y1: 0, y2: 6 }))), `url(#${id})`];
 }

@@ -29,6 +29,8 @@ export function scroller(name: string, wide: Element): HTMLElement {
   const hint = h("p", { class: "wider", hidden: true }, "There is more to the right: scroll sideways, or use the arrow keys in the table.");
   const frame = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name }, wide);
   const observer = new ResizeObserver(() => {
+    wide.classList.remove("cards");
+    if (frame.scrollWidth > frame.clientWidth + 1) wide.classList.add("cards"); // a table that can be cards fits then
     hint.hidden = frame.scrollWidth <= frame.clientWidth + 1;
     frame.classList.toggle("cut", !hint.hidden);
   });

@@ -15,7 +15,13 @@ from starlette.routing import Route
 
 __all__ = ["HEADERS", "screen_routes"]
 
-SCREENS = {"/": "start.html", "/me": "owner.html", "/query": "analyst.html", "/collections/{id}": "collection.html"}
+SCREENS = {
+    "/": "start.html",
+    "/me": "owner.html",
+    "/query": "analyst.html",
+    "/board": "board.html",
+    "/collections/{id}": "collection.html",
+}
 """Addresses and the pages they show."""
 
 TYPES = {
