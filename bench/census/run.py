@@ -183,24 +183,32 @@ def table(points: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def keep(name: str, point: dict[str, Any]) -> None:
+    """Put one campaign's point beside the others, with the commit it was measured at, and renew the table."""
+    before = json.loads(RESULTS.read_text(encoding="utf-8"))["points"] if RESULTS.exists() else {}
+    about = provenance(("tacit", "numpy", "pyarrow"))
+    points = before | {name: {"commit": about["commit"][:12], **point}}
+    points = {one.name: points[one.name] for one in campaigns() if one.name in points}
+    RESULTS.write_text(json.dumps({**about, "points": points}, indent=1) + "\n", encoding="utf-8")
+    write_part(README, "<!-- results -->", table(points))
+
+
 def main() -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help=f"folder of {', '.join(FILES.values())}")
-    parser.add_argument("--only", default="", help="campaigns whose names contain this; prints, and writes nothing")
+    parser.add_argument("--only", nargs="+", default=[""], help="campaigns whose names contain one of these")
+    parser.add_argument("--print", action="store_true", help="print, and write nothing")
     parser.add_argument(
         "--plain", action="store_true", help="ask the unbiased questions, too: takes several times as long"
     )
     options = parser.parse_args()
-    points: dict[str, Any] = {}
     for campaign in campaigns():
-        if options.only in campaign.name:
-            points[campaign.name] = measure(campaign, options.data, plain=options.plain)
-            say(f"{campaign.name}: {json.dumps(points[campaign.name])}")
-            if not options.only:
-                text = json.dumps({**provenance(("tacit", "numpy", "pyarrow")), "points": points}, indent=1)
-                RESULTS.write_text(text + "\n", encoding="utf-8")
-                write_part(README, "<!-- results -->", table(points))
+        if any(words in campaign.name for words in options.only):
+            point = measure(campaign, options.data, plain=options.plain)
+            say(f"{campaign.name}: {json.dumps(point)}")
+            if not options.print:
+                keep(campaign.name, point)
     return 0
 
 
