@@ -20,8 +20,8 @@ import pytest
 
 import tacit as tc
 from support.contracts import FOLDER, TypeScriptClient, originals, package, python_client, random_collections
+from support.judging import decide_alike
 from support.losses import objections
-from support.mutants import mutant
 from support.npm import install
 from support.tiers import how_many
 from tacit.client.client import Client
@@ -32,9 +32,7 @@ from tacit.errors import ContractError, RecordError
 from vectors.lies import HERE, files
 
 MUTANTS = how_many(200, 20_000, "mutated contracts, judged by three validators")
-BATCH = 250
-"""Mutants that one process hands to another at a time."""
-
+RANDOM = how_many(10, 40, "random contracts that are mutated, beside one of every kind")
 SECONDS = 5.0
 """What refusing a contract may take, on a busy machine."""
 
@@ -132,18 +130,8 @@ def test_the_typescript_client_names_the_rule(kind: str, typescript: TypeScriptC
 
 def test_three_validators_decide_alike(typescript: TypeScriptClient, seed: int) -> None:
     rng = random.Random(seed)
-    texts = [*originals().values(), *random_collections(rng, 40)]
-    rules: Counter[str] = Counter()
-    for start in range(0, MUTANTS, BATCH):
-        mutants = [mutant(texts, rng) for _ in range(min(BATCH, MUTANTS - start))]
-        for text, theirs in zip(mutants, typescript.judge(mutants), strict=True):
-            verdicts = [package(text), python_client(text), theirs]
-            if verdicts[1] == verdicts[2] == "not-for-clients":
-                verdicts[0] = "not-for-clients"  # the package goes on
-            assert len(set(verdicts)) == 1, (verdicts, text)
-            if verdicts[0] == "":
-                assert objections(text) == [], text
-            rules[verdicts[0]] += 1
+    texts = [*originals().values(), *random_collections(rng, RANDOM)]
+    rules = decide_alike(typescript, texts, rng, MUTANTS)
     assert rules[""] > MUTANTS / 25  # of those that were left as sound as they were
     assert len(rules) > 15
     print(f"{MUTANTS} mutants, {rules['']} accepted, {len(rules) - 1} rules: {dict(rules.most_common())}")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 import signal
+import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 import tacit as tc
@@ -54,6 +56,12 @@ def collector(places: dict[str, str], tmp_path: Path) -> Iterator[Collector]:
         yield made
 
 
+def connect_to_inbox(places: dict[str, str], folder: Path) -> Any:
+    """Return a connection to the inbox, past the collector."""
+    address = places.get("store")
+    return psycopg.connect(address) if address else closing(sqlite3.connect(folder / "inbox.db"))
+
+
 def told(collector: Collector, reports: list[Any], collection: tc.Collection = COLLECTION) -> list[str]:
     return [one.get("code", one["status"]) for one in collector.accept(collection.id, reports).result()]
 
@@ -80,6 +88,18 @@ def test_first_one_wins(collector: Collector) -> None:
 def test_numbers_and_texts_are_different_people(collector: Collector) -> None:
     assert told(collector, [fee(42, 1), fee("42", 2), fee(-42, 3), fee(42, 1)], ROUND) == ["stored"] * 3 + ["again"]
     assert collector.query("SELECT SUM(fee) AS s FROM s")["s"].value == 6.0
+
+
+def test_changed_tables_are_not_taken_for_a_store_that_is_away(
+    collector: Collector, places: dict[str, str], tmp_path: Path
+) -> None:
+    with connect_to_inbox(places, tmp_path) as inbox:
+        table = "tacit_reports" if places.get("store") else "reports"
+        inbox.execute(f"ALTER TABLE {table} RENAME COLUMN content TO other")
+        inbox.commit()
+    with pytest.raises(OverloadedError, match=r"changed its tables") as refused:
+        told(collector, reports_of(0, 1))
+    assert refused.value.code == "store-altered"
 
 
 def test_a_person_is_in_one_tier(collector: Collector) -> None:

@@ -86,6 +86,7 @@ X, Y = tc.Ordinal("x", 0, 5, fanout=2), tc.Ordinal("y", 0, 9)
 OS, LANGUAGE = tc.Public("os"), tc.Public("language", values=["en", "de"], null=True)
 COUNT, FLAG = tc.Public("count", type=int), tc.Public("flag", type=bool)
 
+DESIGNED = {"auto", "partitions"}
 NUMBERED = ["am(1)", "am(2)", "mg(2)", "ft(1)", "ft(2)"]
 LAYOUTS = ["auto", *plain_layouts(), *NUMBERED]
 
@@ -143,13 +144,15 @@ def random_collections(rng: random.Random, count: int) -> list[str]:
     """Return compiled collections of random attributes, services, mechanisms and budgets."""
     found: list[str] = []
     while len(found) < count:
+        mechanism = rng.choice([*LAYOUTS, *ROUNDED])
+        most = 2 if mechanism in DESIGNED else 4  # larger ones take seconds, and are too long in the end
         try:
-            services = [_random_service(f"s{i}", rng) for i in range(rng.choice([1, 1, 1, 2, 3]))]
+            services = [_random_service(f"s{i}", rng, most) for i in range(rng.choice([1, 1, 1, 2, 3]))]
             weights = {one.name: rng.choice(["1", "2", "0.3", "1.75"]) for one in services}
             made = collection(
                 *services,
                 epsilon=rng.choice(["0.05", "0.5", "1", "1.7", "3", "8", "20", "30"]),
-                mechanism=rng.choice([*LAYOUTS, *ROUNDED]),
+                mechanism=mechanism,
                 oracle=rng.choice(["auto", "auto", "auto", *ORACLES]),
                 weights=weights,
                 assigned=rng.random() < 0.2,
@@ -161,8 +164,8 @@ def random_collections(rng: random.Random, count: int) -> list[str]:
     return found
 
 
-def _random_service(name: str, rng: random.Random) -> tc.Service:
-    attributes = [_random_attribute(f"a{i}", rng) for i in range(rng.randrange(1, 5))]
+def _random_service(name: str, rng: random.Random, most: int) -> tc.Service:
+    attributes = [_random_attribute(f"a{i}", rng) for i in range(rng.randrange(1, most + 1))]
     options: Any = rng.choice(
         [{}, {}, {}, {"optional": True}, {"at_most": 1}, {"at_most": 4, "sends": rng.randrange(1, 5)}]
     )

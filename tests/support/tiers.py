@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["LONG", "how_many", "keeping", "write_result"]
+__all__ = ["LONG", "commit", "how_many", "keeping", "write_result"]
 
 LONG = int(os.environ.get("TACIT_LONG", "0"))
 
@@ -45,6 +45,11 @@ def write_result(file: Path, seconds: float, counts: dict[str, int]) -> None:
         **counts,
     }
     file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+def commit() -> str:
+    """Return the commit that is tested; with a plus sign if sources or tests differ from it."""
+    return _git("rev-parse", "--short=12", "HEAD") + "+" * bool(_git("status", "--porcelain", "--", ":/src", ":/tests"))
 
 
 def _git(*words: str) -> str:

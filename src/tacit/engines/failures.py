@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ REMEDIES = {
     "store-in-use": "Stop the process that uses it, or choose another folder.",
     "not-a-folder": "Name a folder, or a path where one can be created.",
     "no-store": "Bring it back; the collector then continues by itself.",
+    "store-altered": "Somebody changed its tables, or tacit has a bug: restore the last archive into a new folder.",
     "io-error": "Check the system log (dmesg): the disk or the file system failed.",
 }
 """What to do, by code."""
@@ -60,6 +62,9 @@ _SQLITE = {
     "SQLITE_CANTOPEN": "io-error",
 }
 """By the name of SQLite's error, or how it begins."""
+
+_ALTERED = re.compile(r"^no such (table|column|index|function)|has no column named")
+"""How SQLite says that a file has other tables than were made: it has no name for that."""
 
 _DUCKDB = {
     "IOException": "io-error",
@@ -108,7 +113,9 @@ def _of_sqlite(failure: sqlite3.Error) -> str | None:
     name = getattr(failure, "sqlite_errorname", "")
     code = next((code for start, code in _SQLITE.items() if name == start), None)
     code = code or next((code for start, code in _SQLITE.items() if name.startswith(start)), None)
-    return "too-many-files" if name.startswith("SQLITE_CANTOPEN") and _no_file_can_be_opened() else code or "no-store"
+    if name.startswith("SQLITE_CANTOPEN") and _no_file_can_be_opened():
+        return "too-many-files"
+    return "store-altered" if _ALTERED.search(str(failure)) else code or "no-store"
 
 
 def _no_file_can_be_opened() -> bool:

@@ -42,6 +42,7 @@ STATUS = {
     "no-store": 503,
     "engine-failed": 503,
     "inbox-missing": 503,
+    "store-altered": 503,
     "store-in-use": 503,
     "lease-lost": 503,
     "unreadable-database": 503,

@@ -19,6 +19,7 @@ from typing import Any
 
 import psycopg
 
+from tacit.engines.failures import failure_code
 from tacit.errors import EngineError
 from tacit.server.store.base import Identity, Lead, Pending, Place, RacedError, Row, Sizes, Standing
 from tacit.server.store.shared.lease import Lease
@@ -102,10 +103,8 @@ class PostgresStore:
         return self._writer.execute(query, parameters).fetchall()
 
     def code_of(self, failure: Exception) -> str:
-        """Return the stable code of a failure: a full disk, an unreachable store, or a lost lease."""
-        if isinstance(failure, EngineError):
-            return failure.code
-        return "disk-full" if isinstance(failure, psycopg.errors.DiskFull) else "no-store"
+        """Return the stable code of a failure: a full disk, an unreachable store, a lost lease, or changed tables."""
+        return failure.code if isinstance(failure, EngineError) else failure_code(failure) or "store-altered"
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
