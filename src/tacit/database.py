@@ -63,8 +63,7 @@ class Database:
             name.lower(): Dimension(name, key, table) for name, key, table in stored if not name.startswith(PREFIX)
         }
         for text in engine.contracts():
-            for part in Collection.from_json(text).parts:
-                self._catalog.add(part)
+            self._catalog.add(Collection.from_json(text).parts)
 
     def create(self, collection: Collection) -> None:
         """Add a collection; adding it again changes nothing."""
@@ -76,9 +75,9 @@ class Database:
             raise UsageError(message, code="bad-option")
         if any(self._catalog.get(part.id) is None for part in collection.parts):
             self.check_new(collection)
-            self._engine.add_contract(collection.id, collection.to_json())
-            for part in collection.parts:
-                self._catalog.add(part)
+            with self._crowds.changing():
+                self._engine.add_contract(collection.id, collection.to_json())
+            self._catalog.add(collection.parts)
             self._kept.redefine()
 
     def unbind(self, collection: str) -> None:
@@ -99,7 +98,8 @@ class Database:
 
     def forget(self, person: int | str, collections: Sequence[str] | None = None, services: Sequence[str] = ()) -> int:
         """Delete a person's reports, in all collections and services or in these; return how many there were."""
-        return self._engine.forget(self._catalog.stored_tables(collections, services), person)
+        with self._crowds.changing():
+            return self._engine.forget(self._catalog.stored_tables(collections, services), person)
 
     def dimension(self, name: str, table: Any, *, key: str) -> None:
         """Add a public table (products, shops) that questions join on a sensitive attribute, its key.
@@ -115,7 +115,8 @@ class Database:
         """
         self._catalog.check_dimension(name)
         made = Dimension.of(name, as_arrow(name, table), key)
-        self._engine.store_dimension(name, key, made.table)
+        with self._crowds.changing():
+            self._engine.store_dimension(name, key, made.table)
         self._dimensions[name.lower()] = made
         self._kept.redefine()
 
@@ -125,7 +126,8 @@ class Database:
         Totals of a round are then of these people, with smaller errors. Only two numbers for each round are stored.
         """
         self._catalog.check_known(panel.parts)
-        self._enrolments.store(panel.contract_id, panel.contract, people)
+        with self._crowds.changing():
+            self._enrolments.store(panel.contract_id, panel.contract, people)
         self._people.clear()
         self._kept.redefine()
 
@@ -143,7 +145,8 @@ class Database:
             Public columns to count by, with few values each.
         """
         for table in self._catalog.rolled_up(service, by):
-            self._engine.add_rollup(table, tuple(by))
+            with self._crowds.changing():
+                self._engine.add_rollup(table, tuple(by))
         self._people.clear()
         self._kept.redefine()
 
@@ -172,8 +175,8 @@ class Database:
             message = "Reports are a dict of Arrow tables, one for each service, as Collection.encode returns them."
             raise ReportError(message, code="wrong-columns")
         batches = [batch_of(self._catalog, name, table, key) for name, table in reports.items()]
-        refused = self._engine.append(batches)
-        self._crowds.grew(batch.table for batch in batches)
+        with self._crowds.changing(batch.table for batch in batches):
+            refused = self._engine.append(batches)
         self._watch.grew(batches)
         if progress is not None:
             rows = sum(batch.rows for batch in batches)
@@ -343,8 +346,7 @@ class Database:
 
     def _questions(self, text: str, parameters: Sequence[Any]) -> list[Question[Collection]]:
         """Bind the questions of a text: several of a union, none if it is about no reports."""
-        question = without_explain(text)[0]
-        several = questions_in(question, parameters, self.tables)
+        several = questions_in(without_explain(text)[0], parameters, self.tables)
         return [self._question(one, given, Options()) for one, given in several]
 
     def _question(self, question: str, parameters: Sequence[Any], options: Options) -> Question[Collection]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import json
 import math
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -12,12 +14,14 @@ import pytest
 
 import tacit as tc
 from support.collectors import COLLECTION
+from tacit.contract.readers import Privacy, central_loss, no_claim
 from tacit.errors import AccessError, BindError, EngineError, UnknownNameError, UnsupportedSqlError, UsageError
 from tacit.estimate.answer import Answer
 from tacit.estimate.estimate import Estimate
-from tacit.remote.answers import answer_from_stream, stream_of_answer, table_from_stream
+from tacit.remote.answers import ABOUT, answer_from_stream, stream_of_answer, table_from_stream
 from tacit.remote.database import RemoteDatabase
 
+COUNT = "SELECT COUNT(*) AS n FROM users"
 QUESTIONS = [
     ("SELECT COUNT(*) AS n, AVG(age) AS mean FROM users WHERE age >= 3", {}),
     ("SELECT os, age, COUNT(*) AS n FROM users GROUP BY os, age ORDER BY n DESC LIMIT 7", {}),
@@ -28,6 +32,7 @@ QUESTIONS = [
     ("SELECT COUNT(*) AS n FROM users WHERE age >= ? AND os = ?", {"parameters": [Decimal("2.0"), "i"]}),
     ("EXPLAIN SELECT COUNT(*) AS n FROM users", {}),
 ]
+ONE = tc.Collection(tc.Schema([tc.Service("s", key="uid", attributes=[tc.Ordinal("a", 0, 3)])]), 1)
 PARTS = ("value", "error", "low", "high", "n", "freedom", "confidence", "max_shift_per_1pct")
 
 
@@ -55,6 +60,23 @@ def test_watermark_and_plan_come_along(remote: RemoteDatabase, place: Any) -> No
     found = remote.sql(text)
     assert found.watermark == place.collector.query(text).watermark
     assert found.explain().splitlines()[0] == place.collector.query(text).explain().splitlines()[0]
+
+
+def test_both_guarantees_come_along(remote: RemoteDatabase, place: Any) -> None:
+    asked, here = remote.sql(COUNT).privacy, place.collector.query(COUNT).privacy
+    assert asked == here
+    assert asked.central.reason
+    assert "Against the collector: at most" in remote.sql(COUNT).explain()
+    about = json.loads(remote.synthesize(5, service="users").schema.metadata[ABOUT])
+    assert Privacy.from_data(about["privacy"]) == here
+
+
+def test_guarantees_survive_as_data() -> None:
+    for central in (central_loss(ONE.contract, ONE.audit().ratio, people=10**6), no_claim("so it is.")):
+        for local in (1.5, math.inf):
+            for keyed in (False, True):
+                privacy = Privacy(local, replace(central, keyed=keyed))
+                assert Privacy.from_data(json.loads(json.dumps(privacy.to_data()))) == privacy
 
 
 def test_values_that_json_has_not_survive() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 import tacit as tc
@@ -95,6 +96,53 @@ def test_reports_that_come_after_an_answer_are_shown_by_difference() -> None:
     assert after is not None
     assert after.central.epsilon is None
     assert "newcomers" in after.central.reason
+
+
+@pytest.mark.parametrize("place", ["shop.tacit", "lake/"])
+def test_reports_that_another_connection_loads_are_noticed(place: str, tmp_path: Path) -> None:
+    """A difference of two answers is about newcomers, whoever loaded them; other changes end no claim."""
+    collection = tc.Collection(tc.Schema([USERS]), 1)
+    mine = tc.connect(f"{tmp_path}/{place}")
+    mine.create(collection)
+    mine.load(encoded(collection, 0, 1_000))
+    assert mine.sql(COUNT).privacy.central.people == 1_000
+    mine.create(tc.Collection(tc.Schema([USERS]), 1, round="other"))
+    mine.rollup("users")
+    mine.dimension("ages", {"age": [1, 2], "word": ["one", "two"]}, key="age")
+    assert mine.forget(0) == 1
+    assert mine.sql(COUNT).privacy.central.people == 999
+    other = tc.connect(f"{tmp_path}/{place}")
+    other.load(encoded(collection, 1_000, 1))
+    for answer in (mine.sql(COUNT), mine.marginal(["age"])):
+        assert answer.privacy.central.epsilon is None
+        assert "newcomers" in answer.privacy.central.reason
+    other.close()
+    mine.close()
+
+
+@pytest.mark.parametrize("text", [False, True], ids=["numbers", "texts"])
+def test_people_of_several_reports_are_counted_once(text: bool, tmp_path: Path) -> None:
+    """Counted by one row of each person, and person by person where a store holds half a message."""
+    orders = tc.Service("orders", key="uid", at_most=3, sends=2, attributes=[tc.Categorical("item", ["x", "y"])])
+    collection = tc.Collection(tc.Schema([SHOWN, orders]), 1)
+    ids = [f"p{i}" if text else i for i in range(900)]
+    database = tc.connect(tmp_path / "shop.tacit")
+    database.create(collection)
+    rows = {"uid": ids, "age": [1] * 900, "os": ["web"] * 600 + ["ios"] * 300}
+    database.load(collection.encode(users=rows, orders={"uid": ids[:1], "item": ["x"]}, rng=tc.insecure_rng(1)))
+    assert database.class_sizes(collection) == (900, 300)
+    database.close()
+    name = next(one for one in tables_in(tmp_path / "shop.tacit") if one.endswith("_orders"))
+    with duckdb.connect(str(tmp_path / "shop.tacit")) as file:
+        file.execute(f'DELETE FROM "{name}" WHERE slot = 1 AND uid = ?', [ids[0]])
+    database = tc.connect(tmp_path / "shop.tacit")
+    assert database.class_sizes(collection) == (900, 1)
+    database.close()
+
+
+def tables_in(path: Path) -> list[str]:
+    with duckdb.connect(str(path), read_only=True) as file:
+        return [name for (name,) in file.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
 
 
 def test_tiers_are_classes_and_rounds_add_up() -> None:

@@ -162,8 +162,30 @@ def test_errors_of_a_round_are_predicted(question: str) -> None:
 
 def test_rounds_are_predicted_one_by_one_and_verdicts_know_panels() -> None:
     panel = tc.Collection(SCHEMA, 2, panel="p", rounds=4)
-    with pytest.raises(UnsupportedSqlError, match="same predicted error"):
-        panel.predict("SELECT round, COUNT(*) AS n FROM users GROUP BY round", users=100)
+    one = panel.predict(f"SELECT {HELD} FROM users", users=100)["n"]
+    for text, rounds in {
+        f"SELECT round, {HELD} FROM users GROUP BY round": [1, 2, 3, 4],
+        f"SELECT {HELD}, round FROM users GROUP BY 2 ORDER BY 2 DESC": [4, 3, 2, 1],
+        f"SELECT round, {HELD} FROM users WHERE round IN ('p/2', 'p/4') GROUP BY round": [2, 4],
+        f"SELECT x, round, {HELD} FROM users GROUP BY round, x": [r for r in (1, 2, 3, 4) for _ in range(3)],
+    }.items():
+        rows = panel.predict(text, users=100)
+        assert [int(label[-1]) for label in rows["round"]] == rounds
+        if "x," not in text:
+            assert [(cell.value, cell.error) for cell in rows["n"]] == [(one.value, one.error)] * len(rounds)
+    alone = panel.predict(f"SELECT {HELD} FROM users WHERE x <> 'b' AND round = 'p/3'", users=100)["n"]
+    same = panel.predict(f"SELECT {HELD} FROM users WHERE x <> 'b'", users=100)["n"]
+    assert (alone.value, alone.error) == (same.value, same.error)
+    for text in (
+        "SELECT COUNT(*) AS n FROM users WHERE round IN ('p/1', 'p/2')",
+        "SELECT COUNT(*) AS n FROM users WHERE round = 'p/9'",
+        "SELECT COUNT(*) FILTER (WHERE round = 'p/1') - COUNT(*) AS n FROM users",
+        "SELECT round, COUNT(*) AS n FROM users GROUP BY round LIMIT 2",
+        "SELECT round, COUNT(*) AS n FROM users",
+        "SELECT COUNT(*) AS n FROM users WHERE round = 'p/1' OR x = 'a'",
+    ):
+        with pytest.raises(UnsupportedSqlError, match="same predicted error"):
+            panel.predict(text, users=100)
     assert "panel" in str(panel.predict("SELECT COUNT(*) AS n FROM users", users=100).notes)
     everybody = tc.Collection(SCHEMA, 2)
     question = f"SELECT {HELD} FROM users"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
@@ -61,9 +61,9 @@ class Catalog(Generic[C]):
         """Return the collection of an id, or None."""
         return self._collections.get(name)
 
-    def add(self, collection: C) -> None:
-        """Add a collection."""
-        self._collections = self._collections | {collection.id: collection}  # others may be going through them
+    def add(self, collections: Iterable[C]) -> None:
+        """Add collections, all at once: others may be going through them."""
+        self._collections = self._collections | {one.id: one for one in collections}
 
     def check_new(self, collection: C) -> None:
         """Refuse a collection in which people would report a second time in one round."""

@@ -8,7 +8,8 @@ difference of the answers is about the newcomers alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -19,7 +20,8 @@ from tacit.contract.schema import Schema
 from tacit.encode.reports import report_table
 from tacit.engines.base import Engine
 from tacit.sql import report_tables
-from tacit.sql.report_tables import ClassTable, count_rows
+from tacit.sql.printing import Statement
+from tacit.sql.report_tables import ClassTable, count_people_with_first, count_rows
 
 __all__ = ["GROWN", "OPEN", "ClassSizes", "Crowds", "class_sizes", "privacy_of"]
 
@@ -66,18 +68,35 @@ class Crowds:
         self._known: dict[str, tuple[list[Hashable], ClassSizes]] = {}
         self._answered: set[str] = set()
         self._grown: set[str] = set()
+        self._version: Hashable | None = None
+        """What the engine's reports were after the last answer, or the last change by this connection."""
+
         self._is_closed = False
 
     def close(self) -> None:
         """Count nobody any more: the database is closed."""
         self._is_closed = True
 
-    def grew(self, tables: Iterable[str]) -> None:
-        """Note that reports were added to some tables."""
+    @contextmanager
+    def changing(self, tables: Iterable[str] = ()) -> Iterator[None]:
+        """Change the database here, and perhaps add reports to some tables; what others change meanwhile is noticed."""
+        self._notice()
+        yield
         self._grown |= self._answered & set(tables)
+        if self._answered:
+            self._version = self._engine.changes()
+
+    def _notice(self) -> None:
+        """Note that other connections or programs changed reports since the last answer: they may have added some."""
+        if self._answered and (version := self._engine.changes()) != self._version:
+            self._grown |= self._answered
+            self._version = version
 
     def note_answer(self, rounds: Sequence[Audited]) -> Callable[[], Privacy]:
         """Note an answer about some rounds and tiers, and return what tells their guarantees."""
+        self._notice()
+        if not self._answered:
+            self._version = self._engine.changes()
         self._answered |= {table for one in rounds for table, _ in _tables(one)}
         return partial(self._privacy, rounds)
 
@@ -87,6 +106,7 @@ class Crowds:
     def _crowd(self, collection: Audited) -> ClassSizes | str:
         if self._is_closed:
             return CLOSED
+        self._notice()
         return GROWN if self._grown.intersection(table for table, _ in _tables(collection)) else self.sizes(collection)
 
     def sizes(self, collection: Audited) -> ClassSizes:
@@ -94,14 +114,12 @@ class Crowds:
         tables = [(table, service) for table, service in _tables(collection) if self._engine.has_table(table)]
         changes = self._engine.changes()
         version: list[Hashable] = [table for table, _ in tables]
-        version += [changes] if changes is not None else [self._rows(table) for table, _ in tables]
+        version += (
+            [changes] if changes is not None else [_count(self._engine, count_rows(table)) for table, _ in tables]
+        )
         if self._known.get(collection.id, ([], None))[0] != version:
             self._known[collection.id] = version, class_sizes(self._engine, tables)
         return self._known[collection.id][1]
-
-    def _rows(self, table: str) -> int:
-        [count] = self._engine.fetch(*count_rows(table), {})["n"].to_pylist()
-        return int(count)
 
 
 def _tables(collection: Audited) -> list[tuple[str, ServiceContract]]:
@@ -135,12 +153,17 @@ def class_sizes(engine: Engine, tables: Sequence[tuple[str, ServiceContract]]) -
     if not tables:
         return ClassSizes(0, 0)
     texts = {service.service.key in engine.text_columns(table) for table, service in tables}
-    asked = [_class_table(table, service) for table, service in tables]
+    asked = [_class_table(engine, table, service) for table, service in tables]
     [sizes] = engine.fetch(*report_tables.class_sizes(asked, same_keys=len(texts) == 1), {}).to_pylist()
     return ClassSizes(sizes["people"] or 0, sizes["smallest"] or 0)
 
 
-def _class_table(table: str, compiled: ServiceContract) -> ClassTable:
+def _class_table(engine: Engine, table: str, compiled: ServiceContract) -> ClassTable:
     service = compiled.service
-    is_one_report = len(compiled.channels) == service.sends == 1
-    return ClassTable(table, service.key, tuple(one.name for one in service.public), is_one_report)
+    each = len(compiled.channels) * service.sends
+    is_whole = each > 1 and _count(engine, count_rows(table)) == each * _count(engine, count_people_with_first(table))
+    return ClassTable(table, service.key, tuple(one.name for one in service.public), each == 1, is_whole)
+
+
+def _count(engine: Engine, statement: Statement) -> int:
+    return int(engine.fetch(*statement, {})["n"][0].as_py())

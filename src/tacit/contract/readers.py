@@ -42,7 +42,7 @@ CONDITIONS = (
 )
 """What the number rests on beside what is computed; docs/two-guarantees.md says how each is kept."""
 
-KEYED = "the reader does not know the key that assigns views and seeds"
+KEYED = "the reader knows neither the key that assigns views and seeds nor the coins of other people"
 """One more condition where they are assigned: whoever knows the key can tell whose report has which view."""
 
 ENUMERATE = 20_000
@@ -70,6 +70,13 @@ class CentralLoss:
         stated = {"epsilon": self.epsilon, "delta": decimal_text(self.delta), "people": self.people}
         return stated | {"clone_share": str(self.share), "reason": self.reason, "conditions": conditions}
 
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> CentralLoss:
+        """Return what `to_data` was made of."""
+        epsilon, delta, share = data["epsilon"], Fraction(data["delta"]), Fraction(data["clone_share"])
+        known = None if epsilon is None else float(epsilon)
+        return cls(known, delta, int(data["people"]), share, str(data["reason"]), KEYED in data["conditions"])
+
     def __str__(self) -> str:
         if self.epsilon is None:
             return f"Against readers of answers nothing better is claimed: {self.reason}"
@@ -89,6 +96,12 @@ class Privacy:
     def to_data(self) -> dict[str, Any]:
         """Return plain data; a loss without bound is None."""
         return {"local": self.local if math.isfinite(self.local) else None, "central": self.central.to_data()}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Privacy:
+        """Return what `to_data` was made of."""
+        local = data["local"]
+        return cls(math.inf if local is None else float(local), CentralLoss.from_data(data["central"]))
 
     def __str__(self) -> str:
         return f"Against the collector: at most {self.local:.6g} nats. {self.central}"

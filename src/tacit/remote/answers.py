@@ -1,8 +1,8 @@
 """Answers as Arrow streams, written by collectors and read by those who ask: every number as it was computed.
 
 An estimate is a struct of its value, error, interval, people, degrees of freedom, confidence and robustness; groups
-have their own types. Notes, the watermark and which columns are estimates are metadata of the schema. Covariances are
-not sent, so estimates that were read cannot be combined.
+have their own types. Notes, the watermark, both guarantees and which columns are estimates are metadata of the schema.
+Covariances are not sent, so estimates that were read cannot be combined.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tacit.contract.readers import Privacy
 from tacit.errors import EngineError
 from tacit.estimate.answer import Answer, Watermark
 from tacit.estimate.estimate import Estimate
@@ -57,7 +58,8 @@ def stream_of_answer(answer: Answer) -> bytes:
         cells = [row[index] for row in answer.rows]
         columns.append(pa.array(map(_parts, cells), ESTIMATE) if name in answer.estimates else pa.array(cells))
     watermark = answer.watermark and list(answer.watermark)
-    about = {"estimates": answer.estimates, "notes": answer.notes, "watermark": watermark}
+    privacy = answer.privacy.to_data() if answer.privacy else None
+    about = {"estimates": answer.estimates, "notes": answer.notes, "watermark": watermark, "privacy": privacy}
     table = pa.table(columns, names=list(answer.columns))
     return stream_of_table(table.replace_schema_metadata({ABOUT: json.dumps(about)}))
 
@@ -78,9 +80,12 @@ def answer_from_stream(content: bytes, plan: Callable[[], str] | None = None) ->
         ]
         rows = list(zip(*columns, strict=True))
         answer = Answer(table.column_names, rows, notes=about["notes"], plan=plan, estimates=estimates)
+        if privacy := about.get("privacy"):
+            read = Privacy.from_data(privacy)
+            answer = answer.with_privacy(lambda: read)
         watermark = about["watermark"]
         return answer.with_watermark(Watermark(*watermark)) if watermark else answer
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
         raise _not_an_answer() from None
 
 

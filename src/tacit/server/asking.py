@@ -59,11 +59,12 @@ class Asking:
         return answer.with_privacy(partial(self.privacy, *rounds)).with_watermark(mark.watermark, *mark.notes)
 
     def synthesize(self, rows: int, *, asker: str = "", **options: Any) -> pa.Table:
-        """Return synthetic rows, whose metadata have a watermark and notes; the log has it as a question."""
+        """Return synthetic rows, with a watermark, notes and guarantees as metadata; the log has it as a question."""
         self.log.add("synthesize", rows=rows, key=asker)
         about = (), options.get("service")
         table, mark = self._watermarks.measure(about, (), lambda db: db.synthesize(rows, **options))
-        marked = {"watermark": list(mark.watermark), "notes": list(mark.notes)}
+        rounds = self.read(lambda database: [one for one, _ in database.newest_tiers(*about)])
+        marked = {"watermark": mark.watermark, "notes": mark.notes, "privacy": self.privacy(*rounds).to_data()}
         return table.replace_schema_metadata({ABOUT: json.dumps(marked)})
 
     def contributions(self, text: str, *, asker: str = "", **options: Any) -> tuple[Contributions, dict[str, int]]:

@@ -28,6 +28,7 @@ from tacit.sql.syntax import (
 __all__ = [
     "ClassTable",
     "class_sizes",
+    "count_people_with_first",
     "count_rolled_up",
     "count_rows",
     "count_unless_number",
@@ -109,6 +110,17 @@ class ClassTable:
     key: str
     public: tuple[str, ...]
     is_one_report: bool
+    is_whole: bool = False
+    """Whether everybody has all slots and channels: then one row tells as much of a person as all."""
+
+
+def count_people_with_first(name: str) -> Statement:
+    """Return the statement that counts the rows of the first slot and channel, as n."""
+    return print_select(select([with_alias(count_people(), "n")], table(name)).where(*_first(), copy=False))
+
+
+def _first() -> list[exp.Expr]:
+    return [equal(report_column(word), number(0)) for word in ("slot", "channel")]
 
 
 def class_sizes(tables: Sequence[ClassTable], *, same_keys: bool) -> Statement:
@@ -134,11 +146,14 @@ def _class_table(own: ClassTable, place: int, *, same_keys: bool) -> exp.Expr:
     """Return the people of one table: a row each, with the number of their reports and their public values."""
     key = column(own.key) if same_keys else cast(column(own.key), "VARCHAR")
     values: list[exp.Expr] = [column(name) for name in own.public]
-    if not own.is_one_report:
+    is_row = own.is_one_report or own.is_whole
+    if not is_row:
         values = [exp.Max(this=cast(value, "VARCHAR")) for value in values]
-    rows = number(1) if own.is_one_report else count_people()
+    rows = number(1) if is_row else count_people()
     public = [with_alias(value, f"{name}{place}") for value, name in zip(values, _class_columns(own), strict=True)]
     query = select([with_alias(key, "person"), with_alias(rows, f"rows_{place}"), *public], table(own.name))
-    if not own.is_one_report:
+    if not is_row:
         query = group_by(query, [column(own.key)])
+    elif not own.is_one_report:
+        query = query.where(*_first(), copy=False)
     return subquery(query, f"t{place}")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tacit.answers.forecast.population import populations_of
+from tacit.answers.forecast.rounds import Rounds, one_round
 from tacit.answers.intervals import uneven_error, uneven_interval
 from tacit.answers.labels import label_rows
 from tacit.answers.quantiles import Curve, interpolate
@@ -70,6 +71,8 @@ def predict(
             "no finite interval is likely for some ratios: with this many people their denominators may be zero"
         )
     names, shown, estimates = label_rows(expected.bound, shown)
+    if expected.rounds:
+        names, shown = expected.rounds.spread(names, shown)
     return Answer(names, shown, notes=[*notes, *expected.bound.notes()], estimates=estimates)
 
 
@@ -141,14 +144,14 @@ class Expectation:
     ) -> None:
         text, _ = without_explain(text)
         statement = parse(text)
+        self.rounds: Rounds | None = None
+        if contract.panel:
+            statement, self.rounds = one_round(statement, contract.panel, text)
         tables = tables_of(statement, text)
         for table in tables:
             contract[table.name]
         self.bound: Bound = bind(statement, scope_of(tables, contract.schema, text))
         self._weight = float(contract.panel.weight) if contract.panel else 1.0
-        if contract.panel and self.bound.scope.uses_round(statement):
-            message = "All rounds of a panel have the same predicted error. Predict one round: leave round out."
-            raise UnsupportedSqlError(message, code="not-predictable", text=text)
         if self.bound.conditions or self.bound.public:
             raise _public_unknown(text)
         if any(source.twin is not None for source in self.bound.scope.sources):

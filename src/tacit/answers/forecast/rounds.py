@@ -1,0 +1,105 @@
+"""Rounds of a panel in a forecast: each has the same expected error, so one is predicted and told of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from tacit.contract.panel import Panel
+from tacit.errors import UnsupportedSqlError
+from tacit.sql.predicates import conjuncts
+
+__all__ = ["Rounds", "one_round"]
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The rounds that a question is about, and the name and place of their column, if its answer shows one."""
+
+    labels: Sequence[str]
+    shown: tuple[int, str] | None
+
+    def spread(self, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
+        """Return the columns and rows of one round as those of all: a row of each round for each of them."""
+        at, head = (self.shown[0], [self.shown[1]]) if self.shown else (0, [])
+        labels = [[label] if self.shown else [] for label in self.labels]
+        return [*names[:at], *head, *names[at:]], [[*row[:at], *label, *row[at:]] for label in labels for row in rows]
+
+
+def one_round(statement: exp.Select, panel: Panel, text: str) -> tuple[exp.Select, Rounds | None]:
+    """Return a question as that about one round, with the rounds that it is about; None if it names none.
+
+    Rounds may be grouped by, shown, ordered by, and chosen by = or IN; what compares rounds is refused.
+    """
+    if not any(map(_is_round, statement.find_all(exp.Column))):
+        return statement, None
+    labels = [panel.label(number) for number in range(1, panel.rounds + 1)]
+    made = statement.copy()
+    where = made.args.get("where")
+    for leaf in conjuncts(where.this if where else None):
+        if (chosen := _chosen(leaf)) is not None:
+            labels = [label for label in labels if label in chosen]
+            leaf.replace(exp.true())
+    if where and all(isinstance(leaf, exp.Boolean) for leaf in conjuncts(where.this)):
+        made.set("where", None)
+    elif where:
+        kept = [leaf.copy() for leaf in conjuncts(where.this) if not isinstance(leaf, exp.Boolean)]
+        made.set("where", exp.Where(this=exp.and_(*kept, copy=False)))
+    place = next((i for i, shown in enumerate(made.expressions) if _is_round(shown.unalias())), None)
+    name = "round" if place is None else made.expressions[place].alias_or_name
+    grouped, ordered = (
+        [one for one in made.args[part].expressions if _means_round(one, place)] if made.args.get(part) else []
+        for part in ("group", "order")
+    )
+    if ordered and ordered[0] is made.args["order"].expressions[0] and ordered[0].args.get("desc"):
+        labels.reverse()
+    for part in ("group", "order"):
+        if made.args.get(part):
+            left = [one for one in made.args[part].expressions if not _means_round(one, place)]
+            made.args[part].set("expressions", [_moved(one, place) for one in left])
+            if not left:
+                made.set(part, None)
+    if place is not None:
+        made.set("expressions", [one for i, one in enumerate(made.expressions) if i != place])
+    is_one = bool(grouped) or (len(labels) == 1 and place is None)
+    compares = any(map(_is_round, made.find_all(exp.Column))) or bool(made.args.get("limit"))
+    if not is_one or compares or not made.expressions or not labels:
+        message = (
+            "Predict rounds of a panel by GROUP BY round, or one by round = '…'. All have the same predicted error; "
+            "what adds up or compares rounds has none."
+        )
+        raise UnsupportedSqlError(message, code="not-predictable", text=text)
+    return made, Rounds(labels, None if place is None else (place, name))
+
+
+def _is_round(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column) and node.name.lower() == "round"
+
+
+def _chosen(leaf: exp.Expr) -> set[str] | None:
+    """Return the rounds that a condition chooses; None if it does something else."""
+    if isinstance(leaf, exp.In) and _is_round(leaf.this) and leaf.expressions:
+        texts = leaf.expressions
+    elif isinstance(leaf, exp.EQ) and (_is_round(leaf.this) or _is_round(leaf.expression)):
+        texts = [leaf.expression if _is_round(leaf.this) else leaf.this]
+    else:
+        return None
+    is_text = all(isinstance(one, exp.Literal) and one.is_string for one in texts)
+    return {one.name for one in texts} if is_text else None
+
+
+def _means_round(one: exp.Expr, place: int | None) -> bool:
+    """Tell whether an item of GROUP BY or ORDER BY is the round, by name or by its number in the list."""
+    inner = one.this if isinstance(one, exp.Ordered) else one
+    return _is_round(inner) or (isinstance(inner, exp.Literal) and place is not None and inner.name == str(place + 1))
+
+
+def _moved(one: exp.Expr, place: int | None) -> exp.Expr:
+    """Return an item whose number counts the columns without the round's."""
+    inner = one.this if isinstance(one, exp.Ordered) else one
+    if place is not None and isinstance(inner, exp.Literal) and inner.is_int and int(inner.name) > place + 1:
+        inner.replace(exp.Literal.number(int(inner.name) - 1))
+    return one
