@@ -269,3 +269,20 @@ def test_files_that_this_user_may_not_use(words: list[str], folder: Path) -> Non
         folder.chmod(0o755)
     assert (result.returncode, result.stdout) == (2, "")
     assert re.fullmatch(rf"tacit {words[0]}: \w+Error \[[a-z0-9-]+\] .+\n", result.stderr), result.stderr
+
+
+ADDRESSES = [f"{scheme}://u:hunter2@127.0.0.1:1/db" for scheme in ("postgresql", "https", "tacit")]
+ADDRESSES += ["mysql://u:hunter2@host"]
+
+
+@pytest.mark.parametrize("address", [*ADDRESSES, "host=127.0.0.1 port=1 password=hunter2"])
+@pytest.mark.parametrize("verb", ["doctor", "export", "query", "lake"])
+def test_no_command_repeats_a_password_of_an_address(
+    verb: str, address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = {"doctor": [address], "export": [address, "out"], "query": [address, QUESTION], "lake": ["verify", address]}
+    assert main([verb, *words[verb]]) in (1, 2)
+    said = capsys.readouterr()
+    assert "hunter2" not in said.out + said.err
+    assert said.out + said.err

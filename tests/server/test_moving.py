@@ -51,7 +51,7 @@ def test_a_long_read_shows_nobody_else_an_old_state(collector: Collector) -> Non
     numbers = {number for (number,) in moved}
     inbox.mark_moved(*USERS, sorted(numbers))
     seen: set[int] = set()
-    after = threading.Thread(target=lambda: seen.update(inbox.pending(*USERS, 1, 100)[0].numbers))
+    after = threading.Thread(target=lambda: seen.update(inbox.pending(*USERS, 1, 100).numbers))
     after.start()
     after.join(0.3)
     go_on.set()

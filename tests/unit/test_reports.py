@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -31,13 +32,15 @@ def encoded() -> dict[str, pa.Table]:
 
 
 @pytest.mark.parametrize("name", ["users", "orders"])
-def test_what_clients_send_becomes_the_table_that_the_encoder_makes(name: str) -> None:
+@pytest.mark.parametrize("separators", [(",", ":"), None], ids=["short", "spaced"])
+def test_what_clients_send_becomes_the_table_that_the_encoder_makes(name: str, separators: Any) -> None:
     table, service = encoded()[name], compiled(name).service
     rows = sorted(table.to_pylist(), key=lambda row: (row["uid"], row["slot"], row["channel"]))
     channels, contents = len(compiled(name).channels), []
     for start in range(0, len(rows), channels):
         own = rows[start : start + channels]
-        contents.append(([row["code"] for row in own], [own[0][column.name] for column in service.public]))
+        said = [row["code"] for row in own], [own[0][column.name] for column in service.public]
+        contents.append(json.dumps(said, separators=separators).encode())
     keys, slots = [row["uid"] for row in rows[::channels]], [row["slot"] for row in rows[::channels]]
     made = ReportTable.from_json(COLLECTION.id, compiled(name), keys, slots, contents, rows_before=0)
     assert made.check().arrow.to_pylist() == rows

@@ -27,6 +27,7 @@ from tacit.engines.duckdb import DuckDB
 from tacit.engines.failures import failure_code
 from tacit.engines.java import found_java
 from tacit.errors import EngineError, TacitError
+from tacit.remote.address import place_text
 from tacit.server.keys import Keys
 from tacit.server.store.disk import free_bytes, is_scarce
 from tacit.server.store.read_only import open_read_only
@@ -66,8 +67,9 @@ def run(options: argparse.Namespace) -> int:
 def _findings(options: argparse.Namespace) -> Iterator[Finding]:
     folder: Path = options.folder
     if not folder.is_dir():
-        detail = f"{folder} is not a folder" if folder.exists() else f"{folder} does not exist"
-        yield Finding("folder", ok=False, detail=detail, fix=f"tacit serve {folder}")
+        shown = place_text(folder)
+        detail = f"{shown} is not a folder" if folder.exists() else f"{shown} does not exist"
+        yield Finding("folder", ok=False, detail=detail, fix=f"tacit serve {shown}")
         return
     if not os.access(folder, os.R_OK | os.X_OK):
         yield Finding("folder", ok=False, detail="this user cannot read it", fix=f"sudo tacit doctor {folder}")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tacit.client.transport import Transport
 from tacit.errors import EngineError, UsageError
+from tacit.remote.address import place_text
 from tacit.server.archive import export_database, export_store
 from tacit.server.collector import Collector
 
@@ -33,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     elif (Path(options.store) / "inbox.db").is_file():
         _copy(Path(options.store), target)
     else:
-        message = f"{options.store!r} is not a folder of tacit serve, a database file or an address."
+        message = f"{place_text(options.store)!r} is not a folder of tacit serve, a database file or an address."
         raise UsageError(message, code="no-store")
     size = target.stat().st_size
     print(json.dumps({"file": str(target), "bytes": size}) if options.json else f"{target}: {size:,} bytes")

@@ -13,7 +13,7 @@ from tacit.database import Database
 from tacit.engines import is_there
 from tacit.errors import UsageError
 from tacit.estimate.answer import Answer, shift_text
-from tacit.remote.address import is_address
+from tacit.remote.address import is_address, place_text
 from tacit.remote.database import RemoteDatabase
 from tacit.server.store.verification import mark_of
 from tacit.source import connect
@@ -70,7 +70,7 @@ def open_existing(path: str, key_file: str | None = None) -> Database | RemoteDa
         message = "--key-file is for collectors, whose addresses start with https://. A file needs no key."
         raise UsageError(message, code="bad-option")
     if not is_there(path):
-        message = f"There is no database {Path(path).name!r}. Create one with tacit load."
+        message = f"There is no database {Path(place_text(path)).name!r}. Create one with tacit load."
         raise UsageError(message, code="no-database")
     return connect(path)
 

@@ -6,6 +6,7 @@ build a `ReportTable`; a database checks it before it stores anything.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +30,7 @@ __all__ = [
     "ReportRules",
     "ReportTable",
     "column_names",
+    "contents_of",
     "report_columns",
     "report_table",
 ]
@@ -128,6 +130,23 @@ class ReportRules:
         return bool(known.all() and ((codes >= 0) & (codes < alphabets[channels])).all())
 
 
+def contents_of(texts: Sequence[bytes]) -> list[Content]:
+    """Return what reports say."""
+    contents: list[Content] = json.loads(b"[" + b",".join(texts) + b"]")
+    return contents
+
+
+def _codes_of(texts: Sequence[bytes]) -> npt.NDArray[np.int64] | None:
+    """Return the codes of reports without public values, all in a row; None if they are written another way.
+
+    A list for each report would take ten times as long: most of it goes into looking for cycles among the lists.
+    """
+    flat = b",".join(texts).replace(b"],[]]", b"").replace(b"[[", b"")
+    if flat.translate(None, b"0123456789,"):
+        return None
+    return np.fromstring(flat.decode("ascii"), np.int64, sep=",")
+
+
 def _with_labels(
     table: pa.Table, collection: str, service: Service, metadata: Mapping[str, str] | None = None
 ) -> pa.Table:
@@ -180,21 +199,26 @@ class ReportTable:
         compiled: ServiceContract,
         keys: Sequence[str],
         slots: Sequence[int],
-        contents: Sequence[Content],
+        contents: Sequence[bytes],
         *,
         rows_before: int,
     ) -> ReportTable:
         """Return the reports of clients, one for each person and slot, as the encoder would have made them."""
         service, channels, rows = compiled.service, len(compiled.channels), len(contents)
         repeat = pa.array(np.repeat(np.arange(rows), channels))
+        codes: Column = _codes_of(contents) if not service.public else None
+        public: list[list[Any]] = []
+        if codes is None or len(codes) != rows * channels:
+            said = contents_of(contents)
+            codes, public = [code for own, _ in said for code in own], [values for _, values in said]
         columns = report_columns(
             service,
             pa.array(keys, pa.string()).take(repeat),
             pa.array(slots, pa.int16()).take(repeat),
             np.tile(np.arange(channels, dtype=np.int32), rows),
-            [code for codes, _ in contents for code in codes],
+            codes,
             [
-                public_array(attribute, [public[number] for _, public in contents]).take(repeat)
+                public_array(attribute, [values[number] for values in public]).take(repeat)
                 for number, attribute in enumerate(service.public)
             ],
         )

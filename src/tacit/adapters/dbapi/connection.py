@@ -12,7 +12,7 @@ from tacit.database import Database
 from tacit.engines import is_there, open_engine
 from tacit.errors import EngineError, UsageError
 from tacit.estimate.answer import Answer, Options
-from tacit.remote.address import is_address
+from tacit.remote.address import is_address, place_text
 from tacit.remote.database import RemoteDatabase
 
 __all__ = ["Connection", "connect"]
@@ -60,7 +60,7 @@ def connect(
 def _check_exists(path: Any, engine: Any) -> None:
     """Refuse databases that do not exist: a question must not create one."""
     if engine == "duckdb" and isinstance(path, str | Path) and not is_there(path):
-        message = f"There is no database {Path(path).name!r}. Create one with tacit load."
+        message = f"There is no database {Path(place_text(path)).name!r}. Create one with tacit load."
         raise EngineError(message, code="no-database")
 
 

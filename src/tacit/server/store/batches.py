@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 
 from tacit.collection import Collection
 from tacit.contract.contract import ServiceContract
-from tacit.encode.reports import Content, ReportTable
+from tacit.encode.reports import ReportTable
 from tacit.server.store.base import Pending
 from tacit.server.store.validate import stored_key
 
 __all__ = ["batch_of", "with_stored_keys"]
 
 
-def batch_of(
-    collection: Collection, compiled: ServiceContract, reports: Pending, contents: Sequence[Content]
-) -> ReportTable:
+def batch_of(collection: Collection, compiled: ServiceContract, reports: Pending) -> ReportTable:
     """Return reports as the encoder would have made them.
 
     The batch states how many rows the engine must already have: those that have left the inbox. If it has no others,
     every report that is new to the inbox is new there too, and need not be looked up.
     """
     before = len(compiled.channels) * reports.settled
-    return ReportTable.from_json(collection.id, compiled, reports.keys, reports.slots, contents, rows_before=before)
+    said = reports.keys, reports.slots, reports.contents
+    return ReportTable.from_json(collection.id, compiled, *said, rows_before=before)
 
 
 def with_stored_keys(reports: pa.Table, key: str) -> pa.Table:

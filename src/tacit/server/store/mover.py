@@ -341,10 +341,10 @@ class Mover(InStep):
         first = True
         while last and not self._stopped.is_set() and (first or time.monotonic() < end):
             first = False  # one batch is moved in any case: of few reports, none may be left
-            waiting, contents = self._inbox.pending(*place, sends, people)
+            waiting = self._inbox.pending(*place, sends, people)
             if not waiting.numbers or waiting.numbers[0] > last:
                 break
-            table = batch_of(collection, compiled, waiting, contents)
+            table = batch_of(collection, compiled, waiting)
             self._inbox.check()  # another collector may have deleted some of them
             with self._change():
                 self._analytical.database.load({name: table})

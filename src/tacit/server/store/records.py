@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 from collections import Counter
@@ -13,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from tacit.encode.reports import Content
 from tacit.engines.failures import REMEDIES
 from tacit.errors import OverloadedError
 from tacit.server.store.base import Identity, Lead, Pending, RacedError, ReportStore, Sizes, Standing, digests_of
@@ -202,8 +200,8 @@ class Records:
         """Return the number of the newest pending report of a service, or 0."""
         return self._store.last_pending(self._places[collection, service][0])
 
-    def pending(self, collection: str, service: str, sends: int, people: int) -> tuple[Pending, list[Content]]:
-        """Return reports of a service that are not yet in the analytical database, with their content.
+    def pending(self, collection: str, service: str, sends: int, people: int) -> Pending:
+        """Return reports of a service that are not yet in the analytical database.
 
         They belong to people all of whose slots have arrived, because a person's reports belong together; incomplete
         people do not block others. Reports that the disk altered are set aside and never counted.
@@ -221,13 +219,13 @@ class Records:
         except self._store.failures as cause:
             raise self._unavailable(cause) from None
 
-    def pending_of(self, collection: str, service: str, numbers: Sequence[int]) -> tuple[Pending, list[Content]]:
+    def pending_of(self, collection: str, service: str, numbers: Sequence[int]) -> Pending:
         """Return these reports of a service, as `pending` does."""
         return self._pending_reports(collection, service, 1, 0, numbers)
 
     def _pending_reports(
         self, collection: str, service: str, sends: int, people: int, numbers: Sequence[int] | None = None
-    ) -> tuple[Pending, list[Content]]:
+    ) -> Pending:
         place = self._places[collection, service][0]
         while True:
             try:
@@ -236,7 +234,7 @@ class Records:
                 raise self._unavailable(cause) from None
             bad = _find_altered(place, pending)
             if not bad:
-                return pending, json.loads(b"[" + b",".join(pending.contents) + b"]")
+                return pending
             with self._lock:
                 with self._transaction():
                     self._store.set_aside(place, bad)

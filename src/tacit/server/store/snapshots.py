@@ -16,7 +16,7 @@ from typing import Any
 
 from tacit.answers.crowds import OPEN, ClassSizes
 from tacit.collection import Collection
-from tacit.encode.reports import Content, ReportTable
+from tacit.encode.reports import ReportTable, contents_of
 from tacit.errors import UsageError
 from tacit.server.store.base import Pending
 from tacit.server.store.batches import batch_of
@@ -101,15 +101,15 @@ class Snapshots:
                 one.service.name: self._inbox.pending_of(collection.id, one.service.name, sorted(numbers))
                 for one in collection.contract.services
             }
-            if sum(len(waiting.numbers) for waiting, _ in read.values()) == len(numbers):
+            if sum(len(waiting.numbers) for waiting in read.values()) == len(numbers):
                 break  # else some were damaged, and their people are not whole
         if not due:
             last = max(whole[person][-1] for person in chosen)
             self.grew(collection.id, last, len(chosen), _smallest(read))
         tables = {
-            one.service.name: batch_of(collection, one, *read[one.service.name]) for one in collection.contract.services
+            one.service.name: batch_of(collection, one, read[one.service.name]) for one in collection.contract.services
         }
-        return Batch(tables, {name: waiting.numbers for name, (waiting, _) in read.items()})
+        return Batch(tables, {name: waiting.numbers for name, waiting in read.items()})
 
     def grew(self, collection: str, last: int, people: int, smallest: int) -> None:
         """Remember that people came in one step."""
@@ -170,10 +170,10 @@ def _whole(waiting: Iterable[tuple[int, Person]], total: int) -> dict[Person, li
     return {person: sorted(own) for person, own in numbers.items() if len(own) == total}
 
 
-def _smallest(read: Mapping[str, tuple[Pending, list[Content]]]) -> int:
+def _smallest(read: Mapping[str, Pending]) -> int:
     """Return the people of the smallest class by all public columns."""
     shown: dict[Person, list[Any]] = defaultdict(list)
-    for waiting, contents in read.values():
-        for person, (_, public) in zip(waiting.people, contents, strict=True):
+    for waiting in read.values():
+        for person, (_, public) in zip(waiting.people, contents_of(waiting.contents), strict=True):
             shown[person].append(tuple(public))
     return min(Counter(repr(one) for one in shown.values()).values())
