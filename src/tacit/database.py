@@ -75,8 +75,7 @@ class Database:
             raise UsageError(message, code="bad-option")
         if any(self._catalog.get(part.id) is None for part in collection.parts):
             self.check_new(collection)
-            with self._crowds.changing():
-                self._engine.add_contract(collection.id, collection.to_json())
+            self._crowds.change(partial(self._engine.add_contract, collection.id, collection.to_json()))
             self._catalog.add(collection.parts)
             self._kept.redefine()
 
@@ -98,8 +97,8 @@ class Database:
 
     def forget(self, person: int | str, collections: Sequence[str] | None = None, services: Sequence[str] = ()) -> int:
         """Delete a person's reports, in all collections and services or in these; return how many there were."""
-        with self._crowds.changing():
-            return self._engine.forget(self._catalog.stored_tables(collections, services), person)
+        tables = self._catalog.stored_tables(collections, services)
+        return self._crowds.change(partial(self._engine.forget, tables, person))
 
     def dimension(self, name: str, table: Any, *, key: str) -> None:
         """Add a public table (products, shops) that questions join on a sensitive attribute, its key.
@@ -115,8 +114,7 @@ class Database:
         """
         self._catalog.check_dimension(name)
         made = Dimension.of(name, as_arrow(name, table), key)
-        with self._crowds.changing():
-            self._engine.store_dimension(name, key, made.table)
+        self._crowds.change(partial(self._engine.store_dimension, name, key, made.table))
         self._dimensions[name.lower()] = made
         self._kept.redefine()
 
@@ -126,8 +124,7 @@ class Database:
         Totals of a round are then of these people, with smaller errors. Only two numbers for each round are stored.
         """
         self._catalog.check_known(panel.parts)
-        with self._crowds.changing():
-            self._enrolments.store(panel.contract_id, panel.contract, people)
+        self._crowds.change(partial(self._enrolments.store, panel.contract_id, panel.contract, people))
         self._people.clear()
         self._kept.redefine()
 
@@ -145,8 +142,7 @@ class Database:
             Public columns to count by, with few values each.
         """
         for table in self._catalog.rolled_up(service, by):
-            with self._crowds.changing():
-                self._engine.add_rollup(table, tuple(by))
+            self._crowds.change(partial(self._engine.add_rollup, table, tuple(by)))
         self._people.clear()
         self._kept.redefine()
 
@@ -175,8 +171,7 @@ class Database:
             message = "Reports are a dict of Arrow tables, one for each service, as Collection.encode returns them."
             raise ReportError(message, code="wrong-columns")
         batches = [batch_of(self._catalog, name, table, key) for name, table in reports.items()]
-        with self._crowds.changing(batch.table for batch in batches):
-            refused = self._engine.append(batches)
+        refused = self._crowds.change(partial(self._engine.append, batches), [batch.table for batch in batches])
         self._watch.grew(batches)
         if progress is not None:
             rows = sum(batch.rows for batch in batches)

@@ -8,10 +8,9 @@ difference of the answers is about the newcomers alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from tacit.contract.audit import Audit
 from tacit.contract.contract import Contract, ServiceContract
@@ -24,6 +23,8 @@ from tacit.sql.printing import Statement
 from tacit.sql.report_tables import ClassTable, count_people_with_first, count_rows
 
 __all__ = ["GROWN", "OPEN", "ClassSizes", "Crowds", "class_sizes", "privacy_of"]
+
+T = TypeVar("T")
 
 CLOSED = "the database was closed before the people could be counted. Look at privacy while it is open."
 
@@ -77,14 +78,14 @@ class Crowds:
         """Count nobody any more: the database is closed."""
         self._is_closed = True
 
-    @contextmanager
-    def changing(self, tables: Iterable[str] = ()) -> Iterator[None]:
-        """Change the database here, and perhaps add reports to some tables; what others change meanwhile is noticed."""
+    def change(self, work: Callable[[], T], tables: Iterable[str] = ()) -> T:
+        """Change the database here, and perhaps add reports to some tables; what others changed before is noticed."""
         self._notice()
-        yield
+        result = work()
         self._grown |= self._answered & set(tables)
         if self._answered:
             self._version = self._engine.changes()
+        return result
 
     def _notice(self) -> None:
         """Note that other connections or programs changed reports since the last answer: they may have added some."""
