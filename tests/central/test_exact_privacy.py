@@ -78,7 +78,7 @@ def few_outputs(seed: int, calls: int = 1) -> Callable[[], Iterable[Sequence[Int
     [
         ("cells", {}),
         ("kdtree", {"count_threshold": 1.0, "uneven_threshold": 1.0}),
-        ("kdtree", {}),
+        pytest.param("kdtree", {}, marks=pytest.mark.long("the k-d tree's default thresholds; others stay")),
         ("hierarchical", {"height": 2}),
         ("blue", {}),
         ("adaptive", {}),

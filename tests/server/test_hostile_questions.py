@@ -16,7 +16,7 @@ from support.tiers import how_many
 from tacit.server.app import make_app
 from tacit.server.keys import Keys
 
-QUESTIONS = how_many(100, 3_000, "questions that are too deep, too long or too large")
+QUESTIONS = how_many(50, 3_000, "questions that are too deep, too long or too large")
 SIZES = (1, 3, 9, 60, 130, 400, 1_500, 4_000)
 
 Make = Callable[[int], str]

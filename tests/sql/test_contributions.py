@@ -55,8 +55,8 @@ def added_up(database: tc.Database, question: str, *, rows: int = 2) -> int:
 
 def test_tuples_of_generated_questions_add_up_to_the_answer(database: tc.Database) -> None:
     questions = Questions(np.random.default_rng(77))
-    asked = [questions.question() for _ in range(how_many(10, 300, "generated questions whose tuples add up"))]
-    asked += join_questions(np.random.default_rng(78), how_many(5, 100, "generated joins whose tuples add up"))
+    asked = [questions.question() for _ in range(how_many(6, 300, "generated questions whose tuples add up"))]
+    asked += join_questions(np.random.default_rng(78), how_many(3, 100, "generated joins whose tuples add up"))
     answered = [added_up(database, question) for question in asked]
     assert sum(count > 0 for count in answered) >= 0.55 * len(asked)  # pairs refuses conditions on three attributes
     assert sum(answered) >= len(asked)

@@ -26,7 +26,7 @@ from tacit.sql.bind import bind
 from tacit.sql.parse import parse
 from tacit.sql.tables import scope_of, tables_of
 
-QUESTIONS = how_many(30, 520, "generated questions, exact in every layout and decoder")
+QUESTIONS = how_many(12, 520, "generated questions, exact in every layout and decoder")
 
 LAYOUTS = [*plain_layouts(), "mg(2)", "am(3)"]
 

@@ -27,9 +27,9 @@ def orders(**shape: int) -> tc.Service:
 
 
 @pytest.mark.parametrize(
-    "layout", keeping(["hi", "sc", "partitions"], ["hio", "hi", "sc", "fc", "pairs", "partitions"], "layouts of rows")
+    "layout", keeping(["hi", "partitions"], ["hio", "hi", "sc", "fc", "pairs", "partitions"], "layouts of rows")
 )
-@pytest.mark.parametrize("decoder", keeping(["blue", "rdc"], ["blue", "cover", "rdc"], "decoders of rows"))
+@pytest.mark.parametrize("decoder", keeping(["blue"], ["blue", "cover", "rdc"], "decoders of rows"))
 @pytest.mark.parametrize("shape", [{"at_most": 3}, {"at_most": 3, "sends": 2}, {"at_most": 1}])
 def test_means_over_all_draws_are_totals_of_rows(layout: str, decoder: str, shape: dict[str, int]) -> None:
     """E[sum over slots of c] = sum over rows of f, for everybody; of more than at_most rows, that many count."""

@@ -77,11 +77,10 @@ CASES += [(*case, "SUM(age)") for case in OURS] + [("am(2)", "blue", "SUM(age * 
 SHORT = [
     ("hio", "rdc", "COUNT(*)"),
     ("mg", "cover", "COUNT(*)"),
-    ("hio", "blue", "SUM(age)"),
-    ("hi", "blue", "COUNT(*)"),
+    ("hi", "blue", "SUM(age)"),
+    ("partitions", "blue", "COUNT(*)"),
+    ("am(2)", "blue", "SUM(age * spend)"),
 ]
-SHORT += [("sc", "blue", "COUNT(*)"), ("fc", "blue", "COUNT(*)"), ("pairs", "blue", "SUM(spend)")]
-SHORT += [("am(2)", "blue", "SUM(age * spend)")]
 
 HAVING_BOTH = "age BETWEEN 5 AND 11 AND kind IN ('x', 'z')"
 

@@ -1,7 +1,7 @@
-"""Joins and one-to-many services: unbiased, and covered as claimed. 2,000 independent encodings of 500 people.
+"""Joins and one-to-many services: unbiased, and covered as claimed. 1,000 independent encodings of 500 people.
 
 Every repetition is a group of a public column of the first service. False alarm 1e-9 a check; mutants: a bias of a
-third of a standard error, and errors a fifth too small. Where people have several rows, errors are those of a sample,
+third of a standard error, and errors a quarter too small. `make test-all` has 2,000 encodings. Where people have several rows, errors are those of a sample,
 which are somewhat large: they must cover at least as claimed, and not be a quarter wider.
 """
 
@@ -15,10 +15,10 @@ from scipy.stats import binom
 
 import tacit as tc
 from support.chances import FALSE_ALARM, assert_mean
-from support.tiers import keeping
+from support.tiers import how_many, keeping
 from tacit.contract.randomness import insecure_rng
 
-REPETITIONS, PEOPLE = 2_000, 500
+REPETITIONS, PEOPLE = how_many(1_000, 2_000, "encodings of joined services"), 500
 
 USERS = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", 0, 9), tc.Public("repetition")])
 
@@ -105,4 +105,4 @@ def test_unbiased_and_covering(
         assert np.median(errors) < 1.25 * spread
     else:
         assert hits <= highest
-        assert np.count_nonzero(np.abs(values - truth) <= 0.8 * margins) < lowest, "the test has no power"
+        assert np.count_nonzero(np.abs(values - truth) <= 0.75 * margins) < lowest, "the test has no power"

@@ -52,7 +52,7 @@ def test_verdicts_are_about_the_predicted_interval_and_advice_is_true() -> None:
 
 
 def test_ten_questions_with_a_picture_and_as_json() -> None:
-    report = collection(4).report(users=100_000)
+    report = collection(2).report(users=100_000)
     assert len(report) == 10
     assert {one.word for one in report} <= {"good", "rough", "too noisy", "not predictable"}
     drawn = report.plot()
@@ -70,7 +70,7 @@ def test_likely_questions_join_services() -> None:
 
 
 def test_questions_that_cannot_be_predicted_say_why() -> None:
-    [verdict] = collection().report("SELECT AVG(wage) AS w FROM users")
+    [verdict] = collection(0).report("SELECT AVG(wage) AS w FROM users")
     assert verdict.word == "not predictable"
     assert "wage" in verdict.sentence
     panel = tc.Collection(
