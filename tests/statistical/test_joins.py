@@ -1,7 +1,8 @@
-"""Joins and one-to-many services: unbiased, and covered as claimed. 1,000 independent encodings of 500 people.
+"""Joins and one-to-many services: unbiased, and covered as claimed. 1,400 independent encodings of 500 people.
 
 Every repetition is a group of a public column of the first service. False alarm 1e-9 a check; mutants: a bias of a
-third of a standard error, and errors a quarter too small. `make test-all` has 2,000 encodings. Where people have several rows, errors are those of a sample,
+third of a standard error, and errors a quarter too small (`make test-all` has 2,000 encodings). Where people have
+several rows, errors are those of a sample,
 which are somewhat large: they must cover at least as claimed, and not be a quarter wider.
 """
 
@@ -18,7 +19,7 @@ from support.chances import FALSE_ALARM, assert_mean
 from support.tiers import how_many, keeping
 from tacit.contract.randomness import insecure_rng
 
-REPETITIONS, PEOPLE = how_many(1_000, 2_000, "encodings of joined services"), 500
+REPETITIONS, PEOPLE = how_many(1_400, 2_000, "encodings of joined services"), 500
 
 USERS = tc.Service("users", key="uid", attributes=[tc.Ordinal("age", 0, 9), tc.Public("repetition")])
 

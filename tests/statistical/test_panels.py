@@ -20,8 +20,9 @@ HELD = "SUM(CASE WHEN x = 'a' THEN 1 ELSE 0 END) AS n"
     ("reports", "enrolled"), keeping([(2, False), (1, True)], [(1, False), (2, False), (1, True)], "panels of drift")
 )
 def test_intervals_hold_and_nothing_is_biased(reports: int, enrolled: bool) -> None:
-    """40 groups of 800 people (60 in `make test-all`), seed 3: coverage within 4.5 standard errors of 95 %, means within 5 of zero.
+    """40 groups of 800 people (60 in `make test-all`), seed 3.
 
+    Coverage is within 4.5 standard errors of 95 %, means within 5 of zero.
     The mutant whose errors forget who was asked has a spread above 1.2 in averages over the people asked.
     """
     found = measure(how_many(40, 60, "groups of people in a panel"), reports, 3, enrolled=enrolled)
