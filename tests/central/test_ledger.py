@@ -168,7 +168,7 @@ while True:
 
 def test_charges_survive_kill_9_whole(tmp_path: Path) -> None:
     """A process that charges pairs is killed at some moments: what it confirmed is there, and no pair is torn."""
-    moments = how_many(3, 24, "kills of a process that charges")
+    moments = how_many(2, 24, "kills of a process that charges")
     path, confirmed = tmp_path / "people.ledger", 0
     for moment in range(moments):
         with subprocess.Popen([sys.executable, "-c", SPENDER, str(path)], stdout=subprocess.PIPE, text=True) as process:

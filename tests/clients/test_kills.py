@@ -47,7 +47,7 @@ for number in range(int(first), int(first) + (1 if left else 1_000_000)):
 """
 
 REPORTS = {"users": 1, "orders": 2}
-KILLS = how_many(4, 100, "kills of an app at random moments")
+KILLS = how_many(2, 100, "kills of an app at random moments")
 RECORDS = 25 * KILLS
 
 

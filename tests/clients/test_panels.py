@@ -179,7 +179,7 @@ def test_kills_between_draw_and_charge_leave_the_panel_whole(tmp_path: Path) -> 
     contract, store = tmp_path / "contract.json", tmp_path / "w.db"
     contract.write_text(PANEL.to_json())
     drawn: dict[tuple[str, str], str] = {}
-    kills = how_many(6, 59, "kills of a panel's wallet")
+    kills = how_many(3, 59, "kills of a panel's wallet")
     for stop in (*range(1, 60, max(1, 59 // kills)), 0):
         words = [sys.executable, "-c", CHILD, str(store), str(contract), "p0", str(stop)]
         code = subprocess.run(words, check=False, timeout=60).returncode

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
+from support.tiers import keeping
 from tacit.answers import auto as choice
 from tacit.answers.auto import choose_layout, mean_variance, shows_all
 from tacit.contract.contract import compile_service
@@ -22,7 +23,9 @@ def service(sizes: list[int], **options: object) -> tc.Service:
     return tc.Service("t", key="uid", attributes=attributes, **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "2", "4"])
+@pytest.mark.parametrize(
+    "epsilon", keeping(["0.5", "4"], ["0.1", "0.5", "1", "2", "4"], "budgets at which layouts are compared")
+)
 @pytest.mark.parametrize(
     "sizes", [[2, 2, 2], [2, 2, 2, 2], [3, 3, 3], [4, 4, 4], [2, 2, 10], [2, 5, 7, 3], [1, 2, 2, 2]]
 )
@@ -65,7 +68,12 @@ def test_an_exclusive_or_is_seen(consistent: bool) -> None:
     assert answer.high < 12_500 - 6.1 * answer.error
 
 
-@pytest.mark.parametrize(("attributes", "layout"), [(150, "pairs"), (500, "am(1)")])
+@pytest.mark.parametrize(
+    ("attributes", "layout"),
+    keeping(
+        [(60, "pairs"), (500, "am(1)")], [(60, "pairs"), (150, "pairs"), (500, "am(1)")], "150 attributes; 60 stay"
+    ),
+)
 def test_many_attributes_have_a_contract(attributes: int, layout: str) -> None:
     """The most that a service may declare: where views of every two have no room, one attribute is shown at a time."""
     collection = tc.Collection(tc.Schema([service([2] * attributes)]), 1.0)

@@ -134,7 +134,7 @@ def test_monotone_in_people_epsilon_and_delta() -> None:
         found = central_epsilon(p, share, people, delta)
         return math.log(p) if found is None else found
 
-    for number in range(how_many(200, 1_000, "random channels whose central epsilon is monotone")):
+    for number in range(how_many(80, 1_000, "random channels whose central epsilon is monotone")):
         people = int(10 ** source.uniform(1, 4))
         local = Fraction(float(source.uniform(0.1, 6))).limit_denominator(1_000)
         delta = Fraction(1, int(10 ** source.uniform(4, 10)))

@@ -60,7 +60,7 @@ def test_encoding_twice_sends_different_codes_and_labels_its_source() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_forked_processes_share_no_stream() -> None:
-    children = how_many(20, 200, "forks of a process that draws")
+    children = how_many(10, 200, "forks of a process that draws")
     streams = [SystemRng().draws(2).tobytes()]
     for _ in range(children):
         reader, writer = os.pipe()

@@ -17,7 +17,7 @@ import numpy as np
 from support.collectors import Serving, body_of, reports_of
 from support.tiers import how_many
 
-ROUNDS = how_many(3, 100, "kills of a collector under load")
+ROUNDS = how_many(2, 100, "kills of a collector under load")
 PEOPLE = 40
 """In each request: 120 reports."""
 

@@ -98,7 +98,7 @@ class Spending(RuleBasedStateMachine):
 
 TestSpending = Spending.TestCase
 TestSpending.settings = settings(
-    max_examples=how_many(15, 60, "orders of charges and deletions"),
+    max_examples=how_many(8, 60, "orders of charges and deletions"),
     stateful_step_count=30,
     deadline=None,
     derandomize=True,

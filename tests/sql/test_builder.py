@@ -24,7 +24,7 @@ Model = dict[str, Any]
 
 def generated() -> list[str]:
     questions = Questions(np.random.default_rng(2026))
-    made = [questions.question() for _ in range(how_many(100, 260, "generated questions, to menus and back"))]
+    made = [questions.question() for _ in range(how_many(40, 260, "generated questions, to menus and back"))]
     return [*made, *join_questions(np.random.default_rng(8), 75), *SHAPES, *ONE_SERVICE]
 
 
@@ -168,7 +168,7 @@ class Models:
 
 def test_random_models_come_back_as_they_were() -> None:
     models = Models(np.random.default_rng(3))
-    for _ in range(how_many(200, 500, "random models, to text and back")):
+    for _ in range(how_many(80, 500, "random models, to text and back")):
         model = models.model()
         assert model_of(text_of(model)) == model
 
@@ -224,7 +224,7 @@ def spoiled(model: Any, source: np.random.Generator) -> Any:
 def test_spoiled_models_are_refused_or_written_but_never_break() -> None:
     source = np.random.default_rng(4)
     models, refused = Models(source), 0
-    count = how_many(500, 1_000, "spoiled models")
+    count = how_many(200, 1_000, "spoiled models")
     for _ in range(count):
         try:
             parse(text_of(spoiled(models.model(), source)))

@@ -116,7 +116,7 @@ MADE = (
 def test_means_of_joins_are_exact(question: str) -> None:
     collection = tc.Collection(tc.Schema([USERS, CARD, ORDERS]), 3.0, mechanism="fc", oracle="grr")
     everything = Everything([collection])
-    for record in RECORDS[:: len(RECORDS) // how_many(7, 31, "records of a join, every code of each")]:
+    for record in RECORDS[:: len(RECORDS) // how_many(4, 31, "records of a join, every code of each")]:
         assert everything.mean(record, question) == pytest.approx(truth(record, question), abs=1e-9), record
 
 

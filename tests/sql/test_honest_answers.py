@@ -106,7 +106,7 @@ def test_a_noisy_answer_never_has_an_error_of_zero(seed: int) -> None:
     ]
     for mechanism in ("hio", "sc", "pairs"):
         collection = tc.Collection(schema, 2.0, mechanism=mechanism)
-        for repetition in range(12):
+        for repetition in range(4):
             people = 1 + repetition % 4
             database = tc.connect()
             database.create(collection)

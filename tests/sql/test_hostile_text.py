@@ -16,7 +16,7 @@ def spy() -> tuple[tc.Database, Spy]:
 
 
 PARTS = 4
-TEXTS = how_many(600, 20_000, "hostile texts of questions")
+TEXTS = how_many(300, 20_000, "hostile texts of questions")
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -12,6 +12,7 @@ import pytest
 import tacit as tc
 from support.chances import assert_mean
 from support.people import drawn_places, possible_people, slot_row
+from support.tiers import keeping
 from tacit.errors import TacitError, UnsupportedSqlError
 from tacit.testing import identity_collection, reveal
 
@@ -55,7 +56,7 @@ def test_pairs_of_rows_equal_sql_on_the_raw_tables(question: str) -> None:
     assert database.sql(question)["n"].value == pytest.approx(float(truth), abs=1e-6)
 
 
-@pytest.mark.parametrize("most", [2, 3])
+@pytest.mark.parametrize("most", keeping([2], [2, 3], "rows of a person, all draws of pairs of them"))
 def test_means_over_all_draws_are_totals_of_pairs(most: int) -> None:
     """Two slots drawn without replacement of up to ``most`` rows; of more, that many at random count."""
     orders = tc.Service("orders", key="uid", attributes=[ITEM], at_most=most, sends=2)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from support.tiers import keeping
+from support.tiers import how_many, keeping
 from tacit.collection import Collection
 from tacit.database import Database
 
@@ -62,7 +62,7 @@ ONE = [
 @pytest.mark.parametrize(
     ("question", "oracle"),
     keeping(
-        [(ONE[0], "ss"), (ONE[1], "grr"), (ONE[2], "lh"), (ONE[3], "grr"), (ONE[5], "lh")],
+        [(ONE[0], "ss"), (ONE[3], "grr"), (ONE[5], "lh")],
         itertools.product(ONE, ["grr", "lh", "ss"]),
         "questions and oracles whose extreme codes are tried",
     ),
@@ -114,7 +114,12 @@ def test_joins_multiply_extremes() -> None:
     first, second = (collection.contract[name].channels[0].alphabet for name in ("users", "bank"))
     source = np.random.default_rng(4)
     tried = list(itertools.product(range(first), range(second)))
-    few = [tried[i] for i in source.choice(len(tried), min(len(tried), 40), replace=False)]
+    few = [
+        tried[i]
+        for i in source.choice(
+            len(tried), min(len(tried), how_many(20, 40, "pairs of codes of two services")), replace=False
+        )
+    ]
     values = []
     for left, right in few:
         fake = {
@@ -128,12 +133,16 @@ def test_joins_multiply_extremes() -> None:
 
 @pytest.mark.parametrize(
     "question",
-    [
-        "SELECT AVG(age) AS n FROM users WHERE state = 'CA'",
-        "SELECT VAR_POP(age) AS n FROM users",
-        "SELECT STDDEV(age) AS n FROM users",
-        "SELECT COUNT(*) FILTER (WHERE age < 5) / COUNT(*) AS n FROM users",
-    ],
+    keeping(
+        ["SELECT STDDEV(age) AS n FROM users"],
+        [
+            "SELECT AVG(age) AS n FROM users WHERE state = 'CA'",
+            "SELECT VAR_POP(age) AS n FROM users",
+            "SELECT STDDEV(age) AS n FROM users",
+            "SELECT COUNT(*) FILTER (WHERE age < 5) / COUNT(*) AS n FROM users",
+        ],
+        "ratios and roots whose bound is tried; a root of a ratio stays",
+    ),
 )
 def test_ratios_and_roots_have_an_honest_bound(question: str) -> None:
     collection = tc.Collection(tc.Schema([USERS]), 4.0, mechanism="fc", oracle="grr")

@@ -23,7 +23,7 @@ def views(sizes: list[int], epsilon: float) -> list[LinearHash]:
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_both_ways_of_counting_agree(epsilon: float, monkeypatch: pytest.MonkeyPatch) -> None:
     source = np.random.default_rng(1)
-    found = views([3, 6, 20, 7], epsilon)
+    found = views([3, 6, 9, 5], epsilon)
     assert found
     for oracle in found:
         codes = np.unique(np.append(source.integers(0, oracle.alphabet, 300), 0))

@@ -54,8 +54,8 @@ def test_covers_and_signed_covers_add_up(
     levels = Levels.build(values, fanout=fanout, null=null)
     if len(levels) == 1 and not with_root:
         return
-    vectors = [source.random(levels.size) < 0.5 for _ in range(5)]
-    for low, high in source.integers(0, values, (20, 2)):
+    vectors = [source.random(levels.size) < 0.5 for _ in range(2)]
+    for low, high in source.integers(0, values, (6, 2)):
         vectors.append((np.arange(levels.size) >= min(low, high)) & (np.arange(levels.size) <= max(low, high)))
     vectors.append(source.normal(size=levels.size))
     for vector in np.array(vectors, dtype=float):

@@ -103,7 +103,7 @@ test("reports of an earlier round leave with the next one, each to its own colle
   assert.deepEqual(to.posts.map(({ path }) => path.split("/")[3]), [collections.november.id, collections.december.id]);
 });
 
-const RETRIES = howMany(300, 2_000, "forced retries of a delivery");
+const RETRIES = howMany(100, 2_000, "forced retries of a delivery");
 
 test(`${RETRIES} forced retries, with restarts between: one body for each report`, async (t) => {
   const to = await collector(t);
