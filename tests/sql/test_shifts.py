@@ -114,12 +114,8 @@ def test_joins_multiply_extremes() -> None:
     first, second = (collection.contract[name].channels[0].alphabet for name in ("users", "bank"))
     source = np.random.default_rng(4)
     tried = list(itertools.product(range(first), range(second)))
-    few = [
-        tried[i]
-        for i in source.choice(
-            len(tried), min(len(tried), how_many(20, 40, "pairs of codes of two services")), replace=False
-        )
-    ]
+    most = min(len(tried), how_many(20, 40, "pairs of codes of two services"))
+    few = [tried[i] for i in source.choice(len(tried), most, replace=False)]
     values = []
     for left, right in few:
         fake = {

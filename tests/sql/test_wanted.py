@@ -8,11 +8,8 @@ from typing import Any
 import pytest
 
 import tacit as tc
-<<<<<<< HEAD
-from tacit.answers.forecast.wanted import asked_by_service
-=======
 from support.tiers import keeping
->>>>>>> 0e1622a (Try fewer of each kind in make test, and more in make test-all)
+from tacit.answers.forecast.wanted import asked_by_service
 from tacit.errors import UsageError
 
 ATTRIBUTES = [tc.Ordinal("a", 0, 39), tc.Categorical("b", ["p", "q"]), tc.Ordinal("c", 0, 9, null=True)]
