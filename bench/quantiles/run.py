@@ -21,7 +21,7 @@ from tacit.contract.randomness import insecure_rng
 
 PEOPLE, VALUES, EPSILON = 1_000, 1_000, 3.0
 SHARES = (0.25, 0.5, 0.9)
-CHUNK = 25
+CHUNK = 100
 """Encodings of one store: each is a group of a public column."""
 
 RESULTS, PAGE = Path(__file__).with_name("results.json"), Path(__file__).with_name("README.md")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tacit.collection import Collection
+    from tacit.contract.categories import load_dictionary
     from tacit.contract.kinds import Boolean, Choices, Date, Place, Timestamp
     from tacit.contract.randomness import insecure_rng
     from tacit.contract.schema import Categorical, Ordinal, Public, Schema, Service
@@ -40,6 +41,7 @@ __all__ = [
     "Timestamp",
     "connect",
     "insecure_rng",
+    "load_dictionary",
 ]
 
 __version__ = "0.1.0"
@@ -62,6 +64,7 @@ _HOME = {
     "Timestamp": "contract.kinds",
     "connect": "source",
     "insecure_rng": "contract.randomness",
+    "load_dictionary": "contract.categories",
     "load_ipython_extension": "adapters.notebook",  # `%load_ext tacit`
 }
 """Which module each public name lives in."""

@@ -179,26 +179,30 @@ class Collection(Forecasting):
         except (OSError, UnicodeDecodeError) as cause:
             message = f"{Path(path).name} cannot be read ({type(cause).__name__}). Name a .toml or .json file."
             raise ContractError(message, code="unreadable-file") from None
+        folder = Path(path).parent
         if Path(path).suffix.lower() == ".toml":
-            return cls.from_toml(text)
+            return cls.from_toml(text, folder)
         try:
             data = json.loads(text)
         except (ValueError, RecursionError):
             data = None  # the contract reader reports the problem
-        return cls._compile(data) if isinstance(data, dict) and "tacit" not in data else cls.from_json(text)
+        return cls._compile(data, folder) if isinstance(data, dict) and "tacit" not in data else cls.from_json(text)
 
     @classmethod
-    def from_toml(cls, text: str) -> Collection:
-        """Compile a collection file: epsilon, services, and optionally mechanism, oracle and round."""
+    def from_toml(cls, text: str, folder: Path | None = None) -> Collection:
+        """Compile a collection file: epsilon, services, and optionally mechanism, oracle and round.
+
+        Dictionaries are looked for in ``folder``, by default the current one.
+        """
         try:
             data = tomllib.loads(text)
         except tomllib.TOMLDecodeError as cause:
             message = f"The collection file is not TOML: {cause}. Check quotes, brackets and commas there."
             raise ContractError(message, code="file-not-toml") from None
-        return cls._compile(data)
+        return cls._compile(data, folder)
 
     @classmethod
-    def _compile(cls, data: dict[str, Any]) -> Collection:
+    def _compile(cls, data: dict[str, Any], folder: Path | None = None) -> Collection:
         for word in data:
             if word not in FILE_WORDS:
                 raise UnknownNameError("setting of a collection file", word, FILE_WORDS, code="unknown-word")
@@ -206,7 +210,7 @@ class Collection(Forecasting):
             message = "A collection file needs epsilon and services."
             raise SchemaError(message, code="missing-word")
         options = {word: data[word] for word in FILE_WORDS[2:] if word in data}
-        return cls(read_schema(data["services"]), data.get("epsilon"), **options)
+        return cls(read_schema(data["services"], folder), data.get("epsilon"), **options)
 
     def to_json(self) -> str:
         """Return the contract: the same bytes for everybody with this collection."""

@@ -12,7 +12,8 @@ from tacit.answers.answer_cache import AnswerCache
 from tacit.answers.catalog import Catalog
 from tacit.answers.contributions import Contributions, Page, contributions_to
 from tacit.answers.crowds import ClassSizes, Crowds
-from tacit.answers.enrolment import PREFIX, Enrolments
+from tacit.answers.dictionaries import read_dictionaries, store_dictionaries
+from tacit.answers.enrolment import Enrolments
 from tacit.answers.fitted import Models, run_consistent
 from tacit.answers.loading import batch_of
 from tacit.answers.people import People
@@ -52,6 +53,7 @@ class Database:
     def __init__(self, engine: Engine, unbound: set[str] | None = None) -> None:
         self._engine, self._unbound = engine, set() if unbound is None else unbound
         stored = engine.dimensions()
+        read_dictionaries(stored)
         self._enrolments = Enrolments(engine, stored)
         self._catalog: Catalog[Collection] = Catalog(engine, self._enrolments, self._unbound)
         self._people: dict[tuple[object, ...], People] = {}
@@ -59,9 +61,7 @@ class Database:
         self._kept: AnswerCache[list[Collection], Question[Collection]] = AnswerCache(engine)
         self._models = Models(engine)
         self._tables = Tables(self._models, self._catalog)
-        self._dimensions = {
-            name.lower(): Dimension(name, key, table) for name, key, table in stored if not name.startswith(PREFIX)
-        }
+        self._dimensions = {name.lower(): Dimension(name, key, table) for name, key, table in stored if "." not in name}
         for text in engine.contracts():
             self._catalog.add(Collection.from_json(text).parts)
 
@@ -75,6 +75,7 @@ class Database:
             raise UsageError(message, code="bad-option")
         if any(self._catalog.get(part.id) is None for part in collection.parts):
             self.check_new(collection)
+            store_dictionaries(self._engine, collection.schema)
             self._crowds.change(partial(self._engine.add_contract, collection.id, collection.to_json()))
             self._catalog.add(collection.parts)
             self._kept.redefine()

@@ -14,6 +14,7 @@ from support.channels import plain_layouts
 from tacit.client.audit import refuse_unsafe
 from tacit.client.interpreter import Interpreter
 from tacit.contract.audit import audit_contract
+from tacit.contract.categories import keep_values
 from tacit.contract.layouts import ROUNDED
 from tacit.contract.oracles import ORACLES
 from tacit.contract.wire import read_contract
@@ -82,6 +83,9 @@ RATE = tc.Ordinal("rate", "-0.5", "2.5", step="0.5")
 BAND = tc.Ordinal("band", 0, 99, cells=5, dither=False)
 DAY = tc.Ordinal("day", datetime.date(2026, 1, 1), datetime.date(2026, 1, 9), fanout=3)
 ONE = tc.Ordinal("one", 7, 7)
+SIZE = tc.Categorical("size", ["S", "M", "L", "XL", "XXL"], ordered=True, fanout=2, null=True)
+SKU = tc.Categorical("sku", dictionary=keep_values([f"sku {i}" for i in range(30)]), other="sku 7")
+MONTHS = tc.Date("months", "2026-01-20", "2026-03-05", null=True)
 X, Y = tc.Ordinal("x", 0, 5, fanout=2), tc.Ordinal("y", 0, 9)
 OS, LANGUAGE = tc.Public("os"), tc.Public("language", values=["en", "de"], null=True)
 COUNT, FLAG = tc.Public("count", type=int), tc.Public("flag", type=bool)
@@ -115,6 +119,8 @@ def originals() -> dict[str, str]:
         "rich": collection(
             service("s", AGE, STATE, LEVEL, SPEND, RATE, BAND, DAY, ONE), mechanism="pairs", epsilon="3"
         ),
+        "ordered": collection(service("s", SIZE, MONTHS), mechanism="partitions", epsilon="2"),
+        "dictionary": collection(service("s", SKU, SIZE), mechanism="pairs", epsilon="2"),
         "dates": collection(service("s", DAY, RATE), mechanism="hio", epsilon="0.5"),
         "one value": collection(service("s", ONE, LEVEL), mechanism="hio"),
         "many": collection(service("s", X, STATE, at_most=3, sends=2), mechanism="hio", epsilon="2"),
@@ -176,7 +182,10 @@ def _random_service(name: str, rng: random.Random, most: int) -> tc.Service:
 def _random_attribute(name: str, rng: random.Random) -> Any:
     null, fanout = rng.random() < 0.2, rng.randrange(2, 8)
     if rng.random() < 0.3:
-        return tc.Categorical(name, [f"v{i}" for i in range(rng.randrange(1, 12))], null=null)
+        listed = [f"v{i}" for i in range(rng.randrange(1, 12))]
+        values: Any = {"dictionary": keep_values(listed)} if rng.random() < 0.2 else {"values": listed}
+        order: Any = {"ordered": True, "fanout": fanout} if rng.random() < 0.4 else {}
+        return tc.Categorical(name, null=null, **values, **order)
     if rng.random() < 0.2:
         day = datetime.date(2024, 2, 27)
         return tc.Ordinal(name, day, day + datetime.timedelta(rng.randrange(1, 400)), fanout=fanout, null=null)

@@ -65,7 +65,7 @@ def _exp_below(epsilon: Fraction) -> Fraction:
 def _values(attribute: Data) -> int:
     """Return how many values an attribute has, NULL not counted."""
     if attribute["kind"] == "categorical":
-        return len(attribute["values"])
+        return int(attribute["size"]) if "size" in attribute else len(attribute["values"])
     if "cells" in attribute:
         return int(attribute["cells"])
     low, high = attribute["low"], attribute["high"]
@@ -87,6 +87,8 @@ def _columns(service: Data) -> list[Column]:
     for column, level in zip(sensitive, service["levels"], strict=True):
         fanout = column.get("fanout", 10**9)
         runs = list(zip(level["widths"], level["offsets"], strict=True)) if "offsets" in level else None
+        if "starts" in level:
+            runs = [*([len(starts)] for starts in level["starts"]), *(runs or ())]
         columns.append((_values(column), fanout, "null" in column, runs))
     for source, kind in service.get("derived", []):
         count, fanout, *_ = columns[source]
@@ -101,6 +103,8 @@ def _cells(column: Column, level: int) -> int:
     if level == 0:
         return 1
     if runs:
+        if len(runs[level - 1]) == 1:  # by a calendar: a list of the first values of its cells
+            return int(runs[level - 1][0] + null)
         width, offset = runs[level - 1]
         return len({(value + offset) // width for value in range(values)}) + null
     depth = 1

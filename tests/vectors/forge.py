@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tacit as tc
+from tacit.contract.categories import keep_values
 
 SPAN = 2**53
 X, CITY = tc.Ordinal("x", 0, 5, fanout=2), tc.Categorical("city", ["a", "b", "c"])
@@ -48,6 +49,9 @@ BASES = {
     "assigned": compiled(CITY, mechanism="fc", assigned=True),
     "runs": compiled(X, CITY, mechanism="partitions"),
     "null runs": compiled(tc.Ordinal("x", 0, 5, null=True), mechanism="partitions"),
+    "ordered": compiled(tc.Categorical("size", list("abcdef"), ordered=True, fanout=2), mechanism="hio"),
+    "dictionary": compiled(tc.Categorical("sku", dictionary=keep_values([f"v{i}" for i in range(40)])), mechanism="fc"),
+    "calendar": compiled(tc.Date("day", "2026-01-20", "2026-04-05"), mechanism="partitions"),
     "two": tc.Collection(
         tc.Schema([tc.Service(name, key="uid", attributes=[CITY]) for name in ("a", "b")]), 2, mechanism="fc"
     ).to_json(),

@@ -35,6 +35,7 @@ from vectors.forge import (
     times,
 )
 from vectors.lies_of_form import members, spellings, texts, types
+from vectors.lies_of_lists import lists
 from vectors.lies_of_runs import runs
 from vectors.lies_of_size import limits
 
@@ -194,7 +195,8 @@ def version_2() -> Iterator[Lie]:
     yield "wrong-type", "typed", put((*typed, "null"), False)
     for name in RESERVED:
         top = [] if name in ("panel", "rounds", "reports", "assigned") else [()]
-        for path in (*top, SERVICE, FIRST, typed, CHANNEL):
+        first = [] if name in ("dictionary", "size") else [FIRST]
+        for path in (*top, SERVICE, *first, typed, CHANNEL):
             yield "reserved", "typed", put((*path, name), 1)
     for kind in ("boolean", "timestamp"):
         yield "reserved", "typed", put((*FIRST, "kind"), kind)
@@ -354,6 +356,7 @@ KINDS: dict[str, Callable[[], Iterator[Lie]]] = {
     "panels": panels,
     "assigned": assigned,
     "runs": runs,
+    "lists": lists,
     "views": views,
     "entries": entries,
     "oracles": oracles,

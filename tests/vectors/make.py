@@ -20,6 +20,7 @@ import tacit as tc
 from tacit.client import Interpreter
 from tacit.client.coin import coin_of, secret_of
 from tacit.client.interpreter import draw_of_words
+from tacit.contract.categories import keep_values
 from tacit.contract.oracles import ORACLES
 from tacit.errors import RecordError
 
@@ -73,6 +74,21 @@ CASES: dict[str, tuple[list[Any], list[dict[str, Any]], dict[str, Any]]] = {
     "layout_ft_2": (WIDE, WIDE_RECORDS, {"mechanism": "ft(2)", "epsilon": 1}),
     "values": (RICH, RICH_RECORDS, {"mechanism": "am(2)", "epsilon": 2}),
 }
+
+SKUS = [f"sku {i}, é" for i in range(60)]
+LISTS = [
+    tc.Date("day", "2026-01-20", "2026-05-05", null=True),
+    tc.Categorical("size", ["XS", "S", "M", "L", "XL", "XXL"], ordered=True, fanout=2, null=True),
+    tc.Categorical("sku", dictionary=keep_values(SKUS), other=SKUS[7]),
+]
+LIST_RECORDS = [
+    {
+        "day": None if i % 7 == 3 else f"2026-0{1 + i % 5}-{25 if i % 5 == 0 else 1 + i % 5:02}",
+        "size": None if i % 8 == 5 else ["XS", "S", "M", "L", "XL", "XXL"][i % 6],
+        "sku": "not listed" if i % 9 == 4 else SKUS[13 * i % 60],
+    }
+    for i in range(24)
+]
 
 ORDERS = [tc.Ordinal("amount", 0, 499, cells=17), tc.Categorical("item", ["a", "b", "c"])]
 ORDER_ROWS = [[{"amount": 37 * (i + k) % 500, "item": "abc"[(i + k) % 3]} for k in range(i % 7)] for i in range(24)]
@@ -227,6 +243,7 @@ PARTITIONS: dict[str, tuple[list[Any], list[Any], dict[str, Any]]] = {
     "partitions": (WIDE, WIDE_RECORDS, {"epsilon": 1}),
     "partitions_values": (RICH, RICH_RECORDS, {"epsilon": 2}),
     "partitions_many": (ORDERS, ORDER_ROWS, {"epsilon": 2, "shape": {"at_most": 4, "sends": 2}}),
+    "partitions_lists": (LISTS, LIST_RECORDS, {"epsilon": 2}),
 }
 
 
@@ -244,7 +261,8 @@ def _partitions(name: str, attributes: list[Any], records: list[Any], options: d
     Weights are found with floating-point numbers, and another machine may round a few of them differently.
     """
     collection = _stored(name, attributes, {"mechanism": "partitions", **options})
-    interpreter = Interpreter(collection.to_json())
+    lists = {one.dictionary.sha256: list(one.values) for one in attributes if getattr(one, "dictionary", None)}
+    interpreter = interpreter_of(collection.to_json(), lists)
     count = interpreter.draws("s")
     stream = words(name, len(records), 2 * count)
     draws = [draw_of_words(*pair) for pair in zip(stream[::2], stream[1::2], strict=True)]
@@ -256,7 +274,15 @@ def _partitions(name: str, attributes: list[Any], records: list[Any], options: d
             interpreter.encode("s", with_dates(row), draws[i * count : (i + 1) * count]) for i, row in enumerate(own)
         ]
         said = {"records": own, "words": stream, "codes": codes}
-    return _head(collection) | {"version": 2} | said
+    return _head(collection) | {"version": 2} | ({"lists": lists} if lists else {}) | said
+
+
+def interpreter_of(contract: str, lists: dict[str, list[str]]) -> Interpreter:
+    """Return an interpreter that has its dictionaries, by their SHA-256."""
+    interpreter = Interpreter(contract)
+    for values in lists.values():
+        interpreter.load_dictionary("".join(f"{value}\n" for value in values).encode())
+    return interpreter
 
 
 def many(interpreter: Interpreter, people: list[list[dict[str, Any]]], draws: list[int]) -> list[list[list[int]]]:

@@ -20,7 +20,21 @@ from tacit.client.public import takes
 from tacit.contract.randomness import ReplayRng
 from tacit.encode.assigned import Assignment
 from tacit.errors import RecordError
-from vectors.make import ASSIGNED, BAD, CASES, HERE, MANY, TYPED, many, text, vectors, vectors_2, with_dates, words
+from vectors.make import (
+    ASSIGNED,
+    BAD,
+    CASES,
+    HERE,
+    MANY,
+    TYPED,
+    interpreter_of,
+    many,
+    text,
+    vectors,
+    vectors_2,
+    with_dates,
+    words,
+)
 
 FILES = sorted(HERE.glob("*.json"))
 VERSION_2 = HERE.parent / "v2"
@@ -41,7 +55,7 @@ def load(path: Path) -> tuple[dict[str, Any], tc.Collection]:
 def test_both_encoders_reproduce_the_codes(path: Path) -> None:
     vector, collection = load(path)
     records = [with_dates(record) for record in vector["records"]]
-    interpreter = Interpreter(vector["contract"])
+    interpreter = interpreter_of(vector["contract"], vector.get("lists", {}))
     per_record = interpreter.draws("s")
     assert vector["words"] == words(path.stem, len(records), 2 * per_record)
     draws = [draw_of_words(*pair) for pair in zip(vector["words"][::2], vector["words"][1::2], strict=True)]

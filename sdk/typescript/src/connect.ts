@@ -4,7 +4,6 @@
 import { audit } from "./audit.js";
 import { Client, type Parts } from "./client.js";
 import { coinOf } from "./coin.js";
-import { MAX_BYTES } from "./contract.js";
 import { ContractError, UsageError } from "./errors.js";
 import { exact } from "./exact.js";
 import { indexedDBStore } from "./indexeddb.js";
@@ -13,7 +12,7 @@ import type { Token } from "./outbox.js";
 import { attachToPage } from "./page.js";
 import { turnOf } from "./panel.js";
 import { type Person, personText } from "./person.js";
-import { secureDraws } from "./randomness.js";
+import { BITS, secureDraws } from "./randomness.js";
 import type { Services } from "./services.js";
 import type { Store } from "./store.js";
 import { PATIENCE, systemClock } from "./time.js";
@@ -72,9 +71,17 @@ export async function connectWith(url: string, options: Options, parts: Partial<
   const store = options.store ?? defaultStore();
   const kept = options.store ? undefined : askToKeep();
   const timeout = parts.timeout ?? TIMEOUT;
-  const text = await pinned(store, address.url, collection, timeout);
-  const interpreter = new Interpreter(text);
-  audit(interpreter);
+  const text = await pinned(store, `${address.url}/v1/collections/`, collection, timeout);
+  const plain = new Interpreter(text);
+  audit(plain);
+  const lists: Record<string, string[]> = {};
+  for (const { dictionary, size } of plain.contract.services.flatMap(({ attributes }) => attributes)) {
+    if (dictionary === undefined) continue;
+    const list = (await pinned(store, `${address.url}/v1/dictionaries/`, dictionary, timeout)).split("\n").slice(0, -1);
+    if (new Set(list).size !== size) throw new ContractError("The dictionary has other values than the contract says.", "bad-dictionary");
+    lists[dictionary] = list;
+  }
+  const interpreter = new Interpreter(text, BITS, lists);
   const hash = (part: string): Promise<string> => hashOf(new TextEncoder().encode(part));
   const isPanel = interpreter.contract.panel !== undefined || round !== undefined;
   const turn = isPanel && await turnOf(interpreter.contract, text, round!, person, hash);
@@ -92,13 +99,13 @@ export async function connectWith(url: string, options: Options, parts: Partial<
   return client;
 }
 
-/** Return the contract's text: kept from an earlier visit, or fetched; in both cases its hash decides. */
-async function pinned(store: Store, url: string, collection: string, timeout: number): Promise<string> {
-  const name = `contract/${collection}`;
+/** Return the text of a contract or a dictionary: kept from an earlier visit, or fetched; its hash decides. */
+async function pinned(store: Store, url: string, id: string, timeout: number): Promise<string> {
+  const name = `contract/${id}`;
   const kept = await store.read(name);
-  if (kept !== undefined && await hashOf(new TextEncoder().encode(kept)) === collection) return kept;
-  const bytes = await fetchBytes(`${url}/v1/collections/${collection}`, timeout);
-  if (bytes.length > MAX_BYTES || await hashOf(bytes) !== collection) {
+  if (kept !== undefined && await hashOf(new TextEncoder().encode(kept)) === id) return kept;
+  const bytes = await fetchBytes(url + id, timeout);
+  if (await hashOf(bytes) !== id) {
     throw new ContractError("The collector's contract is not the pinned one.", "contract-not-pinned");
   }
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);

@@ -24,6 +24,9 @@ export interface Attribute {
   readonly dither?: boolean;
   readonly outside?: "clamp";
   readonly values?: readonly (string | number)[];
+  /** In place of values: the SHA-256 of a file with a value on each line, and how many there are. */
+  readonly dictionary?: string;
+  readonly size?: number;
   readonly other?: string | number;
   readonly null?: boolean;
   /** Of public columns: what they take. */
@@ -36,6 +39,8 @@ export interface Levels {
   readonly widths: readonly number[];
   /** Of partitions that are not the attribute's nested levels: how many values their first cells lack. */
   readonly offsets?: readonly number[] | undefined;
+  /** Of levels by a calendar, which come first: the first value of each cell. */
+  readonly starts?: readonly (readonly number[])[] | undefined;
   readonly ticks?: number | undefined;
 }
 
@@ -135,9 +140,9 @@ export function readContract(text: string, bits = BITS): Contract {
   return data!;
 }
 
-/** Return whether a public column declares what it takes. */
-export function isTyped({ kind, values, type }: Attribute): boolean {
-  return kind === "public" && (values ?? type) !== undefined;
+/** Return whether a public column declares what it takes, or categories have an order or a dictionary. */
+export function isTyped({ kind, values, type, dictionary, fanout }: Attribute): boolean {
+  return (kind === "public" ? values ?? type : kind === "categorical" ? dictionary ?? fanout : undefined) !== undefined;
 }
 
 /** Labels are short, without control, line-breaking and direction characters. */
@@ -179,9 +184,15 @@ function checkService({ name, key, at_most: most, sends, optional, attributes }:
 }
 
 function checkAttribute(attribute: Attribute): void {
-  const { name, kind, values, other, type, fanout, cells, null: missing } = attribute;
-  needContract(other === undefined || values!.includes(other), "bad-option");
+  const { name, kind, values, dictionary, size, other, type, fanout, cells, null: missing } = attribute;
+  const listed = kind === "categorical";
+  needContract(!listed || !values !== (dictionary === undefined), "bad-option");
+  needContract(other === undefined || !values || values.includes(other), "bad-option");
   needName(name);
+  if (dictionary !== undefined) {
+    needContract(/^[0-9a-f]{64}$/.test(dictionary) && size! >= 1 && typeof (other ?? "") === "string", "bad-option");
+    needContract(size! <= 1_000_000, "domain-too-large");
+  }
   if (values) {
     const first = typeof values[0];
     needContract(values.every((value) => typeof value === first), "bad-option");
@@ -193,7 +204,9 @@ function checkAttribute(attribute: Attribute): void {
   if (kind === "public") {
     needContract(type === undefined || (!values && /^(int|float|str|bool)$/.test(type)), "bad-option");
     needContract(!missing || isTyped(attribute), "bad-option");
-  } else if (!values) {
+  } else if (listed) {
+    needContract(fanout === undefined || (isWhole(fanout, 2, 64) && other === undefined), "bad-option");
+  } else {
     needContract(isWhole(fanout, 2, 64) && (cells ?? 2) >= 2, "bad-option");
     const ticks = countTicks(attribute);
     needContract(ticks <= 2 ** 31, "domain-too-large");
@@ -223,19 +236,20 @@ function needBound(value: unknown): Fraction {
 
 /** Return the levels that follow from an attribute, or the partitions with offsets that a contract has for it. */
 export function levelsOf(attribute: Attribute, given?: Levels): Levels {
-  const { kind, values, fanout, cells, null: missing } = attribute;
-  if (kind === "categorical") return { count: values!.length, widths: widthsOf(values!.length, Infinity, missing) };
-  const ticks = countTicks(attribute);
-  const count = cells ?? ticks;
-  const nested = widthsOf(count, fanout!, missing);
-  if (!given?.offsets) return { ticks, count, widths: nested };
-  const { widths, offsets } = given;
-  const possible = widths.length === offsets.length && widths.length <= 256 && widths.at(-1) === 1 &&
+  const { kind, values, size, fanout, cells, null: missing } = attribute;
+  const ticks = kind === "categorical" ? undefined : countTicks(attribute);
+  const count = cells ?? ticks ?? size ?? values!.length;
+  const nested = widthsOf(count, fanout ?? Infinity, missing);
+  if (!given?.offsets || !fanout) return { ticks, count, widths: nested };
+  const { widths, offsets, starts } = given;
+  const dated = (starts ?? []).every((own, j) => own.length > (starts![j - 1]?.length ?? 1) && own.length < count &&
+    own.every((start, i) => isWhole(start, i ? own[i - 1]! + 1 : 0, i ? count - 1 : 0)));
+  const possible = dated && widths.length === offsets.length && widths.length + (starts?.length ?? 0) <= 256 && widths.at(-1) === 1 &&
     widths.every((width, i) => isWhole(width, 1, count) && isWhole(offsets[i], 0, width - 1) &&
       (missing || count + offsets[i] > width) &&
       (!i || width < widths[i - 1]! || (width === widths[i - 1] && offsets[i] > offsets[i - 1]!)));
-  needContract(possible && (offsets.some(Boolean) || `${widths}` !== `${nested}`), "bad-levels");
-  return { ticks, count, widths, offsets };
+  needContract(possible && (starts || offsets.some(Boolean) || `${widths}` !== `${nested}`), "bad-levels");
+  return { ticks, count, widths, offsets, starts };
 }
 
 /** Return the widths of the levels below the root, coarsest first. */

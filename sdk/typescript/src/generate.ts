@@ -16,7 +16,7 @@ function typeOf({ kind, values, other, type, null: nullable }: Attribute): strin
   const base = {
     ordinal: () => "number | bigint",
     date: () => "`${number}-${number}-${number}`",
-    categorical: () => (other !== undefined ? typeof other : values!.includes("true") ? `${listed} | boolean` : listed!),
+    categorical: () => (!values ? "string" : other !== undefined ? typeof other : values!.includes("true") ? `${listed} | boolean` : listed!),
     public: () => listed ?? (type ? TYPES[type] : "string | number | boolean | null"),
   }[kind]();
   return nullable ? `${base} | null` : base;

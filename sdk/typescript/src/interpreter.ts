@@ -17,16 +17,19 @@ import { isWhole, power, product, quotient } from "./whole.js";
 /** Values by column name: numbers, text, dates as text like 2026-11-15, null where the contract declares it. */
 export type Row = Readonly<Record<string, unknown>>;
 
+/** The values of dictionaries, by the SHA-256 of their files. */
+export type Lists = Readonly<Record<string, readonly string[]>>;
+
 /** Encodes people's rows by the thresholds of a contract. */
 export class Interpreter {
   readonly contract: Contract;
   readonly services: ReadonlyMap<string, Service>;
 
   /** `bits` differs from 53 only in tests that exhaust all draws. */
-  constructor(text: string, bits = BITS) {
+  constructor(text: string, bits = BITS, readonly lists: Lists = {}) {
     this.contract = readContract(text, bits);
     const left = limits();
-    this.services = new Map(this.contract.services.map((data) => [data.name, new Service(data, power(2, bits), left)]));
+    this.services = new Map(this.contract.services.map((data) => [data.name, new Service(data, power(2, bits), left, lists)]));
   }
 
   service(name: string): Service {
@@ -79,7 +82,7 @@ export class Service {
   readonly data: ServiceData;
   readonly #span: number;
 
-  constructor(data: ServiceData, span: number, left: Limits) {
+  constructor(data: ServiceData, span: number, left: Limits, lists: Lists) {
     this.data = data;
     this.#span = span;
     this.name = data.name;
@@ -88,7 +91,10 @@ export class Service {
     needLabel(data.why ?? "-", 1);
     const levels = sensitive.map((attribute, i) => levelsOf(attribute, data.levels[i]));
     needContract(JSON.stringify(levels) === JSON.stringify(data.levels), "bad-levels");
-    this.#sensitive = sensitive.map((attribute, i) => ({ ...attribute, ...levels[i]! }));
+    this.#sensitive = sensitive.map((attribute, i) => {
+      const values = attribute.values ?? lists[attribute.dictionary!];
+      return { ...attribute, ...levels[i]!, ...(values ? { values } : {}) };
+    });
     this.#columns = this.#sensitive.map((attribute) => new Column(data.name, attribute));
     this.shown = data.attributes.filter(({ kind }) => kind === "public");
     this.publicColumns = this.shown.map(({ name }) => name);
@@ -111,8 +117,8 @@ export class Service {
     const derived = this.data.derived ?? [];
     needContract(derived.every(([, kind]) => (kind as string) !== "pair"), "not-for-clients");
     for (const [source, kind] of derived) {
-      const { count = 0, values, null: missing } = this.#sensitive[source] ?? {};
-      const possible = count > 1 && !values && !missing && !this.extras && /^(round|embed)$/.test(kind);
+      const { count = 0, ticks, null: missing } = this.#sensitive[source] ?? {};
+      const possible = count > 1 && ticks && !missing && !this.extras && /^(round|embed)$/.test(kind);
       needContract(possible && kind === derived[0]![1], "bad-derived");
     }
     needContract(new Set(derived.map(([source]) => source)).size === derived.length, "bad-derived");
@@ -238,7 +244,7 @@ export class Channel {
     needBudget(this.epsilon);
     let [offset, answers, fits] = [0, 0, true];
     this.parities = data.views.parities !== undefined;
-    const tops = attributes.map(({ widths }) => widths.length);
+    const tops = attributes.map(({ widths, starts = [] }) => starts.length + widths.length);
     const sizesOf = attributes.map((attribute, i) => cellCount(attribute, tops[i]!));
     const { by_domain: domains, otherwise } = data;
     const steps = new Map<string, Step>(); // views of equal sizes share one
@@ -301,14 +307,25 @@ function parity(bits: number): number {
 
 /** Return the number of cells of a level; NULL is one of its own below the root. */
 export function cellCount(attribute: Known, level: number): number {
-  if (level === 0) return 1;
-  return Math.ceil((attribute.count + offsetOf(attribute, level)) / attribute.widths[level - 1]!) + (attribute.null ? 1 : 0);
+  return level === 0 ? 1 : cellAt(attribute, level, attribute.count - 1) + (attribute.null ? 2 : 1);
 }
 
-const offsetOf = ({ offsets }: Known, level: number): number => offsets?.[level - 1] ?? 0;
+/** Return the cell of a value on a level below the root: the same work for every value. */
+function cellAt({ widths, offsets, starts = [] }: Known, level: number, value: number): number {
+  const run = level - 1 - starts.length;
+  return run < 0 ? starts[level - 1]!.filter((start) => start <= value).length - 1
+    : quotient(value + (offsets?.[run] ?? 0), widths[run]!);
+}
+
+/** Return the first value of a cell on a level below the root. */
+export function firstOf({ widths, offsets, starts = [], count }: Known, level: number, cell: number): number {
+  const run = level - 1 - starts.length;
+  const first = run < 0 ? starts[level - 1]![cell] : Math.max(0, cell * widths[run]! - (offsets?.[run] ?? 0));
+  return Math.min(first ?? count, count);
+}
 
 function cellOf(attribute: Known, level: number, value: number): number {
   if (level === 0) return 0;
-  const [cell, last] = [quotient(value + offsetOf(attribute, level), attribute.widths[level - 1]!), cellCount(attribute, level) - 1];
+  const [cell, last] = [cellAt(attribute, level, value), cellCount(attribute, level) - 1];
   return attribute.null && value === attribute.count ? last : cell;
 }

@@ -3,7 +3,7 @@
  * this is what anyone who sees the report would guess, not what the row was.
  */
 import { bound, dateOf, type Oracle } from "./contract.js";
-import { cellCount, type Channel, type Service, type View } from "./interpreter.js";
+import { cellCount, firstOf, type Channel, type Service, type View } from "./interpreter.js";
 import { BITS } from "./randomness.js";
 import { isDithered, type Known } from "./record.js";
 import type { Step } from "./steps.js";
@@ -59,11 +59,12 @@ function cellText(service: Service, view: View, cells: readonly number[]): strin
 }
 
 function levelText(attribute: Known, level: number, cell: number): string {
-  const { count, widths, values } = attribute;
+  const { values, fanout, kind } = attribute;
   if (attribute.null && cell === cellCount(attribute, level) - 1) return "missing";
-  const first = cell * widths[level - 1]!;
-  const last = Math.min(first + widths[level - 1]!, count) - 1;
-  if (values) return values.slice(first, last + 1).join(" or ");
+  const first = firstOf(attribute, level, cell);
+  const last = firstOf(attribute, level, cell + 1) - 1;
+  if (values) return fanout && last > first ? `${values[first]} to ${values[last]}` : values.slice(first, last + 1).join(" or ");
+  if (kind === "categorical") return `${first + 1} of the list`;
   const [low, high] = [valueText(attribute, first, 0), valueText(attribute, last, 1)];
   return low === high ? low : `${low}..${high}`;
 }

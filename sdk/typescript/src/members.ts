@@ -52,8 +52,9 @@ const TABLE: Readonly<Record<string, string>> = {
 /** What objects have in version 2 in addition, before which member. */
 const SECOND: readonly (readonly [string, string, string])[] = [
   ["contract", " epsilon", " panel? rounds?:number reports?:number assigned?:true epsilon"],
+  ["categorical", "values:scalar+ other?:scalar", "values?:scalar+ dictionary? size?:number other?:scalar fanout?:number"],
   ["public", "kind", "kind values?:scalar+ type? null?:true"],
-  ["level", "*", "* offsets?:number+"],
+  ["level", "*", "* offsets?:number+ starts?:number++"],
   ["channel", " by_", " weights?:number+ by_"],
 ];
 
@@ -61,7 +62,7 @@ const KINDS: Readonly<Record<string, readonly string[]>> = {
   kind: ["ordinal", "date", "categorical", "public"], oracle: ["grr", "ss", "olh", "oue"], "lh?": ["lh"],
 };
 
-const RESERVED = "panel rounds reports questions ratios partitions dictionary probabilities steps assigned".split(" ");
+const RESERVED = "panel rounds reports questions ratios partitions dictionary size starts probabilities steps assigned".split(" ");
 
 const isScalar = (value: unknown): boolean => /^(number|string)$/.test(typeof value);
 
@@ -108,7 +109,7 @@ function checkObject(value: unknown, type: string, version: number): void {
   for (const name of Object.keys(value)) {
     needContract(names.includes(name), version > 1 && RESERVED.includes(name) ? "reserved" : "unknown-member");
   }
-  const together = [["at_most", "sends"], ["cells", "dither"], ["panel", "rounds"], ["rounds", "reports"]]
+  const together = [["at_most", "sends"], ["cells", "dither"], ["panel", "rounds"], ["rounds", "reports"], ["dictionary", "size"]]
     .every(([one, other]) => has(one!) === has(other!));
   needContract(together && fields.every(([name]) => name.endsWith("?") || has(name)), "missing-member");
   needContract(`${Object.keys(value)}` === `${names.filter(has)}`, "not-canonical");

@@ -65,7 +65,8 @@ export class Column {
   }
 
   #category(value: unknown): number {
-    const { values = [] } = this.attribute;
+    const { values } = this.attribute;
+    if (!values) throw this.#refuse("the dictionary is not loaded.", "dictionary-missing");
     const text = typeof values[0] === "string";
     if (text ? !isText(value) && (typeof value !== "boolean" || !this.#places.has(`${value}`)) : !isWholeNumber(value)) {
       throw this.#refuse(`the value is not ${text ? "text" : "a whole number"}, but the declared ones are.`, "wrong-type");

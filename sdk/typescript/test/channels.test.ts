@@ -37,9 +37,9 @@ test("a threshold that is off by one would be seen", () => {
   assert.notDeepEqual(exhaust(mutant, rows[0]!, counts[0]!.length), counts[0]);
 });
 
-for (const { name, contract, people, records } of vectors.filter(({ name }) => !name.startsWith("bad_"))) {
+for (const { name, contract, people, records, lists } of vectors.filter(({ name }) => !name.startsWith("bad_"))) {
   test(`a thousand streams give Python's bytes: ${name}`, () => {
-    const interpreter = new Interpreter(contract);
+    const interpreter = new Interpreter(contract, undefined, lists);
     const all = people ?? records!.map((record) => [record]);
     const digest = createHash("sha256");
     for (let i = 0; i < 1000; i++) {

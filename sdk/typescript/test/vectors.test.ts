@@ -10,7 +10,7 @@ import { drawsOf, vectors } from "./vectors.js";
 for (const vector of vectors.filter(({ name }) => !name.startsWith("bad_"))) {
   test(`vector ${vector.name}`, () => {
     assert.equal(createHash("sha256").update(vector.contract).digest("hex"), vector.id);
-    const interpreter = new Interpreter(vector.contract);
+    const interpreter = new Interpreter(vector.contract, undefined, vector.lists);
     audit(interpreter);
     const [draws, count] = [drawsOf(vector.words), interpreter.draws("s")];
     const own = (i: number): number[] => draws.slice(i * count, (i + 1) * count);

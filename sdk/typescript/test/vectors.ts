@@ -12,6 +12,7 @@ export interface Vector {
   readonly words: readonly number[];
   readonly records?: readonly Row[];
   readonly people?: readonly (readonly Row[])[];
+  readonly lists?: Readonly<Record<string, readonly string[]>>;
   readonly codes: readonly unknown[];
   readonly record?: Row;
   readonly error?: string;

@@ -121,7 +121,7 @@ def possible_notes(bound: Bound, rows: list[Row], options: Options) -> list[str]
     limit = limit if limit is None else limit + bound.selection.offset
     if limit is None or not order or bound.is_key(order[0][0]) or not 0 < limit < len(rows) <= MOST_COMPARED:
         return []
-    place, descending, _ = order[0]
+    place, descending = order[0].place, order[0].descending
     level = 1 - (1 - options.confidence) / len(rows)
     estimates = [row[place].at(level) for _, row in rows]
     ends = [(-one.high, -one.low) if descending else (one.low, one.high) for one in estimates]

@@ -141,7 +141,7 @@ def noisy_max(scores: Ints, epsilon: Fraction, source: Source) -> int:
 
 
 def _attributes(service: Service) -> list[Attribute]:
-    return [Attribute(own.name, own.size, isinstance(own, Ordinal), int(bool(own.null))) for own in service.sensitive]
+    return [Attribute(own.name, own.size, own.ordered, int(bool(own.null))) for own in service.sensitive]
 
 
 def _runs(attribute: Attribute) -> Ints:

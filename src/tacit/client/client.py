@@ -20,6 +20,7 @@ from typing import Any
 from tacit.client.audit import refuse_unsafe
 from tacit.client.cap import Cap, day_of
 from tacit.client.entropy import draws, fraction
+from tacit.client.fetching import fetch_contract, fetch_dictionary
 from tacit.client.interpreter import Interpreter
 from tacit.client.panel import Turn, turn_of
 from tacit.client.preview import NOTHING_LEAVES, Preview, guarantee, service_cost
@@ -28,7 +29,7 @@ from tacit.client.receipts import ask_coin, ask_receipts, taken_services
 from tacit.client.scalars import plain_rows, plain_scalar
 from tacit.client.transport import Answered, Transport
 from tacit.client.wallet import Claim, Entry, Person, Waiting, Wallet
-from tacit.errors import ContractError, EngineError, RecordError, UnknownNameError, UsageError
+from tacit.errors import RecordError, UnknownNameError, UsageError
 
 __all__ = ["Client", "Delivery", "PersonClient", "Preview", "connect"]
 
@@ -98,10 +99,14 @@ def connect(
     transport, wallet = Transport(url), Wallet(store)
     text = wallet.contract(collection)
     if text is None or hashlib.sha256(text.encode()).hexdigest() != collection:
-        text = _fetch(transport, collection)
+        text = fetch_contract(transport, collection)
         wallet.keep_contract(collection, text)
-    turn = turn_of(Interpreter(text).data, text, round)
-    return Client(transport, wallet, turn.id if turn else collection, text, key, limit, every, token, turn=turn)
+    interpreter, _ = _read(text)
+    for sha256 in interpreter.dictionaries:
+        interpreter.load_dictionary(fetch_dictionary(transport, wallet, sha256))
+    turn = turn_of(interpreter.data, text, round)
+    name = turn.id if turn else collection
+    return Client(transport, wallet, name, text, key, limit, every, token, turn=turn, interpreter=interpreter)
 
 
 def _read(text: str) -> tuple[Interpreter, dict[str, Any]]:
@@ -109,17 +114,6 @@ def _read(text: str) -> tuple[Interpreter, dict[str, Any]]:
     interpreter = Interpreter(text)
     refuse_unsafe(interpreter)
     return interpreter, interpreter.data
-
-
-def _fetch(transport: Transport, collection: str) -> str:
-    answered = transport.get(f"/v1/collections/{collection}")
-    if answered.status != 200:
-        message = f"The contract cannot be fetched ({answered.status or 'no answer'}). Try again when you are online."
-        raise EngineError(message, code=answered.code or "no-answer")
-    if hashlib.sha256(answered.content).hexdigest() != collection:
-        message = "The contract is not the one that was reviewed: its hash differs. Nothing is encoded with it."
-        raise ContractError(message, code="contract-differs")
-    return answered.content.decode()
 
 
 class Client:
@@ -137,11 +131,13 @@ class Client:
         token: Token = "",
         clock: Callable[[], float] = time.time,
         turn: Turn | None = None,
+        interpreter: Interpreter | None = None,
     ) -> None:
         self._transport, self._wallet, self._key, self._token = transport, wallet, key, token
         self.cap = cap if isinstance(cap, Cap) else Cap(Fraction(cap))
         self.collection, self._clock, self._turn = collection, clock, turn
-        self._interpreter, self._contract = _read(text)
+        self._interpreter = interpreter or _read(text)[0]
+        self._contract = self._interpreter.data
         self._services = {service["name"]: service for service in self._contract["services"]}
         self._sending = threading.Lock()
         self._closed = threading.Event()

@@ -92,12 +92,19 @@ def _check_service(data: Data) -> None:
 def _check_attribute(data: Data) -> None:
     kind = data["kind"]
     if kind == "categorical":
-        need(data.get("other", data["values"][0]) in data["values"], "bad-option")
+        need(("values" in data) != ("dictionary" in data), "bad-option")
+        need("other" not in data or data["other"] in data.get("values", [data["other"]]), "bad-option")
     _check_name(data["name"])
     if kind in ("ordinal", "date"):
         _check_ordinal(data)
     if kind == "categorical":
-        _check_values(data["values"])
+        if "values" in data:
+            _check_values(data["values"])
+        else:
+            hashed = re.fullmatch("[0-9a-f]{64}", data["dictionary"]) and type(data.get("other", "")) is str
+            need(hashed and data["size"] >= 1, "bad-option")
+            need(data["size"] <= MAX_VALUES, "domain-too-large")
+        need(2 <= data.get("fanout", 2) <= 64 and not {"fanout", "other"} <= data.keys(), "bad-option")
     if kind == "public":
         if "values" in data:
             _check_values(data["values"])
@@ -140,8 +147,9 @@ def _check_ordinal(data: Data) -> None:
 def level_of(data: Data) -> Data:
     """Return the levels of an attribute, as the contract must state them."""
     if data["kind"] == "categorical":
-        count = len(data["values"])
-        return {"count": count, "widths": widths_of(count, max(2, count), null="null" in data)}
+        count = data["size"] if "size" in data else len(data["values"])
+        fanout: int = data["fanout"] if "fanout" in data else max(2, count)
+        return {"count": count, "widths": widths_of(count, fanout, null="null" in data)}
     ticks = int((_bound(data, "high") - _bound(data, "low")) / _bound(data, "step")) + 1
     count = data.get("cells", ticks)
     return {"ticks": ticks, "count": count, "widths": widths_of(count, data["fanout"], null="null" in data)}
@@ -150,16 +158,19 @@ def level_of(data: Data) -> Data:
 def check_level(attribute: Data, level: Data) -> None:
     """Check the levels of an attribute: those that follow from it, or partitions with offsets."""
     follows = level_of(attribute)
-    if "offsets" in level and "ticks" in follows:
-        widths, offsets, count = level["widths"], level["offsets"], follows["count"]
-        need(len(widths) == len(offsets) <= MAX_PARTITIONS, "bad-levels")
+    if "offsets" in level and "fanout" in attribute:
+        widths, offsets, starts, count = level["widths"], level["offsets"], level.get("starts", []), follows["count"]
+        need(len(widths) == len(offsets) <= MAX_PARTITIONS - len(starts), "bad-levels")
         runs = list(zip(widths, offsets, strict=True))
         for width, offset in runs:
             need(0 <= offset < width <= count and ("null" in attribute or count + offset > width), "bad-levels")
         ordered = all((-first[0], first[1]) < (-second[0], second[1]) for first, second in pairwise(runs))
         need(ordered and runs[-1] == (1, 0), "bad-levels")
-        need(any(offsets) or widths != follows["widths"], "bad-levels")
-        follows = {**follows, "widths": widths, "offsets": offsets}
+        need(starts or any(offsets) or widths != follows["widths"], "bad-levels")
+        for own, before in zip(starts, [[0], *starts], strict=False):
+            ascending = own[0] == 0 and all(first < second for first, second in pairwise(own))
+            need(ascending and own[-1] < count and len(before) < len(own) < count, "bad-levels")
+        follows = {**follows, "widths": widths, "offsets": offsets} | ({"starts": starts} if starts else {})
     need(level == follows, "bad-levels")
 
 

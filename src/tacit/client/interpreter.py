@@ -15,11 +15,12 @@ from typing import Any
 
 from tacit.client.cells import LevelCells, ParityCells, cell_reader
 from tacit.client.coin import assign
+from tacit.client.dictionary import dictionary_values, sha256_of
 from tacit.client.record import BIAS, Column, Read
 from tacit.client.shape import read_contract
 from tacit.client.steps import BITS, Draw, Step
 from tacit.client.views import ChannelSteps, View, count_draws, count_extras, expand, known_attributes, view_sizes
-from tacit.errors import RandomnessError, RecordError, UnknownNameError
+from tacit.errors import RandomnessError, RecordError, SchemaError, UnknownNameError
 
 __all__ = ["Interpreter", "draw_of_words"]
 
@@ -37,6 +38,22 @@ class Interpreter:
     def __init__(self, text: str) -> None:
         self.data = read_contract(text)
         self._services = {service["name"]: _Service(service) for service in self.data["services"]}
+
+    @property
+    def dictionaries(self) -> dict[str, int]:
+        """The SHA-256 of every dictionary that is not loaded yet, and how many values it has."""
+        columns = [one for service in self._services.values() for one in service.attributes]
+        return {one["dictionary"]: one["size"] for one in columns if "dictionary" in one and "values" not in one}
+
+    def load_dictionary(self, data: bytes) -> None:
+        """Take the bytes of a dictionary's file; refuse a file that the contract does not name."""
+        sha256, missing = sha256_of(data), self.dictionaries
+        if sha256 not in missing:
+            message = f"The contract names no dictionary with the SHA-256 {sha256[:16]}… that is still missing."
+            raise SchemaError(message, code="dictionary-differs")
+        values = dictionary_values(data, sha256, missing[sha256])
+        for service in self._services.values():
+            service.take_values(sha256, values)
 
     def __repr__(self) -> str:
         return f"Interpreter(services: {', '.join(self._services)})"
@@ -121,8 +138,26 @@ class _Service:
             start += self.report_draws
         return codes
 
+    def take_values(self, sha256: str, values: Sequence[str]) -> None:
+        """Put the values of a dictionary where a short list's are."""
+        for attribute in self.attributes:
+            if attribute.get("dictionary") == sha256:
+                if attribute.get("other", values[0]) not in values:
+                    message = (
+                        f"{attribute['name']}: the catch-all is not in the dictionary. Nothing is encoded with it."
+                    )
+                    raise SchemaError(message, code="bad-dictionary")
+                attribute["values"] = values
+
     @cached_property
     def columns(self) -> list[Column]:
+        for attribute in self.attributes:
+            if "dictionary" in attribute and "values" not in attribute:
+                message = (
+                    f"{attribute['name']}: the dictionary {attribute['dictionary'][:16]}… is not loaded. "
+                    "Fetch its file, and pass the bytes to load_dictionary."
+                )
+                raise SchemaError(message, code="dictionary-missing")
         return [Column(self.name, attribute) for attribute in self.attributes]
 
     def _pad(self, records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

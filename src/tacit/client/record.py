@@ -50,7 +50,7 @@ class Column:
             self._default, self._text = listed[0], isinstance(listed[0], str)
             self._places: dict[Any, int] = {value: BIAS + place for place, value in enumerate(listed)}
             self._other = self._places.get(attribute.get("other"))
-            self._unit = unit_of(listed, attribute.get("other"))
+            self._unit = None if "dictionary" in attribute else unit_of(listed, attribute.get("other"))
             return
         self._count, self._ticks = int(attribute["count"]), int(attribute["ticks"])
         low, step = bound_of(attribute, "low"), Fraction(attribute["step"])

@@ -30,7 +30,7 @@ def read_contract(text: str) -> Data:
     data = _parse(text)
     _shape(data["tacit"])(data)
     columns = [column for service in data["services"] for column in service["attributes"]]
-    typed = any(column["kind"] == "public" and ("values" in column or "type" in column) for column in columns)
+    typed = any(word in column for column in columns for word in SECOND.get(column["kind"], ()))
     shifted = any("offsets" in level for service in data["services"] for level in service["levels"])
     weighted = any("weights" in channel for service in data["services"] for channel in service["channels"])
     second = typed or shifted or weighted or "panel" in data or "assigned" in data
@@ -143,9 +143,11 @@ def _entries(check: Check) -> Check:
 
 RESERVED = {
     *("panel", "rounds", "reports", "questions", "ratios"),
-    *("partitions", "dictionary", "probabilities", "steps", "assigned"),
+    *("partitions", "dictionary", "size", "starts", "probabilities", "steps", "assigned"),
 }
 RESERVED_KINDS = ("boolean", "timestamp")
+SECOND = {"public": ("values", "type"), "categorical": ("dictionary", "fanout")}
+"""Members of attributes that version 1 does not have."""
 
 
 def _object(version: int, fields: Mapping[str, Check]) -> Check:
@@ -161,6 +163,7 @@ def _object(version: int, fields: Mapping[str, Check]) -> Check:
         need(all(name in value for name in needed), "missing-member")
         need(("at_most" in value) == ("sends" in value), "missing-member")
         need(("cells" in value) == ("dither" in value), "missing-member")
+        need(("dictionary" in value) == ("size" in value), "missing-member")
         need(("panel" in value) == ("rounds" in value) == ("reports" in value), "missing-member")
         need(list(value) == [name for name in checks if name in value], "not-canonical")
         for name, item in value.items():
@@ -191,13 +194,17 @@ def _shape(version: int) -> Check:
     """Return the check of a whole contract."""
     end = {"fanout": WHOLE, "cells?": WHOLE, "dither?": FLAG, "outside?": CLAMP, "null?": TRUE}
     typed = {"values?": _list(SCALAR), "type?": TEXT, "null?": TRUE}
+    listed = {"values": _list(SCALAR), "other?": SCALAR, "null?": TRUE}
+    if version == 2:
+        listed = {"values?": _list(SCALAR), "dictionary?": TEXT, "size?": WHOLE}
+        listed |= {"other?": SCALAR, "fanout?": WHOLE, "null?": TRUE}
     attribute = _kinds(
         version,
         "kind",
         {
             "ordinal": {"low": NUMBER, "high": NUMBER, "step": NUMBER, **end},
             "date": {"low": DATE, "high": DATE, "step": WHOLE, **end},
-            "categorical": {"values": _list(SCALAR), "other?": SCALAR, "null?": TRUE},
+            "categorical": listed,
             "public": typed if version == 2 else {},
         },
     )
@@ -224,7 +231,7 @@ def _shape(version: int) -> Check:
     }
     level = {"ticks?": WHOLE, "count": WHOLE, "widths": _list(WHOLE, least=0)}
     if version == 2:
-        level |= {"offsets?": _list(WHOLE)}
+        level |= {"offsets?": _list(WHOLE), "starts?": _list(_list(WHOLE))}
     service = {
         "name": TEXT,
         "key": TEXT,

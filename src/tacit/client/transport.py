@@ -68,21 +68,21 @@ class Transport:
             return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=context)
         return http.client.HTTPConnection(host, port, timeout=self._timeout)
 
-    def get(self, path: str) -> Answered:
-        """Fetch something."""
-        return self._ask("GET", path, None)
+    def get(self, path: str, most: int = MOST_BYTES) -> Answered:
+        """Fetch something of at most so many bytes."""
+        return self._ask("GET", path, None, most)
 
     def post(self, path: str, body: str) -> Answered:
         """Send something."""
         return self._ask("POST", path, body.encode())
 
-    def _ask(self, method: str, path: str, body: bytes | None) -> Answered:
+    def _ask(self, method: str, path: str, body: bytes | None, most: int = MOST_BYTES) -> Answered:
         connection = self._connection()
         try:
             headers = {"Content-Type": "text/plain;charset=UTF-8"} if body is not None else {}
             connection.request(method, self._parts.path.rstrip("/") + path, body, headers)
             response = connection.getresponse()
-            content = response.read(MOST_BYTES)
+            content = response.read(most)
             after = response.getheader("Retry-After", "")
             seconds = min(3600.0, float(after)) if after.isascii() and after.isdigit() else 0.0
             return Answered(response.status, content, seconds)

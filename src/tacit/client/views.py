@@ -106,13 +106,17 @@ def count_cells(attribute: Data, level: int) -> int:
     """Return the number of cells of a level; NULL is one of its own below the root."""
     if level == 0:
         return 1
+    starts = attribute.get("starts", ())
+    if level <= len(starts):
+        return len(starts[level - 1]) + bool(attribute.get("null"))
     width, offset = run_of(attribute, level)
     return int(-(-(attribute["count"] + offset) // width) + bool(attribute.get("null")))
 
 
 def run_of(attribute: Data, level: int) -> tuple[int, int]:
-    """Return the width and the offset of a level below the root."""
-    return attribute["widths"][level - 1], attribute["offsets"][level - 1] if "offsets" in attribute else 0
+    """Return the width and the offset of a level below the root and the levels that list their starts."""
+    place = level - 1 - len(attribute.get("starts", ()))
+    return attribute["widths"][place], attribute["offsets"][place] if "offsets" in attribute else 0
 
 
 def view_sizes(attributes: Sequence[Data], view: View, extras: int, *, parities: bool) -> list[int]:
@@ -211,7 +215,7 @@ def _check_channel(data: Data, attributes: list[Data], extras: int, limits: Limi
 
 def _count_views(views: Data, attributes: list[Data], extras: int) -> int:
     """Return the number of views of a channel that names levels which exist, without expanding them."""
-    tops = [len(attribute["widths"]) for attribute in attributes]
+    tops = [len(attribute.get("starts", ())) + len(attribute["widths"]) for attribute in attributes]
     need(len(views) == 1 and not ("parities" in views and extras), "bad-views")
     if "product" in views:
         need(len(views["product"]) == len(tops), "bad-views")

@@ -1,4 +1,4 @@
-"""Attributes: ordinal, categorical and public columns, frozen and validated when they are made.
+"""Ordinal attributes, and the checks that all kinds of attributes share; frozen and validated when they are made.
 
 An attribute turns a raw value into a **value index** 0..size-1 (NULL, where declared, is the last one); everything
 private happens on indices.
@@ -7,25 +7,21 @@ private happens on indices.
 from __future__ import annotations
 
 import datetime
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from tacit.client.scalars import plain_scalar
 from tacit.contract.budget import decimal_text, exact_number
 from tacit.errors import SchemaError
 from tacit.tables.naming import NAME, RESERVED, allowed_name
 
-__all__ = ["Categorical", "Ordinal", "check_dictionary", "check_distinct", "check_flag", "check_name", "is_text"]
+__all__ = ["MAX_VALUES", "Ordinal", "check_distinct", "check_flag", "check_name", "is_text"]
 
 MAX_VALUES = 1_000_000
 """Maximum values of an ordinal: finer ones cannot be estimated, and would bloat every table."""
-
-MAX_DICTIONARY = 256 * 1024
-"""Maximum bytes of a list of categories: contracts contain it, and have the same limit."""
 
 MAX_TICKS = 2**31
 """Maximum steps between low and high: ticks times cells must stay exact in 53 bits."""
@@ -209,6 +205,9 @@ class Ordinal:
             )
             raise SchemaError(message, code="domain-too-large")
 
+    ordered: ClassVar[bool] = True
+    """Whether the values are in ascending order, as those of categories may be."""
+
     @property
     def is_date(self) -> bool:
         """Whether the values are dates."""
@@ -228,76 +227,6 @@ class Ordinal:
     def dithered(self) -> bool:
         """Whether encoding a record uses a draw to round this attribute."""
         return self.cells is not None and self.dither and self.cells < self.ticks
-
-
-@dataclass(frozen=True)
-class Categorical:
-    """One of a declared list of values, all text or all whole numbers.
-
-    Parameters
-    ----------
-    name : str
-        Column name.
-    values : sequence of str or int
-        The public dictionary.
-    other : str or int, optional
-        Name of a catch-all: values outside the dictionary count as this one. Without it they are refused.
-    null : bool
-        Whether NULL is a value of its own; otherwise a missing value is refused.
-    """
-
-    name: str
-    values: tuple[str, ...] | tuple[int, ...]
-    other: str | int | None = None
-    null: bool = False
-
-    def __init__(
-        self, name: str, values: Sequence[str] | Sequence[int], other: str | int | None = None, *, null: bool = False
-    ) -> None:
-        check_name("attribute", name)
-        check_flag(name, "null", null)
-        if isinstance(values, str) or not isinstance(values, Iterable):
-            message = f"{name}: values must be a list of texts or of whole numbers."
-            raise SchemaError(message, code="bad-option")
-        listed = tuple(map(plain_scalar, values))
-        other = plain_scalar(other)
-        if other is not None and other not in listed:
-            listed = (*listed, other)
-        check_dictionary(name, listed)
-        for attribute, value in (("name", name), ("values", listed), ("other", other), ("null", null)):
-            object.__setattr__(self, attribute, value)
-
-    @property
-    def size(self) -> int:
-        """Number of value indices, including NULL."""
-        return len(self.values) + self.null
-
-
-def check_dictionary(name: str, values: tuple[object, ...]) -> None:
-    """Refuse a list of values that is empty, has duplicates, mixes types or cannot be stored."""
-    if not values:
-        message = f"{name}: the list of values is empty. List at least one."
-        raise SchemaError(message, code="empty-domain")
-    kinds = {type(value) for value in values}
-    if kinds not in ({str}, {int}):
-        named = ", ".join(sorted(kind.__name__ for kind in kinds))
-        message = f"{name}: values must be all text or all whole numbers; these are of type {named}."
-        raise SchemaError(message, code="bad-option")
-    if len(set(values)) != len(values):
-        message = f"{name}: a value is listed twice. List each once."
-        raise SchemaError(message, code="duplicate-name")
-    for value in values:
-        storable = abs(value) < 2**53 if isinstance(value, int) else is_text(str(value))
-        if not storable:
-            message = f"{name}: a listed value is not storable (lone surrogate, or a number of 2**53 or more)."
-            raise SchemaError(message, code="bad-option")
-    size = len(json.dumps(values, ensure_ascii=False).encode())
-    if size > MAX_DICTIONARY:
-        message = (
-            f"{name}: the {len(values):,} values take {size:,} bytes, and a contract has at most {MAX_DICTIONARY:,}. "
-            "List fewer or shorter ones, or name a catch-all with other=."
-        )
-        raise SchemaError(message, code="domain-too-large")
 
 
 def is_text(value: str) -> bool:

@@ -25,6 +25,7 @@ from tacit.contract.layouts import (
     derive,
     plan_channels,
 )
+from tacit.contract.layouts.calendar import calendar_of
 from tacit.contract.oracles import Grr, Oracle, choose, oracle_named
 from tacit.contract.panel import Panel
 from tacit.contract.randomness import DRAW_BITS
@@ -266,8 +267,9 @@ def compile_service(
 def plan_service(service: Service, expected: Expected, bits: int = DRAW_BITS) -> Planning:
     """Return what a layout knows about a service."""
     plain = tuple(Levels.of(attribute) for attribute in service.sensitive)
-    ordered = tuple(isinstance(attribute, Ordinal) for attribute in service.sensitive)
-    return Planning(plain, expected, extras=service.extras, ordered=ordered, bits=bits)
+    ordered = tuple(attribute.ordered for attribute in service.sensitive)
+    calendars = tuple(calendar_of(attribute) for attribute in service.sensitive)
+    return Planning(plain, expected, extras=service.extras, ordered=ordered, calendars=calendars, bits=bits)
 
 
 def _with_sources(planning: Planning, service: Service, derived: Sequence[Derived]) -> Planning:

@@ -10,8 +10,10 @@ import datetime
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+from tacit.contract.categories import Dictionary
 from tacit.contract.kinds import Boolean, Date, Timestamp
 from tacit.contract.schema import Attribute, Categorical, Ordinal, Public, Schema, Service
 from tacit.errors import SchemaError, UnknownNameError
@@ -36,9 +38,15 @@ def attribute_data(attribute: Attribute) -> dict[str, Any]:
         if attribute.type is not None:
             data["type"] = attribute.type
     elif isinstance(attribute, Categorical):
-        data |= {"kind": "categorical", "values": list(attribute.values)}
+        data["kind"] = "categorical"
+        if attribute.dictionary is None:
+            data["values"] = list(attribute.values)
+        else:
+            data |= {"dictionary": attribute.dictionary.sha256, "size": len(attribute.values)}
         if attribute.other is not None:
             data["other"] = attribute.other
+        if attribute.fanout is not None:
+            data["fanout"] = attribute.fanout
     else:
         data |= {
             "kind": "date" if attribute.is_date else "ordinal",
@@ -86,6 +94,13 @@ def _read_date(**options: Any) -> Ordinal | Categorical:
     return Ordinal(**(options | bounds))
 
 
+def _read_categorical(**options: Any) -> Categorical:
+    """Return categories; a contract's have a dictionary's hash and size, and a fanout if they are ordered."""
+    if "size" in options:
+        options["dictionary"] = Dictionary(str(options.get("dictionary", "")), options.pop("size"))
+    return Categorical(**({"ordered": True} if "fanout" in options else {}) | options)
+
+
 ORDINAL_WORDS = ("step", "fanout", "cells", "dither", "outside", "null")
 
 KINDS: dict[str, tuple[Callable[..., Attribute], tuple[str, ...], tuple[str, ...]]] = {
@@ -93,7 +108,11 @@ KINDS: dict[str, tuple[Callable[..., Attribute], tuple[str, ...], tuple[str, ...
     "date": (_read_date, ("name", "low", "high"), (*ORDINAL_WORDS, "unit")),
     "timestamp": (Timestamp, ("name", "low", "high"), ("unit", "outside", "null")),
     "boolean": (Boolean, ("name",), ("null",)),
-    "categorical": (Categorical, ("name", "values"), ("other", "null")),
+    "categorical": (
+        _read_categorical,
+        ("name",),
+        ("values", "dictionary", "size", "other", "ordered", "fanout", "null"),
+    ),
     "public": (Public, ("name",), ("values", "type", "null")),
 }
 """Kind of attribute -> constructor, required settings, and allowed settings."""
@@ -119,7 +138,7 @@ def _table(owner: str, data: Any) -> Mapping[str, Any]:
 def read_attribute(data: Any) -> Attribute:
     """Return an attribute from plain data."""
     table = dict(_table("An attribute", data))
-    kind = table.pop("kind", "categorical" if "values" in table else "ordinal")
+    kind = table.pop("kind", "categorical" if "values" in table or "dictionary" in table else "ordinal")
     if not isinstance(kind, str) or kind not in KINDS:
         raise UnknownNameError("kind of attribute", str(kind), KINDS, code="unknown-word")
     make, needed, possible = KINDS[kind]
@@ -127,8 +146,8 @@ def read_attribute(data: Any) -> Attribute:
     return make(**table)
 
 
-def read_service(data: Any) -> Service:
-    """Return a service from plain data."""
+def read_service(data: Any, folder: Path | None = None) -> Service:
+    """Return a service from plain data; files of dictionaries are named relative to a folder."""
     table = dict(_table("A service", data))
     _check_words(
         f"service {table.get('name', '?')!r}", table, ("name", "key", "attributes"), ("at_most", "sends", "optional")
@@ -137,15 +156,21 @@ def read_service(data: Any) -> Service:
     if not isinstance(attributes, list):
         message = "attributes must be a list."
         raise SchemaError(message, code="bad-option")
-    return Service(attributes=[read_attribute(item) for item in attributes], **table)
+    return Service(attributes=[read_attribute(_in_folder(item, folder)) for item in attributes], **table)
 
 
-def read_schema(data: Any) -> Schema:
+def _in_folder(item: Any, folder: Path | None) -> Any:
+    if folder is None or not isinstance(item, Mapping) or not isinstance(item.get("dictionary"), str) or "size" in item:
+        return item
+    return {**item, "dictionary": str(folder / item["dictionary"])}
+
+
+def read_schema(data: Any, folder: Path | None = None) -> Schema:
     """Return a schema from plain data."""
     if not isinstance(data, list):
         message = "services must be a list of services."
         raise SchemaError(message, code="bad-option")
-    return Schema([read_service(item) for item in data])
+    return Schema([read_service(item, folder) for item in data])
 
 
 def schema_hash(schema: Schema) -> str:

@@ -12,8 +12,9 @@ from typing import Literal
 
 from tacit.client.labels import BOOLEANS
 from tacit.client.scalars import plain_scalar
-from tacit.contract.attributes import Categorical, NumberLike, Ordinal
+from tacit.contract.attributes import NumberLike, Ordinal
 from tacit.contract.budget import decimal_text
+from tacit.contract.categories import Categorical
 from tacit.contract.schema import Service
 from tacit.errors import SchemaError
 
@@ -204,4 +205,4 @@ def _labels(name: str, values: list[str], outside: str, *, null: bool) -> Catego
     if len(values) > MAX_LABELS:
         message = f"{name}: {len(values):,} values; at most {MAX_LABELS:,} fit in a contract. Use a shorter range."
         raise SchemaError(message, code="domain-too-large")
-    return Categorical(name, values, null=null)
+    return Categorical(name, values, null=null, ordered=True)

@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tacit.contract.attributes import check_dictionary, check_flag, check_name, is_text
+from tacit.contract.attributes import check_flag, check_name, is_text
+from tacit.contract.categories import check_dictionary
 from tacit.errors import SchemaError
 
 __all__ = ["Public"]

@@ -126,10 +126,14 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _is_second(service: Mapping[str, Any]) -> bool:
     """Return whether a service has anything that version 1 lacks."""
-    public = [attribute for attribute in service["attributes"] if attribute["kind"] == "public"]
-    typed = any("values" in attribute or "type" in attribute for attribute in public)
+    typed = any(map(_is_second_attribute, service["attributes"]))
     designed = any("offsets" in level for level in service["levels"])
     return typed or designed or any("weights" in channel for channel in service["channels"])
+
+
+def _is_second_attribute(attribute: Mapping[str, Any]) -> bool:
+    words = {"public": ("values", "type"), "categorical": ("dictionary", "fanout")}.get(attribute["kind"], ())
+    return any(word in attribute for word in words)
 
 
 def _whole(digits: str) -> int | float:
@@ -220,17 +224,25 @@ TABLE = {
 
 SECOND = {
     "contract": TABLE["contract"].replace(" epsilon", " panel?:text rounds?:int reports?:int assigned?:true epsilon"),
+    "categorical": "name:text kind:text values?:scalar+ dictionary?:text size?:int other?:scalar fanout?:int "
+    "null?:true",
     "public": TABLE["public"] + " values?:scalar+ type?:text null?:true",
-    "level": TABLE["level"] + " offsets?:int+",
+    "level": TABLE["level"] + " offsets?:int+ starts?:levels+",
     "channel": TABLE["channel"].replace(" by_domain", " weights?:int+ by_domain"),
 }
 """The members of objects that have more of them in version 2."""
 
-TOGETHER = (("at_most", "sends"), ("cells", "dither"), ("panel", "rounds"), ("rounds", "reports"))
+TOGETHER = (
+    ("at_most", "sends"),
+    ("cells", "dither"),
+    ("panel", "rounds"),
+    ("rounds", "reports"),
+    ("dictionary", "size"),
+)
 """Members that are either both present or both absent."""
 
 RESERVED_OF_CONTRACTS = ("panel", "rounds", "reports", "questions", "ratios")
-RESERVED_OF_SERVICES = ("partitions", "dictionary", "probabilities", "steps", "assigned")
+RESERVED_OF_SERVICES = ("partitions", "dictionary", "size", "starts", "probabilities", "steps", "assigned")
 RESERVED = (*RESERVED_OF_CONTRACTS, *RESERVED_OF_SERVICES)
 RESERVED_KINDS = ("boolean", "timestamp")
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.client.scalars import plain_scalar
-from tacit.contract.attributes import Categorical, Ordinal, check_distinct, check_flag, check_name
+from tacit.contract.attributes import Ordinal, check_distinct, check_flag, check_name
+from tacit.contract.categories import Categorical
 from tacit.contract.public_columns import Public
 from tacit.errors import SchemaError, UnknownNameError
 
@@ -211,7 +212,10 @@ def describe_values(attribute: Attribute) -> str:
         return f"public: {attribute.allowed}"
     null = " or NULL" if attribute.null else ""
     if isinstance(attribute, Categorical):
-        shown = ", ".join(map(str, attribute.values[:8])) + (", …" if len(attribute.values) > 8 else "")
+        if attribute.dictionary is not None:
+            return f"{len(attribute.values):,} values of a dictionary{null}"
+        between = " < " if attribute.ordered else ", "
+        shown = between.join(map(str, attribute.values[:8])) + (f"{between}…" if len(attribute.values) > 8 else "")
         return f"{shown}{null}"
     cells = f" in {attribute.cells} cells" if attribute.cells else ""
     return f"{attribute.low} to {attribute.high}{cells}{null}"

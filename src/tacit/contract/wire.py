@@ -75,9 +75,11 @@ def contract_text(contract: Contract) -> str:
 
 
 def _is_second(compiled: ServiceContract) -> bool:
-    """Return whether a service needs version 2: typed public columns, partitions with offsets, or weights of views."""
+    """Return whether a service has what only version 2 can say."""
     nested = all(own == Levels.of(one) for one, own in zip(compiled.service.sensitive, compiled.levels, strict=False))
-    return compiled.service.typed or not nested or any(channel.weights for channel in compiled.channels)
+    categories = [one for one in compiled.service.sensitive if isinstance(one, Categorical)]
+    other = any(one.ordered or one.dictionary is not None for one in categories)
+    return compiled.service.typed or other or not nested or any(channel.weights for channel in compiled.channels)
 
 
 def _panel(panel: Panel | None) -> dict[str, Any]:
@@ -106,10 +108,14 @@ def _service(compiled: ServiceContract) -> dict[str, Any]:
 
 def _levels(attribute: Ordinal | Categorical, levels: Levels) -> dict[str, Any]:
     """Return what a client needs to turn a value into a cell, as integers."""
+    data: dict[str, Any] = {"widths": levels.widths}
+    if levels != Levels.of(attribute):
+        data["offsets"] = levels.offsets
+    if levels.calendar:
+        data["starts"] = levels.calendar
     if isinstance(attribute, Categorical):
-        return {"count": len(attribute.values), "widths": levels.widths}
-    offsets = {} if levels == Levels.of(attribute) else {"offsets": levels.offsets}
-    return {"ticks": attribute.ticks, "count": attribute.values, "widths": levels.widths, **offsets}
+        return {"count": len(attribute.values), **data}
+    return {"ticks": attribute.ticks, "count": attribute.values, **data}
 
 
 def _channel(channel: Channel, levels: Sequence[Levels]) -> dict[str, Any]:
@@ -223,7 +229,10 @@ def _read_declaration(data: Mapping[str, Any]) -> Service:
     """Return a service's declaration, which must be in canonical form."""
     attributes = []
     for item in data["attributes"]:
-        _require("other" not in item or item["other"] in item["values"], "bad-option")
+        if item["kind"] == "categorical":
+            _require(("values" in item) != ("dictionary" in item), "bad-option")
+            listed = item.get("values", [item.get("other")])
+            _require("other" not in item or item["other"] in listed, "bad-option")
         attributes.append(read_attribute(item))
         _require(attribute_data(attributes[-1]) == item, "bad-option")
     options = {word: data[word] for word in ("at_most", "sends", "optional") if word in data}
@@ -249,14 +258,18 @@ def _read_service(data: Mapping[str, Any], service: Service, limits: _Limits) ->
 def _read_levels(data: Mapping[str, Any], attribute: Ordinal | Categorical) -> Levels:
     """Return an attribute's nested levels, or partitions that stand in their one order."""
     levels = Levels.of(attribute)
-    if "offsets" in data and isinstance(attribute, Ordinal):
-        widths, offsets = data["widths"], data["offsets"]
-        _require(len(widths) == len(offsets) <= MAX_PARTITIONS, "bad-levels")
+    if "offsets" in data and attribute.fanout is not None:
+        widths, offsets, starts = data["widths"], data["offsets"], data.get("starts", [])
+        values = attribute.size - attribute.null
+        _require(len(widths) == len(offsets) <= MAX_PARTITIONS - len(starts), "bad-levels")
         runs = list(zip(widths, offsets, strict=True))
-        _require(all(0 <= offset < width <= attribute.values for width, offset in runs), "bad-levels")
+        _require(all(0 <= offset < width <= values for width, offset in runs), "bad-levels")
         _require(runs == sorted(set(runs), key=lambda run: (-run[0], run[1])), "bad-levels")
-        levels = Levels.of_runs(attribute.values, runs, null=attribute.null)
-        _require(runs[-1] == (1, 0) and len(levels) == len(runs) + 1, "bad-levels")
+        for before, own in zip([[0], *starts], starts, strict=False):
+            _require(own[0] == 0 and own == sorted(set(own)) and own[-1] < values, "bad-levels")
+            _require(len(before) < len(own) < values, "bad-levels")
+        levels = Levels.of_runs(values, runs, null=attribute.null, calendar=map(tuple, starts))
+        _require(runs[-1] == (1, 0) and len(levels) == len(starts) + len(runs) + 1, "bad-levels")
     _require(_levels(attribute, levels) == data, "bad-levels")
     return levels
 

@@ -59,7 +59,7 @@ def _fit_table(service: Service, table: pa.Table, notes: list[str]) -> pa.Table:
         if isinstance(attribute, Ordinal) and attribute.is_date and pa.types.is_timestamp(column.type):
             column = column.cast(pa.date32(), safe=False)
             notes.append(f"{service.name}: the times of {attribute.name} are cut to days")
-        texts = isinstance(attribute, Categorical) and isinstance(attribute.values[0], str)
+        texts = isinstance(attribute, Categorical) and attribute.has_text
         if texts and pa.types.is_integer(column.type):
             column = column.cast(pa.large_string())
             notes.append(f"{service.name}: the numbers of {attribute.name} are read as texts")

@@ -96,7 +96,7 @@ class CategoryReader(Reader):
     def _read(self, column: pa.Array, rows: Ints) -> Ints:
         listed = self.attribute.values
         column = self._as_listed_type(column)
-        indices = pc.index_in(column, value_set=pa.array(listed, column.type))
+        indices = pc.index_in(column, value_set=pa.array(list(listed), column.type))
         if not indices.null_count:
             return np.asarray(indices, dtype=np.int64)
         if self.attribute.other is None:
@@ -107,14 +107,14 @@ class CategoryReader(Reader):
 
     def _as_listed_type(self, column: pa.Array) -> pa.Array:
         kind = column.type
-        unit = unit_of(self.attribute.values, self.attribute.other)
+        unit = None if self.attribute.dictionary else unit_of(self.attribute.values, self.attribute.other)
         if unit == "boolean" and pa.types.is_boolean(kind):
             return column.cast(pa.large_string())
         if unit in LABELS and (pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz is None)):
             if unit == "hour" and pa.types.is_date(kind):
                 raise self._wrong_type(column, "hours")
             return pc.strftime(column.cast(pa.timestamp("s"), safe=False), LABELS[unit]).cast(pa.large_string())
-        if isinstance(self.attribute.values[0], str):
+        if self.attribute.has_text:
             if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
                 return column.cast(pa.large_string())
             raise self._wrong_type(column, "text")

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from tacit.contract.layouts import Levels
+from tacit.contract.layouts import LARGEST, Level, Levels
 from tacit.errors import InternalError
 from tacit.estimate.functional import Vector
 from tacit.estimate.split import BlueTree, Split
@@ -18,12 +18,27 @@ __all__ = ["Partitions", "is_nested", "solver"]
 
 def solver(levels: Levels, weights: npt.ArrayLike) -> BlueTree | Partitions:
     """Return what solves for the split of one attribute's vectors: a tree where levels are nested."""
-    return BlueTree(levels, weights) if is_nested(levels) else Partitions(levels, weights)
+    nested = is_nested(levels) or (levels.size > LARGEST and _refine(levels))
+    return BlueTree(levels, weights) if nested else Partitions(levels, weights)
 
 
 def is_nested(levels: Levels) -> bool:
-    """Tell whether each level refines the one before."""
-    return not any(levels.offsets) and all(wide % fine == 0 for wide, fine in pairwise(levels.widths))
+    """Tell whether each level is of one width, without an offset, and refines the one before."""
+    return (
+        not levels.calendar
+        and not any(levels.offsets)
+        and all(wide % fine == 0 for wide, fine in pairwise(levels.widths))
+    )
+
+
+def _refine(levels: Levels) -> bool:
+    """Tell whether each level refines the one before, whatever the widths of its cells."""
+    return all(np.isin(_starts(wide), _starts(fine)).all() for wide, fine in pairwise(levels.levels))
+
+
+def _starts(level: Level) -> npt.NDArray[np.int64]:
+    """Return the first value index of each cell: cells are runs of values."""
+    return np.flatnonzero(np.diff(level.table(), prepend=-1))
 
 
 class Partitions:
@@ -37,9 +52,10 @@ class Partitions:
         if self.weights[-1] <= 0:
             message = "The finest level has no weight, so the vector is not determined."
             raise InternalError(message)
-        self._tables = [level.table() for level in levels.levels]
+        tables = [level.table() for level in levels.levels]
+        self._starts = list(map(_starts, levels.levels))
         self.matrix = np.zeros((levels.size, levels.size))
-        for weight, table in zip(self.weights, self._tables, strict=True):
+        for weight, table in zip(self.weights, tables, strict=True):
             if weight:
                 self.matrix += weight * (table[:, None] == table)
         self.inverse = np.linalg.inv(self.matrix)
@@ -49,11 +65,7 @@ class Partitions:
         f = np.atleast_2d(np.asarray(vectors, dtype=np.float64))
         x = f @ self.inverse
         x += (f - x @ self.matrix) @ self.inverse
-        sums = []
-        for level, table in zip(self.levels.levels, self._tables, strict=True):
-            own = np.zeros((len(x), level.cells))
-            np.add.at(own.T, table, x.T)
-            sums.append(own)
+        sums = [np.add.reduceat(x, starts, axis=1) for starts in self._starts]
         sums[-1] = sums[-1] + (f - x @ self.matrix) / self.weights[-1]
         return sums
 

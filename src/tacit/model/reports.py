@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from tacit.contract.contract import CompiledView, ServiceContract
 from tacit.contract.oracles import Oracle
-from tacit.contract.schema import Ordinal
 from tacit.errors import UnanswerableError
 from tacit.estimate.functional import Functional, Term, Vector
 from tacit.model.evidence import Attribute, NoisyTable
@@ -98,7 +97,7 @@ class Services:
         for one, first in zip(self.services, self.first, strict=False):
             presence = first + len(one.service.sensitive) if one.extras else None
             for attribute in one.service.sensitive:
-                ordered = isinstance(attribute, Ordinal)
+                ordered = attribute.ordered
                 apart = one.extras + bool(attribute.null)
                 made.append(Attribute(attribute.name, attribute.size + one.extras, ordered, apart, presence))
             if one.extras:

@@ -22,6 +22,9 @@ __all__ = ["Classes", "classes_of_case", "classes_of_group", "is_label"]
 Classes = list[tuple[Any, Total]]
 """Labels, and the totals that count who has them."""
 
+MOST_GROUPS = 10_000
+"""Values of a column that is grouped by."""
+
 TESTS = (exp.Connector, exp.Predicate, exp.Not, exp.Paren)
 """Conditions, which make groups of those who meet them, those who do not, and those of whom neither is known."""
 
@@ -56,6 +59,12 @@ def classes_of_group(scope: Scope, node: exp.Expr) -> Classes:
         if column.lookup:
             return [(label, scope.total(column, vector)) for label, vector in column.lookup.classes()]
         attribute = column.sensitive
+        if attribute.size > MOST_GROUPS:
+            message = (
+                f"{attribute.name} has {attribute.size:,} values; at most {MOST_GROUPS:,} groups are answered. Name "
+                f"some values as COUNT_IF({attribute.name} = …), or group by a function of it that has fewer values."
+            )
+            raise scope.refusal(message, node, "too-many-groups")
         marks = np.eye(attribute.size)
         return [(shown_value(attribute, i), scope.total(column, marks[i])) for i in range(attribute.size)]
     if isinstance(node, exp.Case) and _is_constant(node):

@@ -104,22 +104,25 @@ def _date_of(number: float) -> datetime.date:
     return EPOCH + datetime.timedelta(days=math.floor(number))
 
 
-def _is_time(attribute: object) -> bool:
-    """Tell whether a list has months or hours, whose texts are in the order of time."""
-    return (
-        isinstance(attribute, Categorical)
-        and attribute.other is None
-        and unit_of(attribute.values) in PATTERNS
-        and list(attribute.values) == sorted(attribute.values)
+def _is_in_order(attribute: object) -> bool:
+    """Tell whether a list is declared in its order, or has months or hours, whose texts are in the order of time."""
+    return isinstance(attribute, Categorical) and (
+        attribute.ordered
+        or (
+            attribute.other is None
+            and attribute.dictionary is None
+            and unit_of(attribute.values) in PATTERNS
+            and list(attribute.values) == sorted(attribute.values)
+        )
     )
 
 
 def _measure(column: BoundColumn) -> Vector:
-    """Return the number of each value: days of dates, places of months and hours, or what it measures."""
+    """Return the number of each value: days of dates, places in an ordered list, or what it measures."""
     attribute = column.attribute
     if column.lookup is None and isinstance(attribute, Ordinal) and attribute.is_date:
         return np.array([*(float(day) for day in exact_values(attribute)), *([0.0] * attribute.null)])
-    if column.lookup is None and isinstance(attribute, Categorical) and _is_time(attribute):
+    if column.lookup is None and isinstance(attribute, Categorical) and _is_in_order(attribute):
         return np.arange(attribute.size, dtype=np.float64)
     return column.measure()
 
@@ -128,7 +131,7 @@ def _label_of(column: BoundColumn) -> Callable[[float], Any] | None:
     attribute = column.attribute
     if column.lookup is not None:
         return None
-    if isinstance(attribute, Categorical) and _is_time(attribute):
+    if isinstance(attribute, Categorical) and _is_in_order(attribute):
         return lambda number: attribute.values[int(number)]
     return _date_of if isinstance(attribute, Ordinal) and attribute.is_date else None
 

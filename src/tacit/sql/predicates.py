@@ -85,7 +85,9 @@ def holds(scope: Scope, node: exp.Expr, *, wanted: bool = True) -> Total:
 
 def _is_boolean(column: BoundColumn) -> bool:
     attribute = column.attribute
-    return isinstance(attribute, Categorical) and not column.lookup and unit_of(attribute.values) == "boolean"
+    if not isinstance(attribute, Categorical) or column.lookup or attribute.dictionary:
+        return False
+    return unit_of(attribute.values) == "boolean"
 
 
 def _either(left: Total, right: Total) -> Total:
@@ -247,17 +249,23 @@ def _pad(marks: list[bool], size: int) -> Vector:
 
 
 def _category(attribute: Categorical, operator: str, literal: tuple[str, bool]) -> Vector:
-    unit = unit_of(attribute.values, attribute.other)
+    unit = None if attribute.dictionary else unit_of(attribute.values, attribute.other)
     if unit in PATTERNS and literal[1]:
         return _moments(attribute, operator, literal[0])
-    if operator not in ("=", "<>"):
-        message = f"{attribute.name} holds categories, which have no order. Use =, <> or IN."
+    if operator not in ("=", "<>") and not attribute.ordered:
+        message = (
+            f"{attribute.name} holds categories, which have no order. Use =, <> or IN; or declare them in their order, "
+            "with ordered=True."
+        )
         raise BindError(message, code="no-order")
     text, is_text = literal
     value: str | int = text
-    if not isinstance(attribute.values[0], str) and not is_text and text.lstrip("-").isdigit() and len(text) < 18:
+    if not attribute.has_text and not is_text and text.lstrip("-").isdigit() and len(text) < 18:
         value = int(text)
     vector = category_vector(attribute, [value])
+    if operator not in ("=", "<>"):
+        place = attribute.values.index(value)
+        return _pad([bool(OPERATORS[operator](i, place)) for i in range(len(attribute.values))], attribute.size)
     return vector if operator == "=" else 1 - null_vector(attribute) - vector
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlglot import exp
 
@@ -15,8 +15,20 @@ __all__ = ["Key", "Rank", "is_rank", "key_of", "rank_of", "sort_rows"]
 
 KINDS: dict[type[exp.Expr], str] = {exp.RowNumber: "row", exp.Rank: "rank", exp.DenseRank: "dense"}
 
-Key = tuple[int, bool, bool]
-"""A place in a row, whether the largest come first, and whether undefined values do."""
+
+class Key(NamedTuple):
+    """A place in a row, whether the largest come first, and whether undefined values do."""
+
+    place: int
+    descending: bool
+    nulls_first: bool
+    order: Mapping[Any, int] | None = None
+    """Of a column of ordered categories, where each stands."""
+
+    def value_of(self, row: Sequence[Any], plain: Callable[[Any], Any]) -> Any:
+        """Return what a row is compared by."""
+        value = plain(row[self.place])
+        return self.order.get(value, value) if self.order else value
 
 
 def is_rank(node: exp.Expr) -> bool:
@@ -42,35 +54,45 @@ class Rank:
             numbered = sort_rows([[*rows[number], number] for number in members], self.order, plain)
             before, rank, dense = None, 0, 0
             for place, row in enumerate(numbered, 1):
-                values = [plain(row[key[0]]) for key in self.order]
+                values = [key.value_of(row, plain) for key in self.order]
                 if values != before or self.kind == "row":
                     before, rank, dense = values, place, dense + 1
                 ranks[row[-1]] = dense if self.kind == "dense" else rank
         return ranks
 
 
-def rank_of(scope: Scope, node: exp.Window, position: Callable[[exp.Expr], int]) -> Rank:
+def rank_of(
+    scope: Scope,
+    node: exp.Window,
+    position: Callable[[exp.Expr], int],
+    places: Callable[[int], Mapping[Any, int] | None],
+) -> Rank:
     """Return the rank that a window asks for; ``position`` says where what it names stands in a row."""
     order = node.args.get("order")
     if order is None or node.args.get("spec"):
         message = "A rank needs an order, as in ROW_NUMBER() OVER (PARTITION BY column ORDER BY COUNT(*) DESC)."
         raise scope.refusal(message, node, "unsupported-window")
     partition = tuple(position(one) for one in node.args.get("partition_by") or [])
-    return Rank(KINDS[type(node.this)], partition, tuple(key_of(item, position) for item in order.expressions))
+    return Rank(KINDS[type(node.this)], partition, tuple(key_of(item, position, places) for item in order.expressions))
 
 
-def key_of(item: exp.Ordered, position: Callable[[exp.Expr], int]) -> Key:
-    """Return an item of ORDER BY."""
-    return position(item.this), bool(item.args.get("desc")), bool(item.args.get("nulls_first"))
+def key_of(
+    item: exp.Ordered,
+    position: Callable[[exp.Expr], int],
+    order: Callable[[int], Mapping[Any, int] | None] = lambda _: None,
+) -> Key:
+    """Return an item of ORDER BY; ``order`` says where the categories of a column stand, if they are ordered."""
+    place = position(item.this)
+    return Key(place, bool(item.args.get("desc")), bool(item.args.get("nulls_first")), order(place))
 
 
 def sort_rows(rows: list[list[Any]], keys: Sequence[Key], plain: Callable[[Any], Any]) -> list[list[Any]]:
     """Return rows in the order of some keys; undefined values come last unless a key says otherwise."""
-    for place, descending, nulls_first in reversed(keys):
-        keyed = [(plain(row[place]), row) for row in rows]
+    for one in reversed(keys):
+        keyed = [(one.value_of(row, plain), row) for row in rows]
         known = [pair for pair in keyed if pair[0] is not None]
-        known.sort(key=lambda pair: (kind_of(pair[0]), pair[0]), reverse=descending)
+        known.sort(key=lambda pair: (kind_of(pair[0]), pair[0]), reverse=one.descending)
         unknown = [row for key, row in keyed if key is None]
         sorted_rows = [row for _, row in known]
-        rows = unknown + sorted_rows if nulls_first else sorted_rows + unknown
+        rows = unknown + sorted_rows if one.nulls_first else sorted_rows + unknown
     return rows

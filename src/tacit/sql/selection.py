@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from tacit.contract.schema import Categorical
 from tacit.errors import UnsupportedSqlError
 from tacit.estimate.estimate import Estimate
 from tacit.sql.parse import span_of
@@ -51,7 +52,7 @@ class Selection:
         shown = {place: reader.rank(node) for place, node in enumerate(outputs) if is_rank(node)}
         test = reader.test(having.this) if having else None
         after = reader.test(qualify.this, ranks=True) if qualify else None
-        keys = [key_of(item, reader.position) for item in (order.expressions if order else [])]
+        keys = [key_of(item, reader.position, reader.order) for item in (order.expressions if order else [])]
         limit, offset = (rows_of_limit(statement.args.get(word), scope.text) for word in ("limit", "offset"))
         return cls(reader.hidden, test, after, keys, limit, offset or 0, reader.ranks, shown)
 
@@ -110,10 +111,19 @@ class _Reader:
 
     def rank(self, node: exp.Expr) -> int:
         """Return the number of a rank, which is added."""
-        ranking = rank_of(self._scope, node, self.position)  # type: ignore[arg-type]
+        ranking = rank_of(self._scope, node, self.position, self.order)  # type: ignore[arg-type]
         if ranking not in self.ranks:
             self.ranks.append(ranking)
         return self.ranks.index(ranking)
+
+    def order(self, place: int) -> dict[Any, int] | None:
+        """Return where the values of an output column stand, if they are ordered categories."""
+        node = self._outputs[place] if place < len(self._outputs) else None
+        column = self._scope.find(node) if isinstance(node, exp.Column) else None
+        attribute = column.attribute if column is not None and not column.lookup else None
+        if not isinstance(attribute, Categorical) or not attribute.ordered:
+            return None
+        return {value: number for number, value in enumerate(attribute.values)}
 
     def position(self, node: exp.Expr) -> int:
         """Return the place of an expression in a row: an output column, or a hidden one that is added."""

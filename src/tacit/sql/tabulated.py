@@ -26,8 +26,8 @@ __all__ = ["Tabulated", "is_sensitive", "tabulate"]
 
 Values = npt.NDArray[np.object_]
 
-MOST_CELLS = 2**16
-"""Combinations of values that an expression is worked out for."""
+MOST_CELLS, MOST_OF_ONE = 2**16, 2**20
+"""Combinations of values that an expression is worked out for: of several attributes, and of one."""
 
 MOST_TERMS = 2_000
 """Combinations of all attributes but the largest: each is a product of its own."""
@@ -101,9 +101,10 @@ def tabulate(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
             columns.append(bound)
     axes = list({bound.place: BoundColumn(bound.source, bound.attribute) for bound in columns}.values())
     sizes = [bound.sensitive.size for bound in axes]
-    if math.prod(sizes) > MOST_CELLS or math.prod(sizes) // max(sizes, default=1) > MOST_TERMS:
+    most = MOST_OF_ONE if len(sizes) == 1 else MOST_CELLS
+    if math.prod(sizes) > most or math.prod(sizes) // max(sizes, default=1) > MOST_TERMS:
         message = (
-            f"{sql_of(node)} has {math.prod(sizes):,} combinations of values; at most {MOST_CELLS:,} are allowed, and "
+            f"{sql_of(node)} has {math.prod(sizes):,} combinations of values; at most {most:,} are allowed, and "
             f"{MOST_TERMS:,} of all but the largest attribute. Use fewer or coarser attributes."
         )
         raise scope.refusal(message, node, "too-many-terms")

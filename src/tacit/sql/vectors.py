@@ -49,6 +49,9 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 }
 """Comparisons of plain values, by their signs in SQL."""
 
+MOST_TRIED = 5_000
+"""Values among which one is looked for that was meant."""
+
 _EPOCH = datetime.date(1970, 1, 1)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
@@ -125,7 +128,9 @@ def ordered_values(attribute: Sensitive, comparison: str) -> list[Any]:
     """Return the values that indices stand for, NULL left out, as things that can be compared between attributes."""
     if isinstance(attribute, Categorical):
         if comparison not in ("=", "<>"):
-            message = f"{attribute.name} holds categories, which have no order. Use = or <>."
+            message = (
+                f"{attribute.name} holds categories; columns of these are compared by = or <> only. Use constants."
+            )
             raise BindError(message, code="no-order")
         return [value if isinstance(value, str) else Fraction(value) for value in attribute.values]
     if attribute.values < attribute.ticks:
@@ -141,13 +146,22 @@ def category_vector(attribute: Categorical, wanted: list[str | int]) -> Vector:
     for value in wanted:
         if value not in attribute.values:
             known = ", ".join(map(str, attribute.values[:8])) + (", …" if len(attribute.values) > 8 else "")
-            near = get_close_matches(str(value).lower(), [str(own).lower() for own in attribute.values], 1, 0.6)
+            listed = [str(own).lower() for own in attribute.values]
+            near = get_close_matches(str(value).lower(), _likely(str(value).lower(), listed), 1, 0.6)
             meant = [own for own in attribute.values if str(own).lower() in near]
             hint = f" Did you mean {str(meant[0])!r}?" if meant else ""
             message = f"{attribute.name} has no value {str(value)[:40]!r}.{hint} Values: {known}."
             raise BindError(message, code="unknown-value")
-        vector[list(attribute.values).index(value)] = 1
+        vector[attribute.values.index(value)] = 1
     return vector
+
+
+def _likely(value: str, listed: list[str]) -> list[str]:
+    """Return the values among which one is looked for that was meant: of many, those that begin most alike."""
+    length = len(value) if len(listed) > MOST_TRIED else 0
+    while length and not any(own.startswith(value[:length]) for own in listed):
+        length -= 1
+    return [own for own in listed if own.startswith(value[:length])][:MOST_TRIED]
 
 
 def _tick(attribute: Ordinal, literal: str, *, is_text: bool) -> Fraction:

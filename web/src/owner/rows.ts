@@ -80,12 +80,12 @@ function valueRow({ service, drawn, onvalue, onchange }: RowsView, row: Row, att
 
 function field(attribute: Attribute, id: string, value: unknown, disabled: boolean): HTMLInputElement | HTMLSelectElement {
   const now = value === undefined || value === null ? "" : String(value);
-  if (attribute.kind === "categorical") {
+  if (attribute.kind === "categorical" && attribute.values) {
     return h("select", { id, disabled },
       h("option", { value: "", selected: now === "" }, "choose"),
-      ...attribute.values!.map((one) => h("option", { value: one, selected: String(one) === now }, one)));
+      ...attribute.values.map((one) => h("option", { value: one, selected: String(one) === now }, one)));
   }
-  if (attribute.kind === "public") return h("input", { id, value: now, disabled });
+  if (/public|categorical/.test(attribute.kind)) return h("input", { id, value: now, disabled });
   const { low, high, kind } = attribute;
   const type = kind === "date" ? "date" : "number";
   const limits = attribute.outside === "clamp" ? {} : { min: low, max: high };

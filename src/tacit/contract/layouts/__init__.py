@@ -15,12 +15,14 @@ from tacit.contract.layouts.pairs import pairs
 from tacit.contract.layouts.partitions import partitions
 from tacit.contract.layouts.product import hi, hio
 from tacit.contract.layouts.rounded import ROUNDED, Derived, Kind, derive, plan_rounded
+from tacit.contract.layouts.shifted import LARGEST
 from tacit.contract.layouts.split import em, sc
 from tacit.contract.layouts.tables import tables
 from tacit.errors import LayoutError, UnknownNameError
 
 __all__ = [
     "CANDIDATES",
+    "LARGEST",
     "LAYOUTS",
     "MAX_VIEWS",
     "MAX_WEIGHTS",

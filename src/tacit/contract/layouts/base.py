@@ -17,7 +17,18 @@ from tacit.contract.layouts.levels import Levels
 from tacit.contract.randomness import DRAW_BITS
 from tacit.errors import LayoutError
 
-__all__ = ["MAX_VIEWS", "MAX_WEIGHTS", "Asked", "ChannelPlan", "Expected", "Layout", "Planning", "View", "check_number"]
+__all__ = [
+    "MAX_VIEWS",
+    "MAX_WEIGHTS",
+    "Asked",
+    "Calendar",
+    "ChannelPlan",
+    "Expected",
+    "Layout",
+    "Planning",
+    "View",
+    "check_number",
+]
 
 MAX_VIEWS = 100_000
 """Maximum views of a collection: with more, no view has enough people to be useful."""
@@ -27,6 +38,10 @@ MAX_WEIGHTS = 2**20
 
 View = tuple[int, ...]
 """A level index for each sensitive attribute of the service, in order."""
+
+
+Calendar = tuple[tuple[int, ...], ...]
+"""Partitions into cells of different widths, coarsest first: of each, the first value index of every cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +114,9 @@ class Planning:
 
     ordered: Sequence[bool] = ()
     """Whether each attribute's values are ordered; categories are not."""
+
+    calendars: Sequence[Calendar] = ()
+    """Partitions of each attribute by a calendar: of dates into months, quarters and years."""
 
     bits: int = DRAW_BITS
     """Bits of a draw; fewer than usual only in tests that exhaust all draws."""

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.contract.layouts.calendar import calendar_gram, coarse_cells
 from tacit.contract.layouts.grams import centred_gram, point_gram, range_gram, value_gram
 from tacit.contract.layouts.information import information
 from tacit.contract.layouts.shifted import Family, Shape, coarse_copy
 from tacit.contract.layouts.steer import steer
 
 __all__ = [
-    "COARSE",
     "Question",
     "SetDesign",
     "coarse_vector",
@@ -45,9 +45,6 @@ ROUNDS = 5
 
 MANY_SETS = 30
 """Sets of attributes above which one design must do."""
-
-COARSE = 128
-"""Values of an attribute on which designs are computed; larger attributes take those of as many widths."""
 
 LEAST_GROUP = 0.01
 """Share of a set's people below which a width is left out."""
@@ -94,20 +91,25 @@ def standard_questions(shapes: Sequence[Shape], sets: Sequence[tuple[int, ...]])
     """Return the classes of questions that are wanted where nobody said any: each counts alike.
 
     Of one attribute: ranges, single values, and its values (sums and means); of two: ranges of both, and values of one
-    under a range of the other. Categories have single values for ranges.
+    under a range of the other. Categories have single values for ranges; dates also months, quarters and years.
     """
     asked = []
     for own in sets:
         if len(own) == 1:
-            values, null, ordered = shapes[own[0]]
+            values, null, ordered, calendar = shapes[own[0]]
             grams = [range_gram, point_gram, value_gram] if ordered else [point_gram]
             asked += [Question(1.0, {own[0]: gram(values, null)}) for gram in grams]
+            if calendar:
+                asked.append(Question(1.0, {own[0]: calendar_gram(values, null, calendar)}))
         elif len(own) == 2:
             some = {i: (range_gram if shapes[i][2] else point_gram)(*shapes[i][:2]) for i in own}
             asked.append(Question(1.0, some))
             if any(shapes[i][2] for i in own):
                 asked.append(Question(1.0, {i: point_gram(*shapes[i][:2]) for i in own}))
             for i in own:
+                if shapes[i].calendar:
+                    months = calendar_gram(shapes[i].values, shapes[i].null, shapes[i].calendar)
+                    asked.append(Question(1.0, some | {i: months}))
                 if shapes[i][2]:
                     asked.append(Question(0.5, some | {i: value_gram(*shapes[i][:2])}))
                     asked.append(Question(0.5, some | {i: centred_gram(*shapes[i][:2])}))
@@ -205,11 +207,9 @@ def design_variances(designs: Sequence[SetDesign], questions: Sequence[Question]
 
 def coarse_vector(vector: Matrix, shape: Shape) -> Matrix:
     """Return a vector on the coarse copy of an attribute's values: the mean over the values of each cell."""
-    values, null, _ = shape
-    if values <= COARSE:
-        return vector
-    cells = np.arange(values) * COARSE // values
-    means = np.bincount(cells, vector[:values], COARSE) / np.bincount(cells, minlength=COARSE)
+    values, null, _, calendar = shape
+    cells = coarse_cells(values, calendar)
+    means = np.bincount(cells, vector[:values]) / np.bincount(cells)
     return np.append(means, vector[values:]) if null else means
 
 
@@ -247,7 +247,7 @@ class Sets:
         self._fixed: dict[Question, tuple[float, dict[int, float]]] = {}
         for own, some in families.items():
             self._says[own], relative = _information(some, grown)
-            copies = [coarse_copy(family, COARSE) for family in some]
+            copies = [coarse_copy(family) for family in some]
             floors = [
                 1 / len(family.nested.groups) if points and copy.values < family.values else FLOOR
                 for family, copy in zip(some, copies, strict=True)
@@ -256,7 +256,7 @@ class Sets:
 
     def partitions(self, own: tuple[int, ...]) -> list[tuple[Family, list[float]]]:
         """Return the partitions of each attribute of a set, on its coarse copy, and how many cells they really have."""
-        return [(coarse_copy(family, COARSE), family.cells()) for family in self._families[own]]
+        return [(coarse_copy(family), family.cells()) for family in self._families[own]]
 
     def take(self, groups: Mapping[tuple[int, ...], Sequence[npt.NDArray[np.float64]]]) -> None:
         """Take shares of widths as given."""

@@ -2,12 +2,14 @@
 
 A level is a partition into runs of neighbouring values, described by two integers, **width** and **offset**: the cell
 of value index v is ``(v + offset) // width``. Level 0 has a single cell; NULL, where declared, is a cell of its own on
-every other level. Nested levels have offset 0, and each refines the one before; partitions with offsets overlap. Cells
+every other level. Nested levels have offset 0, and each refines the one before; partitions with offsets overlap. Levels
+of a calendar, whose cells have different widths, list the first value of each cell instead. Cells
 hold real values only, so the first and the last one may be narrower; nothing is padded.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,15 +30,21 @@ class Level:
     values: int
     null: bool
     offset: int = 0
+    starts: tuple[int, ...] = ()
+    """First value indices of cells of different widths, as of months; then width and offset do not count."""
 
     @property
     def cells(self) -> int:
         """Number of cells."""
+        if self.starts:
+            return len(self.starts) + self.null
         return -(-(self.values + self.offset) // self.width) + self.null
 
     def cell_of(self, value: int) -> int:
         """Return the cell of one value index."""
-        return self.cells - 1 if self.null and value == self.values else (value + self.offset) // self.width
+        if self.null and value == self.values:
+            return self.cells - 1
+        return bisect_right(self.starts, value) - 1 if self.starts else (value + self.offset) // self.width
 
     def table(self) -> npt.NDArray[np.int64]:
         """Return the cell of every value index."""
@@ -50,7 +58,11 @@ class Level:
 
 @lru_cache(maxsize=256)
 def _level_table(level: Level) -> npt.NDArray[np.int64]:
-    table = (np.arange(level.values + level.null, dtype=np.int64) + level.offset) // level.width
+    values = np.arange(level.values + level.null, dtype=np.int64)
+    if level.starts:
+        table = np.searchsorted(level.starts, values, side="right") - 1
+    else:
+        table = (values + level.offset) // level.width
     if level.null:
         table[-1] = level.cells - 1
     table.setflags(write=False)
@@ -66,9 +78,10 @@ class Levels:
 
     @classmethod
     def of(cls, attribute: Ordinal | Categorical) -> Levels:
-        """Return the levels of an attribute: two for categories, ceil(log_fanout(values)) + 1 for ordinals."""
+        """Return the levels of an attribute: two for categories without order, else ceil(log_fanout(values)) + 1."""
         if isinstance(attribute, Categorical):
-            return cls.build(len(attribute.values), fanout=max(2, len(attribute.values)), null=attribute.null)
+            count = len(attribute.values)
+            return cls.build(count, fanout=attribute.fanout or max(2, count), null=attribute.null)
         return cls.build(attribute.values, fanout=attribute.fanout, null=attribute.null)
 
     @classmethod
@@ -80,21 +93,29 @@ class Levels:
         return cls.of_runs(values, ((width, 0) for width in reversed(widths)), null=null)
 
     @classmethod
-    def of_runs(cls, values: int, runs: Iterable[tuple[int, int]], *, null: bool) -> Levels:
-        """Return the root and a level for each (width, offset); one that tells nothing is left out."""
+    def of_runs(
+        cls, values: int, runs: Iterable[tuple[int, int]], *, null: bool, calendar: Iterable[tuple[int, ...]] = ()
+    ) -> Levels:
+        """Return the root, the levels of a calendar, and one for each (width, offset) that tells anything."""
         root = Level(width=values + null, values=values + null, null=False)
+        dated = [Level(0, values, null, starts=starts) for starts in calendar]
         below = [Level(width, values, null, offset) for width, offset in runs]
-        return cls(values + null, (root, *(level for level in below if level.cells > 1)))
+        return cls(values + null, (root, *dated, *(level for level in below if level.cells > 1)))
 
     @property
     def widths(self) -> list[int]:
-        """Widths below the root, coarsest first."""
-        return [level.width for level in self.levels[1:]]
+        """Widths below the root and the calendar, coarsest first."""
+        return [level.width for level in self.levels[1:] if not level.starts]
 
     @property
     def offsets(self) -> list[int]:
         """Offsets below the root, in the same order."""
-        return [level.offset for level in self.levels[1:]]
+        return [level.offset for level in self.levels[1:] if not level.starts]
+
+    @property
+    def calendar(self) -> list[list[int]]:
+        """First value indices of the cells of calendar levels, which come first below the root."""
+        return [list(level.starts) for level in self.levels if level.starts]
 
     @property
     def finest(self) -> int:

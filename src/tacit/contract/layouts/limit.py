@@ -73,10 +73,10 @@ def over_the_limit(designs: Sequence[SetDesign], shapes: Sequence[Shape], epsilo
         some = [shapes[i] for i in own]
         behind = " of two" if len(own) == 2 else ""
         grams: dict[str, Gram] = {"values": point_gram}
-        if all(ordered for *_, ordered in some):
+        if all(one.ordered for one in some):
             grams = {"ranges": range_gram, "values": point_gram}
         for name, gram in grams.items():
-            asked = {i: gram(values, null) for i, (values, null, _) in zip(own, some, strict=True)}
+            asked = {i: gram(one.values, one.null) for i, one in zip(own, some, strict=True)}
             classes.setdefault(name + behind, []).append(Question(1.0, asked))
     made = {}
     for name, questions in classes.items():

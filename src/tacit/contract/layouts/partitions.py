@@ -17,8 +17,8 @@ from functools import lru_cache
 import numpy as np
 
 from tacit.contract.layouts.base import MAX_WEIGHTS, Asked, ChannelPlan, Expected, Planning, View
+from tacit.contract.layouts.calendar import coarse_calendar, coarse_cells
 from tacit.contract.layouts.design import (
-    COARSE,
     Question,
     SetDesign,
     coarse_vector,
@@ -48,7 +48,7 @@ ROOT = 1 / 32
 
 def partitions(planning: Planning) -> list[ChannelPlan]:
     """Return one channel over views of one and two attributes, with weights."""
-    shapes = [_shape(levels, ordered) for levels, ordered in zip(planning.levels, planning.ordered, strict=True)]
+    shapes = _shapes(planning)
     sets = _sets(shapes)
     if not sets:
         return [ChannelPlan("partitions", Fraction(1), ((0,) * len(shapes),))]
@@ -82,22 +82,28 @@ def _why(designs: Sequence[SetDesign], shapes: Sequence[Shape], expected: Expect
 
 
 def _copies(shapes: Sequence[Shape]) -> list[Shape]:
-    return [(min(values, COARSE), null, ordered) for values, null, ordered in shapes]
+    return [
+        Shape(int(coarse_cells(values, calendar)[-1]) + 1, null, ordered, coarse_calendar(values, calendar))
+        for values, null, ordered, calendar in shapes
+    ]
 
 
-def _shape(levels: Levels, ordered: bool) -> Shape:  # noqa: FBT001
-    return levels.size - levels.has_null, levels.has_null, ordered
+def _shapes(planning: Planning) -> list[Shape]:
+    own = zip(planning.levels, planning.ordered, planning.calendars, strict=True)
+    return [
+        Shape(levels.size - levels.has_null, levels.has_null, ordered, calendar) for levels, ordered, calendar in own
+    ]
 
 
 def _sets(shapes: Sequence[Shape]) -> tuple[tuple[int, ...], ...]:
     """Return each attribute that has several values alone, and every two of them together."""
-    telling = [i for i, (values, null, _) in enumerate(shapes) if values + null > 1]
+    telling = [i for i, one in enumerate(shapes) if one.values + one.null > 1]
     return tuple(own for count in (1, 2) for own in itertools.combinations(telling, count))
 
 
 def _most_views(shapes: Sequence[Shape], offsets: int) -> float:
     """Return the mean number of views of two attributes, before those that nobody needs are left out."""
-    counts = [sum(map(len, family_of(shape, offsets=offsets).groups)) for shape in shapes]
+    counts = [len(family_of(shape, offsets=offsets).levels) - 1 for shape in shapes]
     return float(np.mean(counts)) ** 2
 
 
@@ -117,7 +123,7 @@ def _designs(
 
 
 def _people(users: int | None, shapes: Sequence[Shape]) -> tuple[int, list[bool]] | None:
-    return None if users is None else (users, [ordered for _, _, ordered in shapes])
+    return None if users is None else (users, [one.ordered for one in shapes])
 
 
 def _offsets_of_means(own: tuple[int, ...], asked: set[tuple[int, ...]]) -> int:
@@ -134,7 +140,7 @@ def question_of(asked: Asked, shapes: Sequence[Shape]) -> Question:
 
 def mean_variance(planning: Planning, asked: Sequence[Asked]) -> float:
     """Return the mean variance of questions per report, over uniform records, without compiling any view."""
-    shapes = [_shape(levels, ordered) for levels, ordered in zip(planning.levels, planning.ordered, strict=True)]
+    shapes = _shapes(planning)
     designs = _designs(shapes, _sets(shapes), planning.expected, RATIO)
     questions = [question_of(one, shapes) for one in asked]
     return float(np.mean(design_variances(designs, questions, float(planning.expected.epsilon))))
@@ -163,14 +169,24 @@ def _levels(shape: Shape, attribute: int, designs: Sequence[SetDesign], nested: 
         for group in family.groups
         for run in group
     }
+    dated = {
+        starts
+        for one in designs
+        for i, family in zip(one.attributes, one.families, strict=True)
+        if i == attribute
+        for starts in family.dated
+    }
     if not used:
         return nested
-    return Levels.of_runs(shape[0], sorted(used, key=lambda run: (-run[0], run[1])), null=shape[1])
+    runs = sorted(used, key=lambda run: (-run[0], run[1]))
+    return Levels.of_runs(shape.values, runs, null=shape.null, calendar=sorted(dated, key=len))
 
 
 def _views(levels: Sequence[Levels], designs: Sequence[SetDesign], extras: int) -> list[tuple[View, float]]:
     """Return all views with their shares of people."""
-    runs = [{(level.width, level.offset): j for j, level in enumerate(own.levels) if j} for own in levels]
+    runs = [
+        {level.starts or (level.width, level.offset): j for j, level in enumerate(own.levels) if j} for own in levels
+    ]
     views: list[tuple[View, float]] = []
     if extras and len(designs) > 1:
         views.append(((0,) * len(levels), ROOT))
@@ -187,10 +203,11 @@ def _views(levels: Sequence[Levels], designs: Sequence[SetDesign], extras: int) 
     return views
 
 
-def _places(family: Family, shares: Iterable[float], runs: dict[tuple[int, int], int]) -> list[tuple[int, float]]:
+def _places(family: Family, shares: Iterable[float], runs: dict[tuple[int, ...], int]) -> list[tuple[int, float]]:
     """Return the levels of a family's partitions with their shares; those that tell nothing are left out."""
     made = []
-    for group, share in zip(family.groups, shares, strict=True):
+    groups: list[tuple[tuple[int, ...], ...]] = [*((starts,) for starts in family.dated), *family.groups]
+    for group, share in zip(groups, shares, strict=True):
         own = [runs[run] for run in group if run in runs]
         made += [(place, share / len(own)) for place in own]
     return made

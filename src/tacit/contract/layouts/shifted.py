@@ -8,12 +8,15 @@ variance of the limit for any channel, these have 1.18 times.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tacit.contract.layouts.base import Calendar
+from tacit.contract.layouts.calendar import COARSE, coarse_cells
 from tacit.contract.layouts.levels import Levels
 
 __all__ = ["FEW_MEANS", "MANY_MEANS", "RATIO", "Family", "Shape", "coarse_copy", "family_of"]
@@ -31,13 +34,23 @@ FEW_MEANS, MANY_MEANS = 16, 128
 """Offsets of the widest runs: where anything may be asked, and where the mean of one attribute will be."""
 
 Matrix = npt.NDArray[np.float64]
-Shape = tuple[int, bool, bool]
-"""Values, whether NULL is one more, whether they are ordered."""
+
+
+class Shape(NamedTuple):
+    """Values, whether NULL is one more, whether they are ordered, and their partitions by a calendar."""
+
+    values: int
+    null: bool
+    ordered: bool
+    calendar: Calendar = ()
 
 
 @dataclass(frozen=True)
 class Family:
-    """Partitions of one attribute, in groups of the same width, widest first; single values are the last group."""
+    """Partitions of one attribute: those of a calendar, then groups of the same width, the widest first.
+
+    Single values are the last group. Shares, cells and places count a calendar's partitions as groups of their own.
+    """
 
     values: int
     null: bool
@@ -45,14 +58,22 @@ class Family:
     means: int = 0
     """Offsets of the widest runs if the first three groups are wide runs for means; else 0."""
 
+    calendar: Calendar = ()
+    """The attribute's partitions into months and the like, coarsest first: they say where its coarse copy cuts."""
+
+    dated: Calendar = ()
+    """Those of them that are reported."""
+
     @property
     def levels(self) -> Levels:
         """Root, then all partitions."""
-        return Levels.of_runs(self.values, (run for group in self.groups for run in group), null=self.null)
+        runs = (run for group in self.groups for run in group)
+        return Levels.of_runs(self.values, runs, null=self.null, calendar=self.dated)
 
     def places(self) -> list[range]:
         """Return for each group the indices of its partitions among the levels."""
-        ends = np.cumsum([1, *(len(group) for group in self.groups)]).tolist()
+        counts = [1] * len(self.dated) + [len(group) for group in self.groups]
+        ends = np.cumsum([1, *counts]).tolist()
         return [range(start, stop) for start, stop in pairwise(ends)]
 
     def cells(self) -> list[float]:
@@ -70,12 +91,16 @@ class Family:
         """The family without offsets: nested levels."""
         widths = [group[0][0] for group in self.groups[3 if self.means else 0 :]]
         wider = [widths[0] * RATIO] if self.means and widths[0] * RATIO < self.values else []
-        return Family(self.values, self.null, tuple(((width, 0),) for width in [*wider, *widths]))
+        runs = tuple(((width, 0),) for width in [*wider, *widths])
+        return Family(self.values, self.null, runs, calendar=self.calendar)
 
     def keep(self, chosen: list[int]) -> Family:
         """Return the family with some of its groups."""
-        means = self.means if chosen[:3] == [0, 1, 2] else 0
-        return Family(self.values, self.null, tuple(self.groups[g] for g in chosen), means)
+        first = len(self.dated)
+        runs = [g - first for g in chosen if g >= first]
+        means = self.means if runs[:3] == [0, 1, 2] else 0
+        dated = tuple(self.dated[g] for g in chosen if g < first)
+        return replace(self, groups=tuple(self.groups[g] for g in runs), means=means, dated=dated)
 
 
 def _gram(table: npt.NDArray[np.int64]) -> Matrix:
@@ -89,23 +114,29 @@ def family_of(shape: Shape, *, means: int = 0, offsets: int = RATIO) -> Family:
     With ``means``, a number of offsets, runs of all, half and a quarter of the values are among them: a mean is that of
     which of their cells people are in.
     """
-    values, null, ordered = shape
+    values, null, ordered, calendar = shape
+    if calendar and values > LARGEST:
+        return Family(values, null, (((1, 0),),), 0, calendar, calendar)
     means = means if ordered and SMALLEST <= values <= LARGEST else 0
     widths = [1]
     while ordered and widths[-1] * RATIO < (values // 4 if means else values):
         widths.append(widths[-1] * RATIO)
-    return _family(values, null, widths, 1 if values > LARGEST else offsets, means=means)
+    runs = _family(values, null, widths, 1 if values > LARGEST else offsets, means=means)
+    return replace(runs, calendar=calendar, dated=calendar)
 
 
-def coarse_copy(family: Family, most: int) -> Family:
+def coarse_copy(family: Family) -> Family:
     """Return a family over fewer values with as many groups: widths keep their rank, and the widest its share."""
-    if family.values <= most:
+    if family.values <= COARSE:
         return family
+    cells = coarse_cells(family.values, family.calendar)
+    most = int(cells[-1]) + 1
     narrow = [group[0][0] for group in reversed(family.groups[3 if family.means else 0 :])]
     offsets = max(len(group) for group in family.groups[3 if family.means else 0 :])
     top = max(1.0, narrow[-1] * most / family.values)
     widths = [max(1, round(top ** (k / max(1, len(narrow) - 1)))) for k in range(len(narrow))]
-    return _family(most, family.null, widths, offsets, means=family.means)
+    dated = tuple(tuple(cells[list(starts)].tolist()) for starts in family.dated)
+    return replace(_family(most, family.null, widths, offsets, means=family.means), dated=dated)
 
 
 def _family(values: int, null: bool, widths: Sequence[int], offsets: int, *, means: int) -> Family:  # noqa: FBT001

@@ -26,6 +26,7 @@ STATUS = {
     "bad-token": 403,
     "wrong-origin": 403,
     "unknown-collection": 404,
+    "unknown-dictionary": 404,
     "no-receipts": 404,
     "nothing-to-delete": 404,
     "not-found": 404,

@@ -6,7 +6,9 @@ import asyncio
 
 from starlette.responses import JSONResponse, Response
 
+from tacit.answers.dictionaries import dictionaries_of
 from tacit.contract.view_codes import view_codes
+from tacit.errors import UnknownNameError
 from tacit.server.http.endpoints import Call, Endpoint, Server
 from tacit.server.store.ledger import declared_total
 
@@ -40,6 +42,17 @@ async def contract(server: Server, call: Call) -> Response:
     text = server.collector.collection(call.request.path_params["id"]).to_json()
     headers = {"Cache-Control": "public, max-age=31536000, immutable"}
     return Response(text.encode(), media_type="application/json", headers=headers)
+
+
+async def dictionary(server: Server, call: Call) -> Response:
+    """Return a dictionary's exact bytes: a list of values that a published contract names by its hash."""
+    sha256 = call.request.path_params["sha256"]
+    for one in server.collector.collections.values():
+        found = dictionaries_of(one.schema).get(sha256)
+        if found is not None:
+            headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+            return Response(found.text.encode(), media_type="text/plain; charset=utf-8", headers=headers)
+    raise UnknownNameError("dictionary", sha256[:64], None, code="unknown-dictionary")
 
 
 async def audit(server: Server, call: Call) -> Response:
@@ -93,6 +106,13 @@ CONTRACTS = (
         contract,
         "A contract's exact bytes, whose SHA-256 is its id.",
         returns={"type": "object", "required": ["services"]},
+    ),
+    Endpoint(
+        "GET",
+        "/v1/dictionaries/{sha256}",
+        dictionary,
+        "A dictionary's exact bytes, whose SHA-256 a contract names: UTF-8 text, a value on each line.",
+        returns={"type": "string"},
     ),
     Endpoint(
         "GET",

@@ -1,0 +1,38 @@
+"""Dictionaries of a database: long lists of values, stored beside its public tables, so that it stands alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from tacit.contract.categories import Categorical, Dictionary, keep_values
+from tacit.contract.schema import Schema
+from tacit.engines.base import Engine
+
+__all__ = ["PREFIX", "dictionaries_of", "read_dictionaries", "store_dictionaries"]
+
+PREFIX = "listed."
+"""Start of the names under which values are stored; no public table can have such a name."""
+
+
+def dictionaries_of(schema: Schema) -> dict[str, Dictionary]:
+    """Return the dictionaries that attributes of a schema name, by their SHA-256."""
+    attributes = [one for service in schema.services for one in service.sensitive if isinstance(one, Categorical)]
+    return {one.dictionary.sha256: one.dictionary for one in attributes if one.dictionary is not None}
+
+
+def store_dictionaries(engine: Engine, schema: Schema) -> None:
+    """Store the values of all dictionaries of a schema; refuse one whose file is not loaded."""
+    known = {name for name, _, _ in engine.dimensions()} if dictionaries_of(schema) else set()
+    for sha256, own in dictionaries_of(schema).items():
+        if PREFIX + sha256[:32] not in known:
+            places = pa.array(range(len(own)), pa.int64())
+            engine.store_dimension(PREFIX + sha256[:32], "place", pa.table({"place": places, "value": list(own)}))
+
+
+def read_dictionaries(stored: Iterable[tuple[str, str, pa.Table]]) -> None:
+    """Take the values that a database has stored; their hash says which file they are."""
+    for name, _, table in stored:
+        if name.startswith(PREFIX):
+            keep_values(table.sort_by("place")["value"].to_pylist())

@@ -1,0 +1,38 @@
+"""Fetch what a contract consists of, once: the pinned hash decides whether it is taken."""
+
+from __future__ import annotations
+
+import hashlib
+
+from tacit.client.dictionary import MAX_FILE, dictionary_values, sha256_of
+from tacit.client.transport import Transport
+from tacit.client.wallet import Wallet
+from tacit.errors import ContractError, EngineError
+
+__all__ = ["fetch_contract", "fetch_dictionary"]
+
+
+def fetch_contract(transport: Transport, collection: str) -> str:
+    """Return the text of the contract with this hash."""
+    answered = transport.get(f"/v1/collections/{collection}")
+    if answered.status != 200:
+        message = f"The contract cannot be fetched ({answered.status or 'no answer'}). Try again when you are online."
+        raise EngineError(message, code=answered.code or "no-answer")
+    if hashlib.sha256(answered.content).hexdigest() != collection:
+        message = "The contract is not the one that was reviewed: its hash differs. Nothing is encoded with it."
+        raise ContractError(message, code="contract-differs")
+    return answered.content.decode()
+
+
+def fetch_dictionary(transport: Transport, wallet: Wallet, sha256: str) -> bytes:
+    """Return a dictionary's file: from the wallet, or from the collector."""
+    kept = wallet.contract(sha256)
+    if kept is not None and sha256_of(kept.encode()) == sha256:
+        return kept.encode()
+    answered = transport.get(f"/v1/dictionaries/{sha256}", MAX_FILE)
+    if answered.status != 200:
+        message = f"The dictionary {sha256[:16]}… cannot be fetched ({answered.status or 'no answer'}). Try again."
+        raise EngineError(message, code=answered.code or "no-answer")
+    text = "".join(f"{value}\n" for value in dictionary_values(answered.content, sha256))
+    wallet.keep_contract(sha256, text)
+    return text.encode()
