@@ -165,6 +165,7 @@ def test_groups_are_shown_as_declared(db: tc.Database) -> None:
             db.sql(f"SELECT COUNT(*) AS n FROM users WHERE {wrong}")
 
 
-def test_contracts_are_of_the_first_version() -> None:
-    schema = tc.Schema([tc.Service("users", "uid", [SMOKER, MONTH])])
-    assert '"tacit": 1' in tc.Collection(schema, epsilon=2, mechanism="hio").to_json()
+def test_booleans_need_no_new_version_and_months_say_that_they_are_ordered() -> None:
+    for attribute, version in ((SMOKER, 1), (MONTH, 2)):
+        schema = tc.Schema([tc.Service("users", "uid", [attribute])])
+        assert f'"tacit": {version}' in tc.Collection(schema, epsilon=2, mechanism="hio").to_json()

@@ -175,7 +175,7 @@ class Categorical:
             message = f"{name}: pass either values, a list, or dictionary, a file with a value on each line."
             raise SchemaError(message, code="bad-option")
         other = plain_scalar(other)
-        listed = _listed(name, values, other) if dictionary is None else _from_file(name, dictionary, other)
+        listed = _check_listed(name, values, other) if dictionary is None else _from_file(name, dictionary, other)
         if fanout is not None and not ordered:
             message = f"{name}: fanout is for ordered values. Pass ordered=True, or remove fanout."
             raise SchemaError(message, code="bad-option")
@@ -205,7 +205,7 @@ class Categorical:
         return self.dictionary is not None or isinstance(self.values[0], str)
 
 
-def _listed(name: str, values: object, other: object) -> tuple[Any, ...]:
+def _check_listed(name: str, values: object, other: object) -> tuple[Any, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         message = f"{name}: values must be a list of texts or of whole numbers."
         raise SchemaError(message, code="bad-option")
@@ -218,19 +218,21 @@ def _listed(name: str, values: object, other: object) -> tuple[Any, ...]:
 
 def _from_file(name: str, source: str | Path | Dictionary, other: object) -> Dictionary:
     """Return a dictionary whose file was named, or one that a contract describes, whose file may not be there yet."""
-    found = source if isinstance(source, Dictionary) else load_dictionary(source)
-    if not SHA256.match(found.sha256) or found.size < 1 or not isinstance(other, str | None):
+    named_file = source if isinstance(source, Dictionary) else load_dictionary(source)
+    if not SHA256.match(named_file.sha256) or named_file.size < 1 or not isinstance(other, str | None):
         message = (
             f"{name}: a dictionary has a SHA-256 of 64 hexadecimal digits and a size; other= is one of its values."
         )
         raise SchemaError(message, code="bad-option")
-    if found.size > MAX_VALUES:
-        message = f"{name}: the dictionary has {found.size:,} values; at most {MAX_VALUES:,}. List the frequent ones."
+    if named_file.size > MAX_VALUES:
+        message = (
+            f"{name}: the dictionary has {named_file.size:,} values; at most {MAX_VALUES:,}. List the frequent ones."
+        )
         raise SchemaError(message, code="domain-too-large")
-    if found.sha256 in _loaded and other is not None and other not in found:
+    if named_file.sha256 in _loaded and other is not None and other not in named_file:
         message = f"{name}: other={other!r} is not in the dictionary. Add a line with it to the file."
         raise SchemaError(message, code="bad-option")
-    return found
+    return named_file
 
 
 def _fanout(name: str, fanout: int | None, other: object) -> int:
