@@ -47,6 +47,10 @@ SHARES = {"syscalls": 0.7, "keys": 0.05, "kills": 0.1, "proxy": 0.15}
 SAVED_SECONDS = 120.0
 """Seconds of one cell after which its rounds are kept, so that an interrupted run loses no more."""
 
+TRIES = 4
+"""Rounds of a running collector in which a call must fail to happen before none is expected: some calls, such as those
+of checkpoints, come when the collector has time."""
+
 SHOWN = 3
 """Bad rounds of a cell that are kept in full."""
 
@@ -62,7 +66,7 @@ def run_cell(rounds: Rounds, cell: Cell, most: int, until: float, before: dict[s
     """Run the rounds of one cell that were not run before, and add up what all of them found."""
     fired: list[Round] = []
     tried, reach = set(before.get("tried", ())), before.get("reach", most + 1)
-    rng, calls = random.Random(len(tried)), 1
+    rng, calls, missed = random.Random(len(tried)), 1, Counter[int]()
     while left := [n for n in range(1, min(most + 1, reach)) if n not in tried]:
         if fired and time.monotonic() > until:
             break
@@ -72,7 +76,9 @@ def run_cell(rounds: Rounds, cell: Cell, most: int, until: float, before: dict[s
             fired.append(made)
             tried.add(made.n)
         else:
-            reach = min(made.n, made.seen + 1)
+            missed[made.n] += 1
+            if cell.phase != "running" or cell.exports or missed[made.n] >= TRIES:
+                reach = min(made.n, made.seen + 1)
     rows = [*fired, rounds.last()]
     codes: Counter[str] = Counter(before.get("codes", {}))
     for one in fired:
