@@ -1,7 +1,8 @@
 """Coverage of a panel's rounds, averages, differences and slopes: every group of people is one repetition.
 
 Run ``python -m bench.panels.run --groups 4000``; it takes ten minutes for 4,000 groups of 800 people. With
-``--enrolled`` the people of each group are known, as if it were a panel of its own.
+``--enrolled`` the people of each group are known, as if it were a panel of its own. With ``--consistent`` rounds are
+fitted together, which groups cannot share: every group is a database of its own.
 """
 
 from __future__ import annotations
@@ -59,6 +60,34 @@ def measure(groups: int, reports: int, seed: int, *, enrolled: bool = False) -> 
         return compare(database, panel, truth)
 
 
+def measure_consistent(groups: int, reports: int, seed: int, until: float) -> dict[str, dict[str, float]]:
+    """Encode a panel once for each group, and compare the fitted answers of all groups with their truth."""
+    schema = tc.Schema([tc.Service("users", key="uid", attributes=[tc.Categorical("x", ["a", "b", "c"])])])
+    panel = tc.Collection(schema, EPSILON, panel="bench", rounds=ROUNDS, reports=reports)
+    base = np.random.default_rng(seed).random(PEOPLE)
+    values = [drifting(base, number, ROUNDS) for number in range(ROUNDS)]
+    truth = [int((own == "a").sum()) for own in values]
+    wanted = {"rounds": truth, "differences": [truth[-1] - truth[0]], "slopes": [float(SLOPE @ truth)]}
+    estimates: dict[str, list[tc.Estimate]] = {name: [] for name in wanted}
+    done = 0
+    for done in range(1, groups + 1):
+        database = tc.connect()
+        database.create(panel)
+        for number, own in enumerate(values):
+            people = np.arange(PEOPLE) + done * PEOPLE  # others are asked in other rounds
+            rng = tc.insecure_rng(seed + ROUNDS * done + number)
+            database.load(panel.round(number + 1).encode(users={"uid": people, "x": own}, rng=rng))
+        by_round = f"SELECT round, SUM({HELD}) AS n FROM users GROUP BY round ORDER BY round"
+        estimates["rounds"] += database.sql(by_round, consistent=True)["n"]
+        [(change, slope)] = database.sql(f"SELECT {trends(panel)} FROM users", consistent=True)
+        estimates["differences"].append(change)
+        estimates["slopes"].append(slope)
+        database.close()
+        if time.monotonic() > until:
+            break
+    return {name: covered(estimates[name], truths * done) for name, truths in wanted.items()}
+
+
 def compare(database: tc.Database, panel: tc.Collection, truth: Sequence[int]) -> dict[str, dict[str, float]]:
     """Compare each group's answers with its truth."""
     each = list(database.sql(f"SELECT rep, round, SUM({HELD}) AS n, AVG({HELD}) AS f FROM users GROUP BY rep, round"))
@@ -105,10 +134,16 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=4_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--enrolled", action="store_true")
+    parser.add_argument("--consistent", action="store_true")
+    parser.add_argument("--minutes", type=float, default=1e6, help="of each number of reports, with --consistent")
     options = parser.parse_args()
     for reports in (1, 2):
         start = time.perf_counter()
-        found = measure(options.groups, reports, options.seed, enrolled=options.enrolled)
+        if options.consistent:
+            until = time.monotonic() + 60 * options.minutes
+            found = measure_consistent(options.groups, reports, options.seed, until)
+        else:
+            found = measure(options.groups, reports, options.seed, enrolled=options.enrolled)
         print(json.dumps({"reports": reports, "seconds": round(time.perf_counter() - start), **found}), flush=True)
 
 
