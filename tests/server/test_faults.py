@@ -10,12 +10,14 @@ import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bench.faults.collector import Collector, Zygote
 from bench.faults.deliveries import run_deliveries
 from bench.faults.kills import run_kills
+from bench.faults.merge import merge
 from bench.faults.people import People
 from bench.faults.shim import Shim, has_compiler
 from bench.faults.syscalls import Cell, Rounds
@@ -136,3 +138,22 @@ def test_a_clock_that_jumps_changes_nothing(shim: Shim, zygote: Zygote, tmp_path
     log = Log(tmp_path / "store" / "log.db")
     assert log.read().ok
     log.close()
+
+
+def test_runs_are_put_together() -> None:
+    """A later run replaces a file's rounds and says its commit; kills of several runs add up."""
+    old = {"phase": "running", "file": "x", "call": "write", "error": "EIO", "rounds": 1}
+    before = {
+        "about": {"commit": "a" * 40},
+        "syscalls": [old, old | {"call": "open"}],
+        "kills": {"rounds": 9, "lost": 1},
+    }
+    runs: list[dict[str, Any]] = [
+        {"about": {"commit": "b" * 40}, "syscalls": [old | {"rounds": 200}]},
+        {"about": {"commit": "b" * 40}, "kills": {"rounds": 100, "lost": 0, "requests": {"cut": 1}}},
+        {"about": {"commit": "c" * 40}, "kills": {"rounds": 50, "lost": 2, "requests": {"cut": 2}}},
+    ]
+    made = merge(before, runs)
+    assert made["syscalls"] == [old | {"call": "open"}, old | {"rounds": 200, "commit": "b" * 12}]
+    kills = {"rounds": 150, "lost": 2, "requests": {"cut": 3}, "commits": ["b" * 12, "c" * 12]}
+    assert made["kills"] == kills
