@@ -35,6 +35,7 @@ from tacit.encode.prepare import prepare_tables
 from tacit.errors import ContractError, PrivacyError, SchemaError, UnknownNameError, UsageError
 from tacit.estimate.threads import one_thread
 from tacit.tables.html import table_html
+from tacit.tables.places import place_text
 
 __all__ = ["Collection"]
 
@@ -177,7 +178,9 @@ class Collection(Forecasting):
         try:
             text = Path(path).read_text(encoding="utf-8-sig")  # some editors write a byte-order mark
         except (OSError, UnicodeDecodeError) as cause:
-            message = f"{Path(path).name} cannot be read ({type(cause).__name__}). Name a .toml or .json file."
+            message = (
+                f"{Path(place_text(path)).name} cannot be read ({type(cause).__name__}). Name a .toml or .json file."
+            )
             raise ContractError(message, code="unreadable-file") from None
         folder = Path(path).parent
         if Path(path).suffix.lower() == ".toml":

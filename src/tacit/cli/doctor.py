@@ -27,12 +27,12 @@ from tacit.engines.duckdb import DuckDB
 from tacit.engines.failures import failure_code
 from tacit.engines.java import found_java
 from tacit.errors import EngineError, TacitError
-from tacit.remote.address import place_text
 from tacit.server.keys import Keys
 from tacit.server.store.disk import free_bytes, is_scarce
 from tacit.server.store.read_only import open_read_only
 from tacit.server.store.verification import verify_analytical, verify_inbox
 from tacit.server.store.versions import VERSION, version_of
+from tacit.tables.places import place_text
 
 __all__ = ["run"]
 

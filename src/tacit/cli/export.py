@@ -13,9 +13,9 @@ from pathlib import Path
 
 from tacit.client.transport import Transport
 from tacit.errors import EngineError, UsageError
-from tacit.remote.address import place_text
 from tacit.server.archive import export_database, export_store
 from tacit.server.collector import Collector
+from tacit.tables.places import place_text
 
 __all__ = ["run"]
 

@@ -13,10 +13,11 @@ from tacit.database import Database
 from tacit.engines import is_there
 from tacit.errors import UsageError
 from tacit.estimate.answer import Answer, shift_text
-from tacit.remote.address import is_address, place_text
+from tacit.remote.address import is_address
 from tacit.remote.database import RemoteDatabase
 from tacit.server.store.verification import mark_of
 from tacit.source import connect
+from tacit.tables.places import place_text
 
 __all__ = ["draw", "open_existing", "print_answer", "run"]
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from tacit.errors import AccessError, UsageError
 
-__all__ = ["KEY", "KEY_FILE", "find_key", "is_address", "place_text", "url_of"]
+__all__ = ["KEY", "KEY_FILE", "find_key", "is_address", "url_of"]
 
 KEY, KEY_FILE = "TACIT_KEY", "TACIT_KEY_FILE"
 """Environment variables: a key, or the name of a file that holds one."""
@@ -19,24 +18,6 @@ SCHEMES = ("http", "https", "tacit")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 LONGEST_KEY = 512
 """Characters of a key file that is taken for one: keys have 54."""
-
-
-ANY_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
-SECRET = re.compile(r"(?i)(password|secret|key|token)\s*=")
-
-
-def place_text(place: str | Path) -> str:
-    """Return a path as it was given; of an address or settings, which may hold a password, as little as names them.
-
-    Examples
-    --------
-    >>> place_text("shop/store"), place_text("postgresql://u:pw@host/db"), place_text("host=h password=pw")
-    ('shop/store', 'postgresql://…', '…')
-    """
-    text = str(place)
-    if address := ANY_ADDRESS.match(text):
-        return f"{address[1]}://…"
-    return "…" if SECRET.search(text) else text
 
 
 def is_address(value: Any) -> bool:
