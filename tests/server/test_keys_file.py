@@ -15,9 +15,9 @@ from support.collectors import COLLECTION, body_of, collector_here, reports_of, 
 from support.tiers import how_many
 from tacit.cli import main
 from tacit.errors import UsageError
-from tacit.evidence.atomic import write_atomically
 from tacit.server.app import make_app
 from tacit.server.keys import Keys
+from tacit.tables.atomic import write_atomically
 
 WRITERS, EACH = how_many(3, 8, "processes that write keys"), 12
 PROGRAM = """

@@ -6,7 +6,7 @@ import secrets
 from pathlib import Path
 
 from tacit.errors import UsageError
-from tacit.evidence.atomic import write_atomically
+from tacit.tables.atomic import write_atomically
 
 __all__ = ["read_coin_key"]
 

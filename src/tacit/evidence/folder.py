@@ -11,11 +11,11 @@ from typing import Any
 from tacit.collection import Collection
 from tacit.contract.hash_chain import Head, read_chain
 from tacit.errors import TacitError, UsageError
-from tacit.evidence.atomic import write_atomically
 from tacit.evidence.claims import audited, code_hash, gather, read_trials, total_claims
 from tacit.evidence.page import page, shown_loss, to_text
 from tacit.evidence.readers import Readership, central_claims
 from tacit.evidence.trials import Trials, expectations
+from tacit.tables.atomic import write_atomically
 
 __all__ = ["Verdict", "verify", "write"]
 

@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 
 from tacit.adapters.pgwire.scram import make_verifier
 from tacit.errors import AccessError, UsageError
-from tacit.evidence.atomic import lock_file, write_atomically
+from tacit.tables.atomic import lock_file, write_atomically
 
 __all__ = ["Key", "Keys", "Scope", "key_of"]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,6 +20,7 @@ from pyarrow import fs
 
 from tacit.engines.failures import opening
 from tacit.errors import EngineError
+from tacit.tables.atomic import create_once
 
 __all__ = ["Folder", "ObjectStore", "Storage", "storage_at"]
 
@@ -101,18 +101,9 @@ class Folder:
         path = self.root / name
         with opening(self.root):
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            number, unfinished = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-")
-            try:
-                with os.fdopen(number, "wb") as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
-                with contextlib.suppress(FileExistsError):
-                    os.link(unfinished, path)  # unlike a rename, it replaces nothing
-                    _sync(path.parent)
-                    return
-            finally:
-                Path(unfinished).unlink()
+            with contextlib.suppress(FileExistsError):
+                create_once(path, content)
+                return
         raise FileExistsError(name)
 
     def remove(self, name: str) -> None:
@@ -135,15 +126,6 @@ class Folder:
     def uri(self, name: str) -> str:
         """Return the address of a file for other programs."""
         return (self.root / name).as_uri()
-
-
-def _sync(folder: Path) -> None:
-    """Make a new name survive a power failure."""
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 class ObjectStore:

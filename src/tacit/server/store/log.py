@@ -18,7 +18,7 @@ from typing import Any
 from tacit.contract.hash_chain import START, Chain, Head, next_line, read_chain
 from tacit.contract.sqlite import prove_writable, transaction
 from tacit.engines.failures import outage
-from tacit.evidence.atomic import adopt
+from tacit.tables.atomic import adopt
 
 __all__ = ["Clock", "Log", "hash_of", "now"]
 

@@ -8,11 +8,12 @@ be shown without it; once the key is destroyed, no tombstone can be linked to an
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from tacit.errors import EngineError
+from tacit.tables.atomic import create_once
 
 __all__ = ["KEY_FILE", "Tombstones", "adopt_key", "scope_of"]
 
@@ -37,7 +38,8 @@ class Tombstones:
     def of_file(cls, path: Path) -> Tombstones:
         """Return the tombstones of a store before version 4; one of version 1 gets a key."""
         if not path.exists():
-            _write_once(path, secrets.token_bytes(KEY_BYTES))
+            with suppress(FileExistsError):  # another process was first
+                create_once(path, secrets.token_bytes(KEY_BYTES))
         return cls(path.read_bytes())
 
     def of(self, collection: str, person: int | str, service: str = "") -> bytes:
@@ -64,19 +66,3 @@ def adopt_key(path: Path, *, needed: bool) -> bytes:
 
 def _plain(collection: str, person: int | str) -> bytes:
     return hashlib.blake2b(f"{collection} {type(person).__name__} {person}".encode(), digest_size=16).digest()
-
-
-def _write_once(path: Path, content: bytes) -> None:
-    """Write a complete, synced file; if two processes do so at once, the first one wins."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    try:
-        path.hardlink_to(temporary)
-    except FileExistsError:
-        pass
-    finally:
-        temporary.unlink()

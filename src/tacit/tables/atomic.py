@@ -1,4 +1,4 @@
-"""Replace files atomically: readers see the old content or the new one.
+"""Create and replace files atomically: readers see a whole file, the old one or the new one.
 
 A new version keeps the owner and mode of the previous one. A new file gets the owner of its folder, so that the program
 that owns the folder can read what an administrator writes as root.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tacit.errors import UsageError
 
-__all__ = ["adopt", "lock_file", "write_atomically"]
+__all__ = ["adopt", "create_once", "lock_file", "write_atomically"]
 
 
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
@@ -39,6 +39,20 @@ def write_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
         Path(temporary).unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def create_once(path: Path, content: bytes | memoryview) -> None:
+    """Write a new file, synced; FileExistsError if there is one, or another process was first."""
+    handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(unfinished, path)  # unlike a rename, it replaces nothing
+        _sync_folder(path.parent)
+    finally:
+        Path(unfinished).unlink()
 
 
 def adopt(path: Path, *, mode: int = 0o600) -> None:
