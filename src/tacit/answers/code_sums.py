@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlglot import exp
 
 from tacit.answers.code_cache import Fetched, fetch_code_sums
 from tacit.answers.sampling import CodeCounts, Control
@@ -26,9 +25,7 @@ from tacit.estimate.batch import VALUES_AT_ONCE, FunctionalBatch, batch_of
 from tacit.estimate.functional import Functional, Term, Vector
 from tacit.sql.nodes import Sums
 from tacit.sql.plan import Plan
-from tacit.sql.rounds import Round
-from tacit.sql.scope import BoundColumn, Scope
-from tacit.sql.stored_types import StoredTypes
+from tacit.sql.scope import Scope
 from tacit.sql.totals import Piece, Total
 
 __all__ = ["CodePlan", "Moments", "Values", "plan_by_code"]
@@ -198,34 +195,27 @@ class CodePlan:
         return tuple(bool(mine) or other for mine, other in zip(reads, others, strict=True))
 
 
-def plan_by_code(
-    scope: Scope,
-    one: Round,
-    totals: Sequence[Total],
-    pairs: Sequence[tuple[int, int]],
-    keys: Sequence[BoundColumn],
-    conditions: Sequence[exp.Expr],
-    types: StoredTypes,
-) -> CodePlan | None:
-    """Return how totals are summed by the codes of one service; None where they cannot be, or need not."""
+def plan_by_code(wanted: Plan) -> CodePlan | None:
+    """Return how a plan's totals are summed by the codes of one service; None where they cannot be, or need not."""
+    scope, stored, totals = wanted.scope, wanted.round.stored, wanted.totals
     if any(source.twin is not None for source in scope.sources) or any(len(total.pieces) > 1 for total in totals):
         return None
     if len(scope.sources) > 1 and len(totals) <= FEW_MEASURES:
         return None
-    sides = [number for number, stored in enumerate(one.stored) if stored.is_one_report]
+    sides = [number for number, own in enumerate(stored) if own.is_one_report]
     splits = [(side, split) for side in sides if (split := _split(scope, side, totals)) is not None]
     splits.sort(key=lambda one: -len({local.key for local, _ in one[1]}))
-    squared = sorted({i for pair in pairs for i in pair})
+    squared = sorted({i for pair in wanted.pairs for i in pair})
     for side, split in splits:
         weights = _Weights()
         weight = [weights.place(own) for _, own in split]
-        decoder = one.stored[side].decoder
+        decoder = stored[side].decoder
         batch = batch_of(decoder, [local for local, _ in split])
         second = batch_of(decoder, [split[i][0] for i in squared])
         if batch is None or second is None or len(weights.totals) > MOST_COLUMNS:
             continue
-        plan = Plan(scope, one, weights.totals, [], keys, conditions, types)
-        made = CodePlan(plan, side, weight, pairs, batch, (squared, second))
+        plan = replace(wanted, totals=weights.totals, pairs=[])
+        made = CodePlan(plan, side, weight, wanted.pairs, batch, (squared, second))
         if made.columns <= MOST_COLUMNS:
             return made
     return None

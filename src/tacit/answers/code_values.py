@@ -5,11 +5,10 @@ What each code adds to each total is known, so counts of codes are enough: as ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
-from sqlglot import exp
 
 from tacit.answers.code_cache import fetch_code_sums
 from tacit.answers.code_sums import Moments, Values
@@ -20,10 +19,6 @@ from tacit.estimate.reading import WHOLE_ALPHABET, contributions
 from tacit.sql import names
 from tacit.sql.nodes import Measure, Sums
 from tacit.sql.plan import Plan
-from tacit.sql.rounds import Round
-from tacit.sql.scope import BoundColumn, Scope
-from tacit.sql.stored_types import StoredTypes
-from tacit.sql.totals import Total
 
 __all__ = ["CodeValues", "plan_code_values"]
 
@@ -113,19 +108,11 @@ def _evaluate(measure: Measure, columns: Mapping[str, Vector]) -> Vector:
     return total
 
 
-def plan_code_values(
-    scope: Scope,
-    one: Round,
-    totals: Sequence[Total],
-    pairs: Sequence[tuple[int, int]],
-    keys: Sequence[BoundColumn],
-    conditions: Sequence[exp.Expr],
-    types: StoredTypes,
-) -> CodeValues | None:
-    """Return how totals are summed from counts of codes; None where that is not possible, or slower."""
-    [stored, *others] = one.stored
-    if others or not stored.is_one_report or not all(total.is_plain for total in totals) or len(totals) > MOST_TOTALS:
+def plan_code_values(wanted: Plan) -> CodeValues | None:
+    """Return how a plan's totals are summed from counts of codes; None where that is not possible, or slower."""
+    [stored, *others] = wanted.round.stored
+    is_plain = all(total.is_plain for total in wanted.totals)
+    if others or not stored.is_one_report or not is_plain or len(wanted.totals) > MOST_TOTALS:
         return None
-    plan = Plan(scope, one, totals, pairs, keys, conditions, types)
-    most = WHOLE_ALPHABET if plan.reports.people.join.rollup else SMALL_ALPHABET
-    return CodeValues(plan) if stored.service.channels[0].alphabet <= most else None
+    most = WHOLE_ALPHABET if wanted.reports.people.join.rollup else SMALL_ALPHABET
+    return CodeValues(wanted) if stored.service.channels[0].alphabet <= most else None

@@ -266,7 +266,8 @@ def fetch_by_code(
     pairs = sorted(asked.pairs)
     plans, by_round = [], []
     for one, types in zip(rounds, stored_types(engine, rounds), strict=True):
-        ways = (make(scope, one, asked.totals, pairs, keys, conditions, types) for make in BY_CODE)
+        plan = Plan(scope, one, asked.totals, pairs, keys, conditions, types)
+        ways = (make(plan) for make in BY_CODE)
         tried = ((way, way.run(engine)) for way in ways if way is not None)
         way, moments = next(((way, made) for way, made in tried if made is not None), (None, None))
         if way is None or moments is None:
@@ -286,7 +287,7 @@ def fetch_by_code(
                 for values, own in moments.items()
             }
         )
-        plans.append(Plan(scope, one, asked.totals, pairs, keys, conditions, types, way.query, way.from_tables))
+        plans.append(replace(plan, by_code=way.query, from_tables=way.from_tables))
     return over_rounds(by_round, rounds), plans
 
 
