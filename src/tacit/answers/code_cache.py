@@ -13,18 +13,25 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from tacit.answers.columns import integers_of, number_rows, numbers_of, rows_in_order, rows_of
-from tacit.answers.sampling import CodeCounts, Part, sample_parts
+from tacit.answers.sampling import CodeCounts, Sample, sample_parts
 from tacit.answers.shared_cache import SharedCache
 from tacit.contract.contract import Channel
-from tacit.engines.base import Engine
+from tacit.engines.base import Engine, rollup_of
+from tacit.estimate.batch import FunctionalBatch, variance_shares
+from tacit.estimate.decoder import Decoder
+from tacit.estimate.functional import Vector
 from tacit.estimate.tallies import Tallies
 from tacit.sql.nodes import Sums
 from tacit.sql.printing import print_query
 
-__all__ = ["Fetched", "cache_of", "fetch_code_sums"]
+__all__ = ["Fetched", "cache_of", "fetch_code_sums", "kept_counts"]
+
+Codes = npt.NDArray[np.int64]
 
 MOST_BYTES = 2**27
 """Bytes of sums that are kept for one engine."""
@@ -39,8 +46,10 @@ class Fetched:
 
     values: list[tuple[Any, ...]]
     counts: CodeCounts
+    everybody_of: str | None = None
+    """The table whose reports they are all of; None for some of them, and for joins."""
     _tallies: dict[tuple[int, int], Tallies] = field(default_factory=dict)
-    _samples: OrderedDict[Hashable, list[Part]] = field(default_factory=OrderedDict)
+    _samples: OrderedDict[Hashable, Sample] = field(default_factory=OrderedDict)
 
     def tallies(self, channel: Channel, group: int, column: int) -> Tallies:
         """Return the tables of a group, weighted by a column."""
@@ -49,11 +58,15 @@ class Fetched:
             self._tallies[group, column] = Tallies(channel, codes, weights)
         return self._tallies[group, column]
 
-    def sample(self, channel: Channel, read: frozenset[int], quota: int) -> list[Part]:
-        """Return some codes of each view; questions that read the same views share them."""
-        key = (read, quota)
+    def sample(self, decoder: Decoder, batch: FunctionalBatch, quota: int) -> Sample:
+        """Return some codes of each view; questions about the same sets of attributes share them."""
+        key, channel = (batch.attribute_sets, batch.views, quota), decoder.service.channels[0]
         if key not in self._samples:
-            self._samples[key] = list(sample_parts(channel, self.counts, read, quota))
+            known = variance_shares(decoder, sorted(batch.attribute_sets))
+            shares = {view: known.get(view, 0.0) for view in batch.views}
+            parts = list(sample_parts(channel, self.counts, shares, quota))
+            people = [self.tallies(channel, group, 0) for group in range(self.counts.groups)]
+            self._samples[key] = Sample(channel, parts, people)
             while len(self._samples) > MOST_SAMPLES:
                 self._samples.popitem(last=False)
         return self._samples[key]
@@ -79,7 +92,19 @@ def _fetch(engine: Engine, query: Sums, channel: Channel, uploads: Mapping[str, 
     codes = integers_of(table.column(keys))
     order = rows_in_order(codes * len(values) + group, channel.alphabet * len(values))
     order = order[columns[0][order] > 0]  # a rollup keeps rows of people who were deleted
-    return Fetched(values, CodeCounts(codes[order], group[order], [own[order] for own in columns], len(values)))
+    counts = CodeCounts(codes[order], group[order], [own[order] for own in columns], len(values))
+    [side, *others] = query.people.join.sides
+    return Fetched(values, counts, None if others or query.people.conditions else side.scan.table)
+
+
+def kept_counts(engine: Engine, table: str) -> tuple[Codes, Vector] | None:
+    """Return the codes of a table's reports, in order, and their counts, from sums of the reports as they are now."""
+    changes = engine.changes()
+    for fetched in cache_of(engine).values(changes) if changes is not None else ():
+        if fetched.everybody_of in (table, rollup_of(table)):
+            codes, place = np.unique(fetched.counts.codes, return_inverse=True)
+            return codes, np.asarray(np.bincount(place, fetched.counts.columns[0], len(codes)), dtype=np.float64)
+    return None
 
 
 _CACHES: WeakKeyDictionary[Engine, SharedCache[Fetched]] = WeakKeyDictionary()

@@ -18,10 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.answers.code_cache import Fetched, fetch_code_sums
-from tacit.answers.sampling import CodeCounts, Control
+from tacit.answers.moments import Request, higher_moments
+from tacit.answers.sampling import CodeCounts
 from tacit.contract.contract import Channel
 from tacit.engines.base import Engine
-from tacit.estimate.batch import VALUES_AT_ONCE, FunctionalBatch, batch_of
+from tacit.estimate.batch import FunctionalBatch, batch_of
+from tacit.estimate.blocks import totals_of
 from tacit.estimate.functional import Functional, Term, Vector
 from tacit.sql.nodes import Sums
 from tacit.sql.plan import Plan
@@ -42,10 +44,10 @@ MOST_COLUMNS = 128
 MOST_WORK = 2**28
 """Cells that are visited to tally all groups: about two seconds."""
 
-SAMPLED, SAMPLED_WEIGHTED, SAMPLED_LEAST = 2**13, 2**15, 2**13
+SAMPLED, SAMPLED_WEIGHTED, SAMPLED_LEAST = 2**14, 2**15, 2**11
 """Codes that second moments come from, of all views together: plain, weighted, and at least."""
 
-SAMPLED_VALUES = 2**22
+SAMPLED_VALUES = 2**19
 """Codes times totals that are looked at: with more totals, fewer codes."""
 
 
@@ -138,42 +140,28 @@ class CodePlan:
         columns = np.array([0 if own is None else 1 + own for own in self._weight])
         for group, column in itertools.product(range(groups), np.unique(columns).tolist()):
             tallies = fetched.tallies(self.channel, group, column)
-            read = self._batch.totals(tallies, range(len(self.channel.views)))
+            read = totals_of(self._batch, tallies)
             totals[group, columns == column] = read[columns == column]
         return totals
 
     def _higher(self, fetched: Fetched) -> tuple[Vector, Vector]:
         """Return sums of products of pairs, and of fourth powers, of each group."""
         counts = fetched.counts
-        products, fourths = np.zeros((counts.groups, len(self._pairs))), np.zeros((counts.groups, len(self._squared)))
         if not self._squared:
-            return products, fourths
+            return np.zeros((counts.groups, 0)), np.zeros((counts.groups, 0))
         left, right = (np.array([self._place[pair[side]] for pair in self._pairs]) for side in (0, 1))
         pair_columns = np.array([self._pair_column(i, j) for i, j in self._pairs])
         fourth_columns = np.array([self._fourth_column(i) for i in self._squared])
-        plain = pair_columns == 0
-        step = max(1, VALUES_AT_ONCE // len(self._squared))
-        for part in fetched.sample(self.channel, self._second.views, self._quota(counts)):
-            control = Control(left[plain], right[plain], counts.groups, len(self._squared)) if part.is_sample else None
-            for start in range(0, len(part.codes), step):
-                values = self._second.contributions(part.view, part.codes[start : start + step])
-                both, fourth = values[:, left] * values[:, right], np.square(np.square(values))
-                own = part.weights[:, :, start : start + step]
-                for column in np.unique([*pair_columns, *fourth_columns]).tolist():
-                    products[:, pair_columns == column] += own[column] @ both[:, pair_columns == column]
-                    fourths[:, fourth_columns == column] += own[column] @ fourth[:, fourth_columns == column]
-                if control:
-                    control.add(own[0], values, both[:, plain])
-            if control:
-                people = [fetched.tallies(self.channel, group, 0) for group in range(counts.groups)]
-                known = np.stack([self._second.totals(own, [part.view]) for own in people])
-                products[:, plain] += control.correction(known)
-        return products, fourths
+        decoder = self.plan.round.stored[self.side].decoder
+        sample = fetched.sample(decoder, self._second, self._quota(counts))
+        return higher_moments(self._second, sample, Request(left, right, pair_columns, fourth_columns))
 
     def _quota(self, counts: CodeCounts) -> int:
         """Return how many codes are looked at for second moments."""
-        most = counts.strata[1] * (SAMPLED_WEIGHTED if self.plan.totals else SAMPLED)
-        return max(SAMPLED_LEAST, min(most, SAMPLED_VALUES // len(self._squared)))
+        strata = (1 + counts.strata[1]) // 2
+        most = SAMPLED_WEIGHTED if self.plan.totals else SAMPLED
+        wanted = strata * max(SAMPLED_LEAST, min(most, SAMPLED_VALUES // len(self._squared)))
+        return int(2 ** (wanted.bit_length() - 1))  # questions that want about as many share a sample
 
     def _pair_column(self, i: int, j: int) -> int:
         left, right = _in_order(self._weight[i], self._weight[j])
@@ -211,7 +199,8 @@ def plan_by_code(wanted: Plan) -> CodePlan | None:
         weight = [weights.place(own) for _, own in split]
         decoder = stored[side].decoder
         batch = batch_of(decoder, [local for local, _ in split])
-        second = batch_of(decoder, [split[i][0] for i in squared])
+        every = len(squared) == len(split)
+        second = batch if every else batch_of(decoder, [split[i][0] for i in squared])
         if batch is None or second is None or len(weights.totals) > MOST_COLUMNS:
             continue
         plan = replace(wanted, totals=weights.totals, pairs=[])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from sqlglot import exp
@@ -128,13 +129,18 @@ class People:
 class ReportProvenance:
     """What an estimate was made of: weighted totals over people, so that sums of estimates know their errors."""
 
-    parts: tuple[tuple[People, Terms], ...]
+    gather: Callable[[], tuple[tuple[People, Terms], ...]]
     superpopulation: bool
+
+    @cached_property
+    def parts(self) -> tuple[tuple[People, Terms], ...]:
+        """The people and their totals; gathered when an estimate is first combined with another."""
+        return self.gather()
 
     def scaled(self, by: float) -> ReportProvenance:
         """Return the origin of a multiple."""
         parts = tuple((people, tuple((by * w, total) for w, total in terms)) for people, terms in self.parts)
-        return ReportProvenance(parts, self.superpopulation)
+        return ReportProvenance(lambda: parts, self.superpopulation)
 
     def plus(self, other: ReportProvenance) -> ReportProvenance:
         """Return the origin of a sum; refuse what comes of the same reports in ways that cannot be combined."""
@@ -148,7 +154,7 @@ class ReportProvenance:
                 )
                 raise UsageError(message, code="unknown-covariance")
             parts[people] = add_terms(parts.get(people, ()), terms)
-        return ReportProvenance(tuple(parts.items()), self.superpopulation)
+        return ReportProvenance(lambda: tuple(parts.items()), self.superpopulation)
 
     def error(self) -> tuple[float, float]:
         """Return the standard error and its degrees of freedom; people of different collections are independent."""

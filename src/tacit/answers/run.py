@@ -13,7 +13,7 @@ from sqlglot import exp
 from tacit.answers.intervals import uneven_error, uneven_interval
 from tacit.answers.labels import label_rows
 from tacit.answers.notes import meaning_notes, tier_notes, weak_notes
-from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People, ReportProvenance, add_terms
+from tacit.answers.people import FEW_PEOPLE, FEW_REPORTS, People, ReportProvenance, Terms, add_terms
 from tacit.answers.quantiles import PendingQuantile, fetch_quantiles
 from tacit.answers.rows import Pending, Row, after, finish, pending_of, possible_notes
 from tacit.answers.sums import Fetch, Sums, SumsRequest, Values, fetch_by_code, fetch_sums
@@ -229,7 +229,7 @@ class _Question:
         if not place:
             return Estimate(result.value, 0.0, sums.count, level, shift=shift)
         gradient = result.gradient
-        variance = sums.covariance(gradient[None, :], place, superpopulation=self.options.superpopulation).item()
+        variance = self._variance(sums, gradient, place)
         freedom = max(1.0, sums.effective(place, gradient) - 1)
         origin = _origin(self.people, made, gradient, guards, superpopulation=options.superpopulation)
         self._note_tiers(sums, gradient, place)
@@ -243,6 +243,13 @@ class _Question:
             interval = uneven_interval(made, given, self._covariance(sums, place), level, freedom)
             error = uneven_error(error, interval, level, freedom) if not math.isnan(result.value) else math.nan
         return Estimate(result.value, error, sums.count, level, freedom, interval=interval, origin=origin, shift=shift)
+
+    def _variance(self, sums: Sums, gradient: Vector, place: list[int]) -> float:
+        """Return the variance of a combination of totals."""
+        superpopulation = self.options.superpopulation
+        if len(place) == 1 and gradient[0] == 1:
+            return sums.variance(place[0], superpopulation=superpopulation)
+        return sums.covariance(gradient[None, :], place, superpopulation=superpopulation).item()
 
     def _note_tiers(self, sums: Sums, gradient: Vector, place: list[int]) -> None:
         """Keep the shares of the tiers in the variance of the first estimate."""
@@ -315,8 +322,11 @@ def equal_to(bound: Bound, values: tuple[Any, ...]) -> list[exp.Expr]:
 def _origin(
     people: People, made: Formula, gradient: Vector, guards: tuple[exp.Expr, ...], *, superpopulation: bool
 ) -> ReportProvenance:
-    terms = []
-    for weight, total in zip(gradient, made.totals, strict=True):
-        pieces = tuple(Piece(p.functional, (*p.guards, *guards), p.powers) for p in total.pieces)
-        terms.append((float(weight), Total(pieces)))
-    return ReportProvenance(((people, add_terms((), tuple(terms))),), superpopulation)
+    def gather() -> tuple[tuple[People, Terms], ...]:
+        terms = []
+        for weight, total in zip(gradient, made.totals, strict=True):
+            pieces = tuple(Piece(p.functional, (*p.guards, *guards), p.powers) for p in total.pieces)
+            terms.append((float(weight), Total(pieces)))
+        return ((people, add_terms((), tuple(terms))),)
+
+    return ReportProvenance(gather, superpopulation)

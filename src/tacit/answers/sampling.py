@@ -2,27 +2,33 @@
 
 Errors need sums of squares of what people add, which is known for every code but costs a look at each. A view's codes
 are sampled by clusters: of a linear hash, all answers to one seed, which together show every cell as often as any
-other. What all reports of the view add is known from its table, so the sample is corrected by regression on it. That
-leaves next to no error where a total is about a single cell, as groups are: there the square is a linear function of
-what is added.
+other. What all reports of the view add is known from its table, so `tacit.answers.moments` corrects the sample by
+regression on it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.contract.contract import Channel
+from tacit.contract.oracles import Reader
+from tacit.estimate.blocks import Way, known_row, rows_of_codes
 from tacit.estimate.functional import Vector
+from tacit.estimate.tallies import Tallies
 
-__all__ = ["CodeCounts", "Control", "Part", "sample_parts"]
+__all__ = ["CodeCounts", "Part", "Sample", "Stack", "sample_parts"]
 
 Codes = npt.NDArray[np.int64]
+
+LEAST = 16
+"""Codes of a view that are taken, however small its share in the variance."""
 
 MOST_NUMBERS = 2**40
 """Numbers of strata before those that do not occur are left out."""
@@ -76,16 +82,19 @@ class Part:
     is_sample: bool
 
 
-def sample_parts(channel: Channel, counts: CodeCounts, read: frozenset[int], quota: int) -> Iterator[Part]:
+def sample_parts(channel: Channel, counts: CodeCounts, read: Mapping[int, float], quota: int) -> Iterator[Part]:
     """Yield parts of all views, with about as many codes in all as the quota.
 
-    All codes of a view that is not read add the same, so one stands for them. Few codes of the others are taken all, of
-    many whole clusters: as many of each stratum, so that a small group, or a rare condition, is not left to chance.
+    ``read`` has the views that are read, each with its share in the variance. All codes of any other view add the same,
+    so one stands for them. Few codes of the others are taken all, of many whole clusters, more where the share is
+    larger: as many of each stratum, so that a small group, or a rare condition, is not left to chance.
     Weights are as much larger as a sample may be too small.
     """
     bounds = counts.bounds(channel)
     sizes = np.diff(bounds)
-    wanted = dict(zip(sorted(read), _divide(quota, sizes[sorted(read)]).tolist(), strict=True))
+    views = sorted(read)
+    numbers = _divide_by_shares(quota, sizes[views], np.array([read[view] for view in views]))
+    wanted = dict(zip(views, numbers.tolist(), strict=True))
     stratum, strata = counts.strata
     for number, view in enumerate(channel.views):
         rows = np.arange(bounds[number], bounds[number + 1])
@@ -113,6 +122,16 @@ def sample_parts(channel: Channel, counts: CodeCounts, read: frozenset[int], quo
         yield Part(number, codes, weights, is_sample=is_sample)
 
 
+def _divide_by_shares(quota: int, sizes: Codes, shares: Vector) -> Codes:
+    """Divide a number of codes by shares, a few to each; what one does not need goes to those that have more."""
+    wanted, most = np.zeros(len(sizes)), sizes.astype(np.float64)
+    shares = np.where(shares > 0, shares, 1e-12)
+    while (open_ := wanted < most).any() and wanted.sum() < quota - 0.5:
+        given = wanted + (quota - wanted.sum()) * np.where(open_, shares, 0.0) / shares[open_].sum()
+        wanted = np.minimum(given, most)
+    return np.minimum(np.maximum(np.ceil(wanted), LEAST), sizes).astype(np.int64)
+
+
 def _divide(quota: int, sizes: Codes) -> Codes:
     """Divide a number of codes evenly; what one does not need goes to those that have more."""
     wanted = np.zeros(len(sizes), dtype=np.int64)
@@ -136,38 +155,69 @@ def _in_clusters(cluster: Codes, stratum: Codes, strata: int, wanted: int) -> np
     return np.asarray(rank <= limit[stratum])
 
 
-class Control:
-    """The regression of products of two totals on both of them, over a sample of one view's codes, for each group."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Stack:
+    """How a grid reads the sampled codes of some views: rows of codes, sums over all reports, and what is missing."""
 
-    def __init__(self, left: Codes, right: Codes, groups: int, totals: int) -> None:
-        self._left, self._right = left, right
-        self._people = np.zeros((groups, 1))
-        self._sums, self._squares = np.zeros((groups, totals)), np.zeros((groups, totals))
-        self._products, self._by_left, self._by_right = (np.zeros((groups, len(left))) for _ in range(3))
+    rows: Vector
+    known: Vector
+    """Groups x cells: the sum of the rows of everybody."""
+    missing: Vector
+    """Groups x cells: by how much the sums of sampled views are too small, each times its view's size."""
 
-    def add(self, weights: Vector, values: Vector, both: Vector) -> None:
-        """Add codes: groups x codes, codes x totals, codes x pairs."""
-        self._people += weights.sum(axis=1, keepdims=True)
-        self._sums += weights @ values
-        self._squares += weights @ np.square(values)
-        self._products += weights @ both
-        self._by_left += weights @ (both * values[:, self._left])
-        self._by_right += weights @ (both * values[:, self._right])
 
-    def correction(self, known: Vector) -> Vector:
-        """Return what to add to the sums of products, given the sums of the totals over all of the view's codes."""
-        people = np.maximum(self._people, 1.0)
-        mean, product = self._sums / people, self._products / people
-        spread = np.maximum(self._squares / people - mean**2, 0.0)
-        left, right = mean[:, self._left], mean[:, self._right]
-        a, b = spread[:, self._left], spread[:, self._right]
-        both = np.where(self._left == self._right, a, product - left * right)
-        by_left, by_right = self._by_left / people - product * left, self._by_right / people - product * right
-        determinant = a * b - both**2
-        alone = determinant <= 1e-9 * a * b  # the two totals are one, or go together
-        safe, size = np.where(alone, 1.0, determinant), np.where(a > 0, a, 1.0)
-        slope_left = np.where(alone, np.where(a > 0, by_left / size, 0.0), (by_left * b - by_right * both) / safe)
-        slope_right = np.where(alone, 0.0, (by_right * a - by_left * both) / safe)
-        missing = known - self._sums
-        corrected: Vector = slope_left * missing[:, self._left] + slope_right * missing[:, self._right]
-        return corrected
+class Sample:
+    """Parts of all views, and how they are read, as far as that does not depend on the question."""
+
+    def __init__(self, channel: Channel, parts: Sequence[Part], people: Sequence[Tallies]) -> None:
+        self.channel, self.people = channel, people
+        self.parts = {part.view: part for part in parts}
+        self._weights: dict[tuple[int, ...], Vector] = {}
+        self._readers: dict[int, Reader] = {}
+        self._stacks: dict[Hashable, Stack] = {}
+        self._sizes: dict[Hashable, Vector] = {}
+
+    def reader(self, view: int) -> Reader:
+        """Return what reads the codes of a view."""
+        if view not in self._readers:
+            self._readers[view] = self.channel.views[view].oracle.reader(self.parts[view].codes, self.precision(view))
+        return self._readers[view]
+
+    def precision(self, view: int) -> type[np.floating[Any]]:
+        """Return the numbers that values of codes are made of: short where they are a sample."""
+        return np.float32 if self.parts[view].is_sample else np.float64
+
+    def weights(self, views: tuple[int, ...]) -> Vector:
+        """Return columns x groups x codes of some views."""
+        if views not in self._weights:
+            self._weights[views] = np.concatenate([self.parts[view].weights for view in views], axis=2)
+        return self._weights[views]
+
+    def sizes(self, views: tuple[int, ...], lead: Way) -> Vector:
+        """Return for each code how large the rows of its view are; 0 where all codes of the view were taken."""
+        key = views, lead
+        if key not in self._sizes:
+            own = [
+                _size(rows_of_codes(lead, view, self.parts[view].codes)) * self.parts[view].is_sample for view in views
+            ]
+            self._sizes[key] = np.repeat(own, [len(self.parts[view].codes) for view in views])
+        return self._sizes[key]
+
+    def stack(self, views: tuple[int, ...], way: Way, lead: Way) -> Stack:
+        """Return how some views are read; sizes are those of the lead."""
+        key = views, way, lead
+        if key not in self._stacks:
+            rows = [rows_of_codes(way, view, self.parts[view].codes) for view in views]
+            known = [np.stack([known_row(way, view, own) for own in self.people]) for view in views]
+            ends = np.cumsum([0, *(len(own) for own in rows)])
+            sizes = self.sizes(views, lead)
+            missing = np.zeros_like(known[0])
+            for view, own, everybody, first in zip(views, rows, known, ends[:-1].tolist(), strict=True):
+                if self.parts[view].is_sample:
+                    missing += sizes[first] * (everybody - self.parts[view].weights[0] @ own)
+            self._stacks[key] = Stack(np.concatenate(rows), np.sum(known, axis=0), missing)
+        return self._stacks[key]
+
+
+def _size(rows: Vector) -> float:
+    return math.sqrt(float(np.square(rows).mean())) if rows.size else 0.0

@@ -55,6 +55,13 @@ class SharedCache(Generic[T]):
                 kept.size -= oldest.size
         return value
 
+    def values(self, version: Hashable) -> list[T]:
+        """Return what is known of this version."""
+        with self._lock:
+            return (
+                [value for slot in self._kept.slots.values() for value in slot.made] if version == self._version else []
+            )
+
 
 @dataclass(eq=False, repr=False)
 class _Slot(Generic[T]):

@@ -97,6 +97,7 @@ class Sums:
     parts: tuple[Sums, ...] = ()
     design: Design | None = None
     """How a panel chose these people."""
+    _moments: dict[tuple[int, ...], tuple[Vector, Vector]] = field(default_factory=dict, init=False)
 
     def of_panel(self, design: Design) -> Sums:
         """Return the sums over everybody of a panel, of whom these are a random sample.
@@ -172,6 +173,12 @@ class Sums:
 
     def moments(self, place: list[int]) -> tuple[Vector, Vector]:
         """Return the covariance of totals by what products leave (0 if they are not estimated), and that of samples."""
+        key = tuple(place)
+        if key not in self._moments:
+            self._moments[key] = self._compute_moments(place)
+        return self._moments[key]
+
+    def _compute_moments(self, place: list[int]) -> tuple[Vector, Vector]:
         if self.parts and self.design:  # each round is a sample by itself
             own = [part.moments(place) for part in self.parts]
             return sum(one for one, _ in own), sum(one for _, one in own)  # type: ignore[return-value]

@@ -1,6 +1,7 @@
 """Watch stored reports for lies that show in their views and seeds; looked at again when a tenth more has come in.
 
-One count of codes for each table and tenth more of reports: over a table's life about as much as eleven questions.
+One count of codes for each table and tenth more of reports, from the sums by code that the question has read where
+these are of all reports.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from tacit.answers.code_cache import kept_counts
 from tacit.contract.contract import ServiceContract
 from tacit.engines.base import Batch, Engine
 from tacit.estimate.answer import Answer
@@ -25,7 +27,8 @@ FEW = 1_000
 
 def problem_of(engine: Engine, table: str, service: ServiceContract) -> tuple[str, int]:
     """Return what is wrong with the views and seeds of a table's reports, empty if nothing is, and their number."""
-    counts = code_counts(engine, table, rollup=table in engine.rollups())
+    kept = kept_counts(engine, table) if len(service.channels) == 1 else None
+    counts = {0: kept} if kept is not None else code_counts(engine, table, rollup=table in engine.rollups())
     reports = sum(int(people.sum()) for _, people in counts.values())
     for number, (codes, people) in counts.items():
         problem = evenness_of(service.channels[number], codes, people.astype(np.float64)).problem

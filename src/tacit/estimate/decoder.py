@@ -36,6 +36,7 @@ from tacit.estimate.reading import Factor, Product, Reading
 from tacit.estimate.rounding import rewritten
 from tacit.estimate.sets import Sets
 from tacit.estimate.split import BlueTree, Split, cover_split, rdc_split
+from tacit.estimate.terms import Terms, presence_of
 
 __all__ = ["COVERS", "Decoded", "Decoder", "DecoderName", "Grid", "Source"]
 
@@ -147,11 +148,6 @@ class Grid:
         """Weight with which all views together show an extra cell."""
         return sum(source.cell_weight for source in self.sources)
 
-    def presence(self, term: Term) -> Vector:
-        """Return a term's values on records and on extra cells, where attributes have none."""
-        presence = term.factors.get(len(self.service.levels))
-        return np.array([1.0] + [0.0] * self.extras) if presence is None else presence
-
     def known_share(self, asked: Vector, beside: Vector) -> Vector:
         """Return kappa: the multiple of 1, whose total is known, that leaves least to be read.
 
@@ -166,19 +162,36 @@ class Grid:
             asked, whole = asked + beside / self.cell_weight, whole + self.extras / self.cell_weight
         return asked / whole
 
-    def read_shares(self) -> list[tuple[Source, float]]:
-        """Return every source that blue reads, with its share in its trace."""
-        return self._read_shares
-
     @cached_property
-    def _read_shares(self) -> list[tuple[Source, float]]:
+    def read_shares(self) -> list[tuple[Source, float]]:
+        """Every source that blue reads, with its share in its trace."""
         shares = self.shares(pure=False)
         # after the known total, the weights of the all-root view are zero
         return [(source, share) for source, share in shares if any(source.trace) or self.extras]
 
     def read_sources(self) -> list[Source]:
         """Return every source that blue reads anything of."""
-        return self.sources if self.extras else [source for source, _ in self.read_shares()]
+        return self.sources if self.extras else [source for source, _ in self.read_shares]
+
+    @cached_property
+    def _by_view(self) -> dict[int, Source]:
+        return {source.view: source for source in self.sources}
+
+    @cached_property
+    def _share_by_view(self) -> dict[int, float]:
+        return {source.view: share for source, share in self.read_shares}
+
+    def source(self, view: int) -> Source:
+        """Return what a view shows."""
+        return self._by_view[view]
+
+    def share(self, view: int) -> float:
+        """Return the share of a view in its trace; 0 if blue reads no records from it."""
+        return self._share_by_view.get(view, 0.0)
+
+    def reads(self, view: int) -> bool:
+        """Tell whether codes of a view differ in what they say."""
+        return view in self._share_by_view or (bool(self.extras) and view in self._by_view)
 
     def extra_share(self, source: Source) -> float:
         """Return the share of a source in what all say about extra cells."""
@@ -214,27 +227,27 @@ class Decoder:
                 constant += term.coefficient
             elif self._parities:
                 constant += self._parities.read(term, linear.products.setdefault(0, {}))
-            elif (parts := self.parts(term, attributes)) is not None:
-                constant += sum(self._read(part, grid, linear) for grid, part in parts)
+            elif (parts := self.parts(Terms.of(attributes, [term], [0], self.service))) is not None:
+                constant += sum(self._read(part.first_term(self.service), grid, linear) for grid, part in parts)
             else:
                 products.append((term.coefficient, self._multiply(term, attributes)))
         if constant or linear.products:
             products.insert(0, (1.0, (linear.factor(constant),)))
         return Decoded(tuple(products))
 
-    def parts(self, term: Term, attributes: tuple[int, ...]) -> list[tuple[Grid, Term]] | None:
-        """Return a term in parts, each with the grid that reads it; None if no views show its attributes together.
+    def parts(self, terms: Terms) -> list[tuple[Grid, Terms]] | None:
+        """Return terms in parts, each with the grid that reads it; None if no views show their attributes together.
 
         The grid is that of all views or, where too few show parts of the attributes, of those that show all of them.
         """
-        if self._sets and attributes:
-            home = self._sets.home(attributes)
+        if self._sets and terms.attributes:
+            home = self._sets.home(terms.attributes)
             if home and self.name != "blue":
-                return [self._sets.whole(term, home)]
-            return list(self._sets.parts(term, attributes, home)) if home else None
-        grid = self._grid(attributes)
-        grid = grid if grid.is_grid else self._grid(attributes, whole=True)
-        return [(grid, term)] if grid.is_grid else None
+                return [self._sets.whole(terms, home)]
+            return list(self._sets.parts(terms, home)) if home else None
+        grid = self._grid(terms.attributes)
+        grid = grid if grid.is_grid else self._grid(terms.attributes, whole=True)
+        return [(grid, terms)] if grid.is_grid else None
 
     @cached_property
     def _sets(self) -> Sets | None:
@@ -272,7 +285,7 @@ class Decoder:
             collected = _Collected(self.service)
             own = {i: term.factors[i]}
             if self.service.extras:
-                presence = grid.presence(term)
+                presence = presence_of(self.service, term)
                 own[len(self.service.levels)] = presence / presence[0] if factors else presence
             constant = self._read(Term(1.0, own), grid, collected)
             factors.append(collected.factor(constant))
@@ -294,14 +307,14 @@ class Decoder:
     def _read(self, term: Term, grid: Grid, collected: _Collected) -> float:
         """Collect the readings of one term and return its known part."""
         vectors = [term.factors[i] for i in grid.attributes]
-        presence = grid.presence(term)
+        presence = presence_of(self.service, term)
         share = self._known_share(grid, vectors, presence) if self.name == "blue" else 0.0
         constant = term.coefficient * share
         parts = [(term.coefficient * presence[0], self._splits(grid, vectors))]
         if share:
             parts.append((-constant, [tree.ones_split for tree in grid.trees]))
         read_root = False
-        for source, part in grid.read_shares() if self.name == "blue" else grid.shares(pure=True):
+        for source, part in grid.read_shares if self.name == "blue" else grid.shares(pure=True):
             read_root |= not any(source.trace)
             for coefficient, split in parts:
                 cells = [g[depth] for g, depth in zip(split, source.trace, strict=True)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -85,6 +86,13 @@ class Functional:
         return tuple(sorted({attribute for term in self.terms for attribute in term.factors}))
 
     @property
+    def is_indicator(self) -> bool:
+        """Whether it is one product of zeros and ones, and so its own square."""
+        if len(self.terms) != 1 or self.terms[0].coefficient != 1:
+            return False
+        return all(((vector == 0) | (vector == 1)).all() for vector in self.terms[0].factors.values())
+
+    @cached_property
     def key(self) -> Hashable:
         """What functionals with the same terms share."""
         return tuple(

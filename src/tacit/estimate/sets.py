@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.contract.contract import ServiceContract
-from tacit.estimate.functional import Term, Vector
+from tacit.estimate.functional import Vector
 from tacit.estimate.partitions import Partitions
+from tacit.estimate.terms import Terms
 
 if TYPE_CHECKING:
     from tacit.estimate.decoder import Grid
@@ -45,32 +46,33 @@ class Sets:
         fitting = [own for own in self._grids if set(attributes) <= set(own)]
         return min(fitting, key=lambda own: (len(own), own), default=None)
 
-    def whole(self, term: Term, home: tuple[int, ...]) -> tuple[Grid, Term]:
-        """Return a term to be read from one set alone."""
-        return self._part(term.coefficient, home, dict(term.factors))
+    def whole(self, terms: Terms, home: tuple[int, ...]) -> tuple[Grid, Terms]:
+        """Return terms to be read from one set alone."""
+        return self._grids[home], terms.over(home, [levels.size for levels in self._service.levels])
 
-    def parts(self, term: Term, attributes: tuple[int, ...], home: tuple[int, ...]) -> Iterator[tuple[Grid, Term]]:
-        """Yield the parts of a term, each with the grid that reads it."""
-        beside = {i: vector for i, vector in term.factors.items() if i not in attributes}
-        yield self.whole(term, home)
-        centres = {i: self._centre(home, i, term.factors[i]) for i in attributes}
-        for i in attributes:
-            scale = term.coefficient * math.prod(centres[k] for k in attributes if k != i)
-            elsewhere = {own: _times(spread, term.factors[i]) for own, spread in self._spread(i).items() if own != home}
-            if scale and elsewhere:
-                yield self._part(-scale, home, beside | {i: sum(elsewhere.values(), np.zeros(len(term.factors[i])))})
-                for own, vector in elsewhere.items():
-                    yield self._part(scale, own, beside | {i: vector})
+    def parts(self, terms: Terms, home: tuple[int, ...]) -> Iterator[tuple[Grid, Terms]]:
+        """Yield the parts of terms, each with the grid that reads them."""
+        yield self.whole(terms, home)
+        centres = [
+            self._centres(home, i, vectors)[terms.picks[:, k]]
+            for k, (i, vectors) in enumerate(zip(terms.attributes, terms.vectors, strict=True))
+        ]
+        for k, i in enumerate(terms.attributes):
+            scale = terms.coefficients * math.prod(own for other, own in enumerate(centres) if other != k)
+            elsewhere = {
+                own: _times(spread, terms.vectors[k]) for own, spread in self._spread(i).items() if own != home
+            }
+            if scale.any() and elsewhere:
+                alone = terms.alone(k, scale)
+                yield self.whole(alone.with_vectors(sum(elsewhere.values(), np.zeros(1)), -1.0), home)
+                for own, vectors in elsewhere.items():
+                    yield self.whole(alone.with_vectors(vectors), own)
 
-    def _part(self, coefficient: float, own: tuple[int, ...], factors: dict[int, Vector]) -> tuple[Grid, Term]:
-        """Return a term over all attributes of a set."""
-        ones = {i: np.ones(self._service.levels[i].size) for i in own if i not in factors}
-        return self._grids[own], Term(coefficient, ones | factors)
-
-    def _centre(self, own: tuple[int, ...], attribute: int, vector: Vector) -> float:
-        """Return the mean of a vector, by least squares of a set."""
+    def _centres(self, own: tuple[int, ...], attribute: int, vectors: Vector) -> Vector:
+        """Return the means of vectors, by least squares of a set."""
         solved = self._grids[own].trees[own.index(attribute)].ones_solved
-        return float(solved @ vector / solved.sum())
+        means: Vector = vectors @ solved / solved.sum()
+        return means
 
     def _spread(self, attribute: int) -> dict[tuple[int, ...], Vector | float]:
         """Return D_s for every set s that shows an attribute; shares, if the attribute is large."""
@@ -102,5 +104,5 @@ class Sets:
         return dense.matrix / others
 
 
-def _times(spread: Vector | float, vector: Vector) -> Vector:
-    return spread * vector if isinstance(spread, float) else spread @ vector
+def _times(spread: Vector | float, vectors: Vector) -> Vector:
+    return spread * vectors if isinstance(spread, float) else vectors @ spread.T

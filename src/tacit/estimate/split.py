@@ -22,7 +22,7 @@ from tacit.contract.layouts import Levels
 from tacit.errors import InternalError
 from tacit.estimate.functional import Vector
 
-__all__ = ["BlueTree", "Split", "cover_split", "rdc_split", "runs"]
+__all__ = ["BlueTree", "Split", "add_up", "cover_split", "rdc_split", "runs"]
 
 Split = list[Vector | None]
 """For each level its vector over cells; None where the level is not read."""
@@ -128,6 +128,17 @@ def rdc_split(levels: Levels, vector: Vector, *, count: int = 2, with_root: bool
     return _drop_unread(split)
 
 
+def add_up(rows: Vector, cells: npt.NDArray[np.int64], count: int) -> Vector:
+    """Return for each row the sums over its columns of each cell; columns of a cell are next to each other, mostly."""
+    first = np.flatnonzero(np.diff(cells, prepend=-1))
+    if len(first) == count and (cells[first] == np.arange(count)).all():
+        together: Vector = np.add.reduceat(rows, first, axis=1)
+        return together
+    sums = np.zeros((len(rows), count))
+    np.add.at(sums.T, cells, rows.T)
+    return sums
+
+
 class BlueTree:
     """Solves ``(sum_j omega_j W_j'W_j) x = f`` for one attribute and any number of vectors f.
 
@@ -155,9 +166,7 @@ class BlueTree:
 
     def _sum_up(self, depth: int, finer: Vector) -> Vector:
         """Add up the cells of level ``depth + 1`` into those of ``depth``."""
-        summed = np.zeros((len(finer), self.levels[depth].cells))
-        np.add.at(summed.T, self._parents[depth], finer.T)
-        return summed
+        return add_up(finer, self._parents[depth], self.levels[depth].cells)
 
     def cell_sums(self, vectors: npt.ArrayLike) -> list[Vector]:
         """Return W_j x for every level j; rows of ``vectors`` are solved side by side."""

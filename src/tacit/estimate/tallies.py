@@ -6,6 +6,8 @@ total is linear in these tables, so any number of questions takes one transform 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -35,10 +37,21 @@ class Tallies:
         self._codes, self._weights = codes, weights
         self._bounds = np.searchsorted(codes, [*(view.offset for view in channel.views), channel.alphabet])
         self._tables: dict[int, Vector] = {}
+        self._kept: dict[Hashable, Vector] = {}
 
     def reports(self, view: int) -> float:
         """Return how many reports of a view there are, or the sum of their weights."""
         return float(self._weights[self._bounds[view] : self._bounds[view + 1]].sum())
+
+    def reports_of(self, views: tuple[int, ...]) -> float:
+        """Return how many reports of some views there are, or the sum of their weights."""
+        return float(self.keep(views, lambda: np.array(sum(map(self.reports, views)))))
+
+    def keep(self, key: Hashable, make: Callable[[], Vector]) -> Vector:
+        """Return what is made of the tables alone: once for all questions."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
 
     def probability(self, view: int) -> float:
         """Return the probability with which a view is reported."""

@@ -146,8 +146,8 @@ class Side:
         cells = np.ones(len(picks))
         for axis, own in enumerate(axes):
             cells *= own.sum(axis=1)[picks[:, axis]]
-        if type(oracle).products is not Oracle.products:
-            made: Vector = (oracle.products(axes, picks, codes) - lie * cells) / (keep - lie)
+        if type(oracle).reader is not Oracle.reader:
+            made: Vector = (oracle.reader(codes)(axes, picks) - lie * cells) / (keep - lie)
             return made
         sums = np.empty((len(codes), len(picks)))
         step = max(1, SUPPORTS_AT_ONCE // oracle.domain)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar, cast
 
 import numpy as np
+import pyarrow as pa
 
 from tacit.contract.contract import ServiceContract
 from tacit.engines.base import Engine, rollup_of
@@ -118,7 +119,8 @@ def code_counts(engine: Engine, table: str, *, rollup: bool = False) -> Counts:
     """Return the codes of each channel, in order, and their counts; from the table's rollup if it has one."""
     query = rolled_up(rollup_of(table), (), again=True) if rollup else rolled_up(table, ())
     rows = engine.fetch(*query, {})
-    channel, code, people = (np.asarray(rows.column(name)).astype(np.int64) for name in ("channel", "code", PEOPLE))
+    named = (rows.column(name).cast(pa.int64()).combine_chunks() for name in ("channel", "code", PEOPLE))
+    channel, code, people = (np.asarray(np.from_dlpack(column), dtype=np.int64) for column in named)  # without pandas
     order = np.lexsort((code, channel))
     order = order[people[order] > 0]  # a rollup keeps rows of deleted people, with negative counts
     parts = {int(number): order[channel[order] == number] for number in np.unique(channel[order])}

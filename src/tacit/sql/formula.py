@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -163,6 +164,14 @@ class After:
         return Dual(value, number.gradient * slope, beyond=beyond)
 
 
+@lru_cache(maxsize=64)
+def _units(count: int) -> Vector:
+    """Return the gradients of so many totals by themselves."""
+    units = np.eye(count) if count else np.zeros((0, 1))
+    units.setflags(write=False)
+    return units
+
+
 @dataclass(frozen=True, eq=False)
 class Formula:
     """An output column: the totals it needs, and how they combine.
@@ -197,7 +206,7 @@ class Formula:
 
     def at(self, means: list[float], noise: Vector | None = None, shared: float = 0.0) -> list[Dual]:
         """Return the totals as numbers with unit gradients; ``noise`` is the covariance of their noise."""
-        units = np.eye(len(means)) if means else np.zeros((0, 1))
+        units = _units(len(means))
         if noise is not None:
             return [Noisy(mean, unit, noise, shared) for mean, unit in zip(means, units, strict=True)]
         return [Dual(mean, unit) for mean, unit in zip(means, units, strict=True)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -81,6 +82,8 @@ class Total:
         return self + other.scaled(-1.0)
 
     def __mul__(self, other: Total) -> Total:
+        if self is other and self.functional is not None and self.functional.is_indicator:
+            return self
         if self.terms * other.terms > MAX_PRODUCTS:
             message = f"The question expands to more than {MAX_PRODUCTS} terms. Use fewer CASE, OR and sums."
             raise UnsupportedSqlError(message, code="too-many-terms")
@@ -112,7 +115,7 @@ class Total:
         """Whether no public column is involved."""
         return not any(piece.guards or piece.powers for piece in self.pieces)
 
-    @property
+    @cached_property
     def key(self) -> Hashable:
         """What equal totals share."""
         return tuple((piece.place, piece.functional.key) for piece in self.pieces)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from tacit.contract.budget import BudgetLike, exp_below, parse_epsilon
-from tacit.contract.oracles.base import Build, Column, Oracle, whole
+from tacit.contract.oracles.base import Build, Column, Oracle, Reader, whole
 from tacit.contract.oracles.grr import Grr
 from tacit.contract.oracles.linear_hash import LinearHash
 from tacit.contract.oracles.local_hash import LocalHash
@@ -28,6 +28,7 @@ __all__ = [
     "LinearHash",
     "LocalHash",
     "Oracle",
+    "Reader",
     "Subset",
     "Unary",
     "best",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
@@ -22,12 +22,26 @@ import numpy.typing as npt
 from tacit.contract.randomness import DRAW_BITS, Draws
 from tacit.errors import LayoutError
 
-__all__ = ["Build", "Cells", "Codes", "Column", "Oracle", "Terms", "flat_index", "flat_values", "remainder", "whole"]
+__all__ = [
+    "Build",
+    "Cells",
+    "Codes",
+    "Column",
+    "Oracle",
+    "Reader",
+    "Terms",
+    "flat_index",
+    "flat_values",
+    "remainder",
+    "whole",
+]
 
 Cells = npt.NDArray[np.int64]
 Terms = Sequence[Sequence[npt.NDArray[np.float64]]]
 Codes = npt.NDArray[np.int64]
 Vectors = npt.NDArray[np.float64]
+Reader = Callable[[Sequence[Vectors], Cells], Vectors]
+"""From vectors of each attribute and picks of them to codes x picks: sums of products over the cells of a code."""
 
 SUPPORTS_AT_ONCE = 2**22
 """Codes times cells whose supports are marked at once: 32 MiB as numbers."""
@@ -143,21 +157,49 @@ class Oracle(ABC):
         The function is a sum of products: each term has a vector over the cells of each attribute.
         """
 
-    def products(self, axes: Sequence[Vectors], picks: Cells, codes: Codes) -> npt.NDArray[np.float64]:
-        """Return for each code, and each row of ``picks``, the sum of a product over the cells the code supports.
+    def reader(self, codes: Codes, dtype: type[np.floating[Any]] = np.float64) -> Reader:
+        """Return what reads some codes: for each code and row of picks, the sum of a product over supported cells.
 
-        ``axes`` has some vectors for each attribute, as rows; a row of ``picks`` names one vector of each.
+        It is given some vectors for each attribute, as rows; a row of picks names one vector of each. Sums have the
+        type, at most.
         """
-        chosen = np.ravel_multi_index(tuple(picks.T), [len(own) for own in axes])
-        sums = np.empty((len(codes), len(picks)))
+
+        def read(axes: Sequence[Vectors], picks: Cells) -> npt.NDArray[np.float64]:
+            chosen = np.ravel_multi_index(tuple(picks.T), [len(own) for own in axes])
+            sums = np.empty((len(codes), len(picks)), dtype=dtype)
+            step = max(1, SUPPORTS_AT_ONCE // self.domain)
+            for start in range(0, len(codes), step):
+                some = codes[start : start + step]
+                table = self.support(some).astype(np.float64).reshape(len(some), *self.sizes)
+                for own in axes:  # the attribute in front goes, its vectors come last
+                    table = np.tensordot(table, own, axes=(1, 1))
+                sums[start : start + step] = table.reshape(len(some), -1)[:, chosen]
+            return sums
+
+        return read
+
+    def margins(self, axis: int | None, vectors: Sequence[Vectors], codes: Codes) -> npt.NDArray[np.float64]:
+        """Return for each code, and each cell of one attribute, a sum over the cells it supports that belong to it.
+
+        What is summed is a product of one vector for each other attribute. Without ``axis`` it is summed over all.
+        """
+        sums = np.empty((len(codes), 1 if axis is None else self.sizes[axis]))
         step = max(1, SUPPORTS_AT_ONCE // self.domain)
         for start in range(0, len(codes), step):
             some = codes[start : start + step]
             table = self.support(some).astype(np.float64).reshape(len(some), *self.sizes)
-            for own in axes:  # the attribute in front goes, its vectors come last
-                table = np.tensordot(table, own, axes=(1, 1))
-            sums[start : start + step] = table.reshape(len(some), -1)[:, chosen]
+            for place in reversed(range(len(self.sizes))):  # the last goes first, so that others keep their places
+                if place != axis:
+                    table = np.tensordot(table, vectors[place], axes=(1 + place, 0))
+            sums[start : start + step] = table.reshape(len(some), -1)
         return sums
+
+    def marks(self, cells: Cells, codes: Codes) -> npt.NDArray[np.float64]:
+        """Return 1 for each code and each of some cells that it supports, else 0."""
+        places = np.unravel_index(cells, self.sizes)
+        axes = [np.eye(size)[own] for size, own in zip(self.sizes, places, strict=True)]
+        picks = np.repeat(np.arange(len(cells))[:, None], len(self.sizes), axis=1)
+        return np.round(self.reader(codes)(axes, picks))
 
     def cluster(self, codes: Codes) -> Codes:
         """Return for each code a number that it shares with codes which should be sampled together."""

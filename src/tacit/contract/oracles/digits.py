@@ -1,7 +1,8 @@
-"""Vectors over the integers modulo g, written as numbers in base g: digits, inner products, multiples."""
+"""Vectors over the integers modulo a prime g, written as numbers in base g: digits, inner products, multiples."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -9,10 +10,30 @@ import numpy.typing as npt
 
 from tacit.contract.oracles.base import Codes, remainder
 
-__all__ = ["DOT_TABLE", "digits_for", "dot", "multiples"]
+__all__ = ["DOT_TABLE", "best_prime", "digits_for", "dot", "is_prime", "multiples", "multiplier"]
 
 DOT_TABLE = 1024
 """Largest side of a table of inner products: a million bytes, which stay in a processor's second-level cache."""
+
+
+def is_prime(n: int) -> bool:
+    """Tell whether a number is prime."""
+    return n > 1 and all(n % k for k in range(2, int(n**0.5) + 1))
+
+
+def best_prime(bound: Fraction) -> int:
+    """Return the prime with the least noise, (E+g-1)**2/(g-1), near E + 1."""
+    below = next((n for n in range(int(bound) + 1, 1, -1) if is_prime(n)), 2)
+    above = below + 1
+    while not is_prime(above):
+        above += 1
+    return min((below, above), key=lambda g: (bound + g - 1) ** 2 / (g - 1))
+
+
+def multiplier(digits: int, g: int) -> int:
+    """Return the public multiplier of a block: near the golden section of g**digits, prime to g."""
+    scatter = int(g**digits) * 618_033_988 // 1_000_000_000
+    return scatter + 1 if scatter % g == 0 else scatter
 
 
 def digits_for(cells: int, g: int) -> int:

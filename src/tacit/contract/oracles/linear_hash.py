@@ -29,41 +29,26 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tacit.contract.oracles.base import Cells, Codes, Column, Oracle, Terms, remainder, whole
-from tacit.contract.oracles.digits import DOT_TABLE, digits_for, dot, multiples
+from tacit.contract.oracles.base import Cells, Codes, Column, Oracle, Reader, Terms, remainder, whole
+from tacit.contract.oracles.digits import DOT_TABLE, best_prime, digits_for, dot, is_prime, multiples, multiplier
 from tacit.contract.oracles.grr import flip_count, respond
+from tacit.contract.oracles.hash_sums import HashedCodes
 from tacit.contract.oracles.sparse_tally import is_sparse, sparse_tally
 from tacit.contract.randomness import DRAW_BITS, Draws
 from tacit.errors import LayoutError
 
-__all__ = ["LinearHash", "best_prime", "multiplier"]
+__all__ = ["LinearHash"]
 
 ROWS_AT_ONCE = 2**22
 """Seeds times g whose sums are computed at once: 64 MB of waves."""
+
+MARKS_AT_ONCE = 2**22
+"""Codes times g times cells whose hashes are marked at once: 32 MiB as numbers, at most."""
 
 Waves = npt.NDArray[np.complex128]
 
 MAX_PRIME = 2**20
 """Largest g: beyond it grr takes every domain whose codes fit, and a hash has nothing to add."""
-
-
-def _is_prime(n: int) -> bool:
-    return n > 1 and all(n % k for k in range(2, int(n**0.5) + 1))
-
-
-def best_prime(bound: Fraction) -> int:
-    """Return the prime with the least noise, (E+g-1)**2/(g-1), near E + 1."""
-    below = next((n for n in range(int(bound) + 1, 1, -1) if _is_prime(n)), 2)
-    above = below + 1
-    while not _is_prime(above):
-        above += 1
-    return min((below, above), key=lambda g: (bound + g - 1) ** 2 / (g - 1))
-
-
-def multiplier(digits: int, g: int) -> int:
-    """Return the public multiplier of a block: near the golden section of g**digits, prime to g."""
-    scatter = int(g**digits) * 618_033_988 // 1_000_000_000
-    return scatter + 1 if scatter % g == 0 else scatter
 
 
 @lru_cache(maxsize=64)
@@ -233,7 +218,7 @@ class LinearHash(Oracle):
 
     def flaw(self) -> str:
         """Check the prime, the flips, the number of seeds, and that multipliers permute."""
-        if not whole(self.g, low=2, high=MAX_PRIME) or not _is_prime(self.g):
+        if not whole(self.g, low=2, high=MAX_PRIME) or not is_prime(self.g):
             return "bad-g"
         if not whole(self.flip, high=self.span) or (self.g - 1) * self.flip > self.span:
             return "bad-flip"
@@ -341,22 +326,39 @@ class LinearHash(Oracle):
         cube = points.reshape(*vectors.shape[:-1], *(self.g,) * places)
         return np.fft.fftn(cube, axes=range(-places, 0)).reshape(points.shape)
 
-    def products(self, axes: Sequence[npt.NDArray[np.float64]], picks: Cells, codes: Codes) -> npt.NDArray[np.float64]:
-        """Return sums of products over the cells whose hash is the answer: products of waves, as in `sums`."""
+    def reader(self, codes: Codes, dtype: type[np.floating[Any]] = np.float64) -> Reader:
+        """Return what sums products over the cells whose hash is the answer: each vector by hash, then together."""
+        step = max(1, MARKS_AT_ONCE // (self.g * sum(self.sizes)))
+        if len(codes) > step:
+            parts = [codes[start : start + step] for start in range(0, len(codes), step)]
+            return lambda axes, picks: np.concatenate([self.reader(part, dtype)(axes, picks) for part in parts])
+        return self._hashed(codes).reader(dtype)
+
+    def margins(
+        self, axis: int | None, vectors: Sequence[npt.NDArray[np.float64]], codes: Codes
+    ) -> npt.NDArray[np.float64]:
+        """Return sums over other attributes: of the cells that hash to what the answer leaves for them."""
+        if len(self.sizes) - (axis is not None) > 1:
+            return super().margins(axis, vectors, codes)
+        return self._hashed(codes).margins(axis, vectors)
+
+    def _hashed(self, codes: Codes) -> HashedCodes:
+        """Return codes as seeds and answers, with the hashes of each attribute's cells under each seed."""
         number, reply = np.divmod(np.maximum(codes, 1) - 1, self.g)
         seeds, place = np.unique(number, return_inverse=True)
-        blocks = self._blocks(self._vector(seeds))
-        product = np.ones((len(seeds), self.g // 2 + 1, len(picks)), dtype=np.complex128)
-        totals = np.ones(len(picks))
-        for i, own in enumerate(axes):
-            look_up = self._waves_at(i, blocks[i])
-            waves = look_up(np.ascontiguousarray(self._transform(i, own).T))
-            product *= waves[:, :, picks[:, i]]
-            totals *= own.sum(axis=1)[picks[:, i]]
-        rows = _waves(self.g).T @ np.concatenate([product.real, product.imag], axis=1)
-        sums: npt.NDArray[np.float64] = rows[place, reply]
-        sums[codes == 0] = totals
-        return sums
+        hashes = [self._inner(i, block) for i, block in enumerate(self._blocks(self._vector(seeds)))]
+        return HashedCodes(self.g, place, reply, codes == 0, hashes)
+
+    def _inner(self, attribute: int, block: Codes) -> Codes:
+        """Return the inner product modulo g of blocks of a seed's digits with each cell of an attribute."""
+        total = np.zeros((len(block), self.sizes[attribute]), dtype=np.int64)
+        chunk = max(1, digits_for(DOT_TABLE + 1, self.g) - 1)  # digits that one look-up takes
+        point, places = self._points[attribute], self.digits[attribute]
+        while places > 0:
+            step, digits = self.g ** min(places, chunk), min(chunk, places)
+            total += dot(self.g, digits, remainder(block, step)[:, None], remainder(point, step)[None, :])
+            block, point, places = block // step, point // step, places - chunk
+        return remainder(total, self.g) if self.digits[attribute] > chunk else total
 
     def cluster(self, codes: Codes) -> Codes:
         """Return the number of each code's seed: together, its answers show every cell once."""

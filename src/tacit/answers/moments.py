@@ -1,0 +1,235 @@
+"""Sums of products and of fourth powers of what people add, from a sample of codes.
+
+A sample is corrected by regression: what all reports of its views add is known from their tables, and a multiple of
+what the sample lacks of it is added to the sum of squares. That leaves next to no error where a total is about a single
+cell, as groups are: there the square is a linear function of what is added. Views of a block share the multiple, which
+is taken of what is added times the size of a view's rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.answers.sampling import Sample
+from tacit.estimate.batch import VALUES_AT_ONCE, FunctionalBatch
+from tacit.estimate.blocks import Block, Way, blocks_of
+from tacit.estimate.functional import Vector
+
+__all__ = ["Request", "higher_moments"]
+
+Codes = npt.NDArray[np.int64]
+
+SIZED = -1
+"""In place of a column of weights: people times the sizes of their views."""
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """Pairs of functionals whose products are summed, and the columns of weights for these and for fourth powers."""
+
+    left: Codes
+    right: Codes
+    pair_columns: Codes
+    fourth_columns: Codes
+
+    @property
+    def columns(self) -> list[int]:
+        """The columns of weights that are read."""
+        return sorted({*self.pair_columns.tolist(), *self.fourth_columns.tolist()})
+
+
+def higher_moments(batch: FunctionalBatch, sample: Sample, asked: Request) -> tuple[Vector, Vector]:
+    """Return for each public group the sums of products of pairs, and of fourth powers."""
+    groups = len(sample.people)
+    products, fourths = np.zeros((groups, len(asked.left))), np.zeros((groups, len(asked.fourth_columns)))
+    blocks, joint = blocks_of(batch, len(sample.channel.views))
+    for part in [*_of_blocks(blocks, sample), *_of_views(batch, joint, sample)]:
+        part.add(sample, asked, products, fourths)
+    return products, fourths
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """What the sampled codes of some views add: constant + slope * value of a direction, for each functional."""
+
+    views: tuple[int, ...]
+    constants: Vector
+    slopes: Vector
+    directions: Codes
+    rows: tuple[tuple[Vector, Vector | None], ...]
+    """Rows of codes x cells, and the vectors they are multiplied by; None for rows that are values."""
+    known: Vector | None
+    missing: Vector | None
+    """Groups x directions: the sum over everybody, and what the sample lacks of it; None where it lacks nothing."""
+    sizes: Vector | None
+    """Of each code's view; None if all are alike."""
+
+    def chunks(self) -> Iterator[tuple[slice, Vector]]:
+        """Yield the values of some codes at a time."""
+        codes, directions = len(self.rows[0][0]), int(self.directions.max(initial=0)) + 1
+        step = max(1, VALUES_AT_ONCE // directions)
+        for start in range(0, codes, step):
+            own = slice(start, start + step)
+            values = [rows[own] if vectors is None else rows[own] @ vectors.T for rows, vectors in self.rows]
+            yield own, reduce(np.add, values)
+
+    def add(self, sample: Sample, asked: Request, products: Vector, fourths: Vector) -> None:
+        """Add the sums over these views to those of all pairs and functionals."""
+        weights = sample.weights(self.views)
+        people = weights.sum(axis=2)
+        constants, slopes = self.constants, self.slopes
+        left, right = asked.left, asked.right
+        sums = _Sums.of(self, weights, asked) if self.rows else None
+        for column in asked.columns:
+            pairs, own = asked.pair_columns == column, asked.fourth_columns == column
+            i, j = left[pairs], right[pairs]
+            added = people[column][:, None] * (constants[i] * constants[j])
+            fourth = people[column][:, None] * constants[own] ** 4
+            if sums is not None:
+                first = sums.first(self, column)[:, self.directions] * slopes
+                added += constants[i] * first[:, j] + constants[j] * first[:, i]
+                added += slopes[i] * slopes[j] * sums.products(column, self.directions[i], self.directions[j])
+                fourth = sums.fourths(column, people[column], self.directions[own], constants[own], slopes[own])
+            products[:, pairs] += added
+            fourths[:, own] += fourth
+
+
+@dataclass(eq=False)
+class _Sums:
+    """Weighted sums of powers of directions, and of sums of two directions, whose squares give their products."""
+
+    count: int
+    pairs: dict[tuple[int, int], int]
+    scale: Vector | None = None
+    powers: dict[int, list[Vector]] = field(default_factory=dict)
+    """For each column, sums of first to fourth powers: groups x directions."""
+    correction: Vector | None = None
+
+    @classmethod
+    def of(cls, values: _Values, weights: Vector, asked: Request) -> _Sums:
+        """Add up over all codes."""
+        left, right = values.directions[asked.left], values.directions[asked.right]
+        apart = {(i, j) for i, j in zip(left.tolist(), right.tolist(), strict=True) if i != j}
+        sums = cls(int(values.directions.max()) + 1, {pair: place for place, pair in enumerate(sorted(apart))})
+        for own, single in values.chunks():
+            value = sums.with_pairs(single)
+            square = np.square(value)
+            cube = square * value if sums.pairs or values.missing is not None else square[:, : sums.count] * value
+            powers = [value, square, cube, np.square(square[:, : sums.count])]
+            for column in asked.columns:
+                by = weights[column][:, own].astype(single.dtype, copy=False)
+                sums.add(column, [by @ power for power in powers])
+            if values.sizes is not None:
+                sized = weights[0][:, own] * values.sizes[own]
+                sums.add(SIZED, [sized @ value, (sized * values.sizes[own]) @ square, sized @ cube])
+        if values.missing is not None:
+            regression = sums.powers[SIZED] if values.sizes is not None else sums.powers[0]
+            people = weights[0].sum(axis=1)
+            sums.correction = _slope(people, sums.powers[0][1], *regression[:3]) * sums.with_pairs(values.missing)
+        return sums
+
+    def add(self, column: int, added: list[Vector]) -> None:
+        """Add sums of powers."""
+        known = self.powers.get(column)
+        self.powers[column] = [x + y for x, y in zip(known, added, strict=True)] if known else added
+
+    def with_pairs(self, single: Vector) -> Vector:
+        """Return values of directions and, behind them, sums of the two of each pair in units of their scales."""
+        if self.scale is None:
+            scale = np.sqrt(np.square(single).mean(axis=0))
+            self.scale = np.where(scale > 0, scale, 1.0)
+        if not self.pairs:
+            return single
+        unit = single / self.scale
+        first, second = np.array(list(self.pairs)).T
+        return np.concatenate([single, unit[:, first] + unit[:, second]], axis=1)
+
+    def first(self, values: _Values, column: int) -> Vector:
+        """Return the sums of directions: known for people, sampled where they are weighted."""
+        return values.known if column == 0 and values.known is not None else self.powers[column][0][:, : self.count]
+
+    def _squares(self, column: int) -> Vector:
+        square = self.powers[column][1]
+        return square + self.correction if column == 0 and self.correction is not None else square
+
+    def products(self, column: int, left: Codes, right: Codes) -> Vector:
+        """Return the sums of products of two directions."""
+        squares = self._squares(column)
+        sums = squares[:, left]
+        apart = np.flatnonzero(left != right)
+        if len(apart):
+            i, j = left[apart], right[apart]
+            both = squares[:, [self.count + self.pairs[pair] for pair in zip(i.tolist(), j.tolist(), strict=True)]]
+            scale = self.scale if self.scale is not None else np.ones(self.count)
+            unit = squares[:, : self.count] / np.square(scale)
+            sums[:, apart] = (both - unit[:, i] - unit[:, j]) / 2 * scale[i] * scale[j]
+        return sums
+
+    def fourths(self, column: int, people: Vector, places: Codes, constants: Vector, slopes: Vector) -> Vector:
+        """Return the sums of fourth powers of constants plus slopes times directions."""
+        first, second, third, fourth = (power[:, places] for power in self.powers[column][:4])
+        return (
+            people[:, None] * constants**4
+            + 4 * constants**3 * slopes * first
+            + 6 * (constants * slopes) ** 2 * second
+            + 4 * constants * slopes**3 * third
+            + slopes**4 * fourth
+        )
+
+
+def _slope(people: Vector, squares: Vector, sized: Vector, sized_squares: Vector, cubes: Vector) -> Vector:
+    """Return the slope of squares on values times sizes."""
+    many = np.maximum(people, 1.0)[:, None]
+    spread = sized_squares / many - np.square(sized / many)
+    together = cubes / many - squares / many * (sized / many)
+    flat = spread <= 1e-12 * sized_squares / many
+    slope: Vector = np.where(flat, 0.0, together / np.where(flat, 1.0, spread))
+    return slope
+
+
+def _of_blocks(blocks: list[Block], sample: Sample) -> Iterator[_Values]:
+    """Yield the values of blocks of views."""
+    for block in blocks:
+        views = tuple(view for view in block.views if view in sample.parts)
+        if not views:
+            continue
+        shared = views, block.shared.constants, block.shared.slopes, block.shared.directions
+        if not block.readings:
+            yield _Values(*shared, (), None, None, None)
+            continue
+        lead = min((reading.way for reading in block.readings), key=_order)
+        stacks = [sample.stack(views, reading.way, lead) for reading in block.readings]
+        vectors = [reading.vectors for reading in block.readings]
+        rows = tuple((stack.rows, own) for stack, own in zip(stacks, vectors, strict=True))
+        if not any(sample.parts[view].is_sample for view in views):
+            yield _Values(*shared, rows, None, None, None)
+            continue
+        known, missing = (
+            sum(getattr(stack, name) @ own.T for stack, own in zip(stacks, vectors, strict=True))
+            for name in ("known", "missing")
+        )
+        yield _Values(*shared, rows, known, missing, sample.sizes(views, lead))
+
+
+def _order(way: Way) -> tuple[object, ...]:
+    return len(way.grid.attributes), way.grid.attributes
+
+
+def _of_views(batch: FunctionalBatch, views: tuple[int, ...], sample: Sample) -> Iterator[_Values]:
+    """Yield the values of views of which several attributes are read together, one by one."""
+    every, none, one = np.arange(batch.count), np.zeros(batch.count), np.ones(batch.count)
+    for view in views:
+        part = sample.parts.get(view)
+        if part is None:
+            continue
+        values = batch.contributions_of(view, len(part.codes), sample.reader(view), sample.precision(view))
+        known = missing = None
+        if part.is_sample:
+            known = np.stack([batch.totals(own, [view]) for own in sample.people])
+            missing = known - part.weights[0] @ values
+        yield _Values((view,), none, one, every, ((values, None),), known, missing, None)

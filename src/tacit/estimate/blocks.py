@@ -1,0 +1,264 @@
+"""What codes of many views add to many functionals, by few matrix products.
+
+Views that show the same level of the one attribute that functionals differ in are read together, as a **block**: what
+their codes add to functional i is
+
+    constant_i + slope_i * (rows @ vectors)_direction(i)
+
+where ``rows`` depend on the codes alone (how much of each cell a code shows, weighted by what the decoder does with the
+view), so they are kept with the codes, and ``vectors`` on the questions alone. Functionals that differ by a factor
+share a direction: of 50 states times 10 ages, views that show ages alone see ten.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.contract.oracles import Oracle
+from tacit.estimate.batch import FunctionalBatch
+from tacit.estimate.decoder import Grid
+from tacit.estimate.functional import Vector
+from tacit.estimate.tallies import Tallies
+from tacit.estimate.term_batch import TermBatch
+
+__all__ = ["Block", "Reading", "Way", "blocks_of", "known_row", "rows_of_codes", "totals_of"]
+
+Codes = npt.NDArray[np.int64]
+
+DIGITS = 10
+"""Digits that the coefficients of functionals share which differ by a factor."""
+
+
+class Way(NamedTuple):
+    """How a grid reads views: which of its attributes functionals differ in, and the one of them that views show."""
+
+    grid: Grid
+    busy: tuple[bool, ...]
+    shown: int | None
+    """Its place among the grid's attributes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """One grid's way to read the views of a block, and at which level of the shown attribute."""
+
+    terms: TermBatch
+    way: Way
+    depth: int
+    coefficients: Vector
+    """Of the attribute's vectors, of 1 and of extra cells, for each direction."""
+
+    @cached_property
+    def vectors(self) -> Vector:
+        """Directions x cells of the shown attribute, extra cells behind them: what rows are multiplied by."""
+        extras = self.way.grid.extras
+        real = self.coefficients[: len(self.coefficients) - extras].T
+        vectors = real if self.way.shown is None else real @ self._split
+        if extras:
+            vectors = np.concatenate([vectors, self.coefficients[-extras:].T], axis=1)
+        return np.ascontiguousarray(vectors)
+
+    @property
+    def _split(self) -> Vector:
+        return self.terms.splits[self.way.shown or 0][self.depth]
+
+    def contract(self, row: Vector) -> Vector:
+        """Return the product of a row with each vector of the attribute and with 1, and what it says of extra cells."""
+        if self.way.shown is None:
+            return row
+        cells = self._split.shape[1]
+        return np.concatenate([self._split @ row[:cells], row[cells:]])
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Views that are read alike."""
+
+    views: tuple[int, ...]
+    readings: tuple[Reading, ...]
+    shared: Shared
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """What blocks share that differ in levels alone: what functionals take of each batch of terms."""
+
+    coefficients: tuple[Vector, ...]
+    """For each batch, of the shown attribute's vectors, of 1 and of extra cells, for each functional."""
+    constants: Vector
+    slopes: Vector
+    directions: Codes
+    """Functionals are constant + slope * direction."""
+
+
+Layout = tuple[tuple[tuple[int, ...], tuple[tuple[int, int | None, int], ...]], ...]
+"""Views, and for each batch that reads them its number, the shown attribute's place and level."""
+
+
+def blocks_of(batch: FunctionalBatch, views: int) -> tuple[list[Block], tuple[int, ...]]:
+    """Return functionals as blocks of views, and those of which several busy attributes are read together."""
+    terms = batch.terms
+    layout, joint = _layout(tuple((each.grid, each.busy) for each in terms), views)
+    classes: dict[tuple[tuple[int, int | None], ...], tuple[Shared, tuple[Vector, ...]]] = {}
+    blocks = []
+    for alike, readings in layout:
+        key = tuple((number, shown) for number, shown, _ in readings)
+        if key not in classes:
+            classes[key] = _share(batch, key)
+        shared, directions = classes[key]
+        made = [
+            Reading(terms[number], Way(terms[number].grid, terms[number].busy, shown), depth, own)
+            for (number, shown, depth), own in zip(readings, directions, strict=True)
+        ]
+        blocks.append(Block(alike, tuple(made), shared))
+    return blocks, joint
+
+
+def totals_of(batch: FunctionalBatch, tallies: Tallies) -> Vector:
+    """Return the unbiased estimate of each functional, from the tables of all views."""
+    blocks, joint = blocks_of(batch, len(tallies.channel.views))
+    totals = batch.totals(tallies, joint) if joint else np.zeros(batch.count)
+    gathered: dict[Shared, tuple[float, list[Vector]]] = {}
+    for block in blocks:
+        reports, sums = gathered.get(block.shared, (0.0, []))
+        rows = [one.contract(_known_sum(one.way, block.views, tallies)) for one in block.readings]
+        reports += tallies.reports_of(block.views)
+        gathered[block.shared] = reports, [x + y for x, y in zip(sums, rows, strict=True)] if sums else rows
+    for shared, (reports, sums) in gathered.items():
+        totals += reports * shared.constants
+        totals += sum(row @ own for row, own in zip(sums, shared.coefficients, strict=True))
+    return totals
+
+
+def _known_sum(way: Way, views: tuple[int, ...], tallies: Tallies) -> Vector:
+    """Return the sum of the rows of all reports of some views."""
+    return tallies.keep((way, views), lambda: np.sum([known_row(way, view, tallies) for view in views], axis=0))
+
+
+@lru_cache(maxsize=64)
+def _layout(grids: tuple[tuple[Grid, tuple[bool, ...]], ...], views: int) -> tuple[Layout, tuple[int, ...]]:
+    """Return which views are read alike, and which show several busy attributes of a grid."""
+    alike: dict[tuple[tuple[int, int | None, int], ...], list[int]] = {}
+    joint = []
+    for view in range(views):
+        key: list[tuple[int, int | None, int]] = []
+        several = False
+        for number, (grid, busy) in enumerate(grids):
+            if not grid.reads(view):
+                continue
+            trace = grid.source(view).trace
+            shown = [k for k, depth in enumerate(trace) if depth and busy[k]]
+            several |= len(shown) > 1
+            key.append((number, shown[0], trace[shown[0]]) if shown else (number, None, 0))
+        if several:
+            joint.append(view)
+        else:
+            alike.setdefault(tuple(key), []).append(view)
+    return tuple((tuple(own), key) for key, own in alike.items()), tuple(joint)
+
+
+def _share(batch: FunctionalBatch, key: tuple[tuple[int, int | None], ...]) -> tuple[Shared, tuple[Vector, ...]]:
+    """Gather the coefficients of all functionals by the vectors of shown attributes, and of each direction once."""
+    constants = batch.beside(frozenset(number for number, _ in key))
+    gathered = []
+    for number, shown in key:
+        own, beside = batch.terms[number].coefficients_of(shown, batch.count)
+        gathered.append(own)
+        constants = constants + beside
+    if not gathered:
+        none = np.zeros(batch.count)
+        return Shared((), constants, none, none.astype(np.int64)), ()
+    every = np.concatenate(gathered)
+    largest = every[np.abs(every).argmax(axis=0), np.arange(batch.count)]
+    scaled = every / np.where(largest, largest, 1.0)
+    known: dict[bytes, int] = {}
+    rounded = np.ascontiguousarray(np.round(scaled, DIGITS).T) + 0.0  # no negative zeros
+    directions = np.array([known.setdefault(row.tobytes(), len(known)) for row in rounded])
+    first = np.unique(directions, return_index=True)[1]
+    ends = np.cumsum([len(own) for own in gathered])[:-1]
+    return Shared(tuple(gathered), constants, largest, directions), tuple(np.split(scaled[:, first], ends))
+
+
+def rows_of_codes(way: Way, view: int, codes: Codes) -> Vector:
+    """Return for each code of a view how a grid reads it: cells of the shown attribute, extra cells behind them."""
+    grid, channel = way.grid, way.grid.service.channels[0]
+    oracle = channel.views[view].oracle
+    keep, lie = oracle.support_rates
+    scale = 1 / ((keep - lie) * channel.probability(view))
+    axis, beside, factor = _beside(way, view)
+    cells = _cells(way, view, axis)
+    rows = np.zeros((len(codes), cells + grid.extras))
+    if share := grid.share(view):
+        expected = lie * np.prod([vector.sum() for i, vector in enumerate(beside) if i != axis])
+        rows[:, :cells] = (oracle.margins(axis, beside, codes)[:, :cells] - expected) * (factor * share * scale)
+    if grid.extras:
+        shown = oracle.marks(_extra_cells(oracle, grid.extras), codes)
+        rows[:, cells:] = (shown - lie) * (grid.extra_share(grid.source(view)) * scale)
+    return rows
+
+
+def known_row(way: Way, view: int, tallies: Tallies) -> Vector:
+    """Return the sum of the rows of all reports of a view, which its table tells."""
+    grid, probability = way.grid, tallies.probability(view)
+    axis, beside, factor = _beside(way, view)
+    cells = _cells(way, view, axis)
+    row = np.zeros(cells + grid.extras)
+    table = tallies.table(view)
+    if table is None:
+        return row
+    if share := grid.share(view):
+        left = table
+        for place in reversed(range(table.ndim)):  # the last axis goes first, so that others keep their places
+            if place != axis:
+                left = np.tensordot(left, beside[place], axes=(place, 0))
+        row[:cells] = np.atleast_1d(left)[:cells] * (factor * share / probability)
+    if grid.extras:
+        row[cells:] = table.ravel()[_extra_cells(grid.service.channels[0].views[view].oracle, grid.extras)]
+        row[cells:] *= grid.extra_share(grid.source(view)) / probability
+    return row
+
+
+def _cells(way: Way, view: int, axis: int | None) -> int:
+    """Return how many cells of records the shown attribute has."""
+    if axis is None:
+        return 1
+    own = way.grid.service.channels[0].views[view]
+    return own.oracle.sizes[axis] - (way.grid.extras if axis == 0 else 0)
+
+
+def _extra_cells(oracle: Oracle, extras: int) -> Codes:
+    """Return the extra cells of a view: behind the cells of its first attribute, at cell 0 of the others."""
+    behind = oracle.domain // oracle.sizes[0]
+    return np.arange(oracle.sizes[0] - extras, oracle.sizes[0]) * behind
+
+
+def _beside(way: Way, view: int) -> tuple[int | None, list[Vector], float]:
+    """Return the axis of the shown attribute, the split of 1 over all other axes, and what idle roots multiply by."""
+    grid = way.grid
+    own, source = grid.service.channels[0].views[view], grid.source(view)
+    factor, axis = 1.0, None
+    vectors = []
+    for place, (i, size) in enumerate(zip(own.active, own.oracle.sizes, strict=True)):
+        behind = grid.extras if place == 0 else 0
+        k = grid.attributes.index(i) if i in grid.attributes else None
+        if k is not None and k == way.shown:
+            axis = place
+        real = np.ones(size - behind)
+        if k is not None and not way.busy[k]:  # a busy one is shown, or at its root, which coefficients count
+            real = _ones(grid, k, source.trace[k])
+        vectors.append(np.concatenate([real, np.zeros(behind)]) if behind else real)
+    for k, i in enumerate(grid.attributes):
+        if i not in own.active and not way.busy[k]:
+            factor *= float(_ones(grid, k, source.trace[k])[0])
+    return axis, vectors, factor
+
+
+def _ones(grid: Grid, k: int, depth: int) -> Vector:
+    """Return the split of 1 at a level of one of the grid's attributes."""
+    split = grid.trees[k].ones_split[depth]
+    return np.zeros(grid.service.levels[grid.attributes[k]][depth].cells) if split is None else split

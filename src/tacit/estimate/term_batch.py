@@ -1,0 +1,259 @@
+"""Terms over the attributes of one grid, as blue reads them: totals from tables of the views, contributions of codes.
+
+A term t with vectors f_k adds
+
+    c_t(code) = coefficient * (presence_0 A(code) + kappa (1 - O(code) - sum_e E_e(code)) + sum_e presence_e E_e(code))
+
+where A reads the product of the split vectors, O the split of 1, and E_e an extra cell (`tacit.estimate.decoder`). The
+same three, read from the tables of all reports instead of one code, give the total.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.contract.contract import ServiceContract
+from tacit.contract.oracles import Reader
+from tacit.estimate.decoder import Grid, Source
+from tacit.estimate.functional import Vector
+from tacit.estimate.tallies import Tallies
+from tacit.estimate.terms import Terms
+
+__all__ = ["TermBatch"]
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TermBatch:
+    """Terms over the attributes of a grid, as it reads them."""
+
+    grid: Grid
+    terms: Terms
+
+    @property
+    def coefficients(self) -> Vector:
+        """Of each term."""
+        return self.terms.coefficients
+
+    @property
+    def presence(self) -> Vector:
+        """For each term, its values on a record and on the extra cells, attributes apart."""
+        return self.terms.presence
+
+    @property
+    def vectors(self) -> tuple[Vector, ...]:
+        """For each attribute, its distinct vectors as rows."""
+        return self.terms.vectors
+
+    @property
+    def picks(self) -> Codes:
+        """Terms x attributes: the vectors that each term takes."""
+        return self.terms.picks
+
+    @property
+    def owner(self) -> Codes:
+        """The functional that each term belongs to."""
+        return self.terms.owner
+
+    @property
+    def service(self) -> ServiceContract:
+        """The compiled service."""
+        return self.grid.service
+
+    @cached_property
+    def busy(self) -> tuple[bool, ...]:
+        """For each attribute, whether terms have any vector of it but 1."""
+        return tuple(bool((own != 1).any()) for own in self.vectors)
+
+    def coefficients_of(self, shown: int | None, count: int) -> tuple[Vector, Vector]:
+        """Return what functionals take of views that show one busy attribute, or none, and no other.
+
+        There is a row for each of its vectors, for 1, and for each extra cell; and a number that every report adds.
+        """
+        owner = self.owner
+        rows = 1 + (0 if shown is None else len(self.vectors[shown]))
+        factor, one = np.ones(len(self.picks)), 1.0
+        for k, busy in enumerate(self.busy):
+            if busy and k != shown:  # at its root
+                factor *= self.splits[k][0][self.picks[:, k], 0]
+                one *= float(self.splits[k][0][-1, 0])
+        known = self.coefficients * self._known_shares
+        found = np.zeros((rows + self.grid.extras, count))
+        place = np.full(len(self.picks), rows - 1) if shown is None else self.picks[:, shown]
+        np.add.at(found, (place, owner), self.coefficients * self.presence[:, 0] * factor)
+        beside = np.asarray(np.bincount(owner, known, minlength=count), np.float64)
+        found[rows - 1] -= one * beside
+        for extra in range(self.grid.extras):
+            added = self.coefficients * self.presence[:, 1 + extra] - known
+            found[rows + extra] = np.bincount(owner, added, minlength=count)
+        return found, beside
+
+    def variances(self) -> dict[int, Vector]:
+        """Return for each view that is read, up to a factor, the variance of what its reports add to each term."""
+        norms = [[np.square(level).sum(axis=1) for level in split] for split in self.splits]
+        size = np.square(self.coefficients * self.presence[:, 0])
+        found = {}
+        for source, share in self.grid.read_shares:
+            own = size * (share**2 / source.weight)
+            for k, depth in enumerate(source.trace):
+                own = own * norms[k][depth][self.picks[:, k]]
+            found[source.view] = own
+        return found
+
+    @cached_property
+    def unread(self) -> Vector:
+        """What a report adds to each term by a view that is not read."""
+        return self.coefficients * self._known_shares
+
+    @cached_property
+    def splits(self) -> list[list[Vector]]:
+        """For each attribute and level, the splits of all its vectors as rows, and of 1 as the last."""
+        made = []
+        for tree, own in zip(self.grid.trees, self.vectors, strict=True):
+            rows = np.concatenate([own, np.ones((1, own.shape[1]))])
+            made.append([weight * sums for weight, sums in zip(tree.weights, tree.cell_sums(rows), strict=True)])
+        return made
+
+    @cached_property
+    def _split_picks(self) -> Codes:
+        """The splits that each term takes; 1 is the last."""
+        return np.concatenate([self.picks, [[len(own) for own in self.vectors]]])
+
+    @cached_property
+    def _known_shares(self) -> Vector:
+        """Kappa of each term: the multiple of 1, whose total is known, that leaves least to be read."""
+        asked: Vector = self.presence[:, 0].copy()
+        for k, (tree, own) in enumerate(zip(self.grid.trees, self.vectors, strict=True)):
+            asked *= (own @ tree.ones_solved)[self.picks[:, k]]
+        return self.grid.known_share(asked, self.presence[:, 1:].sum(axis=1))
+
+    def _gather(self, reports: float, product: Vector, ones: Vector, extras: Vector) -> Vector:
+        """Return what some reports add, given what is read of them: of each product, of 1, and of the extra cells."""
+        known = self._known_shares * (reports - ones - extras.sum(axis=-1))[..., None]
+        added: Vector = self.presence[:, 0] * product + known + extras @ self.presence[:, 1:].T
+        return self.coefficients * added
+
+    def totals(self, tallies: Tallies, views: frozenset[int], reports: float) -> Vector:
+        """Return what all reports of some views add to each term."""
+        shown = [view for view in views if self.grid.reads(view)]
+        if not shown:
+            return reports * self.unread
+        combined = np.zeros(tuple(len(own) + 1 for own in self.vectors))
+        for trace, table in self._tables_by_levels(tallies, shown).items():
+            combined += _contract_axes(table, [split[depth] for split, depth in zip(self.splits, trace, strict=True)])
+        sums = combined[tuple(self._split_picks.T)] if self.vectors else np.full(len(self._split_picks), combined)
+        return self._gather(reports, sums[:-1], sums[-1], self._extra_cells(tallies, shown))
+
+    def _tables_by_levels(self, tallies: Tallies, views: Sequence[int]) -> dict[tuple[int, ...], Vector]:
+        """Return for each combination of levels the tables of all views that show it, weighted and added up."""
+        tables: dict[tuple[int, ...], Vector] = {}
+        for view in views:
+            share = self.grid.share(view)
+            table = tallies.table(view) if share else None
+            if table is None:
+                continue
+            source, weight = self.grid.source(view), share / tallies.probability(view)
+            weighted = weight * _over(self.service, source, self.grid.attributes, table)
+            tables[source.trace] = tables[source.trace] + weighted if source.trace in tables else weighted
+        return tables
+
+    def _extra_cells(self, tallies: Tallies, views: Sequence[int]) -> Vector:
+        """Return how many people are in each extra cell."""
+        people = np.zeros(self.grid.extras)
+        for view in views if self.grid.extras else ():
+            table = tallies.table(view)
+            if table is not None:
+                cells = table.reshape(table.shape[0], -1)[-self.grid.extras :, 0]
+                people += cells * (self.grid.extra_share(self.grid.source(view)) / tallies.probability(view))
+        return people
+
+    def add_contributions(self, values: npt.NDArray[Any], view: int, read: Reader) -> None:
+        """Add what each of a view's codes adds to each functional."""
+        owner, channel = self.owner, self.service.channels[0]
+        oracle, probability = channel.views[view].oracle, channel.probability(view)
+        keep, lie = oracle.support_rates
+        scale = 1 / ((keep - lie) * probability)
+        number, count = values.dtype, values.shape[1]
+        known = np.bincount(owner, self.unread, minlength=count)
+        values += known.astype(number)
+        if share := self.grid.share(view):
+            axes, picks, factor = self._axes(self.grid.source(view))
+            shape = [len(own) for own in axes]
+            distinct, column = np.unique(np.ravel_multi_index(tuple(picks.T), shape), return_inverse=True)
+            own = np.stack(np.unravel_index(distinct, shape), axis=1)
+            sums = read(axes, own)
+            sums -= (lie * _product_sums(axes, own)).astype(number)
+            factor = factor * (share * scale)
+            values -= np.multiply.outer(sums[:, column[-1]], (factor[-1] * known).astype(number))
+            taken = (self.coefficients * self.presence[:, 0] * factor[:-1]).astype(number)
+            for some in _in_turn(owner):
+                added = sums.take(column[some], axis=1)
+                added *= taken[some]
+                if len(some) == count:
+                    values += added
+                else:
+                    values[:, owner[some]] += added
+        if self.grid.extras:
+            behind = np.eye(self.grid.extras, oracle.sizes[0], oracle.sizes[0] - self.grid.extras)
+            cells = [behind, *(np.eye(1, size) for size in oracle.sizes[1:])]
+            picks = np.zeros((self.grid.extras, len(cells)), dtype=np.int64)
+            picks[:, 0] = np.arange(self.grid.extras)
+            extras = (read(cells, picks) - lie) * (self.grid.extra_share(self.grid.source(view)) * scale)
+            for extra, shown in enumerate(extras.T):
+                own = np.bincount(owner, self.coefficients * self.presence[:, 1 + extra], minlength=count) - known
+                values += np.multiply.outer(shown, own).astype(number)
+
+    def _axes(self, source: Source) -> tuple[list[Vector], Codes, Vector]:
+        """Return vectors over the cells of each attribute that a view shows, which of them terms take, and factors."""
+        view, picks = self.service.channels[0].views[source.view], self._split_picks
+        factor = np.ones(len(picks))
+        axes: list[Vector] = []
+        chosen: list[Codes] = []
+        for i, size in zip(view.active, view.oracle.sizes, strict=True):
+            behind = 0 if axes else self.grid.extras
+            k = self.grid.attributes.index(i) if i in self.grid.attributes else None
+            real = np.ones((1, size - behind)) if k is None else self.splits[k][source.trace[k]]
+            axes.append(np.concatenate([real, np.zeros((len(real), behind))], axis=1) if behind else real)
+            chosen.append(picks[:, k] if k is not None else np.zeros(len(picks), dtype=np.int64))
+        for k, i in enumerate(self.grid.attributes):
+            if i not in view.active:  # at its root: a number
+                factor *= self.splits[k][source.trace[k]][picks[:, k], 0]
+        return axes, np.stack(chosen, axis=1), factor
+
+
+def _over(service: ServiceContract, source: Source, attributes: tuple[int, ...], table: Vector) -> Vector:
+    """Return a view's table over some attributes: others that it shows are added up, extra cells are left out."""
+    view = service.channels[0].views[source.view]
+    real = table[: len(table) - service.extras]
+    others = tuple(axis for axis, i in enumerate(view.active) if i not in attributes)
+    summed: Vector = real.sum(axis=others)
+    return summed.reshape([service.levels[i][depth].cells for i, depth in zip(attributes, source.trace, strict=True)])
+
+
+def _in_turn(owner: Codes) -> Iterator[Codes]:
+    """Yield the first terms of all functionals, the second ones, and so on; those of a functional are together."""
+    turn = np.arange(len(owner)) - np.searchsorted(owner, owner)
+    for number in range(int(turn.max(initial=-1)) + 1):
+        yield np.flatnonzero(turn == number)
+
+
+def _contract_axes(table: Vector, rows: Sequence[Vector]) -> Vector:
+    """Return the sums of a table times one row for each axis, for all combinations of rows."""
+    for own in rows:
+        table = np.tensordot(table, own, axes=(0, 1))  # the axis in front goes, its rows come last
+    return table
+
+
+def _product_sums(axes: Sequence[Vector], picks: Codes) -> Vector:
+    """Return the sum of each product over all cells."""
+    total = np.ones(len(picks))
+    for k, own in enumerate(axes):
+        total *= own.sum(axis=1)[picks[:, k]]
+    return total

@@ -1,0 +1,123 @@
+"""Many terms of functionals over the same attributes: distinct vectors of each attribute, and which each term takes.
+
+Fifty states times ten ages are sixty vectors, not five hundred pairs of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.contract.contract import ServiceContract
+from tacit.estimate.functional import Term, Vector
+
+__all__ = ["Terms", "presence_of"]
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """Terms over some attributes."""
+
+    attributes: tuple[int, ...]
+    coefficients: Vector
+    presence: Vector
+    """For each term, its values on a record and on the extra cells, attributes apart."""
+    vectors: tuple[Vector, ...]
+    """For each attribute, its distinct vectors as rows."""
+    picks: Codes
+    """Terms x attributes: the vectors that each term takes."""
+    owner: Codes
+    """The functional that each term belongs to."""
+
+    @classmethod
+    def of(
+        cls, attributes: tuple[int, ...], terms: Sequence[Term], owner: Sequence[int], service: ServiceContract
+    ) -> Terms:
+        """Gather terms of a service."""
+        picks = np.zeros((len(terms), len(attributes)), dtype=np.int64)
+        distinct = []
+        for k, attribute in enumerate(attributes):
+            rows, picks[:, k] = _distinct([term.factors[attribute] for term in terms])
+            distinct.append(rows)
+        coefficients = np.array([term.coefficient for term in terms])
+        presence = np.stack([presence_of(service, term) for term in terms])
+        return cls(attributes, coefficients, presence, tuple(distinct), picks, np.asarray(owner, dtype=np.int64))
+
+    def first_term(self, service: ServiceContract) -> Term:
+        """Return the first of the terms by itself."""
+        factors = {i: own[pick] for i, own, pick in zip(self.attributes, self.vectors, self.picks[0], strict=True)}
+        if service.extras:
+            factors[len(service.levels)] = self.presence[0]
+        return Term(float(self.coefficients[0]), factors)
+
+    def alone(self, k: int, coefficients: Vector) -> Terms:
+        """Return the terms with one of their vectors and other coefficients; terms without any are left out."""
+        kept = np.flatnonzero(coefficients)
+        picks, owner = self.picks[kept][:, [k]], self.owner[kept]
+        return Terms((self.attributes[k],), coefficients[kept], self.presence[kept], (self.vectors[k],), picks, owner)
+
+    def with_vectors(self, vectors: Vector, sign: float = 1.0) -> Terms:
+        """Return terms of one attribute with other vectors in place of theirs."""
+        return replace(self, vectors=(vectors,), coefficients=sign * self.coefficients)
+
+    def over(self, attributes: tuple[int, ...], sizes: Sequence[int]) -> Terms:
+        """Return the terms over more attributes, which count as 1."""
+        if attributes == self.attributes:
+            return self
+        place = {i: k for k, i in enumerate(self.attributes)}
+        vectors = tuple(self.vectors[place[i]] if i in place else np.ones((1, sizes[i])) for i in attributes)
+        none = np.zeros(len(self.picks), dtype=np.int64)
+        picks = np.stack([self.picks[:, place[i]] if i in place else none for i in attributes], axis=1)
+        return replace(self, attributes=attributes, vectors=vectors, picks=picks)
+
+    @staticmethod
+    def joined(parts: Sequence[Terms]) -> Terms:
+        """Return all terms of parts over the same attributes, in the order of their functionals."""
+        if len(parts) == 1 and not np.any(np.diff(parts[0].owner) < 0):
+            return parts[0]
+        owner = np.concatenate([part.owner for part in parts])
+        order = np.argsort(owner, kind="stable")
+        columns, vectors = [], []
+        for k in range(len(parts[0].attributes)):
+            rows, place = _distinct([vector for part in parts for vector in part.vectors[k]])
+            first = np.cumsum([0, *(len(part.vectors[k]) for part in parts)])
+            columns.append(np.concatenate([place[part.picks[:, k] + first[n]] for n, part in enumerate(parts)]))
+            vectors.append(rows)
+        coefficients, presence = (
+            np.concatenate([getattr(part, name) for part in parts])[order] for name in ("coefficients", "presence")
+        )
+        picks = np.stack(columns, axis=1)[order] if columns else np.zeros((len(owner), 0), dtype=np.int64)
+        return Terms(parts[0].attributes, coefficients, presence, tuple(vectors), picks, owner[order])
+
+    def part(self, chosen: slice) -> Terms:
+        """Return some of the terms."""
+        picks, owner = self.picks[chosen], self.owner[chosen]
+        return Terms(self.attributes, self.coefficients[chosen], self.presence[chosen], self.vectors, picks, owner)
+
+
+def presence_of(service: ServiceContract, term: Term) -> Vector:
+    """Return a term's values on records and on extra cells, where attributes have none."""
+    presence = term.factors.get(len(service.levels))
+    return np.array([1.0] + [0.0] * service.extras) if presence is None else presence
+
+
+def _distinct(vectors: Sequence[Vector]) -> tuple[Vector, Codes]:
+    """Return each vector once, and the place of each."""
+    known: dict[Hashable, int] = {}
+    same: dict[int, int] = {}  # the same object needs no look at its values
+    rows: list[Vector] = []
+    place = np.zeros(len(vectors), dtype=np.int64)
+    for number, vector in enumerate(vectors):
+        own = same.get(id(vector))
+        if own is None:
+            own = known.setdefault(vector.tobytes(), len(rows))
+            same[id(vector)] = own
+            if own == len(rows):
+                rows.append(vector)
+        place[number] = own
+    return np.stack(rows), place
