@@ -13,7 +13,6 @@ channel comes near it, and it may even be negative.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -29,11 +28,8 @@ def most_trace(values: int, epsilon: float) -> float:
     return max(values * (k * grown**2 + values - k) / (k * grown + values - k) ** 2 for k in sizes)
 
 
-def bound(grams: Sequence[Matrix], epsilon: float) -> float:
-    """Return the bound for questions that are products over attributes, with a mean Gram matrix for each."""
-    gram = np.ones((1, 1))
-    for own in grams:
-        gram = np.kron(gram, own)
+def bound_of(gram: Matrix, epsilon: float) -> float:
+    """Return the bound for questions with a mean Gram matrix over all values of the joint domain."""
     values = len(gram)
     centred = gram - gram.mean(axis=0) - gram.mean(axis=1)[:, None] + gram.mean()
     roots = np.sqrt(np.maximum(np.linalg.eigvalsh(centred), 0)).sum()

@@ -1,12 +1,17 @@
 """How far from the limit: variance of nested levels, of ``auto``, and of ``auto`` designed for a class of questions.
 
-Run ``python -m bench.limit.run``; the whole grid takes half an hour, ``--slice`` some of its cells a minute.
+Run ``python -m bench.limit.run [--minutes M]``: measures the cells that results.json lacks and writes the tables of the
+page; ``--slice`` measures some cells again. Beside each class stand its bound, over up to a dozen values the least
+variance of any channel (`optimum`), and the mechanisms of the papers; the mixture takes each class relative to nested
+levels.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,23 +20,32 @@ from typing import Any
 import numpy as np
 
 import tacit as tc
-from bench.common import figure, provenance, say, seed_of
-from bench.limit.bound import Matrix, bound
+from bench.common import figure, provenance, say, seed_of, write_part
+from bench.limit.bound import Matrix, bound_of
+from bench.limit.optimum import optimum
 from tacit.contract.contract import ServiceContract
+from tacit.errors import TacitError
 from tacit.estimate.decoder import Decoder
 from tacit.estimate.functional import Functional
 from tacit.estimate.population import Population
 from tacit.estimate.variance import expected_variance
 
-RESULTS = Path(__file__).parent / "results.json"
+HERE = Path(__file__).parent
+RESULTS, README = HERE / "results.json", HERE / "README.md"
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
-DOMAINS = [(16,), (64,), (256,), (1024,), (16, 16), (32, 32), (64, 64)]
+DOMAINS = [(12,), (4, 3), (16,), (64,), (256,), (1024,), (16, 16), (8, 8, 8), (5, 5, 5, 5), (32, 32), (64, 64)]
 SLICE = [((16,), 1.0), ((64,), 4.0), ((16, 16), 1.0)]
 MOST_CELLS = 1_100
 """Values of the joint domain up to which the bound is computed: it takes their eigenvalues."""
 
+FEW_CELLS = 12
+"""Values of the joint domain up to which the best of all channels is searched."""
+
 ASKED, DESIGNED_FOR = 60, 48
 """Random questions that are measured, and other ones that the design is given."""
+
+PAPERS = ("hi", "sc", "fc", "mg", "am(2)")
+"""Mechanisms of the papers beside hio, which has nested levels; those that refuse a question are left out."""
 
 Vectors = dict[int, Matrix]
 
@@ -55,13 +69,14 @@ def question(kind: str, sizes: Sequence[int], rng: np.random.Generator) -> tuple
     conditions: list[str] = []
     vectors: Vectors = {}
     told = kind.split(" x ")
-    for i, part in enumerate(told):
+    places = sorted(rng.choice(len(sizes), len(told), replace=False).tolist()) if len(sizes) > 2 else range(len(told))
+    for i, part in zip(places, told, strict=True):
         if part in ("range", "point"):
             text, vectors[i] = (ranges if part == "range" else points)(sizes[i], rng)
             conditions.append(text.format(f"x{i}"))
         else:
             vectors[i] = (np.arange(sizes[i]) + 0.5) / sizes[i]
-    selected = "SUM(x0)" if told[0] == "sum" else "COUNT(*)"
+    selected = f"SUM(x{places[0]})" if told[0] == "sum" else "COUNT(*)"
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     return f"SELECT {selected} FROM s{where}", vectors
 
@@ -98,53 +113,131 @@ def variance(compiled: ServiceContract, asked: Sequence[Vectors]) -> float:
     return total / len(asked)
 
 
+def gram_of(kind: str, sizes: Sequence[int]) -> Matrix:
+    """Return the mean of f f' over a class, on all values of the joint domain: the mean over sets of attributes."""
+    parts = kind.split(" x ")
+    several = len(sizes) > 2
+    places = list(itertools.combinations(range(len(sizes)), len(parts))) if several else [tuple(range(len(parts)))]
+    total = np.zeros((math.prod(sizes),) * 2)
+    for own in places:
+        shown = dict(zip(own, parts, strict=True))
+        made = np.ones((1, 1))
+        for i, size in enumerate(sizes):
+            made = np.kron(made, gram(shown.get(i, "all"), size))
+        total += made / len(places)
+    return total
+
+
 def measure(sizes: tuple[int, ...], epsilon: float) -> dict[str, Any]:
     """Return the variances of all classes over one domain."""
     attributes = [tc.Ordinal(f"x{i}", 0, size - 1) for i, size in enumerate(sizes)]
     schema = tc.Schema([tc.Service("s", key="uid", attributes=attributes)])
     nested = tc.Collection(schema, epsilon, mechanism="hio").contract["s"]
     automatic = tc.Collection(schema, epsilon).contract["s"]
-    found: dict[str, Any] = {}
+    cells = math.prod(sizes)
+    asked_of_all = ASKED if cells <= MOST_CELLS else ASKED // 3
+    classes_found: dict[str, Any] = {}
+    mixed = np.zeros((cells, cells)) if cells <= MOST_CELLS else None
     for kind in classes(sizes):
         rng = np.random.default_rng(seed_of("limit", sizes, kind))
-        count = 1 if kind == "sum" else ASKED
-        asked = [question(kind, sizes, rng)[1] for _ in range(count)]
-        texts = [question(kind, sizes, rng)[0] for _ in range(1 if kind == "sum" else DESIGNED_FOR)]
+        alone = kind == "sum" and len(sizes) <= 2
+        asked = [question(kind, sizes, rng)[1] for _ in range(1 if alone else asked_of_all)]
+        texts = [question(kind, sizes, rng)[0] for _ in range(1 if alone else DESIGNED_FOR)]
         designed = tc.Collection(schema, epsilon, questions=texts).contract["s"]
-        parts = [*kind.split(" x "), "all"][: len(sizes)]
-        grams = [gram(part, size) for part, size in zip(parts, sizes, strict=True)]
-        limit = bound(grams, epsilon) if np.prod(sizes) <= MOST_CELLS else None
-        found[kind] = {
+        own: dict[str, Any] = {
             "nested": figure(variance(nested, asked)),
             "auto": figure(variance(automatic, asked)),
             "designed": figure(variance(designed, asked)),
-            "bound": None if limit is None else figure(limit),
+            "bound": None,
         }
+        if mixed is not None:
+            whole = gram_of(kind, sizes)
+            own["bound"] = figure(bound_of(whole, epsilon))
+            mixed += whole / own["nested"] / len(classes(sizes))
+            if cells <= FEW_CELLS:
+                own["optimum"] = figure(optimum(whole, epsilon)[0])
+        if max(sizes) <= 64 and cells <= MOST_CELLS:
+            own["papers"] = {
+                name: compared for name in PAPERS if (compared := paper(schema, epsilon, name, asked[:10])) is not None
+            }
+            own["nested of papers"] = figure(variance(nested, asked[:10]))
+        classes_found[kind] = own
     views = [len(one.channels[0].views) for one in (nested, automatic)]
     codes = [one.channels[0].alphabet for one in (nested, automatic)]
-    return {"sizes": list(sizes), "epsilon": epsilon, "classes": found, "views": views, "codes": codes}
+    ratios = [one["auto"] / one["nested"] for one in classes_found.values()]
+    mixture = {"auto": figure(float(np.mean(ratios))), "bound": None}
+    if mixed is not None:
+        mixture["bound"] = figure(bound_of(mixed, epsilon))
+        if cells <= FEW_CELLS:
+            mixture["optimum"] = figure(optimum(mixed, epsilon)[0])
+    described = {"sizes": list(sizes), "epsilon": epsilon, "views": views, "codes": codes, "mixture": mixture}
+    return described | {"classes": classes_found}
+
+
+def paper(schema: tc.Schema, epsilon: float, mechanism: str, asked: Sequence[Vectors]) -> float | None:
+    """Return the mean variance of a mechanism; None where it refuses."""
+    try:
+        return figure(variance(tc.Collection(schema, epsilon, mechanism=mechanism).contract["s"], asked))
+    except TacitError:
+        return None
+
+
+def table_of(cells: Sequence[dict[str, Any]]) -> str:
+    """Return a row for each class of each cell, and for the mixture."""
+    lines = [
+        "| values | epsilon | class | auto / nested | designed / nested | auto / bound | designed / bound "
+        "| auto / optimum | designed / optimum | best of the papers / nested |",
+        "|---|--:|---|--:|--:|--:|--:|--:|--:|---|",
+    ]
+    for cell in cells:
+        start = f"| {' × '.join(map(str, cell['sizes']))} | {cell['epsilon']:g}"
+        for kind, one in cell["classes"].items():
+            own = [_over(one[name], one.get(under)) for under in ("nested", "bound", "optimum") for name in _OURS]
+            papers = {name: value / one["nested of papers"] for name, value in one.get("papers", {}).items()}
+            best = min(papers, key=lambda name: papers[name], default="")
+            lines.append(f"{start} | {kind} | {' | '.join(own)} | {f'{best} {papers[best]:.2f}' if best else ''} |")
+        mixture = cell["mixture"]
+        ratios = [mixture["auto"] and f"{mixture['auto']:.2f}", "", _over(mixture["auto"], mixture["bound"]), ""]
+        lines.append(
+            f"{start} | mixture | {' | '.join(ratios)} | {_over(mixture['auto'], mixture.get('optimum'))} | | |"
+        )
+    return "\n".join(lines)
+
+
+_OURS = ("auto", "designed")
+
+
+def _over(value: float, limit: float | None) -> str:
+    if limit is None:
+        return ""
+    return f"{value / limit:.2f}" if limit > 0 else "–"
 
 
 def main() -> None:
-    """Measure the grid, or compare a slice of it with the committed results."""
+    """Measure the cells that are missing, or compare a slice with the committed results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--slice", action="store_true", help="recompute some cells and compare them with those committed"
     )
-    parser.add_argument("--output", type=Path, default=RESULTS, help="where to write the results as JSON")
+    parser.add_argument("--minutes", type=float, default=600)
     options = parser.parse_args()
+    cells = json.loads(RESULTS.read_text())["cells"] if RESULTS.exists() else []
+    known = {(tuple(one["sizes"]), one["epsilon"]): one for one in cells}
     if options.slice:
-        known = {(tuple(one["sizes"]), one["epsilon"]): one for one in json.loads(RESULTS.read_text())["cells"]}
         same = all(measure(*cell)["classes"] == known[cell]["classes"] for cell in SLICE)
         say(f"{len(SLICE)} cells {'as committed' if same else 'differ'}")
         raise SystemExit(0 if same else 1)
-    cells = []
-    for sizes in DOMAINS:
-        for epsilon in EPSILONS:
-            start = time.perf_counter()
-            cells.append(measure(sizes, epsilon))
-            say(f"{sizes} epsilon {epsilon}: {time.perf_counter() - start:.0f} s")
-            options.output.write_text(json.dumps({"about": provenance(["numpy"]), "cells": cells}, indent=1) + "\n")
+    begin = time.monotonic()
+    wanted = list(itertools.product(DOMAINS, EPSILONS))
+    for sizes, epsilon in wanted:
+        if (sizes, epsilon) in known or time.monotonic() - begin > 60 * options.minutes:
+            continue
+        start = time.process_time()
+        known[sizes, epsilon] = measure(sizes, epsilon)
+        say(f"{sizes} epsilon {epsilon}: {time.process_time() - start:.0f} s of the processor")
+        found = [known[cell] for cell in wanted if cell in known]
+        RESULTS.write_text(json.dumps({"about": provenance(["numpy"]), "cells": found}, indent=1) + "\n")
+    write_part(README, "<!-- results -->", table_of([known[cell] for cell in wanted if cell in known]))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import argparse
 import json
 import math
 import time
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ import pyarrow as pa
 
 import tacit as tc
 from bench.common import figure, provenance, say, seed_of, write_part
+from bench.ranges.ahead import ahead
+from bench.ranges.hdg import hdg
 from bench.ranges.rough import KEPT, LOST, SIZE, boxes, rough
 from bench.ranges.run import functionals, model_for
 from tacit.contract.contract import ServiceContract
@@ -36,6 +39,9 @@ PLAIN = 0
 
 DESIGNED_FOR = 48
 """Random ranges of both attributes that the design is given; none of those that are asked."""
+
+PEER_DRAWS = 10
+"""Encodings of peers on the populations that were kept."""
 
 Cell = tuple[str, int, str]
 
@@ -136,17 +142,34 @@ def main() -> None:
                 known["provenance"] = provenance(["numpy", "pyarrow"])
                 RESULTS.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
                 say(f"{key}, encoding {encoding}: {done[-1]}")
-    write_part(README, "<!-- losses -->", table_of(known["cells"]))
+    write_part(README, "<!-- losses -->", table_of(known["cells"], LOST))
+    if options.kept:
+        write_part(README, "<!-- kept -->", table_of(known["cells"], {cell: peers_of(cell) for cell in OURS}))
 
 
-def table_of(cells: dict[str, Any]) -> str:
+def peers_of(cell: Cell) -> dict[float, tuple[float, ...]]:
+    """Return the mean errors of our own AHEAD and HDG, by volume."""
+    name, people, epsilon = cell
+    values = rough(name, people)
+    counts = np.bincount(values[:, 0] * SIZE + values[:, 1], minlength=SIZE**2).reshape(SIZE, SIZE)
+    errors: dict[float, tuple[float, ...]] = dict.fromkeys(VOLUMES, ())
+    for peer in (ahead, hdg):
+        made = [peer(counts, float(epsilon), np.random.default_rng(draw)) for draw in range(PEER_DRAWS)]
+        for volume in VOLUMES:
+            asked = boxes(volume)
+            right = _sums(counts / people, asked)
+            errors[volume] += (float(np.mean([np.abs(_sums(one, asked) - right).mean() for one in made])),)
+    return errors
+
+
+def table_of(cells: dict[str, Any], compared: Mapping[Cell, Mapping[float, tuple[float, ...]]]) -> str:
     """Return a row for each cell and volume, and how many are lost."""
     lines = [
         "| people | epsilon | volume | AHEAD | HDG | designed | ratio | auto | ratio | unbiased, designed | runs |"
     ]
     lines.append("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     ratios: dict[str, list[float]] = {"designed": [], "auto": []}
-    for (name, people, epsilon), volumes in LOST.items():
+    for (name, people, epsilon), volumes in compared.items():
         for volume, peers in volumes.items():
             row = [f"{name}, {people:,}", epsilon, f"{volume}", *(f"{peer:.4f}" for peer in peers)]
             runs: list[list[float]] = []

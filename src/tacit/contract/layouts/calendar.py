@@ -14,10 +14,10 @@ from tacit.client.labels import unit_of
 from tacit.contract.layouts.base import Calendar
 from tacit.contract.schema import Categorical, Ordinal
 
-__all__ = ["COARSE", "calendar_gram", "calendar_of", "coarse_calendar", "coarse_cells"]
+__all__ = ["calendar_gram", "calendar_of", "coarse_calendar", "coarse_cells", "copy_size"]
 
 COARSE = 128
-"""Values of an attribute on which designs are computed, and cells that a calendar's partition may have."""
+"""Values of an attribute on which designs of many are computed, and cells that a calendar's partition may have."""
 
 _EPOCH = datetime.date(1970, 1, 1)
 
@@ -60,25 +60,33 @@ def _partitions(values: list[Any], keys: Iterable[Callable[[Any], Hashable]]) ->
     return tuple(made)
 
 
+def copy_size(attributes: int) -> int:
+    """Return on how many values of an attribute designs are computed, at most, by the number of attributes.
+
+    For one or two there is time for finer copies, which large epsilon needs.
+    """
+    return 2 * COARSE if attributes <= 2 else COARSE
+
+
 @lru_cache(maxsize=256)
-def coarse_cells(values: int, calendar: Calendar) -> npt.NDArray[np.int64]:
+def coarse_cells(values: int, calendar: Calendar, most: int) -> npt.NDArray[np.int64]:
     """Return the coarse cell of each value: equal parts of the range or, of a calendar, of its narrowest cells."""
     place = np.arange(values)
-    if values <= COARSE:
+    if values <= most:
         return place
     if not calendar:
-        return place * COARSE // values
+        return place * most // values
     starts = np.array(calendar[-1])
     cell = np.searchsorted(starts, place, side="right") - 1
     lengths = np.diff(np.append(starts, values))
-    parts = max(1, COARSE // len(starts))
+    parts = max(1, most // len(starts))
     fine = cell * parts + (place - starts[cell]) * parts // lengths[cell]
     return np.unique(fine, return_inverse=True)[1].astype(np.int64)
 
 
-def coarse_calendar(values: int, calendar: Calendar) -> Calendar:
+def coarse_calendar(values: int, calendar: Calendar, most: int) -> Calendar:
     """Return a calendar's partitions of the coarse cells."""
-    cells = coarse_cells(values, calendar)
+    cells = coarse_cells(values, calendar, most)
     return tuple(tuple(int(cells[start]) for start in starts) for starts in calendar)
 
 

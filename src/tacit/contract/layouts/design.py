@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.contract.layouts.calendar import calendar_gram, coarse_cells
+from tacit.contract.layouts.calendar import calendar_gram, coarse_cells, copy_size
 from tacit.contract.layouts.grams import centred_gram, point_gram, range_gram, value_gram
 from tacit.contract.layouts.information import information
 from tacit.contract.layouts.shifted import Family, Shape, coarse_copy
@@ -51,6 +51,9 @@ LEAST_GROUP = 0.01
 
 FLOOR = 0.02
 """Share of single values at least, so that every question over a set keeps an unbiased answer."""
+
+POINTS = 1.12
+"""Share of single values, over that among nested levels, where copies of an attribute are too coarse to tell."""
 
 UNASKED = 0.05
 """Share of all people who report sets of attributes that no question is about, so that these can be asked later."""
@@ -205,10 +208,10 @@ def design_variances(designs: Sequence[SetDesign], questions: Sequence[Question]
     return sets.variances(questions, {one.attributes: one.share for one in designs})
 
 
-def coarse_vector(vector: Matrix, shape: Shape) -> Matrix:
+def coarse_vector(vector: Matrix, shape: Shape, most: int) -> Matrix:
     """Return a vector on the coarse copy of an attribute's values: the mean over the values of each cell."""
     values, null, _, calendar = shape
-    cells = coarse_cells(values, calendar)
+    cells = coarse_cells(values, calendar, most)
     means = np.bincount(cells, vector[:values]) / np.bincount(cells)
     return np.append(means, vector[values:]) if null else means
 
@@ -242,21 +245,22 @@ class Sets:
     def __init__(self, families: SetFamilies, epsilon: float, *, points: bool = False) -> None:
         grown = math.exp(min(epsilon, 30.0))
         self.epsilon, self._families = epsilon, families
+        self._most = copy_size(len({i for own in families for i in own}))
         self.axes: dict[tuple[int, ...], list[_Axis]] = {}
         self._says: dict[tuple[int, ...], float] = {}
         self._fixed: dict[Question, tuple[float, dict[int, float]]] = {}
         for own, some in families.items():
             self._says[own], relative = _information(some, grown)
-            copies = [coarse_copy(family) for family in some]
+            copies = [coarse_copy(family, self._most) for family in some]
             floors = [
-                1 / len(family.nested.groups) if points and copy.values < family.values else FLOOR
+                POINTS / len(family.nested.groups) if points and copy.values < family.values else FLOOR
                 for family, copy in zip(some, copies, strict=True)
             ]
             self.axes[own] = [_Axis(*parts) for parts in zip(copies, relative, floors, strict=True)]
 
     def partitions(self, own: tuple[int, ...]) -> list[tuple[Family, list[float]]]:
         """Return the partitions of each attribute of a set, on its coarse copy, and how many cells they really have."""
-        return [(coarse_copy(family), family.cells()) for family in self._families[own]]
+        return [(coarse_copy(family, self._most), family.cells()) for family in self._families[own]]
 
     def take(self, groups: Mapping[tuple[int, ...], Sequence[npt.NDArray[np.float64]]]) -> None:
         """Take shares of widths as given."""

@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from tacit.contract.layouts.base import MAX_WEIGHTS, Asked, ChannelPlan, Expected, Planning, View
-from tacit.contract.layouts.calendar import coarse_calendar, coarse_cells
+from tacit.contract.layouts.calendar import coarse_calendar, coarse_cells, copy_size
 from tacit.contract.layouts.design import (
     Question,
     SetDesign,
@@ -82,10 +82,15 @@ def _why(designs: Sequence[SetDesign], shapes: Sequence[Shape], expected: Expect
 
 
 def _copies(shapes: Sequence[Shape]) -> list[Shape]:
+    most = _copy_size(shapes)
     return [
-        Shape(int(coarse_cells(values, calendar)[-1]) + 1, null, ordered, coarse_calendar(values, calendar))
+        Shape(int(coarse_cells(values, calendar, most)[-1]) + 1, null, ordered, coarse_calendar(values, calendar, most))
         for values, null, ordered, calendar in shapes
     ]
+
+
+def _copy_size(shapes: Sequence[Shape]) -> int:
+    return copy_size(sum(shape.values + shape.null > 1 for shape in shapes))
 
 
 def _shapes(planning: Planning) -> list[Shape]:
@@ -134,7 +139,8 @@ def _offsets_of_means(own: tuple[int, ...], asked: set[tuple[int, ...]]) -> int:
 
 def question_of(asked: Asked, shapes: Sequence[Shape]) -> Question:
     """Return a question on the coarse copies of its attributes."""
-    vectors = {i: coarse_vector(vector, shapes[i]) for i, vector in asked.vectors.items()}
+    most = _copy_size(shapes)
+    vectors = {i: coarse_vector(vector, shapes[i], most) for i, vector in asked.vectors.items()}
     return Question(asked.weight, {i: np.outer(vector, vector) for i, vector in vectors.items()})
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.contract.layouts.base import Calendar
-from tacit.contract.layouts.calendar import COARSE, coarse_cells
+from tacit.contract.layouts.calendar import coarse_cells
 from tacit.contract.layouts.levels import Levels
 
 __all__ = ["FEW_MEANS", "MANY_MEANS", "RATIO", "Family", "Shape", "coarse_copy", "family_of"]
@@ -125,11 +125,11 @@ def family_of(shape: Shape, *, means: int = 0, offsets: int = RATIO) -> Family:
     return replace(runs, calendar=calendar, dated=calendar)
 
 
-def coarse_copy(family: Family) -> Family:
+def coarse_copy(family: Family, most: int) -> Family:
     """Return a family over fewer values with as many groups: widths keep their rank, and the widest its share."""
-    if family.values <= COARSE:
+    if family.values <= most:
         return family
-    cells = coarse_cells(family.values, family.calendar)
+    cells = coarse_cells(family.values, family.calendar, most)
     most = int(cells[-1]) + 1
     narrow = [group[0][0] for group in reversed(family.groups[3 if family.means else 0 :])]
     offsets = max(len(group) for group in family.groups[3 if family.means else 0 :])
