@@ -70,8 +70,12 @@ def copy_size(attributes: int) -> int:
 
 @lru_cache(maxsize=256)
 def coarse_cells(values: int, calendar: Calendar, most: int) -> npt.NDArray[np.int64]:
-    """Return the coarse cell of each value: equal parts of the range or, of a calendar, of its narrowest cells."""
+    """Return the coarse cell of each value: equal parts of the range or, of a calendar, of its narrowest cells.
+
+    Calendars keep to `COARSE`: on finer copies their cells count less against runs.
+    """
     place = np.arange(values)
+    most = COARSE if calendar else most
     if values <= most:
         return place
     if not calendar:

@@ -127,10 +127,10 @@ def family_of(shape: Shape, *, means: int = 0, offsets: int = RATIO) -> Family:
 
 def coarse_copy(family: Family, most: int) -> Family:
     """Return a family over fewer values with as many groups: widths keep their rank, and the widest its share."""
-    if family.values <= most:
-        return family
     cells = coarse_cells(family.values, family.calendar, most)
     most = int(cells[-1]) + 1
+    if family.values == most:
+        return family
     narrow = [group[0][0] for group in reversed(family.groups[3 if family.means else 0 :])]
     offsets = max(len(group) for group in family.groups[3 if family.means else 0 :])
     top = max(1.0, narrow[-1] * most / family.values)
