@@ -112,7 +112,7 @@ def test_the_case_on_which_tighter_formulas_fail() -> None:
 def test_why_growing_sets_and_small_classes_are_no_crowd() -> None:
     """The counter-examples behind the refusals: 29 people and then 30, or a class of one among 30.
 
-    The difference of two histograms is the newcomer's code, and so is the histogram of her class: the divergence is
+    The difference of two histograms is the newcomer's code, and so is the histogram of their class: the divergence is
     that of one report, far above what would be claimed for 30 people.
     """
     oracle = TINY[0][0]

@@ -31,7 +31,7 @@ def panel(values: int, rounds: int, reports: int, *, services: int = 1, epsilon:
 
 
 def messages(contract: Contract) -> list[list[Fraction]]:
-    """Return the distribution of what a person sends in one round, to all services, for each of her values."""
+    """Return the distribution of what a person sends in one round, to all services, for each of their values."""
     rows: list[list[Fraction]] = []
     for value in range(contract.services[0].levels[0].size):
         product = [Fraction(1)]

@@ -1,4 +1,4 @@
-"""One budget for a person, whatever the number of her rows in whatever number of services: computed in fractions."""
+"""One budget for a person, over any number of rows in any number of services: computed in fractions."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def test_an_archive_says_how_many_of_its_reports_are_damaged(
 
 
 def test_people_who_were_deleted_since_are_deleted_again(tmp_path: Path) -> None:
-    """S12: a copy holds who was forgotten later; restoring it with the newer log forgets her again."""
+    """S12: a copy holds who was forgotten later; restoring it with the newer log forgets them again."""
     collector = filled(tmp_path / "store", 40)
     export_store(collector, tmp_path / "a.zip")
     collector.forget("u-9", COLLECTION.id)

@@ -15,7 +15,7 @@ from tacit.errors import UnknownNameError
 from tacit.server.collector import Collector
 
 NEXT = tc.Collection(COLLECTION.schema, 6.0, round="next")
-HER = "u-7"
+PERSON = "u-7"
 
 
 @pytest.fixture
@@ -36,24 +36,24 @@ def people(collector: Collector, condition: str = "") -> dict[str, float]:
 
 
 def statuses(collector: Collector, collection: tc.Collection) -> set[str]:
-    mine = [report for report in reports_of(0, 40) if report["person"] == HER]
+    mine = [report for report in reports_of(0, 40) if report["person"] == PERSON]
     found = collector.accept(collection.id, mine).result()
     return {one.get("code", one["status"]) for one in found}
 
 
 def test_one_collection_or_all(collector: Collector) -> None:
     assert people(collector) == {"": 40, "next": 40}
-    assert collector.forget(HER, NEXT.id) == 3
+    assert collector.forget(PERSON, NEXT.id) == 3
     assert people(collector) == {"": 40, "next": 39}
     assert people(collector, "WHERE os = 'i'") == {"": 20, "next": 19}, "rollups follow"
     assert statuses(collector, NEXT) == {"forgotten"}
     assert statuses(collector, COLLECTION) == {"again"}
-    assert collector.forget(HER) == 3
+    assert collector.forget(PERSON) == 3
     assert people(collector) == {"": 39, "next": 39}
     assert statuses(collector, COLLECTION) == {"forgotten"}
     assert collector.forget("nobody") == 0
     with pytest.raises(UnknownNameError):
-        collector.forget(HER, "0" * 64)
+        collector.forget(PERSON, "0" * 64)
 
 
 def test_reports_that_wait_in_the_inbox_are_deleted_too(collector: Collector) -> None:
@@ -66,7 +66,7 @@ def test_reports_that_wait_in_the_inbox_are_deleted_too(collector: Collector) ->
 
 def test_the_trail_is_a_keyed_hash_and_nothing_more(collector: Collector, tmp_path: Path) -> None:
     """Nobody without the key can tell from the log who was deleted, not even by trying all ids."""
-    collector.forget(HER, NEXT.id, asker="support")
+    collector.forget(PERSON, NEXT.id, asker="support")
     chain = collector.log.read()
     assert chain.ok
     assert [entry["event"] for entry in chain.entries] == ["contract-published"] * 2 + ["person-deleted"]
@@ -74,14 +74,14 @@ def test_the_trail_is_a_keyed_hash_and_nothing_more(collector: Collector, tmp_pa
     assert details["key"] == "support"
     [(collection, trace)] = details["tombstones"].items()
     assert collection == NEXT.id
-    plain = hashlib.blake2b(f"{NEXT.id} str {HER}".encode(), digest_size=16)
+    plain = hashlib.blake2b(f"{NEXT.id} str {PERSON}".encode(), digest_size=16)
     assert trace != plain.hexdigest()
     with sqlite3.connect(tmp_path / "store" / "inbox.db") as file:
         [(key,)] = file.execute("SELECT value FROM state WHERE name = 'tombstone-key'").fetchall()
     assert trace == hashlib.blake2b(plain.digest(), digest_size=16, key=bytes.fromhex(key)).hexdigest()
     assert key not in "".join(collector.log.lines())
     lines = "".join(collector.log.lines())
-    assert HER not in lines
+    assert PERSON not in lines
 
 
 def test_questions_and_contracts_are_logged_without_their_words(collector: Collector) -> None:

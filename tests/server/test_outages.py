@@ -119,7 +119,7 @@ def test_a_postgres_server_goes_away_and_comes_back(tmp_path: Path) -> None:
 def test_what_was_read_before_the_lease_ran_out_is_not_loaded(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another collector has deleted one of the people since: she must not come back."""
+    """Another collector has deleted one of the people since: they must not come back."""
     import psycopg
 
     monkeypatch.setattr(mover, "IDLE_SECONDS", 3600)
@@ -149,10 +149,10 @@ def test_deleted_people_stay_away_from_a_fresh_folder(address: str, tmp_path: Pa
         told(first, reports_of(0, 10))
         first.forget("u-4")
         assert not (tmp_path / "one" / "tombstones.key").exists()
-    hers = [report for report in reports_of(0, 10) if report["person"] == "u-4"]
+    theirs = [report for report in reports_of(0, 10) if report["person"] == "u-4"]
     with collector_here(tmp_path / "two", store=address) as again:
-        assert told(again, hers) == {"forgotten"}
-        assert told(again, [report for report in reports_of(0, 10) if report not in hers]) == {"again"}
+        assert told(again, theirs) == {"forgotten"}
+        assert told(again, [report for report in reports_of(0, 10) if report not in theirs]) == {"again"}
         assert again.query(COUNT["sql"]).watermark == (9, 9)
 
 
@@ -228,13 +228,13 @@ def test_a_postgres_store_of_version_1_brings_its_key_along(address: str, tmp_pa
     assert refused.value.code == "tombstone-key-missing", "nobody may be stored again because a file is missing"
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "tombstones.key").write_bytes(key)
-    hers = [report for report in reports_of(0, 10) if report["person"] == "u-4"]
+    theirs = [report for report in reports_of(0, 10) if report["person"] == "u-4"]
     with collector_here(tmp_path / "old", store=address) as migrated:
-        assert told(migrated, hers) == {"forgotten"}
+        assert told(migrated, theirs) == {"forgotten"}
         assert not (tmp_path / "old" / "tombstones.key").exists()
         assert migrated.query(COUNT["sql"]).watermark == (1, 1)
     with collector_here(tmp_path / "fresh", store=address) as again:
-        assert told(again, hers) == {"forgotten"}
+        assert told(again, theirs) == {"forgotten"}
 
 
 def test_rows_taken_from_postgres_are_brought_back(address: str, tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ class Slow:
 def test_no_answer_comes_between_the_two_halves_of_a_deletion(
     collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The inbox has deleted her; the analytical database has not yet."""
+    """The inbox has deleted the person; the analytical database has not yet."""
     half, forget, found = threading.Event(), collector.inbox.forget, list[Any]()
 
     def recorded(*given: Any) -> int:

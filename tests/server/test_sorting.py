@@ -84,8 +84,8 @@ def test_each_report_is_known_once_at_every_point(tmp_path: Path) -> None:
 
 def test_who_is_forgotten_meanwhile_does_not_come_back(tmp_path: Path) -> None:
     first = validated(reports_of(0, 30))
-    hers = [report for report in first if report.person == "u-4"]
-    assert len(hers) > 2, "one of users, and all slots of orders"
+    theirs = [report for report in first if report.person == "u-4"]
+    assert len(theirs) > 2, "one of users, and all slots of orders"
     for stop in range(12):
         folder = tmp_path / str(stop)
         folder.mkdir()
@@ -94,12 +94,12 @@ def test_who_is_forgotten_meanwhile_does_not_come_back(tmp_path: Path) -> None:
         chores = inbox._store.chores()
         for chore in islice(chores, stop):
             chore()
-        assert inbox.forget(COLLECTION.id, "u-4") == len(hers)
+        assert inbox.forget(COLLECTION.id, "u-4") == len(theirs)
         for chore in chores:
             chore()
-        assert told(inbox, hers) == {"forgotten"}
+        assert told(inbox, theirs) == {"forgotten"}
         assert told(inbox, [one for one in first if one.person != "u-4"]) == {"again"}
-        assert inbox.counts()["known"] == len(first) - len(hers)
+        assert inbox.counts()["known"] == len(first) - len(theirs)
         inbox.close()
         with sqlite3.connect(folder / "inbox.db") as file:
             for table in ("known", "reports", "waiting"):

@@ -1,7 +1,7 @@
 """E[c | record] = f(record), exactly and through the engine, for joins, stars and tiers.
 
 Everything a person may send is loaded, each combination as a person of its own whose public weight is its probability
-given her record. The sum of weighted contributions is then their mean.
+given their record. The sum of weighted contributions is then their mean.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ORDERS = tc.Service("orders", key="uid", attributes=[tc.Categorical("item", ["a"
 PRODUCTS = pa.table({"item": ["a", "b"], "price": [5.0, 7.0], "made": ["here", "there"]})
 
 Record = tuple[int, tuple[int, ...], tuple[int, ...]]
-"""A person's age, points of her card if she has one, and items of her orders."""
+"""A person's age, points of their card if they have one, and items of their orders."""
 
 RECORDS: list[Record] = [
     (age, card, orders)

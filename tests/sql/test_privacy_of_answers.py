@@ -73,7 +73,7 @@ def test_a_class_of_one_is_no_crowd() -> None:
 
 
 def test_who_lacks_a_service_is_a_class() -> None:
-    """A join drops whoever has not reported to the other service: the difference to no join shows her."""
+    """A join drops whoever has not reported to the other service: the difference to no join reveals them."""
     collection = tc.Collection(tc.Schema([USERS, VISITS]), 1)
     reports = encoded(collection, 0, 2_000)
     whole = asked((collection, reports))

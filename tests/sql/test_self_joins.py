@@ -45,7 +45,7 @@ QUESTIONS = [
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_pairs_of_rows_equal_sql_on_the_raw_tables(question: str) -> None:
-    """Everybody sends all her rows as they are: at_most = sends."""
+    """Everybody sends all their rows unchanged: at_most = sends."""
     collection, raw = identity_collection(schema_of(3, 3)), raw_tables(200, 3)
     database, plain = tc.connect(), duckdb.connect()
     database.create(collection)

@@ -1,4 +1,4 @@
-"""The data owner's story in a real browser: she encodes, sees what leaves, submits, is counted, and can leave again."""
+"""The data owner's story in a real browser: encoding, seeing what leaves, submitting, being counted, leaving."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def listed(demo: str) -> list[dict[str, Any]]:
 
 
 def play(page: Page, demo: str, person: int) -> str:
-    """Open the screen as one of the demo's people; return who she is to the services."""
+    """Open the screen as one of the demo's people; return their id at each service."""
     page.goto(f"{demo}/me")
     page.wait_for_selector("#person")
     page.select_option("#person", index=person)
@@ -49,7 +49,7 @@ def test_she_encodes_sees_submits_and_is_counted(page: Page, demo: str) -> None:
         "codes": report["codes"],
         "public": {"device": "ios"},
     }
-    assert sent == [], "nothing leaves before she submits"
+    assert sent == [], "nothing leaves before submitting"
     expect(page.locator("text=Encode again")).to_be_disabled()
     expect(page.locator("#why")).to_contain_text("drawn once per round")
     shown = page.locator("#request").text_content()
@@ -177,7 +177,7 @@ def test_offline_reports_wait_and_leave_by_themselves(context: BrowserContext, p
 
 @pytest.mark.long("ways that tests of the client cover, too")
 def test_another_device_is_refused_and_told_so(page: Page, demo: str) -> None:
-    """Somebody reported under her name before: the first one counts, and she sees the code of the refusal."""
+    """Somebody reported under this name before: the first report counts, and the refusal shows its code."""
     play(page, demo, 3)
     page.click("#service-orders")
     report = json.loads(encode(page))

@@ -32,7 +32,7 @@ from tacit.estimate.variance import expected_variance
 __all__ = ["choose_layout", "mean_variance", "shows_all"]
 
 MOST_VIEWS = 400
-"""Views above which a product of levels is not even compared: each would have next to nobody."""
+"""Views above which a product of levels is not considered: each view would get too few people."""
 
 FEW_VIEWS = 60
 """Designed views up to which their variance is computed from the channel itself."""

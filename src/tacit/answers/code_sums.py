@@ -79,7 +79,7 @@ class _Weights:
 
 
 class CodePlan:
-    """How one round is asked for sums by code, and what is made of them."""
+    """The query for one round's sums by code, and how totals follow from them."""
 
     from_tables = True
 
@@ -111,7 +111,7 @@ class CodePlan:
         return self.plan.sums_by_code(self.side, self._weight_pairs, self._fourth_weights)
 
     def run(self, engine: Engine) -> dict[Values, Moments] | None:
-        """Return the sums of each public group; None where tables of so many groups would take too long."""
+        """Return the sums of each public group; None if there are too many groups to make tables for."""
         uploads = self.plan.uploads(engine.codes, engine.whole_alphabet)
         fetched = fetch_code_sums(engine, self.query, self.channel, uploads)
         counts = fetched.counts

@@ -75,7 +75,7 @@ class Crowds:
         self._is_closed = False
 
     def close(self) -> None:
-        """Count nobody any more: the database is closed."""
+        """Stop counting people: the database is closed."""
         self._is_closed = True
 
     def change(self, work: Callable[[], T], tables: Iterable[str] = ()) -> T:
@@ -94,7 +94,7 @@ class Crowds:
             self._version = version
 
     def note_answer(self, rounds: Sequence[Audited]) -> Callable[[], Privacy]:
-        """Note an answer about some rounds and tiers, and return what tells their guarantees."""
+        """Record an answer about some rounds and tiers, and return a function that computes their guarantees."""
         self._notice()
         if not self._answered:
             self._version = self._engine.changes()

@@ -177,7 +177,7 @@ def _bounds(
     samples: Sequence[Sample],
     count: int,
 ) -> tuple[float, float]:
-    """Return between which numbers a column lies, whatever the people are like."""
+    """Return the range in which a column must lie for any population."""
     if made.is_linear and None not in slopes:
         ends = [sample.bounds(slope) for sample, slope in zip(samples, slopes, strict=True) if slope is not None]
         fixed = made.evaluate(made.at([0.0] * count)).value

@@ -1,4 +1,4 @@
-"""Notes that go with an answer: what is weak about it, what it is about, and whose reports make it uncertain."""
+"""Notes of an answer: its weak estimates, what it covers, and which tiers contribute its variance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_NAMED = 8
 
 
 def weak_notes(rows: list[list[Any]]) -> list[str]:
-    """Say which estimates rest on little."""
+    """Return notes about estimates from few reports or without an interval."""
     estimates = [cell for row in rows for cell in row if isinstance(cell, Estimate)]
     notes = []
     if any(estimate.freedom < FEW_REPORTS - 1 and estimate.error != 0 for estimate in estimates):
@@ -33,7 +33,7 @@ def weak_notes(rows: list[list[Any]]) -> list[str]:
 
 
 def tier_notes(tiers: dict[str, float]) -> list[str]:
-    """Return whose reports make the first estimate uncertain."""
+    """Return a note on how much of the first estimate's variance each tier contributes."""
     if not tiers:
         return []
     shares = ", ".join(f"{share:.0%} from tier {name}" for name, share in tiers.items())
@@ -41,7 +41,7 @@ def tier_notes(tiers: dict[str, float]) -> list[str]:
 
 
 def meaning_notes(bound: Bound, people: People, options: Options) -> list[str]:
-    """Say what the answer is about, beyond its question."""
+    """Return notes on what the answer covers beyond the text of the question."""
     notes = [*bound.notes(), *unknown_labels(bound.statement, [one.labels for one in people.rounds])]
     names = [one.name for one in people.rounds]
     if len(names) > 1 and not any(key.attribute.name == "round" for key in bound.public):

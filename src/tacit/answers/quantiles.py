@@ -63,7 +63,7 @@ class Curve:
     people: int
 
     def reach(self, quantile: float) -> tuple[int, int]:
-        """Return the first and the last number at which single tests, so many errors wide, may cross zero."""
+        """Return the first and last number at which a single test may cross zero, within a number of errors."""
         return crossing(self.tests, quantile * self.errors)
 
     def estimate(self, level: float, noise: Callable[[], Noise] | None) -> tuple[float, tuple[float, float]]:
@@ -92,7 +92,7 @@ class Curve:
         return Estimate(value, error, self.people, level, self.freedom, interval=interval, shift=shift)
 
     def movement(self, shifts: Vector) -> float:
-        """Return how far the value moves if every test moves by as much as is given, in either direction."""
+        """Return how far the value moves if each test moves by its given shift, in either direction."""
         tests = isotonic(self.tests)
         value = self.asked.value(tests)
         low, high = _between(self.asked, *crossing(tests, shifts))
@@ -141,12 +141,12 @@ class Noise:
 
 
 def spread(count: int, most: int, first: int = 0) -> Places:
-    """Return at most so many places of as many, evenly spaced, the first and the last among them."""
+    """Return at most `most` of `count` places, evenly spaced, including the first and the last."""
     return np.unique(np.linspace(first, count - 1, most).round().astype(np.int64))
 
 
 def interpolate(count: int, variance: Callable[[int], float]) -> Vector:
-    """Return the variance of each of so many tests: of some as given, and between them on lines."""
+    """Return the variance of every test: computed for some, interpolated linearly between them."""
     some = spread(count, PLANNED)
     return np.interp(np.arange(count), some, [variance(int(i)) for i in some])
 
@@ -307,7 +307,7 @@ class PendingQuantile(Pending):
         return self.curve.at(level, lambda: self.alike.noise, lambda: self.curve.movement(self._shifts()))
 
     def _shifts(self) -> Vector:
-        """Return how far 1 % of the people move each test if they send what moves it most, in whatever round."""
+        """Return how far 1 % of the people can move each test, in the round in which they can move it most."""
         tests = zip(self.measured, self.asked.totals, strict=True)
         return np.array(
             [max(own.shift_of(total, test.place, test.sums.count) for own in test.shifts) for test, total in tests]

@@ -134,7 +134,7 @@ class _Question:
         ]
 
     def not_met(self) -> list[str]:
-        """Say which conditions on public columns nobody meets: a value that was mistyped looks like an exact zero."""
+        """Return notes on public conditions that no report satisfies: a mistyped value looks like an exact zero."""
         leaves = about_public(self.bound.scope, self.bound.statement, met=self._met)
         counts = {sql_of(leaf): self.people.count((), [public_condition(self.bound.scope, leaf)]) for leaf in leaves}
         notes = [
@@ -303,7 +303,7 @@ class _Pending(Pending):
         return self.question.estimate(self.made, self.place, self.sums, self.guards, level, self.shift)
 
     def shift(self) -> float:
-        """Return how far it moves if 1 % of the people send what moves it most, in whatever round."""
+        """Return how far 1 % of the people can move the estimate, in the round in which they can move it most."""
         moved = [self._shift_of(total, place) for total, place in zip(self.made.totals, self.place, strict=True)]
         return self.made.shift([float(self.sums.totals[i]) for i in self.place], moved)
 

@@ -1,4 +1,4 @@
-"""Second moments from some of the codes: whole clusters of each view, corrected by what is known of all of them.
+"""Second moments from a sample of the codes: whole clusters of each view, corrected with known totals.
 
 Errors need sums of squares of what people add, which is known for every code but costs a look at each. A view's codes
 are sampled by clusters: of a linear hash, all answers to one seed, which together show every cell as often as any

@@ -235,7 +235,7 @@ class Sums:
 
 
 def _combine(gradients: Vector, covariance: Vector) -> Vector:
-    """Return the covariance of combinations; what is left of numbers that cancel, by rounding alone, is zero."""
+    """Return the covariance of combinations; rounding residues of terms that cancel become zero."""
     combined: Vector = gradients @ covariance @ gradients.T
     size: Vector = np.abs(gradients) @ np.abs(covariance) @ np.abs(gradients).T
     return np.where(np.abs(combined) <= RESIDUE * size, 0.0, combined)

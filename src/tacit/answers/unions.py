@@ -40,7 +40,7 @@ def union_of(
     privacy: Callable[[list[str]], Callable[[], Privacy]],
     tables: Tables,
 ) -> Answer | None:
-    """Return the answers to several questions together, or what is known about tables; None for one question.
+    """Return the answer to a union of questions or to a question about tables; None for a single question.
 
     ``privacy`` says what tells the guarantees of several questions together.
     """

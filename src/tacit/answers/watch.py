@@ -1,6 +1,6 @@
 """Watch stored reports for lies that show in their views and seeds; looked at again when a tenth more has come in.
 
-One count of codes for each table and tenth more of reports, from the sums by code that the question has read where
+Codes are counted again whenever a table has grown by a tenth, from the sums by code that a question has read if
 these are of all reports.
 """
 
@@ -26,7 +26,7 @@ FEW = 1_000
 
 
 def problem_of(engine: Engine, table: str, service: ServiceContract) -> tuple[str, int]:
-    """Return what is wrong with the views and seeds of a table's reports, empty if nothing is, and their number."""
+    """Return the problem with the views and seeds of a table's reports, empty if there is none, and their number."""
     kept = kept_counts(engine, table) if len(service.channels) == 1 else None
     counts = {0: kept} if kept is not None else code_counts(engine, table, rollup=table in engine.rollups())
     reports = sum(int(people.sum()) for _, people in counts.values())

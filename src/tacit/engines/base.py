@@ -51,7 +51,7 @@ class Batch:
 
     @property
     def is_collected(self) -> bool:
-        """Whether a collector brings it: columns without a declared type are text then, whatever they were before."""
+        """Whether it comes from a collector, which stores columns without a declared type as text."""
         return self.rows_before is not None
 
 

@@ -1,4 +1,4 @@
-"""How long a question may take: when its time is over, the engine is interrupted, not left to work for nobody."""
+"""The deadline of a question: when it passes, the engine is interrupted instead of finishing work that nobody reads."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def asked_at() -> float:
 
 @contextmanager
 def interruptible(interrupt: Callable[[], object]) -> Iterator[None]:
-    """Interrupt what is inside when the deadline of this thread, if it has one, is over."""
+    """Interrupt the enclosed work when this thread's deadline passes, if it has one."""
     current = _CURRENT.get()
     if current is None:
         yield

@@ -326,7 +326,7 @@ class DuckDB:
             raise EngineError(message, code="unwritable-file") from None
 
     def close(self) -> None:
-        """Close the database: what is being written is finished, what is being asked is interrupted."""
+        """Close the database: finish writing, and interrupt running questions."""
         with self._door:
             self._cursors.close()
 

@@ -46,7 +46,7 @@ class Cursors:
                 cursor.close()
 
     def close(self) -> None:
-        """Interrupt what is being asked, and close the connection."""
+        """Interrupt running questions, and close the connection."""
         with self._idle:
             while self._busy:
                 for cursor in self._busy:

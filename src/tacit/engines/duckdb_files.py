@@ -1,4 +1,4 @@
-"""Files of DuckDB: how they are opened, made whole, and told from others."""
+"""DuckDB files: opening them, repairing them, and recognising them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def open_file(path: str, *, read_only: bool) -> duckdb.DuckDBPyConnection:
 
 
 def _check_format(path: str) -> None:
-    """Refuse files of another format: DuckDB would read a CSV file into memory, and lose what is loaded there."""
+    """Refuse files of another format: DuckDB would read a CSV file into memory, and lose reports loaded there."""
     if path == ":memory:":
         return
     problem = "" if re.match(r"(\w{2,}:)(?!\\)", path) is None else "It is an address, not a file."

@@ -53,7 +53,7 @@ CONNECT_SECONDS = 3
 """Seconds after which an unresponsive server counts as unreachable, unless the address says otherwise."""
 
 OPENING = 0x7461_6376
-"""Number of the advisory lock of whoever opens a database: "tacv"."""
+"""Advisory lock held while a database is opened: "tacv"."""
 
 MOST_ARRAY_BYTES = 2**28
 """Contributions up to which they are sent as arrays; PostgreSQL takes 1 GB at most."""
@@ -306,7 +306,7 @@ class Postgres:
         raise EngineError(message, code="kept-elsewhere")
 
     def close(self) -> None:
-        """Close all connections that nobody uses."""
+        """Close all idle connections."""
         with self._lock:
             for connection in self._idle:
                 connection.close()

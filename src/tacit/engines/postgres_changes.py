@@ -1,4 +1,4 @@
-"""Which version of the reports a PostgreSQL database holds, whoever changes them.
+"""Version numbers of the reports in a PostgreSQL database, which every writer increases.
 
 Every report table has a trigger that gives it a new random version in the transaction of the change, so a version is
 visible exactly when the change is. A database that is restored from a copy has the versions of the copy.
@@ -21,7 +21,7 @@ BEGIN
   RETURN NULL;
 END $body$
 """
-"""Written with the name of its schema: it runs with the rights of who made it, whatever the caller's search path."""
+"""Qualified with its schema: it runs with its owner's rights, under any search path of the caller."""
 
 VERSIONS = """
 SELECT string_agg(v.version::text, ' ' ORDER BY c.relname), count(*) = count(t.tgrelid)

@@ -23,7 +23,7 @@ def stamp_of(connection: Connection, query: str = STAMP) -> Stamp | None:
 
 
 def check_stamp(connection: Connection, known: Stamp | None) -> None:
-    """Refuse a change if the stamp is not the known one, and let nobody else change it until the transaction ends."""
+    """Refuse a change if the stamp is not the known one, and lock the stamp until the transaction ends."""
     if known is not None:
         check_known(known, stamp_of(connection, LOCKED_STAMP))
 

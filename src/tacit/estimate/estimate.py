@@ -335,7 +335,7 @@ class Estimate:
 
 
 def _digits(number: float, digits: int) -> str:
-    """Return a number with so many digits after the point, and without the sign of a zero."""
+    """Return a number with a fixed number of decimals, and zero without a sign."""
     text = f"{number:,.{digits}f}"
     return text.lstrip("-") if not text.strip("-0.,") else text
 

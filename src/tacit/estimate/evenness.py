@@ -48,7 +48,7 @@ class Evenness:
 
     @property
     def problem(self) -> str:
-        """What is wrong, for people; empty if nothing is."""
+        """The problem in words; empty if there is none."""
         for what, distance in (("views", self.views), ("seeds of hashes", self.seeds)):
             if distance > ALARM:
                 return f"some {what} are too frequent ({distance:.0f} standard deviations)"

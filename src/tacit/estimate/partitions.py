@@ -32,7 +32,7 @@ def is_nested(levels: Levels) -> bool:
 
 
 def _refine(levels: Levels) -> bool:
-    """Tell whether each level refines the one before, whatever the widths of its cells."""
+    """Tell whether each level refines the previous one, for any cell widths."""
     return all(np.isin(_starts(wide), _starts(fine)).all() for wide, fine in pairwise(levels.levels))
 
 

@@ -1,4 +1,4 @@
-"""What is assumed about people before any data exists: values of independent attributes, and numbers of rows."""
+"""The population assumed before any data exists: independent attributes, and numbers of rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Population:
     def of(
         cls, service: ServiceContract, frequencies: Sequence[Vector] | None = None, rows: Vector | None = None
     ) -> Population:
-        """Return a population; what is not given is uniform."""
+        """Return a population; frequencies that are not given are uniform."""
         if frequencies is None:
             frequencies = [np.full(attribute.size, 1 / attribute.size) for attribute in service.service.sensitive]
         if rows is None:
@@ -49,7 +49,7 @@ class Population:
 
     @property
     def reported(self) -> tuple[Vector, ...]:
-        """Frequencies of what is reported of a row: its attributes, then the derived ones."""
+        """Frequencies of the reported values of a row: its attributes, then the derived ones."""
         frequencies = list(self.frequencies)
         for derived in self.service.derived:
             own = self.frequencies[derived.source]

@@ -1,4 +1,4 @@
-"""Terms spread over sets of attributes, where views were designed: each set's views say part of what is asked.
+"""Terms spread over the sets of attributes of designed views: each set's views estimate a part of a term.
 
 The views that show exactly some attributes fill a grid of their own, with information ``G = G_1 x G_2 x …``. About one
 attribute i, a set says ``P G_i P / prod_k 1'G_k^-1 1`` (k are the other attributes it shows; the constant is known, so

@@ -82,7 +82,7 @@ def signed_covers(levels: Levels, low: int, high: int, count: int, *, with_root:
 
     @cache
     def solve(depth: int, cell: int, *, inside: bool) -> tuple[_Signed, ...]:
-        """Return the best covers of (range, or what is outside it) within one cell."""
+        """Return the best covers of a range, or of its complement, within one cell."""
         level = levels[depth]
         first = cell * level.width
         last = min(first + level.width, level.values) - 1

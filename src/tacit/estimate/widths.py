@@ -15,7 +15,7 @@ LOG_CHANCE = math.log(1e9)
 
 @dataclass(frozen=True)
 class Widths:
-    """How far one person can move a total within what is assigned: mean, deviation and maximum over all coins."""
+    """How far one person can move a total with an assigned view and seed: mean, deviation and maximum over coins."""
 
     mean: float
     deviation: float
@@ -30,7 +30,7 @@ class Widths:
         return Widths(abs(by) * self.mean, abs(by) * self.deviation, abs(by) * self.most)
 
     def shift(self, liars: float) -> float:
-        """Return how far so many people move a total at most, but for a chance of 1e-9 over keys."""
+        """Return how far a number of people can move a total, except with probability 1e-9 over keys."""
         typical = liars * self.mean + math.sqrt(2 * liars * LOG_CHANCE) * self.deviation + self.most * LOG_CHANCE / 3
         return min(liars * self.most, typical)
 

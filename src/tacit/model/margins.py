@@ -24,7 +24,7 @@ ROUGHLY = 1e-6
 """Change of a cell below which margins have settled while a table is fitted."""
 
 SMALL = 1e-9
-"""What is added to products, relative to the largest: margins overlap, so that some functions occur twice."""
+"""Ridge added to products, relative to the largest: margins overlap, so some functions occur twice."""
 
 
 def keep_margins(table: Vector, like: Vector, faces: Faces) -> Vector:

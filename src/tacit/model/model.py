@@ -278,7 +278,7 @@ class Model:
         return min(cells) > 1 and math.prod(cells) <= SMALL_CELLS and not any(self.attributes[i].ordered for i in face)
 
     def _prior(self, order: int) -> Prior:
-        """Return the distribution of strengths among small tables of so many attributes."""
+        """Return the distribution of strengths among small tables of a number of attributes."""
         if order not in self._priors:
             shown = sorted({face for table in self._shown for face in itertools.combinations(sorted(table), order)})
             small = [face for face in shown if self._is_small(face)]

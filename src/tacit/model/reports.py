@@ -39,7 +39,7 @@ MOST_VIEW_CELLS = 2**22
 """Views with more cells are not decoded: each cell would be noise alone."""
 
 IMPOSSIBLE = 1e-3
-"""Variance of a combination of values that nobody has, in units of another cell's."""
+"""Variance of an impossible combination of values, in units of another cell's."""
 
 
 @dataclass(frozen=True, eq=False)

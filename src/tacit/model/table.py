@@ -168,7 +168,7 @@ class Fit:
         return cast("Vector", smooth_part + (open_to * solved).sum(axes))
 
     def _bare(self, directions: Vector) -> Vector:
-        """Return the variance of answers that assume next to nothing, one record of any kind.
+        """Return the variance of answers under the weakest assumption: one record of any kind.
 
         For weights from 0 to 1, its inverse is the size of a sample of exact records that would say as much.
         """

@@ -1,4 +1,4 @@
-"""A parsed question bound to services: what is counted, where, and by which groups."""
+"""A parsed question bound to services: aggregates, conditions and groups."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Bound:
         return [group for group in itertools.product(*possible) if not group or self.members(group).pieces]
 
     def members(self, group: tuple[int, ...]) -> Total:
-        """Return the total that counts who is in a group and satisfies WHERE."""
+        """Return the total that counts the people of a group who satisfy WHERE."""
         if group not in self._held:
             classes = [key.classes for key in self.keys if key.public is None]
             before = self.members(group[:-1]) if group else self.where
@@ -135,7 +135,7 @@ class Bound:
     def _partition(
         self, group: tuple[int, ...], partition: Sequence[exp.Expr], order: exp.Ordered | None = None
     ) -> Total:
-        """Return who is in any group that agrees with this one in some columns, up to it in an order of another."""
+        """Return the total of all groups that agree with this one in some columns, up to it in the order of another."""
         total, labels = self.where, iter(group)
         named = [any(key.is_the(self.scope, node) for node in partition) for key in self.keys]
         if self.public or self.selection.test is not None or sum(named) < len(partition):
@@ -202,7 +202,7 @@ class Bound:
 
 
 def _up_to(classes: Classes, place: int, *, descending: bool) -> Total:
-    """Return who is in a class or in one before it, in the order of their labels; NULL is the last in either order."""
+    """Return the total of a class and those before it in the order of their labels; NULL is last in either order."""
     known = [number for number, (label, _) in enumerate(classes) if label is not None]
     known.sort(key=lambda number: (kind_of(classes[number][0]), classes[number][0]), reverse=descending)
     ordered = [*known, *(number for number, (label, _) in enumerate(classes) if label is None)]

@@ -64,7 +64,7 @@ def truncate(unit: str, day: Day) -> Day:
 
 
 def shift_day(day: Day, count: int, unit: str) -> Day:
-    """Return a day so many periods later; the day of the month is at most the month's last."""
+    """Return a day shifted by a number of periods; the day of the month is at most the month's last."""
     if unit in DAYS:
         return day + datetime.timedelta(days=DAYS[unit] * count)
     if unit == "hour" and isinstance(day, datetime.datetime):

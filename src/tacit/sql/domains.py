@@ -22,7 +22,7 @@ LEAVES = (*COMPARISONS, exp.Between, exp.In, exp.Is)
 
 
 def domain_notes(scope: Scope, statement: exp.Select, where: Total) -> list[str]:
-    """Return a note for each condition that nobody, or everybody, meets by the declared domains alone."""
+    """Return a note for each condition that the declared domains alone make always false or always true."""
     conditions: list[exp.Expr] = list(statement.find_all(*LEAVES))
     leaves = [leaf for leaf in conditions if _is_about_rows(scope, leaf)]
     notes = [note for leaf in leaves for part in _parts(scope, leaf) if (note := _note(scope, part))]

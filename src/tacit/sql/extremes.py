@@ -79,7 +79,7 @@ class Ranges:
         )
 
     def of(self, total: Total, place: int) -> Range:
-        """Return the range of a person's contribution to a total, the plan's total at a place, whatever they send."""
+        """Return the range of a person's contribution to the plan's total at a place, over all codes."""
         if place in self._plain:
             return self._plain[place]
         if place not in self._known:

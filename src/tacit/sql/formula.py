@@ -212,7 +212,7 @@ class Formula:
         return [Dual(mean, unit) for mean, unit in zip(means, units, strict=True)]
 
     def shift(self, means: list[float], moved: list[float]) -> float:
-        """Return how far the result can move if each total moves by as much as is given, in whatever direction."""
+        """Return how far the result can move if each total moves by up to its given shift, in any direction."""
         if not means:
             return 0.0
         given = [
@@ -259,7 +259,7 @@ def combine(left: Formula, right: Formula, operation: Callable[[Dual, Dual], Dua
 def _with_number(
     made: Formula, kept: Formula, operation: Callable[[Dual, Dual], Dual], number: Evaluate, *, first: bool
 ) -> Formula:
-    """Return a formula that is made of another one and a number: what is known about its interval stays known."""
+    """Return a formula combined with a number; properties of its interval are kept."""
     none = np.zeros(1)
     given = number([Dual(0.0, none)])
     ends = [operation(Dual(x, none), given) if first else operation(given, Dual(x, none)) for x in (0.0, 1.0, 2.0)]

@@ -20,7 +20,7 @@ MOST_EXAMPLES = 3
 
 @dataclass(frozen=True)
 class Meaning:
-    """What is learnt from a code: ``about`` which cells, the share of them that ``fits``, and some of these."""
+    """What a code reveals: ``about`` which cells, the share of them that ``fits``, and some of these."""
 
     about: str
     fits: float

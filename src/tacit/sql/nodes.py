@@ -1,4 +1,4 @@
-"""What is asked of an engine, as data: reports, joined on the person, filtered, grouped and summed.
+"""Queries to an engine, as data: reports, joined on the person, filtered, grouped and summed.
 
     Scan            the rows of one service: its reports, or its rollup
     Contribution    people with one report, beside the factors' values at its code
@@ -40,7 +40,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Scan:
-    """The rows of one service: a report each or, of a rollup, so many people with the same code."""
+    """The rows of one service: single reports or, in a rollup, counts of people with the same code."""
 
     number: int
     table: str

@@ -26,7 +26,7 @@ __all__ = ["MOST_OUTCOMES", "Outcomes", "outcomes_of"]
 EPOCH = datetime.date(1970, 1, 1)
 
 MOST_OUTCOMES = 1_000
-"""Values that are told apart: of more, evenly spaced ones are looked at, and those between two belong to the larger."""
+"""Values that are distinguished: of more, evenly spaced ones are kept, and values between two count as the larger."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +137,7 @@ def _label_of(column: BoundColumn) -> Callable[[float], Any] | None:
 
 
 def _thin(known: Outcomes) -> Outcomes:
-    """Return the same numbers, or as many of them as are told apart."""
+    """Return the numbers, thinned to the most that are distinguished."""
     count = len(known)
     if count <= MOST_OUTCOMES:
         return known

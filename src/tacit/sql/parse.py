@@ -84,7 +84,7 @@ def refuse_deep(text: str) -> None:
 
 
 def parse(text: str, parameters: Sequence[Any] = ()) -> exp.Select:
-    """Return the statement with its parameters; refuse what is too long, too deep, not alone, or not a SELECT."""
+    """Return the statement with its parameters; refuse long or deep texts, several statements, and all but SELECT."""
     if not isinstance(text, str) or len(text) > MAX_LENGTH:
         message = f"A question must be text of at most {MAX_LENGTH} characters. Shorten it."
         raise ParseError(message, code="too-long")

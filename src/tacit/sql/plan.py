@@ -29,7 +29,7 @@ Rule = Callable[[Sums, Round], Sums]
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What one round is asked: totals are sums over people, pairs index the products that are summed too."""
+    """The query for one round: totals are sums over people; pairs index the products that are also summed."""
 
     scope: Scope
     round: Round
@@ -66,7 +66,7 @@ class Plan:
 
     @cached_property
     def reports(self) -> Sums:
-        """The reports of all services, joined, with their public groups; rules have chosen what is read."""
+        """The reports of all services, joined, with their public groups, after the rules."""
         stored = zip(self.scope.sources, self.round.stored, strict=True)
         scans = tuple(Scan(source.number, own.table, source.service.key) for source, own in stored)
         conditions, guards, powers, keys = (
@@ -189,4 +189,4 @@ def _with_scans(query: Sums, scans: Sequence[Scan]) -> Sums:
 
 
 RULES: tuple[Rule, ...] = (use_rollup, show_labels)
-"""What is read instead of all reports of a round, in this order."""
+"""Rules that replace reading all reports of a round, in this order."""

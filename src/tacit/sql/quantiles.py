@@ -57,7 +57,7 @@ class Quantile:
 
     @property
     def key(self) -> Hashable:
-        """What quantiles of one column and share have in common, in whatever groups."""
+        """The key shared by quantiles of one column and share in all groups."""
         return self.share, self.outcomes.table.founds, self.outcomes.rank.tobytes(), self.outcomes.values.tobytes()
 
     def counts(self, tests: Vector) -> Vector:
@@ -66,7 +66,7 @@ class Quantile:
         return np.asarray(tests + q * (tests[-1] / (1 - q)))
 
     def value(self, tests: Vector) -> float:
-        """Return the quantile, given tests that never decrease; not a number where nobody is counted."""
+        """Return the quantile, given non-decreasing tests; NaN if nobody is counted."""
         counts = self.counts(tests)
         rows = float(counts[-1])
         if not rows > 0:

@@ -104,7 +104,7 @@ def joint_codes(name: str, key: str, channels: Sequence[int]) -> Statement:
 
 @dataclass(frozen=True)
 class ClassTable:
-    """A table of reports whose people are told apart by public columns and by how many reports they sent."""
+    """A table of reports whose people are classified by public columns and by their number of reports."""
 
     name: str
     key: str

@@ -54,7 +54,7 @@ class Curves:
     """Epsilon, people, and the half width."""
 
     central: list[Point] = field(default_factory=list)
-    """Local and central epsilon, where so many people, all in one closed crowd, would hide each other."""
+    """Local and central epsilon for a number of people who all report before the first answer."""
 
 
 def half_width(collection: Collection, text: str, *, people: int, confidence: float = 0.95) -> tuple[str, float]:
@@ -111,7 +111,7 @@ def _leading(people: int) -> int:
 
 @lru_cache(maxsize=64)
 def _central(collection: Collection, people: int) -> float | None:
-    """Return what readers would learn of so many people; None if public columns divide them."""
+    """Return the central epsilon for a number of people; None if public columns divide them."""
     contract = collection.contract
     return central_loss(contract, audit_contract(contract).ratio, people=people).epsilon
 

@@ -137,7 +137,7 @@ def _crossing(log_error: Callable[[float], float]) -> float:
 
 
 class Expectation:
-    """A question bound to a contract, and what is assumed about people."""
+    """A question bound to a contract, with the assumed population."""
 
     def __init__(
         self, contract: Contract, text: str, like: Any, options: Options, most_groups: int | None = None
@@ -267,7 +267,7 @@ class Expectation:
 
 @dataclass(frozen=True, eq=False)
 class _Expected(Pending):
-    """A part of a column that is expected of so many people."""
+    """The expected value of a part of a column for a number of people."""
 
     expectation: Expectation
     leaf: Leaf

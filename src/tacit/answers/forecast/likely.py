@@ -13,11 +13,11 @@ __all__ = ["MOST_QUESTIONS", "likely_questions"]
 MOST_QUESTIONS = 10
 
 MOST_GROUPS = 60
-"""Groups above which nobody reads the table."""
+"""Groups above which a table is too long to read."""
 
 
 def likely_questions(schema: Schema, most: int = MOST_QUESTIONS) -> list[str]:
-    """Return questions that the schema suggests, those of each service in turn, at most so many."""
+    """Return at most `most` questions that the schema suggests, taking services in turn."""
     questions = [_questions_about(service) for service in schema.services]
     if len(schema.services) > 1:
         questions.append(_join_questions(schema))

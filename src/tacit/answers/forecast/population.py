@@ -1,4 +1,4 @@
-"""What is assumed about people before anything is collected: uniform values, or those of samples and given weights."""
+"""The population assumed before anything is collected: uniform values, or values from samples or given weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounds of a panel in a forecast: each has the same expected error, so one is predicted and told of all of them."""
+"""Rounds of a panel in a forecast: all have the same expected error, so one prediction serves all of them."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ WITHIN_REACH = 4
 """How many times too wide an interval may be for half the attributes to be tried; twice that, for a larger budget."""
 
 MOST_GROUPS = 8
-"""Groups of a question that are looked at: they say what is typical, and thousands would take long."""
+"""Groups of a question that are predicted: enough to see what is typical, without predicting thousands."""
 
 
 class Planned(Protocol):

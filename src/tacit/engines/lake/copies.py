@@ -30,7 +30,7 @@ def versions_of(storage: Storage) -> list[Manifest]:
 
 
 def verify(storage: Storage) -> list[str]:
-    """Return what is wrong with the files of a lake, each by its name: missing, altered, or not where it belongs."""
+    """Return the problems of a lake's files by name: missing, altered or misplaced."""
     problems, checked = [], set()
     before: Manifest | None = None
     for version in versions_of(storage):

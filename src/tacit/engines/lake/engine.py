@@ -214,7 +214,7 @@ class Lake:
         return np.asarray(self.fetch(codes_of(table), [channel], {}).column("code"), dtype=np.int64)
 
     def changes(self) -> Hashable | None:
-        """Return the version: whoever changes the lake makes another one."""
+        """Return the version number, which every change of the lake increases."""
         return self.versions.latest().number
 
     def fetch(self, statement: str, parameters: Sequence[Any], uploads: Upload) -> pa.Table:

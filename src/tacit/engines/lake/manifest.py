@@ -57,7 +57,7 @@ class Dimension(NamedTuple):
 
 @dataclass(frozen=True)
 class LakeTable:
-    """The reports of one service, or what is counted of them."""
+    """The reports of one service, or counts of them."""
 
     columns: tuple[tuple[str, str], ...]
     """Names and Arrow types of the columns."""

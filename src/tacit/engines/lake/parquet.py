@@ -23,7 +23,7 @@ FAN_IN = 8
 """Files of about the same size that are merged into one."""
 
 GROUP_ROWS = 100_000
-"""Rows of a row group: what is read at least to find a person."""
+"""Rows of a row group: the least that must be read to find a person."""
 
 
 def write_rows(storage: Storage, folder: str, table: pa.Table, *, key: str | None = None) -> Stored:

@@ -139,7 +139,7 @@ class ObjectStore:
             self._files, self._root = fs.FileSystem.from_uri(self._address)
 
     def turn(self) -> contextlib.AbstractContextManager[None]:
-        """Wait for nobody: one process writes."""
+        """Return at once: only one process writes."""
         return contextlib.nullcontext()
 
     def _path(self, name: str) -> str:

@@ -171,7 +171,7 @@ class Analytical:
 
     @property
     def version(self) -> Hashable:
-        """What every change of stored reports changes, whoever makes it."""
+        """A version that every change of stored reports increases, in any process."""
         return self._engine.changes()
 
     @property
@@ -200,6 +200,6 @@ class Analytical:
             raise OverloadedError(message, code="no-store")
 
     def close(self) -> None:
-        """Close the database, whatever its state."""
+        """Close the database, in any state."""
         with contextlib.suppress(Exception):  # an engine that failed may refuse that as well
             self._engine.close()

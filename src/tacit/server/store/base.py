@@ -220,7 +220,7 @@ class ReportStore(Protocol):
         """Return the number of the newest pending report of a place, or 0."""
 
     def pending(self, place: int, sends: int, people: int, numbers: Sequence[int] | None = None) -> Pending:
-        """Return reports of people all of whose slots have arrived, at most so many people, oldest first; or these."""
+        """Return pending reports of people whose slots have all arrived, oldest first; or those given by `numbers`."""
 
     def waiting(self, places: Sequence[int]) -> list[tuple[int, Person]]:
         """Return the numbers of all pending reports of some places, with their people."""
@@ -235,7 +235,7 @@ class ReportStore(Protocol):
         """Mark damaged reports as no longer pending; they are never counted."""
 
     def refill(self, after: int, most: int) -> int:
-        """Make up to so many reports after a number pending again; return the last number, or 0 at the end."""
+        """Mark up to `most` reports after a number as pending again; return the last number, or 0 at the end."""
 
     def lacks_contents(self) -> bool:
         """Return whether there are reports without content, from an earlier version."""
@@ -259,7 +259,7 @@ class ReportStore(Protocol):
         """Store a contract, without which reports cannot be read."""
 
     def chores(self) -> Iterator[Callable[[], object]]:
-        """Yield maintenance steps to run while nobody writes."""
+        """Yield maintenance steps to run while the store is idle."""
 
     def forget(self, collection: str, service: str, tombstone: bytes, places: Sequence[int], person: Person) -> int:
         """Delete a person, leave a tombstone, and record a pending deletion; return how many reports were known.

@@ -20,7 +20,7 @@ def free_bytes(folder: Path) -> int:
 
 
 def has_room(folder: Path, more: int = 0) -> bool:
-    """Return whether reports, or so many more bytes, may be added."""
+    """Return whether there is disk space for reports, or for a number of bytes."""
     return free_bytes(folder) > RESERVED + more
 
 

@@ -50,7 +50,7 @@ class FolderLock:
 
 
 def _is_locked_by_us(handle: int) -> bool:
-    """Lock a file if nobody else has; on systems without such locks, rely on DuckDB's own."""
+    """Lock a file unless another process holds it; on systems without such locks, rely on DuckDB's own."""
     if sys.platform == "win32":
         return True
     import fcntl

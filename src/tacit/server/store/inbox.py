@@ -247,7 +247,7 @@ class Inbox(Records):
         return {one for one, own in traces.items() if not deleted.isdisjoint(own)}
 
     def close(self) -> None:
-        """Store and answer what is queued, then close the store."""
+        """Store and answer queued requests, then close the store."""
         with self._entering:
             self._is_open = False
             self._requests.put(None)

@@ -33,7 +33,7 @@ MOVED_AT_ONCE = 20_000
 """Reports per batch to the analytical database."""
 
 IDLE_SECONDS = 0.5
-"""Seconds that reports may wait in the inbox while nobody asks."""
+"""Seconds that reports may wait in the inbox between questions."""
 
 SLICE_SECONDS = 0.5
 """Seconds of moving after which a waiting question has its turn."""

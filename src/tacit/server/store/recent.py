@@ -29,7 +29,7 @@ class _Part:
 
 
 class Recent:
-    """An index in parts of so many reports: the last part grows, while the first ones are merged."""
+    """An index in parts of a fixed size: the last part grows, while the first ones are merged."""
 
     def __init__(self, size: int) -> None:
         self._size, self._parts = size, deque([_Part()])
@@ -59,7 +59,7 @@ class Recent:
         return None
 
     def ripe(self, most: int) -> tuple[int, int]:
-        """Return how many parts can be merged, at most so many, and the number of their last report."""
+        """Return how many parts can be merged, up to a limit, and the number of their last report."""
         parts = min(len(self._parts) - 1, most)
         return parts, self._parts[parts - 1].last if parts else 0
 

@@ -54,7 +54,7 @@ class Records:
         self._load()
 
     def _load(self) -> None:
-        """Read what is cached in memory: at the start, and after another collector may have written."""
+        """Fill the in-memory caches: at the start, and after another collector may have written."""
         self._places = self._read_places()
         sizes = self._count()
         refilled = self._store.state("rebuilding") == "yes"  # reports are accepted while the database is rebuilt
@@ -65,7 +65,7 @@ class Records:
         self._store.reopened = False
 
     def _count(self) -> dict[int, Sizes]:
-        """Count what is known and pending."""
+        """Count known and pending reports."""
         sizes = self._store.sizes()
         self._known = sum(one.known for one in sizes.values())
         self._pending = sum(one.pending for one in sizes.values())
@@ -134,7 +134,7 @@ class Records:
     def catch_up(
         self, collection: str, services: Iterable[str], received: Mapping[int, int], moved: int | None = None
     ) -> None:
-        """Record that the first so many reports of services have been moved as far as possible, or so many more."""
+        """Record how many reports of each service have been moved as far as possible, as totals or as increments."""
         for place in (self._places[collection, service][0] for service in services):
             first = received.get(place, 0)
             seen = first if moved is None else min(self._seen[place] + moved, first)

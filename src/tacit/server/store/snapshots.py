@@ -1,4 +1,4 @@
-"""Snapshots: reports are counted in steps of at least so many people, so that no two answers differ by a few.
+"""Snapshots: answers count new reports in steps of a minimum number of people, so no two answers differ by a few.
 
 A person is counted when all reports to all services of the collection are there, together with at least ``least - 1``
 others who were not counted before. The store remembers the last report of the newest snapshot before anything of it is
@@ -38,7 +38,7 @@ BULK = "reports were loaded in bulk beside others, and it is not known who came 
 
 @dataclass(frozen=True)
 class _State:
-    """What is remembered of a collection."""
+    """The stored state of a collection's snapshots."""
 
     last: int = 0
     people: int = 0

@@ -104,7 +104,7 @@ class SqliteStore(Unshared):
         return [(file.st_dev, file.st_ino) for file in files]
 
     def check(self) -> None:
-        """Raise if the file was deleted or replaced: what is written to it would be lost after a restart."""
+        """Raise if the file was deleted or replaced: later writes would be lost after a restart."""
         if self._identity() != self._files:
             raise FileNotFoundError(errno.ENOENT, "the inbox was replaced")
 
@@ -215,7 +215,7 @@ class SqliteStore(Unshared):
             return file.execute(WAITING, [json.dumps(places)]).fetchall()
 
     def pending(self, place: int, sends: int, people: int, numbers: Sequence[int] | None = None) -> Pending:
-        """Return reports of people all of whose slots have arrived, at most so many people, oldest first; or these."""
+        """Return pending reports of people whose slots have all arrived, oldest first; or those given by `numbers`."""
         # One text is one step of the statement; hexadecimal, because a disk may have altered what is stored.
         given: list[Any] = [place, place, sends, people]
         chosen = PEOPLE_WITH_ALL
@@ -254,7 +254,7 @@ class SqliteStore(Unshared):
         self._resize(place, damaged=added)
 
     def refill(self, after: int, most: int) -> int:
-        """Make up to so many reports after a number pending again; return the last number, or 0 at the end."""
+        """Mark up to `most` reports after a number as pending again; return the last number, or 0 at the end."""
         [last] = self._writer.execute("SELECT max(number) FROM reports").fetchone()
         if last is None or after >= last:
             return 0
@@ -288,7 +288,7 @@ class SqliteStore(Unshared):
         self._writer.execute("INSERT OR IGNORE INTO contracts VALUES (?, ?)", [name, text])
 
     def chores(self) -> Iterator[Callable[[], object]]:
-        """Yield maintenance steps to run while nobody writes, a little at a time.
+        """Yield short maintenance steps to run while the store is idle.
 
         Recent reports are merged if there are many, and the journal is checkpointed. It is reset when it is empty, and
         kept short because every page read is looked up in it first.

@@ -225,7 +225,7 @@ class PostgresStore:
         return [(number, person_of(key)) for number, key in self._rows(query, [list(places)])]
 
     def pending(self, place: int, sends: int, people: int, numbers: Sequence[int] | None = None) -> Pending:
-        """Return reports of people all of whose slots have arrived, at most so many people, oldest first; or these."""
+        """Return pending reports of people whose slots have all arrived, oldest first; or those given by `numbers`."""
         whole = Sql(
             "w.person IN (SELECT person FROM tacit_waiting WHERE place = %s GROUP BY person HAVING count(*) = %s "
             "ORDER BY min(number) LIMIT %s)"
@@ -265,7 +265,7 @@ class PostgresStore:
         self._resize(place, damaged=self._writer.execute(insert, [place, list(numbers)]).rowcount)
 
     def refill(self, after: int, most: int) -> int:
-        """Make up to so many reports after a number pending again; return the last number, or 0 at the end."""
+        """Mark up to `most` reports after a number as pending again; return the last number, or 0 at the end."""
         [(last,)] = self._rows("SELECT max(number) FROM tacit_reports")
         if last is None or after >= last:
             return 0
