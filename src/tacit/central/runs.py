@@ -4,7 +4,7 @@ Steps       1. Cells are put in order; several attributes along a curve that sta
             chooses a partition into runs of 1, 2, 4, … cells: that of least cost. A run costs how far its cells are
             from even, ``sum |count - mean|``, with noise, but at least 0, and the error that counting it will have.
             3. The rest counts the runs, level by level (`tacit.central.blue`); people are even within a run.
-Guarantee   epsilon. Any partition has one run with a given cell. Fix the noise of all runs without the cell of a record
+Guarantee   epsilon: any partition has one run with a given cell. Fix the noise of all runs without the cell of a record
             that is added: then the choice is report-noisy-min over the runs with it, each with its own noise, and the
             best partition of the rest. A record changes a run's cost by less than 2, and by at most 2 if rounded down,
             so noise of scale 4 / epsilon is enough, on every run, single cells among them. (The authors' program has
