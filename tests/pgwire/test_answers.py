@@ -46,6 +46,47 @@ def test_spellings_of_tools(place: Place, text: str) -> None:
         assert sorted(connection.execute(text).fetchall()) == expected(place, GROUPS.format(2))
 
 
+SHAPES = {
+    "union": "SELECT os, COUNT(*) AS n FROM users WHERE age > {0} GROUP BY os "
+    "UNION ALL SELECT NULL AS os, COUNT(*) AS n FROM users WHERE age > {0}",
+    "rollup": "SELECT os, COUNT(*) AS n FROM users WHERE age > {0} GROUP BY ROLLUP (os)",
+    "sets": "SELECT os, COUNT(*) AS n FROM users WHERE age > {0} GROUP BY GROUPING SETS ((os), ())",
+    "with": "WITH some AS (SELECT os, COUNT(*) AS n FROM users WHERE age > {0} GROUP BY os) SELECT os, n FROM some",
+}
+"""Questions that become several, or another one, before they run."""
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_prepared_statements_of_every_shape(place: Place, shape: str) -> None:
+    text = SHAPES[shape]
+    rows = expected(place, text.format(2))
+    with place.connect() as connection:
+        for binary in (False, True):
+            cursor = connection.execute(text.replace("{0}", "%s"), [2] * text.count("{0}"), binary=binary)
+            assert cursor.fetchall() == rows
+            assert [column.name for column in cursor.description or ()] == ["os", "n", "n_error", "n_low", "n_high"]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_is_described_before_its_values_are_known(open_place: Place, shape: str) -> None:
+    """As asyncpg and pgjdbc do it."""
+    with Raw(open_place.port) as client:
+        client.start(user="me")
+        client.until("Z")
+        client.message(b"P", b"\0" + SHAPES[shape].format("$1").encode() + b"\0\0\0")
+        client.message(b"D", b"S\0")
+        client.message(b"S")
+        replies = dict(client.until("Z"))
+    assert set(replies) == {"1", "t", "T", "Z"}
+    assert (replies["t"][:2], replies["T"][:2]) == (b"\0\1", b"\0\5")
+
+
+def test_parts_of_a_union_need_the_same_columns(place: Place) -> None:
+    text = "SELECT os, COUNT(*) AS n FROM users GROUP BY os UNION ALL SELECT COUNT(*) AS n FROM users"
+    with place.connect() as connection, pytest.raises(psycopg.Error, match="need the same columns"):
+        connection.execute(text)
+
+
 def test_parameters_have_the_types_of_their_columns(place: Place) -> None:
     with place.connect() as connection:
         for value in ("2", 2):  # as text without a type, and as a number

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
+from support.wire import described_otherwise
 from tacit.errors import TacitError
 from tacit.estimate.estimate import Estimate
 from tacit.testing import identity_collection, reveal
@@ -211,6 +212,8 @@ def wrong(database: tc.Database, connection: duckdb.DuckDBPyConnection, line: st
         return "not refused"
     question, _, mark = line.partition(" --")
     answer = database.sql(question)
+    if told := described_otherwise(database, question, answer):
+        return told
     if mark:
         return ""
     truth = connection.execute(question)
@@ -264,3 +267,5 @@ def test_the_comparison_can_fail(asked: tuple[str, tc.Database, duckdb.DuckDBPyC
 
     assert wrong(database, Broken(), f"SELECT COUNT(*) AS n FROM {table}")  # type: ignore[arg-type]
     assert wrong(database, connection, f"!unknown-table SELECT COUNT(*) AS n FROM {table}") == "not refused"
+    other = database.sql(f"SELECT COUNT(*) AS m FROM {table}")
+    assert described_otherwise(database, f"SELECT COUNT(*) AS n FROM {table}", other)

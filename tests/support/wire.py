@@ -13,7 +13,11 @@ from typing import Any, Self
 import psycopg
 
 from support.collectors import COLLECTION, collector_here, reports_of, served_here
+from tacit.adapters.pgwire.questions import PARTS, columns_of
+from tacit.adapters.pgwire.values import type_of_value
 from tacit.cli.tls import server_context
+from tacit.database import Database
+from tacit.estimate.answer import Answer
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
 from tacit.server.http.settings import Settings
@@ -54,6 +58,22 @@ def port_of(folder: Path, *, has_keys: bool = True, with_tls: bool = False, **se
         app = make_app(collector, keys, settings=chosen, postgres=Listening(listening, tls))
         with served_here(app):
             yield Place(collector, listening.getsockname()[1], keys, made)
+
+
+def described_otherwise(database: Database, text: str, answer: Answer) -> str:
+    """Return how an answer differs from what clients are told before it runs; empty if it does not."""
+    told = columns_of(database, text, ())
+    names = [name + part for name in answer.columns for part in (PARTS if name in answer.estimates else ("",))]
+    if [name for name, _ in told] != names:
+        return f"described as {told}, but it has {names}"
+    kinds = dict(told)
+    for name in answer.columns:
+        if name not in answer.estimates:
+            place = list(answer.columns).index(name)
+            found = {type_of_value(row[place]) for row in answer.rows if row[place] is not None}
+            if not found <= {kinds[name]} and kinds[name] != "text" and not found <= {"int8", "float8"}:
+                return f"{name} is described as {kinds[name]}, but is {found}"
+    return ""
 
 
 class Raw:

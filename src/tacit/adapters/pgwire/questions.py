@@ -17,9 +17,11 @@ from tacit.adapters.pgwire.catalog.facts import COLUMN_TYPES, oid_of_type, type_
 from tacit.adapters.pgwire.statements import tokens_of
 from tacit.adapters.pgwire.values import type_of_value
 from tacit.answers.labels import names_of
+from tacit.answers.unions import questions_in
 from tacit.contract.schema import Public
 from tacit.database import Database
-from tacit.errors import ParseError
+from tacit.errors import ParseError, UnsupportedSqlError
+from tacit.estimate.answer import Answer
 from tacit.sql.bind import Key, bind
 from tacit.sql.columns import Shape, plain_type
 from tacit.sql.modes import Mode
@@ -205,15 +207,42 @@ def stand_ins(question: Question, database: Database) -> list[Any]:
 
 
 def columns_of(database: Database, text: str, parameters: Sequence[Any]) -> list[tuple[str, str]]:
-    """Return names and types of what a question returns, without running it."""
+    """Return names and types of what a question returns, without running it; of several, those that fit all of them."""
     plain, explains = without_explain(text)
     if explains:
         return [("explain", "text")]
-    statement = parse(plain, parameters)
-    tables = tables_of(statement, plain)
-    collection, _ = database.asked_about(plain, parameters)[-1]
+    several = questions_in(plain, parameters, database.tables)
+    if not several:  # about tables alone, so that its answer says it
+        return _columns_of_answer(database.sql(plain, parameters=parameters))
+    described = [_columns_of_one(database, question, given) for question, given in several]
+    if len({len(columns) for columns in described}) > 1:
+        message = "All parts of UNION ALL need the same columns: estimates under estimates, groups under groups."
+        raise UnsupportedSqlError(message, code="unsupported-union", text=text)
+    names = [name for name, _ in described[0]]
+    return [(name, _common_type([columns[place][1] for columns in described])) for place, name in enumerate(names)]
+
+
+def _columns_of_answer(answer: Answer) -> list[tuple[str, str]]:
+    kinds = [
+        {type_of_value(row[place]) for row in answer.rows if row[place] is not None}
+        for place in range(len(answer.columns))
+    ]
+    return [(name, _common_type(sorted(kind))) for name, kind in zip(answer.columns, kinds, strict=True)]
+
+
+def _common_type(kinds: Sequence[str]) -> str:
+    """Return the type that holds values of all these; nothing is known of a column that is always NULL."""
+    known = {kind for kind in kinds if kind}
+    return "float8" if known == {"int8", "float8"} else known.pop() if len(known) == 1 else "text"
+
+
+def _columns_of_one(database: Database, text: str, parameters: Sequence[Any]) -> list[tuple[str, str]]:
+    """Return names and types of what one question returns; a column that is NULL has no type."""
+    statement = parse(text, parameters)
+    tables = tables_of(statement, text)
+    collection, _ = database.asked_about(text, parameters)[-1]
     dimensions = {one.name.lower(): one for one in database.dimensions()}
-    bound = bind(statement, scope_of(tables, collection.schema, plain, dimensions))
+    bound = bind(statement, scope_of(tables, collection.schema, text, dimensions))
     result: list[tuple[str, str]] = []
     for place, (name, output) in enumerate(bound.outputs):
         if place in bound.labels:
@@ -238,8 +267,8 @@ def _label_types(column: Mode | Quantile) -> tuple[str, ...]:
 def _key_type(database: Database, key: Key) -> str:
     """Return the type of a column of GROUP BY."""
     if key.public is None:
-        kinds = {type_of_value(label) for label, _ in key.classes if label is not None}
-        return "float8" if kinds == {"int8", "float8"} else kinds.pop() if len(kinds) == 1 else "text"
+        kinds = sorted({type_of_value(label) for label, _ in key.classes if label is not None})
+        return _common_type(kinds) if kinds else ""
     name = key.public.attribute.name
     if name in LABELS:
         return "text"
