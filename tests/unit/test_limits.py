@@ -12,7 +12,7 @@ import tacit as tc
 from tacit.central import adaptive, blue, synthetic
 from tacit.cli import demo
 from tacit.client import cap, record
-from tacit.contract import attributes, schema, wire
+from tacit.contract import attributes, categories, schema, wire
 from tacit.contract.budget import MAX_EPSILON
 from tacit.contract.layouts import base
 from tacit.server.store import validate
@@ -78,7 +78,7 @@ def test_the_page_lists_every_limit_as_it_is() -> None:
         MAX_EPSILON,
         attributes.MAX_VALUES,
         attributes.MAX_TICKS,
-        attributes.MAX_DICTIONARY,
+        categories.MAX_DICTIONARY,
         wire.MAX_BYTES,
         schema.MAX_ATTRIBUTES,
         schema.MAX_ROWS,
@@ -104,4 +104,4 @@ def test_the_page_lists_every_limit_as_it_is() -> None:
         demo.MOST_PEOPLE,
     ):
         assert f"{limit:,}" in told, limit
-    assert attributes.MAX_DICTIONARY == wire.MAX_BYTES, "what fits the contract may be declared"
+    assert categories.MAX_DICTIONARY == wire.MAX_BYTES, "what fits the contract may be declared"

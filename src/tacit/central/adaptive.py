@@ -49,7 +49,7 @@ def noisy_total(records: Records, epsilon: Fraction, source: Source) -> int:
 
 
 def even_parts(sizes: Ints, wanted: np.typing.NDArray[np.float64]) -> Ints:
-    """Return into how many parts each attribute is split, so that there are about as many boxes as wanted.
+    """Return the number of parts of each attribute that gives about the wanted number of boxes.
 
     Rows of ``sizes`` are boxes to split. All attributes get the same number of parts, m, but at most their number of
     values: m is the largest with ``prod_i min(size_i, m)`` at most the wanted number, rounded up; rounded down if

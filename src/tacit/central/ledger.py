@@ -196,7 +196,7 @@ class Ledger:
 
     @property
     def remaining(self) -> Fraction:
-        """What is left, exactly."""
+        """The remaining budget, exactly."""
         return self.epsilon - self.spent
 
     @property

@@ -98,7 +98,7 @@ def release(
 
 
 class _Metered:
-    """A source that sums what is spent: every call queries disjoint parts, so calls add up."""
+    """A source that sums the budget spent: every call queries disjoint parts, so calls add up."""
 
     def __init__(self, source: Source) -> None:
         self.source, self.spent = source, Fraction(0)

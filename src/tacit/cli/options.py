@@ -1,4 +1,4 @@
-"""What each verb takes, and says of itself: standard library only, so that help is printed before anything is loaded.
+"""Arguments and help of each verb: standard library only, so that help is printed before anything is loaded.
 
 A function per module of `tacit.cli` that does the work; its docstring is the verb's summary.
 """

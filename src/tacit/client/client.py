@@ -351,7 +351,7 @@ class PersonClient:
         return Preview(rows, tuple(map(json.loads, entry.bodies)), float(entry.epsilon), sentences)
 
     def budget(self) -> dict[str, Any]:
-        """Return what is spent, and the cap; with a period, also its days and when the oldest charge stops counting."""
+        """Return the budget spent, and the cap; with a period, also its days and when the oldest charge expires."""
         cap, charges, today = self._client.cap, self._client.wallet.charges(self._person), self._client.today
         budget: dict[str, Any] = {"spent": float(cap.total(charges, today)), "cap": float(cap.limit)}
         if cap.days is not None:

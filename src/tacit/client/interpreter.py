@@ -80,7 +80,7 @@ class Interpreter:
         return rules.encode([record], draws)[0]
 
     def encode_rows(self, service: str, records: Sequence[Mapping[str, Any]], draws: Sequence[int]) -> list[list[int]]:
-        """Return the codes of each slot, one for each channel: as many whatever the number of records."""
+        """Return the codes of each slot, one for each channel; their number is fixed."""
         rules = self._service(service)
         fewest, most = (0 if rules.extras else 1), (len(records) if rules.many else 1)
         if not fewest <= len(records) <= most:

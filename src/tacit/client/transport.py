@@ -69,7 +69,7 @@ class Transport:
         return http.client.HTTPConnection(host, port, timeout=self._timeout)
 
     def get(self, path: str, most: int = MOST_BYTES) -> Answered:
-        """Fetch something of at most so many bytes."""
+        """Fetch a resource with a limit on its size."""
         return self._ask("GET", path, None, most)
 
     def post(self, path: str, body: str) -> Answered:

@@ -33,7 +33,7 @@ View = dict[int, int]
 
 
 class Limits:
-    """What is left of the views of a contract."""
+    """The remaining limits on the views of a contract."""
 
     def __init__(self) -> None:
         self._views, self._entries = MAX_VIEWS, MAX_ENTRIES

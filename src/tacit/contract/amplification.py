@@ -136,7 +136,7 @@ def _solve(ratio: Fraction, share: Fraction, people: int, delta: Fraction) -> fl
 
 
 def _slack(operations: int) -> float:
-    """Return a bound of the relative error of so many operations with positive doubles, and a margin."""
+    """Return a bound on the relative error of a number of operations with positive doubles, and a margin."""
     return (operations + 64) * UNIT * 1.01
 
 
@@ -159,7 +159,7 @@ class Crowd:
 
     @classmethod
     def of(cls, ratio: Fraction, share: Fraction, people: int, delta: Fraction) -> Crowd:
-        """Return the crowd of so many people; ``delta`` says how far into the tails to look."""
+        """Return the crowd of a number of people; ``delta`` says how far into the tails to look."""
         depth = math.log(1 / delta) + 40
         first, fewer = _fewer(people - 1, share, depth)
         most = min(int(np.searchsorted(fewer, 0.999)), len(fewer) - 1)  # the few cases of more clones count as these

@@ -40,10 +40,10 @@ CONDITIONS = (
     "all answers are about the same people, or about sets that grew by at least as many people at once",
     "whether somebody takes part does not depend on the data: taking part is not hidden",
 )
-"""What the number rests on beside what is computed; docs/two-guarantees.md says how each is kept."""
+"""Conditions of the guarantee that are not computed; docs/two-guarantees.md says how to keep each."""
 
 KEYED = "the reader knows neither the key that assigns views and seeds nor the coins of other people"
-"""One more condition where they are assigned: whoever knows the key can tell whose report has which view."""
+"""A further condition for assigned views: the holder of the key knows which person reports which view."""
 
 ENUMERATE = 20_000
 """Entries of a view's matrix up to which the share of clones is computed from every entry."""
@@ -114,7 +114,7 @@ def no_claim(reason: str, delta: Fraction = DELTA) -> CentralLoss:
 
 @lru_cache(maxsize=64)
 def local_budget(central: Fraction, people: int, delta: Fraction, *, alone: bool) -> Fraction:
-    """Return the largest local epsilon, in thousandths, whose central epsilon for so many people is within a limit.
+    """Return the largest local epsilon, in thousandths, whose central epsilon for a number of people is within a limit.
 
     With ``alone`` a person's message is taken to be one report of randomised response, whose share of clones is larger.
     """

@@ -1,4 +1,4 @@
-"""What is collected: services that report about the same people.
+"""The schema: services that report about the same people.
 
 All classes are frozen and validated when they are made, so the layers below trust them.
 """

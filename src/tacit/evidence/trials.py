@@ -109,7 +109,7 @@ class Trials:
 
 
 def run_trials(collection: Collection, trials: int, *, encode: Encode | None = None) -> Trials:
-    """Encode people of each kind so many times, with the public encoder or another one, and count."""
+    """Encode people of each kind repeatedly, with the public encoder or another one, and count."""
     encoder: Encode = encode or collection.encode
     services = [one for one in collection.contract.services if not one.derived]  # baselines first round at random
     counts: dict[Place, Counts] = {}
@@ -132,7 +132,7 @@ def _pairs(compiled: ServiceContract) -> list[tuple[str, str]]:
 
 
 def _rows(service: Service, kind: str, people: range) -> dict[str, Any]:
-    """Return a table in which everybody has the same rows: as many as count, with the lowest or highest values."""
+    """Return a table in which everybody has the same rows: as many as count, with the lowest or the highest values."""
     each = service.rows_at_most
     if kind == "none" and not service.one_to_one:
         people = people[:0]

@@ -42,7 +42,7 @@ def stream_of_table(table: pa.Table) -> bytes:
 
 
 def table_from_stream(content: bytes) -> pa.Table:
-    """Return a table that was read from bytes; refuse what is no Arrow stream."""
+    """Return the table of an Arrow stream; refuse other bytes."""
     try:
         table = pa.ipc.open_stream(content).read_all()
         table.validate(full=True)
@@ -69,7 +69,7 @@ def _parts(cell: Estimate) -> dict[str, float]:
 
 
 def answer_from_stream(content: bytes, plan: Callable[[], str] | None = None) -> Answer:
-    """Return the answer that bytes hold, with how to explain it; refuse what is none."""
+    """Return the answer of an Arrow stream, with its explanation; refuse other bytes."""
     table = table_from_stream(content)
     try:
         about = json.loads((table.schema.metadata or {})[ABOUT])

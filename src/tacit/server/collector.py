@@ -372,7 +372,7 @@ class Collector(Asking):
         return self.inbox.is_alive() and self.mover.is_alive()
 
     def close(self) -> None:
-        """Store queued reports and close; the next start moves what is left in the inbox."""
+        """Store queued reports and close; the next start moves the reports left in the inbox."""
         if self._is_closed:
             return
         self._is_closed = True

@@ -26,7 +26,7 @@ MOST_CATEGORIES = 64
 """A column with at most this many different texts becomes categorical."""
 
 FEWEST_ROWS = 10
-"""A text must occur in so many rows to be listed: a rarer one may name somebody."""
+"""Rows in which a text must occur to be listed: a rarer one may identify somebody."""
 
 MOST_EXACT_VALUES = 1_000
 """A column with a wider range of integers is collected in cells."""
@@ -40,7 +40,7 @@ MIDDLE = (0.005, 0.995)
 """The quantiles that bounds are rounded from: a few outliers do not move them."""
 
 ENOUGH_ROWS = 2_000
-"""Rows from which the quantiles are told: at least ten are beyond each."""
+"""Fewest rows for which quantiles are shown: at least ten lie beyond each."""
 
 KNOWN_BOUNDS: tuple[tuple[str, int, int], ...] = (
     (r"age|agep", 0, 99),

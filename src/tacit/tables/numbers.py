@@ -7,7 +7,7 @@ import math
 __all__ = ["number_text"]
 
 LARGEST = 1e21
-"""Numbers from here on are written as a power of ten: nobody counts so many digits."""
+"""Numbers from here on are written as powers of ten, for readability."""
 
 
 def number_text(number: float, digits: int = 4) -> str:

@@ -69,7 +69,7 @@ def _description(name: str) -> dict[str, Any]:
 
 
 def _call_result(number: str | int, parameters: Mapping[str, Any], source: Source) -> dict[str, Any]:
-    """Return what a tool returns; an error of the question is told to the agent, which can ask better."""
+    """Return a tool's result; errors in the question go to the agent, which can correct it."""
     name, given = parameters.get("name"), parameters.get("arguments", {})
     if not isinstance(name, str) or name not in TOOLS:
         return _error(number, BAD_PARAMS, f"Tools are {', '.join(TOOLS)}.")

@@ -86,7 +86,7 @@ class Reader:
             raise ProtocolError(message, "22021") from None
 
     def rest(self) -> bytes:
-        """Return what is left."""
+        """Return the rest of the message."""
         return self.take(len(self._content) - self._at)
 
     def end(self) -> None:

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 def make_verifier(name: str, key: str) -> str:
-    """Return what is kept of a key to verify who has it."""
+    """Return the verifier stored for a key."""
     salted = hashlib.pbkdf2_hmac("sha256", key.encode(), _salt(name), ITERATIONS)
     stored = hashlib.sha256(_hmac(salted, b"Client Key")).digest()
     return f"{_text(stored)}:{_text(_hmac(salted, b'Server Key'))}"

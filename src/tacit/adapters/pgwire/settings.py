@@ -33,7 +33,7 @@ REPORTED = {
     "integer_datetimes": "on",
     "standard_conforming_strings": "on",
 }
-"""What a client is told when it connects, and whenever it changes."""
+"""Settings reported to a client when it connects and whenever they change."""
 
 OTHERS = {
     "server_version_num": "150000",
@@ -95,7 +95,7 @@ class Session:
         self.values = self._initial | self.values
 
     def reported_settings(self) -> Iterator[tuple[str, str]]:
-        """Yield the settings that clients are told."""
+        """Yield the settings that are reported to clients."""
         for name in REPORTED:
             yield name, self.values[name.lower()]
 

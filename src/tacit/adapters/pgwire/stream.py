@@ -63,7 +63,7 @@ class Stream(asyncio.Protocol):
         self._news.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wake whoever waits."""
+        """Wake waiting readers and writers."""
         del exc
         self._is_over = True
         self.over.set()
@@ -84,7 +84,7 @@ class Stream(asyncio.Protocol):
         self._room.set()
 
     async def read(self, count: int) -> bytes:
-        """Return so many bytes; `Closed` if they do not come."""
+        """Return a number of bytes; raise `Closed` if the stream ends first."""
         while len(self._buffer) < count:
             if self._is_over:
                 raise Closed

@@ -80,7 +80,7 @@ def _choose(sizes: Sequence[int], users: int, epsilon: float, asked: int, theta:
 
 
 def calm(planning: Planning) -> list[ChannelPlan]:
-    """Return one channel over the sets of attributes that suit questions about so many of them."""
+    """Return one channel over the sets of attributes that suit questions about k attributes."""
     levels, number, expected = planning.levels, planning.number, planning.expected
     check_number("calm", number, len(levels))
     sizes = [attribute.size for attribute in levels]

@@ -54,7 +54,7 @@ def covering(attributes: int, size: int, covered: int, most: int) -> Sets | None
 
 
 def _greedy(attributes: int, size: int, covered: int) -> Sets:
-    """Cover what is left, set by set: each starts from something uncovered and grows by what covers most."""
+    """Cover the rest greedily: each set starts from an uncovered combination and grows by whatever covers most."""
     left = dict.fromkeys(itertools.combinations(range(attributes), covered))
     sets: Sets = []
     while left:

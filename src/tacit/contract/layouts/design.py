@@ -63,7 +63,7 @@ Matrix = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is wanted: a weight, and for each attribute the mean of f f' over its vectors f."""
+    """A class of questions: a weight, and for each attribute the mean of f f' over its vectors f."""
 
     weight: float
     grams: Mapping[int, Matrix]
@@ -91,7 +91,7 @@ class SetDesign:
 
 
 def standard_questions(shapes: Sequence[Shape], sets: Sequence[tuple[int, ...]]) -> list[Question]:
-    """Return the classes of questions that are wanted where nobody said any: each counts alike.
+    """Return the default classes of questions, with equal weights.
 
     Of one attribute: ranges, single values, and its values (sums and means); of two: ranges of both, and values of one
     under a range of the other. Categories have single values for ranges; dates also months, quarters and years.
@@ -230,7 +230,7 @@ def _information(families: Sequence[Family], grown: float) -> tuple[float, list[
 
 
 def _drop_rare(own: tuple[int, ...], share: float, families: Sequence[Family], axes: Sequence[_Axis]) -> SetDesign:
-    """Return the design of a set without widths that next to nobody would report."""
+    """Return the design of a set without widths that too few people would report."""
     kept = [
         [g for g, share in enumerate(axis.shares) if share >= LEAST_GROUP or g == len(axis.shares) - 1] for axis in axes
     ]
@@ -353,7 +353,7 @@ class Sets:
         shares: Mapping[tuple[int, ...], float],
         of_one: Callable[[int, Matrix], dict[tuple[int, ...], float]],
     ) -> dict[tuple[int, ...], float]:
-        """Return the parts of one question: what only its own set shows, and what others say of its attributes."""
+        """Return the parts of one question's variance: from its own set, and from other sets with its attributes."""
         home = question.attributes
         if len(home) == 1:
             return dict(of_one(home[0], question.grams[home[0]]))

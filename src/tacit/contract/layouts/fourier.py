@@ -22,7 +22,7 @@ __all__ = ["bits_of", "ft", "parity_count", "parity_views"]
 
 
 def bits_of(values: int) -> int:
-    """Return the bits that tell so many values apart."""
+    """Return the bits needed to distinguish a number of values."""
     return (values - 1).bit_length()
 
 
@@ -48,7 +48,7 @@ def parity_views(sizes: Sequence[int], order: int) -> list[View]:
 
 
 def ft(planning: Planning) -> list[ChannelPlan]:
-    """Return one channel over the parities of at most so many attributes."""
+    """Return one channel over the parities of at most k attributes."""
     levels, number = planning.levels, planning.number
     check_number("ft", number, len(levels))
     sizes = [attribute.size for attribute in levels]

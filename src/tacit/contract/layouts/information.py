@@ -6,7 +6,7 @@ __all__ = ["information"]
 
 
 def information(cells: float, grown: float) -> float:
-    """Return u of a view: what a report of the best subset selection over so many cells says about a contrast."""
+    """Return u of a view: the information of the best subset selection over its cells about a contrast."""
     size = max(1, round(cells / (grown + 1)))
     best = max(
         cells * (h * grown**2 + cells - h) / (h * grown + cells - h) ** 2

@@ -24,7 +24,7 @@ def fc(planning: Planning) -> list[ChannelPlan]:
 
 
 def am(planning: Planning) -> list[ChannelPlan]:
-    """Return one channel over all sets of so many attributes."""
+    """Return one channel over all sets of k attributes."""
     levels, number = planning.levels, planning.number
     check_number("am", number, len(levels))
     count = math.comb(len(levels), number)
@@ -44,5 +44,5 @@ def mg(planning: Planning) -> list[ChannelPlan]:
 
 
 def mg_of(planning: Planning) -> list[ChannelPlan]:
-    """Return one channel over the marginals of every so many attributes."""
+    """Return one channel over the marginals of every k attributes."""
     return [ChannelPlan(f"mg({planning.number})", Fraction(1), plan.views) for plan in am(planning)]

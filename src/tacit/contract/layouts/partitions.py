@@ -40,7 +40,7 @@ MOST_SETS = 250
 """Sets of one or two attributes up to which a design is tried: those of 21 attributes."""
 
 PER_VIEW = 64
-"""Weights are out of the power of two next to so many times the views, so that rounding changes shares by a percent."""
+"""Weights add up to the next power of two above this many per view, so that rounding changes shares by a percent."""
 
 ROOT = 1 / 32
 """Share of people who report only whether they have a row, where some have none."""

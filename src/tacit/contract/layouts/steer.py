@@ -59,7 +59,7 @@ def steer(
     *,
     anything: bool,
 ) -> Shares:
-    """Return the shares of sets for so many people; those of widths are changed in place.
+    """Return the shares of sets for a number of people; shares of widths are changed in place.
 
     Where ``anything`` may be asked, unbiased answers that say something lose at most 42 % in standard error.
     """

@@ -24,7 +24,7 @@ INTERACTIONS = {2: 0.002, 3: 0.0005}
 """Squares of two-way and three-way interactions that are expected, as correlations of signs: about 0.04 and 0.02."""
 
 MOST_TOGETHER = 4
-"""Attributes of a view at most: interactions of more are next to nothing beside their noise."""
+"""Most attributes of a view: interactions of more are negligible beside their noise."""
 
 MOST_SETS = MAX_VIEWS // 20
 """Views at most: all clients hold the list."""
@@ -72,7 +72,7 @@ def together(sizes: Sequence[int], users: int, epsilon: float, asked: int) -> in
 
 
 def tables(planning: Planning) -> list[ChannelPlan]:
-    """Return one channel over all sets of the number of attributes that suits questions about so many of them."""
+    """Return one channel over all sets of attributes, of the size that suits questions about k attributes."""
     levels, number, expected = planning.levels, planning.number, planning.expected
     check_number("tables", number, len(levels))
     shown = together([own.size for own in levels], expected.people("tables"), float(expected.epsilon), number)

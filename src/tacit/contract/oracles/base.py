@@ -206,7 +206,7 @@ class Oracle(ABC):
         return codes
 
     def tally_work(self, codes: int) -> int:
-        """Return about how many cells are visited to tally so many codes."""
+        """Return about how many cells a tally of a number of codes visits."""
         return codes * self.domain
 
     def tally(self, codes: Codes, people: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -25,7 +25,7 @@ CELLS_AT_ONCE = 2**22
 
 
 def is_sparse(codes: int, domain: int, alphabet: int) -> bool:
-    """Tell whether so many codes are better looked at one by one."""
+    """Tell whether visiting codes one by one is faster."""
     work = WORK if alphabet <= LARGE else WORK_OF_LARGE
     return alphabet > HUGE or codes * domain <= work * alphabet
 

@@ -27,7 +27,7 @@ LOG = logging.getLogger("tacit.server")
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's protocol with limits on number, time and size, and problem+json for what is not HTTP."""
+    """uvicorn's protocol with limits on number, time and size, and problem+json for requests that are not HTTP."""
 
     most: ClassVar[int | None] = None
     """Maximum number of connections. More would use file descriptors that the store needs."""
@@ -115,7 +115,7 @@ class Connection(HttpToolsProtocol):
             self._late = None
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP, or has too long a head."""
+        """Answer requests that are not HTTP, or whose head is too long."""
         detail = f"{msg} Request headers may have at most {HEAD_BYTES >> 10} KiB."
         problem = {"type": "urn:tacit:bad-request", "title": "BadRequest", "status": 400, "detail": detail}
         self.refused["bad-request"] += 1

@@ -77,7 +77,7 @@ def as_problem(request: Request, failure: Exception, status: int | None = None) 
 
 
 def explain_failure(failure: Exception) -> TacitError:
-    """Return whatever went wrong as an error that may be shown; the log is told of what is unexpected."""
+    """Return a failure as an error that may be shown; unexpected failures are logged."""
     if isinstance(failure, TacitError):
         return failure
     return outage("This cannot be answered now", failure) or _ours(failure)

@@ -1,4 +1,4 @@
-"""The route for coins: what assigns a person's views and seeds, for whoever may report for that person.
+"""The route for coins, which assign a person's views and seeds, for clients that may report for that person.
 
 A device asks once, before its first report, and keeps the coin. It tells nothing about other people's.
 """

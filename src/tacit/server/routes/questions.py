@@ -99,7 +99,7 @@ def _response(call: Call, content: bytes) -> Response:
 
 
 def _options(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how a question is to be answered; what is left out is as `Database.sql` has it."""
+    """Return the options of a question, with the defaults of `Database.sql`."""
     for name in FLAGS:
         if not isinstance(body.get(name, False), bool):
             message = f"{name} must be true or false."

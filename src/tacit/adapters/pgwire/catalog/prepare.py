@@ -63,7 +63,7 @@ def _with_names(result: Relation, catalog: Catalog) -> Relation:
 
 @contextmanager
 def _not_too_deep() -> Iterator[None]:
-    """Refuse what is nested more deeply than this can follow."""
+    """Refuse statements that are nested too deeply."""
     try:
         yield
     except RecursionError:

@@ -35,7 +35,7 @@ ABSENT: Mapping[str, Any] = {
     "char": "",
     "float4": 0.0,
 }
-"""What a column holds if nothing is said about it; others hold NULL."""
+"""Default values of columns; columns not listed hold NULL."""
 
 NULLABLE = {"relacl", "datacl", "nspacl", "typacl", "attacl", "relpartbound", "rolvaliduntil"}
 COMMENTS = {
