@@ -24,7 +24,7 @@ from tacit.estimate.estimate import Estimate
 from tacit.testing import identity_collection, reveal
 
 CORPUS = Path(__file__).parent / "corpus"
-LEAST, ANSWERED = 500, 0.8
+LEAST, ANSWERED = 600, 0.8
 
 SHOP = tc.Schema(
     [

@@ -15,7 +15,7 @@ from tacit.sql.composite import Column, end_of, together, wrap
 from tacit.sql.covariances import COVARIANCES, covariance
 from tacit.sql.formula import Dual, Formula, constant, of_total, ratio, variance
 from tacit.sql.modes import Mode, mode
-from tacit.sql.parse import span_of, sql_of
+from tacit.sql.parse import brief_sql, span_of, sql_of
 from tacit.sql.predicates import holds
 from tacit.sql.quantiles import QUANTILES, Quantile, quantile
 from tacit.sql.refusals import REFUSED, REFUSED_NAMES
@@ -72,7 +72,7 @@ def _number_of(scope: Scope, node: exp.Expr, where: Total, over: Over | None) ->
     """Return a column that arithmetic takes: dates and values of lists are shown as they are."""
     result = formula(scope, node, where, over)
     if isinstance(result, Mode) or (isinstance(result, Quantile) and result.outcomes.label is not None):
-        message = f"{sql_of(node)} is not a number, so nothing is computed of it. Ask for it as a column of its own."
+        message = f"{brief_sql(node)} is not a number, so nothing is computed of it. Ask for it as a column of its own."
         raise scope.refusal(message, node, "not-a-number")
     return result
 
@@ -88,7 +88,7 @@ def _around(scope: Scope, node: exp.Expr, where: Total, over: Over | None) -> Co
     if name in REFUSED_NAMES:
         raise scope.refusal(REFUSED_NAMES[name], node, "unsupported-aggregate")
     message = (
-        f"{sql_of(node)} is not supported as an output column. Use columns of GROUP BY, aggregates, and arithmetic, "
+        f"{brief_sql(node)} is not supported as an output column. Use columns of GROUP BY, aggregates, and arithmetic, "
         "ROUND, ABS, COALESCE or CAST of aggregates."
     )
     raise scope.refusal(message, node, "not-an-aggregate")

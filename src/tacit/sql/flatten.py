@@ -43,6 +43,31 @@ def flatten(statement: exp.Select, text: str, known: Named | None = None) -> exp
         statement = _merge(statement, holder, inner, alias, text)
     for table in statement.find_all(exp.Table):
         table.meta[RESOLVED] = True
+    return _with_joins_spelled(statement)
+
+
+def _with_joins_spelled(statement: exp.Select) -> exp.Select:
+    """Return a statement in which tables after commas are joined by the equality of columns that WHERE has for them."""
+    source, where = statement.args.get("from_"), statement.args.get("where")
+    before = {str(source.this.alias_or_name).lower()} if source is not None else set()
+    for join in statement.args.get("joins") or []:
+        alias = str(join.this.alias_or_name).lower()
+        parts = _conjuncts(where.this if where else None)
+        for part in () if any(join.args.get(word) for word in ("on", "using", "side", "method")) else parts:
+            sides = [part.this, part.expression] if isinstance(part, exp.EQ) else []
+            tables = [side.table.lower() for side in sides if isinstance(side, exp.Column)]
+            if (
+                len(tables) == 2
+                and alias in tables
+                and set(tables) - {alias} & before == set(tables) - {alias} != set()
+            ):
+                join.set("on", part.copy())
+                join.set("kind", None)
+                rest = [one.copy() for one in parts if one is not part]
+                statement.set("where", exp.Where(this=exp.and_(*rest)) if rest else None)
+                where = statement.args.get("where")
+                break
+        before.add(alias)
     return statement
 
 
@@ -140,7 +165,7 @@ def _of_groups(
         outer = outer.copy()
         outer.set("expressions", [exp.alias_(exp.column(_name(node)), _name(node), quoted=True) for node in shown])
     if outer.args.get("group") or outer.args.get("distinct") or _has_aggregate(outer):
-        return _sum_of_groups(outer, inner, outputs, text)
+        return _sum_of_groups(outer, inner, alias, outputs, text)
     made = _replace(outer, alias, outputs, text, keep=False)
     where = made.args.get("where")
     windows = any(node.find(exp.Window) for node in inner.expressions)
@@ -163,32 +188,45 @@ def _of_groups(
     return result
 
 
-def _sum_of_groups(outer: exp.Select, inner: exp.Select, outputs: Mapping[str, exp.Expr], text: str) -> exp.Select:
-    """Return SUM of what groups counted or summed: the same over all rows."""
-    sums = [node.unalias() for node in outer.expressions]
-    plain = not any(outer.args.get(word) for word in ("group", "where", "having", "distinct")) and all(
-        isinstance(one, exp.Sum)
-        and isinstance(one.this, exp.Column)
-        and isinstance(outputs.get(one.this.name.lower()), exp.Count | exp.Sum)
-        and not outputs[one.this.name.lower()].find(exp.Distinct)
-        for one in sums
+def _sum_of_groups(
+    outer: exp.Select, inner: exp.Select, alias: str, outputs: Mapping[str, exp.Expr], text: str
+) -> exp.Select:
+    """Return SUM of what groups counted or summed, over all rows or over coarser groups: the same of their rows."""
+
+    def is_key(node: exp.Expr) -> bool:
+        own = outputs.get(node.name.lower()) if isinstance(node, exp.Column) else None
+        return own is not None and not own.find(exp.AggFunc, exp.Window)
+
+    def is_sum(node: exp.Expr) -> bool:
+        summed = node.this if isinstance(node, exp.Sum) else None
+        own = outputs.get(summed.name.lower()) if isinstance(summed, exp.Column) else None
+        return isinstance(own, exp.Count | exp.Sum) and not own.find(exp.Distinct)
+
+    shown, where = [node.unalias() for node in outer.expressions], outer.args.get("where")
+    names = {_name(node).lower(): node.unalias() for node in outer.expressions}
+    group = _spelled_group(outer, names)
+    keys = group.expressions if group is not None else []
+    plain = not any(outer.args.get(word) for word in ("having", "distinct", "qualify")) and all(
+        is_sum(node) or node in keys for node in shown
     )
-    if not plain or inner.args.get("having") or inner.args.get("limit"):
+    filtered = all(map(is_key, where.find_all(exp.Column))) if where else True
+    whole = not any(inner.args.get(word) for word in ("having", "limit", "offset", "distinct", "qualify"))
+    if not (plain and filtered and whole and all(map(is_key, keys))):
         message = (
-            "Of aggregates of aggregates, SUM of a COUNT or SUM is supported: the number of groups depends on noise. "
-            "Ask for the groups, and summarise the answer."
+            "Of aggregates of aggregates, SUM of a COUNT or SUM is supported, by columns of the groups: the number of "
+            "groups depends on noise. Ask for the groups, and summarise the answer."
         )
         raise _refusal(message, outer.expressions[0], text)
     result = inner.copy()
-    result.set(
-        "expressions",
-        [
-            exp.alias_(outputs[one.this.name.lower()].copy(), _name(node), quoted=True)
-            for one, node in zip(sums, outer.expressions, strict=True)
-        ],
-    )
-    for word in ("group", "order"):
-        result.set(word, None)
+    taken = [outputs[(one if one in keys else one.this).name.lower()].copy() for one in shown]
+    pairs = zip(taken, outer.expressions, strict=True)
+    result.set("expressions", [exp.alias_(one, _name(node), quoted=True) for one, node in pairs])
+    replaced = [_replaced_node(node, alias, outputs) for node in keys]
+    result.set("group", exp.Group(expressions=replaced) if keys else None)
+    for word in ("order", "limit", "offset"):
+        result.set(word, outer.args[word].copy() if outer.args.get(word) else None)
+    if where:
+        result = _with_condition(result, "where", _replaced_node(where.this, alias, outputs))
     return result
 
 

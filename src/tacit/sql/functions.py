@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import operator
+import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -364,6 +365,7 @@ FUNCTIONS: dict[type[exp.Expr], Maker] = {
     exp.Replace: _replace,
     exp.SplitPart: _split,
     exp.Pad: _pad,
+    exp.Initcap: _unary(lambda text: re.sub(r"[^\W_]+", lambda word: word[0].capitalize(), str(text))),
     exp.Reverse: _unary(lambda text: str(text)[::-1]),
     exp.BitwiseAnd: _bits(operator.and_),
     exp.BitwiseOr: _bits(operator.or_),
@@ -380,6 +382,7 @@ FUNCTIONS: dict[type[exp.Expr], Maker] = {
     exp.Quarter: _part("quarter"),
     exp.Month: _part("month"),
     exp.Week: _part("week"),
+    exp.WeekOfYear: _part("week"),
     exp.Day: _part("day"),
     exp.DayOfWeek: _part("dow"),
     exp.DayOfWeekIso: _part("isodow"),

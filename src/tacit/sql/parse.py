@@ -19,7 +19,7 @@ from tacit.sql.parameters import fill, number_parameters
 from tacit.sql.parse_spans import span_of
 from tacit.sql.spellings import expand
 
-__all__ = ["parse", "refuse_deep", "span_of", "sql_of", "without_explain"]
+__all__ = ["brief_sql", "parse", "refuse_deep", "span_of", "sql_of", "without_explain"]
 
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())  # what it prints without one quotes questions
 
@@ -38,12 +38,22 @@ CLAUSES = frozenset(
 """What a question may have; everything else is refused by its name."""
 
 
+MOST_QUOTED = 100
+"""Letters of an expression that a message quotes."""
+
+
 def sql_of(node: exp.Expr) -> str:
     """Return an expression as SQL, or its kind where the library cannot write what it read, such as DATETIME(x)."""
     try:
         return node.sql(dialect="duckdb", unsupported_level=ErrorLevel.IGNORE)
     except (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, LookupError):
         return node.key.upper()
+
+
+def brief_sql(node: exp.Expr) -> str:
+    """Return an expression as messages quote it: a long one by its first word only."""
+    text = sql_of(node)
+    return text if len(text) <= MOST_QUOTED and "\n" not in text else f"{node.key.upper()}(…)"
 
 
 def _place_of(text: str, cause: Exception) -> tuple[int, int] | None:

@@ -16,7 +16,7 @@ from tacit.contract.schema import Ordinal, Public
 from tacit.errors import BindError, TacitError
 from tacit.estimate.functional import Functional, Term
 from tacit.sql.expressions import compile_expression
-from tacit.sql.parse import span_of, sql_of
+from tacit.sql.parse import brief_sql, span_of
 from tacit.sql.scalars import NotScalar
 from tacit.sql.scope import BoundColumn, Scope
 from tacit.sql.totals import Total
@@ -74,7 +74,7 @@ class Tabulated:
         """Return the values as numbers, 0 for NULL; refuse texts, dates and what is too large."""
         flat = [0.0 if value is None else _number(value) for value in self.values.ravel()]
         if any(number is None or not abs(number) < 1e30 for number in flat):
-            message = f"{sql_of(node)} is not a number below 1e30 for every value. Use COUNT, or group by it."
+            message = f"{brief_sql(node)} is not a number below 1e30 for every value. Use COUNT, or group by it."
             raise BindError(message, code="not-a-number", text=self.scope.text, span=span_of(node))
         return np.array(flat, dtype=np.float64).reshape(self.values.shape)
 
@@ -104,7 +104,7 @@ def tabulate(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
     most = MOST_OF_ONE if len(sizes) == 1 else MOST_CELLS
     if math.prod(sizes) > most or math.prod(sizes) // max(sizes, default=1) > MOST_TERMS:
         message = (
-            f"{sql_of(node)} has {math.prod(sizes):,} combinations of values; at most {most:,} are allowed, and "
+            f"{brief_sql(node)} has {math.prod(sizes):,} combinations of values; at most {most:,} are allowed, and "
             f"{MOST_TERMS:,} of all but the largest attribute. Use fewer or coarser attributes."
         )
         raise scope.refusal(message, node, "too-many-terms")
@@ -121,11 +121,11 @@ def tabulate(scope: Scope, node: exp.Expr, code: str) -> Tabulated:
     except TacitError:
         raise
     except ZeroDivisionError:
-        message = f"{sql_of(node)} divides by zero for some values. Write NULLIF(…, 0) around the divisor."
+        message = f"{brief_sql(node)} divides by zero for some values. Write NULLIF(…, 0) around the divisor."
         raise scope.refusal(message, node, "divides-by-zero") from None
     except (TypeError, ValueError, KeyError, OverflowError, AttributeError):
         message = (
-            f"{sql_of(node)} mixes kinds of values. Compare numbers with numbers, dates with dates, text with text."
+            f"{brief_sql(node)} mixes kinds of values. Compare numbers with numbers, dates with dates, text with text."
         )
         raise BindError(message, code="wrong-constant", text=scope.text, span=span_of(node)) from None
     return Tabulated(scope, tuple(axes), values)
@@ -138,7 +138,10 @@ def _refusal(scope: Scope, node: exp.Expr, code: str) -> TacitError:
             "value in."
         )
         return scope.refusal(message, node, "unsupported-subquery")
-    message = f"{sql_of(node)} is not a supported function of columns (docs/sql.md lists them)."
+    if isinstance(node, exp.CurrentDate | exp.CurrentTimestamp):
+        message = "An answer must not depend on when it is asked. Write the day, as DATE '2026-11-15'."
+        return scope.refusal(message, node, code)
+    message = f"{brief_sql(node)} is not a supported function of columns (docs/sql.md lists them)."
     return scope.refusal(message, node, code)
 
 

@@ -169,3 +169,28 @@ SELECT job, sex, COUNT(*) AS n FROM adults WHERE income > 10 AND job IS NOT NULL
 SELECT "sex", "job", COUNT(*) AS "Number of Records" FROM "adults" GROUP BY "sex", "job" ORDER BY "Number of Records" DESC LIMIT 3 OFFSET 1
 SELECT DATE_TRUNC('month', "adults"."hired") AS "hired", COUNT(*) AS "count" FROM "adults" WHERE ("adults"."hired" >= DATE '2025-04-01' AND "adults"."hired" < DATE '2025-10-01') GROUP BY DATE_TRUNC('month', "adults"."hired") ORDER BY DATE_TRUNC('month', "adults"."hired") ASC
 SELECT SUM(income) AS s, SUM(SUM(income)) OVER () AS t, sex FROM adults GROUP BY sex
+-- What BI tools, dbt and other databases' users write.
+SELECT EXTRACT(quarter FROM hired) AS q, AVG(income) AS a FROM adults GROUP BY 1 ORDER BY 1
+SELECT strftime(hired, '%Y-%m') AS ym, COUNT(*) AS n FROM adults GROUP BY ym ORDER BY ym
+SELECT COUNT(*) AS n FROM adults WHERE hired >= DATE '2025-06-01' AND hired < DATE '2025-06-01' + INTERVAL 1 MONTH
+SELECT age // 10 * 10 AS decade, COUNT(*) AS n, AVG(income) AS i FROM adults GROUP BY decade ORDER BY decade
+SELECT sex, job, AVG(income) AS i FROM adults WHERE job IS NOT NULL GROUP BY sex, job ORDER BY i DESC LIMIT 3
+SELECT COUNT(*) AS n FROM adults WHERE age >= 65 OR income > 20
+SELECT CASE WHEN age < 30 THEN 'young' ELSE 'old' END AS g, QUANTILE(income, 0.5) AS m FROM adults GROUP BY g
+SELECT COUNT(*) AS n FROM adults WHERE YEAR(hired) = 2025 AND MONTH(hired) IN (1, 2, 3)
+SELECT REGR_SLOPE(income, age) AS s FROM adults WHERE sex = 'F'
+SELECT sex, MEDIAN(income) - (SELECT MEDIAN(income) FROM adults) AS d FROM adults GROUP BY sex
+SELECT COUNT(*) AS n FROM adults WHERE hired BETWEEN '2025-02-01' AND '2025-03-01'
+SELECT DATE_DIFF('day', DATE '2025-01-01', hired) AS d, COUNT(*) AS n FROM adults GROUP BY 1
+SELECT AVG(age) FILTER (WHERE sex = 'F') - AVG(age) FILTER (WHERE sex = 'M') AS gap FROM adults
+SELECT DAYNAME(hired) AS d, COUNT(*) AS n FROM adults GROUP BY 1
+SELECT weekofyear(hired) AS w, COUNT(*) AS n FROM adults GROUP BY 1
+!unsupported-group SELECT LAST_DAY(hired) AS w, COUNT(*) AS n FROM adults GROUP BY 1
+!not-an-aggregate SELECT AGE(hired) FROM adults
+!unsupported-condition SELECT COUNT(*) AS n FROM adults WHERE hired > NOW()
+!unsupported-condition SELECT COUNT(*) AS n FROM adults WHERE hired > CURRENT_DATE - INTERVAL 30 DAY
+SELECT AVG(LN(income + 1)) AS l FROM adults
+SELECT SUM(income) / NULLIF(COUNT(*), 0) AS a FROM adults
+SELECT IFNULL(job, 'unknown') AS j, COUNT(*) AS n FROM adults GROUP BY 1
+!not-readable SELECT DECODE(sex, 'F', 1, 0) AS j, COUNT(*) AS n FROM adults GROUP BY 1
+SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY income DESC) AS m FROM adults

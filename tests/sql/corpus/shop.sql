@@ -113,3 +113,22 @@ SELECT status, COUNT(*) AS n FROM orders GROUP BY status UNION ALL SELECT 'all' 
 SELECT nation, COUNT(*) AS n FROM customers GROUP BY nation ORDER BY n DESC LIMIT 1 OFFSET 1
 SELECT segment, nation, COUNT(*) AS n FROM customers GROUP BY segment, nation QUALIFY ROW_NUMBER() OVER (PARTITION BY segment ORDER BY COUNT(*) DESC) <= 2
 SELECT nation, AVG(balance) AS a, AVG(balance) - (SELECT AVG(balance) FROM customers) AS over FROM customers GROUP BY nation
+-- What BI tools, dbt and other databases' users write.
+SELECT status, SUM(quantity) AS q, SUM(quantity * (1 - discount / 100.0)) AS rev, COUNT(*) AS n FROM orders WHERE shipped <= DATE '2026-02-20' GROUP BY status ORDER BY status
+SELECT nation, SUM(quantity) AS q FROM customers JOIN orders USING (uid) WHERE segment = 'BUILDING' GROUP BY nation ORDER BY q DESC
+SELECT brand, SUM(price * quantity) AS revenue FROM orders JOIN products USING (item) GROUP BY brand ORDER BY revenue DESC
+SELECT 100.0 * SUM(CASE WHEN category LIKE 'PROMO%' THEN price ELSE 0 END) / SUM(price) AS promo FROM orders JOIN products USING (item)
+SELECT c.nation, COUNT(*) AS n FROM customers c INNER JOIN orders o ON c.uid = o.uid GROUP BY c.nation
+SELECT nation, MEDIAN(quantity) AS m FROM customers JOIN orders USING (uid) GROUP BY nation
+SELECT date_trunc('month', shipped) AS m, SUM(quantity) AS q FROM orders GROUP BY 1 ORDER BY 1
+SELECT COUNT(*) AS n FROM orders WHERE discount BETWEEN 1 AND 3 AND quantity < 5
+SELECT priority, COUNT(*) FILTER (WHERE status = 'F') AS f, COUNT(*) FILTER (WHERE status <> 'F') AS rest FROM orders GROUP BY priority
+!key-column SELECT COUNT(*) AS n FROM customers WHERE uid IN (SELECT uid FROM orders)
+!unknown-table SELECT COUNT(*) AS n FROM customers c WHERE EXISTS (SELECT 1 FROM orders o WHERE o.uid = c.uid)
+SELECT COUNT(DISTINCT uid) AS n FROM orders
+SELECT COUNT(*) AS n FROM customers, orders WHERE customers.uid = orders.uid AND nation = 'CHINA'
+!unsupported-subquery SELECT AVG(n) FROM (SELECT uid, COUNT(*) AS n FROM orders GROUP BY uid) t
+SELECT c.nation, SUM(o.quantity) AS q FROM customers c, orders o WHERE c.uid = o.uid AND o.status = 'F' GROUP BY c.nation ORDER BY q DESC
+SELECT p.brand, SUM(p.price * o.quantity) AS revenue FROM orders o, products p WHERE o.item = p.item AND o.discount > 1 GROUP BY p.brand
+SELECT c.nation, SUM(o.quantity) AS q FROM customers c CROSS JOIN orders o WHERE c.uid = o.uid GROUP BY c.nation
+!unsupported-join SELECT COUNT(*) AS n FROM customers, orders

@@ -243,3 +243,65 @@ FROM hits SELECT os, COUNT(*) AS n GROUP BY os
 !private-rows SELECT * EXCLUDE (os) FROM hits
 SELECT os, count() AS n FROM hits GROUP BY os
 SELECT os, sum(duration) s, sum(width) w, s / w AS r FROM hits GROUP BY os
+-- What BI tools, dbt and other databases' users write.
+SELECT CASE WHEN duration < 10 THEN 'short' WHEN duration < 30 THEN 'mid' ELSE 'long' END AS bucket, COUNT(*) AS n, AVG(width) AS w FROM hits GROUP BY 1 ORDER BY 2 DESC
+SELECT region, COUNT(*) FILTER (WHERE os = 'ios') * 1.0 / COUNT(*) AS share FROM hits GROUP BY region
+!unsupported-group SELECT date_trunc('day', TIMESTAMP '2026-01-01') AS d, COUNT(*) AS n FROM hits GROUP BY 1
+SELECT os AS "OS Name", COUNT(*) AS "Row Count" FROM hits GROUP BY "OS Name" ORDER BY "Row Count" DESC LIMIT 10
+SELECT "hits"."os" AS "os", SUM("hits"."width") AS "sum" FROM "main"."hits" "hits" GROUP BY "hits"."os"
+SELECT SUM(CASE WHEN os = 'ios' THEN 1 ELSE 0 END) AS ios, SUM(CASE WHEN os = 'android' THEN 1 ELSE 0 END) AS android FROM hits
+SELECT COUNT(*) AS n FROM hits WHERE 1 = 1 AND region = 'EU'
+SELECT COUNT(*) AS n FROM hits WHERE region IN ('EU') AND NOT (os = 'ios' OR os = 'linux')
+WITH t AS (SELECT os, region, COUNT(*) AS n FROM hits GROUP BY 1, 2) SELECT os, SUM(n) AS n FROM t GROUP BY os
+WITH base AS (SELECT * FROM hits WHERE region = 'EU'), agg AS (SELECT os, AVG(duration) AS d FROM base GROUP BY os) SELECT * FROM agg ORDER BY d DESC
+SELECT os, STDDEV_SAMP(duration) / AVG(duration) AS cv FROM hits GROUP BY os
+!unknown-table SELECT (SELECT COUNT(*) FROM hits WHERE os = 'ios') AS ios, (SELECT COUNT(*) FROM hits) AS total
+SELECT os, COUNT(*) AS n FROM hits GROUP BY os HAVING COUNT(*) > 100 AND AVG(duration) > 5 ORDER BY n
+SELECT FLOOR(duration / 10) * 10 AS bin, COUNT(*) AS n FROM hits GROUP BY bin ORDER BY bin
+SELECT CAST(FLOOR(duration / 10.0) AS INTEGER) AS bin, COUNT(*) AS n FROM hits GROUP BY 1 ORDER BY 1
+SELECT SUM(width) FILTER (WHERE os = 'ios') AS a, AVG(duration) FILTER (WHERE region = 'US') AS b FROM hits
+SELECT channel_name, os, COUNT(*) AS n FROM hits GROUP BY channel_name, os ORDER BY 3 DESC LIMIT 5
+SELECT COALESCE(engine, 'none') AS e, COUNT(*) AS n FROM hits GROUP BY COALESCE(engine, 'none')
+SELECT COUNT(engine) AS known, COUNT(*) - COUNT(engine) AS unknown FROM hits
+SELECT AVG(CASE WHEN engine IS NULL THEN 1.0 ELSE 0.0 END) AS missing FROM hits
+SELECT os, region, GROUPING(os) AS g, COUNT(*) AS n FROM hits GROUP BY ROLLUP (os, region)
+SELECT COUNT(*) AS n FROM hits h WHERE h.duration BETWEEN 5 AND 15 AND h.width >= 10
+SELECT COUNT(*) AS n FROM hits WHERE (duration - width) > 5
+SELECT MEDIAN(duration) AS m, QUANTILE_CONT(duration, 0.95) AS p95 FROM hits WHERE os = 'ios'
+SELECT os, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS r FROM hits GROUP BY os
+SELECT DISTINCT os FROM hits
+SELECT VAR_POP(duration) AS v, CORR(duration, width) AS c FROM hits
+SELECT UPPER(os) AS o, COUNT(*) AS n FROM hits GROUP BY UPPER(os)
+SELECT COUNT(*) AS n FROM hits WHERE os ILIKE 'A%'
+SELECT COUNT(*) AS n FROM hits WHERE LENGTH(os) > 4
+SELECT os || '/' || region AS k, COUNT(*) AS n FROM hits GROUP BY 1
+SELECT SUM(duration * width) / SUM(width) AS weighted FROM hits
+SELECT COUNT(*)::DOUBLE AS n FROM hits
+SELECT AVG(duration)::INT AS n FROM hits
+!unsupported-expression SELECT MEDIAN(visits_before) AS m FROM hits
+SELECT channel_name, SUM(visits_before) AS v FROM hits GROUP BY channel_name
+!unknown-value SELECT COUNT(*) AS n FROM hits WHERE os = 'Ios'
+SELECT COUNT(*) AS n FROM hits WHERE os = 'ios' LIMIT 1
+!not-readable SELECT TOP 5 os FROM hits
+!unsupported-window SELECT os, LAG(COUNT(*)) OVER (ORDER BY os) AS p FROM hits GROUP BY os
+!unsupported-window SELECT os, NTILE(4) OVER (ORDER BY COUNT(*)) AS p FROM hits GROUP BY os
+!unsupported-aggregate SELECT LISTAGG(os) FROM hits
+!unsupported SELECT COUNT(*) n FROM hits TABLESAMPLE 10%
+!unsupported-condition SELECT COUNT(*) AS n FROM hits WHERE duration > ALL (SELECT width FROM hits)
+!unsupported-order SELECT os, COUNT(*) AS n FROM hits GROUP BY os ORDER BY CASE os WHEN 'ios' THEN 1 ELSE 2 END
+!not-an-aggregate SELECT PIVOT(os) FROM hits
+SELECT 100 * AVG(CASE WHEN duration = 0 THEN 1 ELSE 0 END) AS bounce_rate FROM hits
+SELECT COUNT(*) AS n FROM hits WHERE os IS NOT DISTINCT FROM 'ios'
+SELECT COUNT(*) AS n FROM hits WHERE duration % 2 = 0
+SELECT os, SUM(SUM(duration)) OVER (ORDER BY os) AS running FROM hits GROUP BY os
+!wrong-constant SELECT TRY_CAST(os AS INTEGER) AS x, COUNT(*) AS n FROM hits GROUP BY 1
+!unsupported-aggregate SELECT ENTROPY(os) AS k FROM hits
+!not-an-aggregate SELECT GEOMEAN(duration) FROM hits
+!unsupported-aggregate SELECT PRODUCT(duration) FROM hits
+!unsupported-aggregate SELECT SKEWNESS(duration) FROM hits
+WITH t AS (SELECT os, region, COUNT(*) AS n, SUM(width) AS w FROM hits WHERE duration > 3 GROUP BY os, region) SELECT region, SUM(n) AS total, SUM(w) AS w FROM t WHERE os <> 'ios' GROUP BY 1 ORDER BY total DESC LIMIT 1
+SELECT SUM(n) AS n FROM (SELECT os, COUNT(*) AS n FROM hits GROUP BY os) t
+SELECT SUM(n) AS n FROM (SELECT os, COUNT(*) AS n FROM hits GROUP BY os) t WHERE os = 'ios'
+SELECT INITCAP(os) AS o, COUNT(*) AS n FROM hits GROUP BY 1 -- DuckDB has no INITCAP
+!unsupported-group SELECT LOG10(GAMMA(duration)) AS x, COUNT(*) AS n FROM hits GROUP BY 1
+SELECT t.o, SUM(t.n) AS n FROM (SELECT UPPER(os) AS o, region, COUNT(*) AS n FROM hits GROUP BY 1, 2) t GROUP BY t.o
