@@ -4,6 +4,8 @@
 node-postgres 8 and Superset's database model asked a PostgreSQL 15.18 with the tables of this collector; the answers
 are ours. Where ``as_postgresql`` is true they are PostgreSQL's, too, to the letter; where not, they differ in what the
 two differ in: comments, privileges, sizes, versions, and what PostgreSQL has and this has not.
+`golden/facts.json` has what Grafana, Metabase and DBeaver, which do not run here, ask for: relations, columns,
+functions and conditions, in our own words; ``source`` says where they were seen, or that they were not.
 `golden/expressions.json` is PostgreSQL's own: an expression, and the type, value and name of its column.
 """
 
@@ -29,6 +31,7 @@ from tacit.sql.columns import Column, Shape
 
 GOLDEN = Path(__file__).parent / "golden"
 ASKED = json.loads((GOLDEN / "catalog.json").read_text())
+FACTS = json.loads((GOLDEN / "facts.json").read_text())
 EXPRESSIONS = json.loads((GOLDEN / "expressions.json").read_text())
 TOOLS = {
     *("psql", "psycopg", "asyncpg", "sqlalchemy-psycopg", "sqlalchemy-psycopg2", "sqlalchemy-asyncpg", "pandas"),
@@ -71,6 +74,34 @@ def test_questions_of_tools(catalog: Catalog, asked: dict[str, Any]) -> None:
     assert columns == asked["columns"]
     assert len(rows) == asked["count"]
     assert rows[: len(asked["rows"])] == asked["rows"]
+
+
+@pytest.mark.parametrize("asked", FACTS, ids=lambda asked: asked["tool"])
+def test_what_other_tools_ask_for_is_there(catalog: Catalog, asked: dict[str, Any]) -> None:
+    columns, rows = ask(catalog, asked["sql"])
+    assert [name for name, _ in columns] == asked["columns"]
+    assert len(rows) == asked["count"]
+    assert rows[: len(asked["rows"])] == asked["rows"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("-7 / 2", "-3"),
+        ("7 / -2", "-3"),
+        ("7.0 / 2", "3.5"),
+        ("format('%s %I %L %%', 1, 'A b', 'it''s')", "1 \"A b\" 'it''s' %"),
+        ("format('%s|%L', NULL, NULL)", "|NULL"),
+        ("parse_ident('\"A.b\".C')", "{A.b,c}"),
+    ],
+)
+def test_functions_of_other_tools(catalog: Catalog, text: str, value: str) -> None:
+    assert ask(catalog, f"SELECT {text}")[1] == [[value]]
+
+
+def test_dividing_by_nothing_is_refused(catalog: Catalog) -> None:
+    with pytest.raises(TacitError, match="divided by 0"):
+        ask(catalog, "SELECT 1 / 0")
 
 
 def test_eight_tools_and_more_are_recorded() -> None:

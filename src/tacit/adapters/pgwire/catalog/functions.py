@@ -69,6 +69,33 @@ def _quote(text: str) -> str:
     return text if re.fullmatch(r"[a-z_][a-z0-9_]*", text) else '"' + text.replace('"', '""') + '"'
 
 
+def _literal(value: object) -> str:
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def _format(_: Catalog, pattern: Any, *given: Any) -> str | None:
+    """Fill %s, %I (a name) and %L (a constant) with values, one after the other."""
+    if pattern is None:
+        return None
+    values = iter(given)
+
+    def fill(sign: re.Match[str]) -> str:
+        if sign[1] == "%":
+            return "%"
+        value = next(values, None)
+        if value is None:
+            return "NULL" if sign[1] == "L" else ""
+        return {"s": text_of, "I": lambda one: _quote(str(one)), "L": _literal}[sign[1]](value)
+
+    return check_text(re.sub("%([%sIL])", fill, str(pattern)))
+
+
+def _parse_identifier(text: Any, *_: Any) -> list[str]:
+    """Return the parts of a name with dots: what is quoted as it is, the rest in small letters."""
+    parts = re.findall(r'"((?:[^"]|"")*)"|([^."]+)', str(text))
+    return [quoted.replace('""', '"') if quoted else plain.strip().lower() for quoted, plain in parts]
+
+
 def _part(text: str, separator: str, place: int) -> str:
     parts = text.split(separator) if separator else [text]
     return parts[place - 1] if 1 <= place <= len(parts) else ""
@@ -129,7 +156,9 @@ FUNCTIONS: dict[str, Function] = {
     "pg_relation_is_publishable": _constant("bool", value=False),
     "pg_relation_is_updatable": _constant("int4", 0),
     "quote_ident": _strict("text", lambda text: _quote(str(text))),
-    "quote_literal": _strict("text", lambda text: "'" + str(text).replace("'", "''") + "'"),
+    "quote_literal": _strict("text", _literal),
+    "format": ("text", _format),
+    "parse_ident": _strict("_text", _parse_identifier),
     "array_to_string": _strict("text", _join_texts),
     "array_upper": _strict("int4", lambda values, _: len(values) or None),
     "array_lower": _strict("int4", lambda values, _: 1 if values else None),

@@ -12,6 +12,7 @@ from sqlglot import exp
 from tacit.adapters.pgwire.catalog.compiled import TEXTS, Compiled, Compiler, Method, unsupported_error
 from tacit.adapters.pgwire.catalog.scope import Env, Scope
 from tacit.adapters.pgwire.catalog.values import both, check_text, either, like, matches, negate, repeats_of, text_of
+from tacit.errors import BindError
 
 __all__ = ["OPERATORS", "is_query"]
 
@@ -23,10 +24,23 @@ COMPARE: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
     exp.LT: operator.lt,
     exp.LTE: operator.le,
 }
+
+
+def _divide(one: Any, other: Any) -> Any:
+    """Divide as PostgreSQL does: whole numbers by whole numbers give whole ones, towards 0."""
+    if other == 0:
+        message = "A number is divided by 0."
+        raise BindError(message, code="wrong-constant")
+    if isinstance(one, int) and isinstance(other, int):
+        return abs(one) // abs(other) * (1 if (one < 0) == (other < 0) else -1)
+    return one / other
+
+
 ARITHMETIC: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
     exp.Add: operator.add,
     exp.Sub: operator.sub,
     exp.Mul: operator.mul,
+    exp.Div: _divide,
     exp.Mod: lambda one, other: int(math.fmod(one, other)),
     exp.BitwiseAnd: operator.and_,
     exp.BitwiseOr: operator.or_,
