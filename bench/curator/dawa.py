@@ -4,7 +4,7 @@ A quarter of the budget chooses intervals of 1, 2, 4, … cells by the sum of di
 noise of scale (2 - 1/length - 1/cells) / epsilon on intervals of two cells and more, at least 0, plus the error of
 counting one. The rest counts the buckets by blue, which is at least as good a hierarchy as the authors' for random
 ranges. Two attributes follow Hilbert's curve. Noise of the choice is continuous and drawn by numpy: for comparison
-only. (Single cells have no noise, and others half of what our proof takes: see `tacit.central.runs`.)
+only. The choice is not epsilon-private as it stands: see decision 0092.
 
 Reference   Li, Hay and Miklau 2014.
 """
@@ -15,9 +15,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.central.blue import aggregate
+from tacit.central.blue import Views, aggregate
 from tacit.central.noise import OpenDp
-from tacit.central.runs import _views
+from tacit.central.shares import shares_of
+from tacit.contract.schema import Ordinal
 
 __all__ = ["dawa"]
 
@@ -30,7 +31,9 @@ def dawa(table: np.ndarray, epsilon: float, source: np.random.Generator) -> np.n
     counts = table.ravel()[order]
     starts = _buckets(counts, SHARE * epsilon, (1 - SHARE) * epsilon, source)
     sums = np.add.reduceat(counts, starts)
-    views = _views(len(starts), Fraction((1 - SHARE) * epsilon).limit_denominator(10**6))
+    shares = shares_of(Ordinal("run", 0, len(starts) - 1), Fraction(0))
+    rest = Fraction((1 - SHARE) * epsilon).limit_denominator(10**6)
+    views = Views((len(starts),), rest, [(shares.levels, shares.shares)])
     for depths, law in views.laws.items():
         views.counts[depths] = OpenDp().noisy(aggregate(sums, views.levels_of(depths)), law)
     lengths = np.diff(np.append(starts, len(counts)))

@@ -1,8 +1,7 @@
-"""Ours, chosen by the number of people: blue if single cells can be estimated; if not, runs or adaptive boxes.
+"""Ours, chosen by the number of people: blue if single cells can be estimated, adaptive boxes if not.
 
 Rule        A fiftieth of the budget counts the people. With n epsilon/10 at least the number of cells (the grid that
-            Qardaji, Yang and Li 2013 recommend would be finer than the domain) blue answers, unbiased; else runs of
-            cells for one attribute, and adaptive boxes for more.
+            Qardaji, Yang and Li 2013 recommend would be finer than the domain) blue answers, unbiased; else adaptive.
 Wide        Above `MAX_CELLS` cells, marginals: other methods spend their budget on empty cells; their one-way tables
             were 50 to 135 times worse than noisy histograms of single columns.
 Guarantee   epsilon: the choice depends on a noisy count only.
@@ -21,10 +20,9 @@ from tacit.central.charges import Charge
 from tacit.central.marginals import Marginals
 from tacit.central.noise import Source
 from tacit.central.records import Records
-from tacit.central.runs import Runs, fits_runs
 from tacit.contract.schema import Service
 
-__all__ = ["Auto", "is_wide", "prefers_blue", "prefers_runs"]
+__all__ = ["Auto", "is_wide", "prefers_blue"]
 
 PER_CELL = 10.0
 """People times epsilon per cell from which every cell is worth counting."""
@@ -41,11 +39,6 @@ def is_wide(service: Service) -> bool:
     return math.prod(attribute.size for attribute in service.sensitive) > MAX_CELLS
 
 
-def prefers_runs(service: Service) -> bool:
-    """Return whether runs of cells are expected to beat boxes: of one attribute."""
-    return len(service.sensitive) == 1 and fits_runs(service)
-
-
 @dataclass(frozen=True)
 class Auto:
     """The method."""
@@ -54,10 +47,9 @@ class Auto:
         """Return what it spends, whichever is chosen; refuse too many cells."""
         if is_wide(service):
             return Marginals().charges(service, epsilon)
-        others = "runs of cells" if prefers_runs(service) else "boxes and their parts"
         return [
             Charge(epsilon * TOTAL_SHARE, "release: number of people"),
-            Charge(epsilon * (1 - TOTAL_SHARE), f"release: blue, or {others}"),
+            Charge(epsilon * (1 - TOTAL_SHARE), "release: blue, or boxes and their parts"),
         ]
 
     def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
@@ -67,6 +59,4 @@ class Auto:
         people = noisy_total(records, epsilon, source)
         if prefers_blue(records.service, float(epsilon), people):
             return Blue().run(records, epsilon * (1 - TOTAL_SHARE), source)
-        if prefers_runs(records.service):
-            return Runs().run(records, epsilon * (1 - TOTAL_SHARE), source)
         return Adaptive().with_total(records, epsilon, source, people)

@@ -18,7 +18,6 @@ from tacit.central.kdtree import KdTree
 from tacit.central.marginals import Marginals
 from tacit.central.noise import Source
 from tacit.central.records import Records
-from tacit.central.runs import Runs
 from tacit.contract.schema import Service
 from tacit.errors import UnknownNameError, UsageError
 
@@ -45,7 +44,6 @@ METHODS: dict[str, type[Any]] = {
     "hierarchical": HierarchicalKdTree,
     "cells": Cells,
     "marginals": Marginals,
-    "runs": Runs,
 }
 
 

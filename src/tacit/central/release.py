@@ -26,7 +26,6 @@ from tacit.central.methods import method_of
 from tacit.central.noise import Ints, Laplace, OpenDp, Source
 from tacit.central.question import ask
 from tacit.central.records import Records, released_service
-from tacit.central.runs import RunCounts
 from tacit.central.synthetic import synthetic_rows
 from tacit.contract.attributes import check_name
 from tacit.contract.budget import BudgetLike, decimal_text, parse_epsilon
@@ -46,7 +45,7 @@ VERSION = 1
 KEY = b"tacit.release"
 """Key of the file's metadata."""
 
-BODIES: dict[str, type[Any]] = {body.kind: body for body in (Grid, Boxes, Views, MarginalTables, RunCounts)}
+BODIES: dict[str, type[Any]] = {body.kind: body for body in (Grid, Boxes, Views, MarginalTables)}
 
 
 @one_thread
@@ -71,7 +70,7 @@ def release(
     epsilon : number
         Bound on what anyone can learn about a person.
     method : str
-        "auto", "blue", "adaptive", "kdtree", "hierarchical", "cells", "marginals" or "runs".
+        "auto", "blue", "adaptive", "kdtree", "hierarchical", "cells" or "marginals".
     ledger : Ledger, optional
         Where the charge is recorded; without one, nothing prevents further releases about the same people.
     source : Source, optional
@@ -105,7 +104,7 @@ class _Metered:
 
     def noisy(self, numbers: Ints, law: Laplace) -> Ints:
         """Return the numbers with noise."""
-        self.spent += law.epsilon  # whatever one record changes the numbers by, the law is made for it
+        self.spent += law.epsilon * Fraction(1, law.sensitivity)
         return self.source.noisy(numbers, law)
 
     def draws(self, count: int, scale: float) -> Ints:
