@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import comb
 
+import pyarrow as pa
 import pytest
 
 import tacit as tc
@@ -16,6 +17,7 @@ from tacit.contract.amplification import rounded_crowd
 from tacit.contract.budget import within
 from tacit.contract.contract import Contract
 from tacit.contract.panel import Panel
+from tacit.encode.turns import rounds_of_people
 from tacit.errors import SchemaError, UsageError
 from tests.support.channels import channel_row
 
@@ -221,6 +223,7 @@ def test_remembering_old_answers_shows_that_a_value_changed() -> None:
 @pytest.mark.parametrize(("rounds", "reports"), [(2, 1), (2, 2), (6, 6), (52, 1), (52, 3), (40, 20)])
 def test_the_rounds_of_many_people_are_those_of_each(rounds: int, reports: int) -> None:
     panel = Panel("2026 é", rounds, reports)
-    for people in (list(range(150)), [f"p{i}" for i in range(150)], []):
-        found = [tuple(sorted(row)) for row in panel.rounds_of_all(people).tolist()]
+    for people in (list(range(-20, 130)), [f"p{i} é" for i in range(150)], []):
+        keys = pa.array(people, type=None if people else pa.string())
+        found = [tuple(sorted(row)) for row in rounds_of_people(panel, keys).tolist()]
         assert found == [panel.rounds_of(person) for person in people]

@@ -101,9 +101,10 @@ def kept_counts(engine: Engine, table: str) -> tuple[Codes, Vector] | None:
     """Return the codes of a table's reports, in order, and their counts, from sums of the reports as they are now."""
     changes = engine.changes()
     for fetched in cache_of(engine).values(changes) if changes is not None else ():
-        if fetched.everybody_of in (table, rollup_of(table)):
-            codes, place = np.unique(fetched.counts.codes, return_inverse=True)
-            return codes, np.asarray(np.bincount(place, fetched.counts.columns[0], len(codes)), dtype=np.float64)
+        counts = fetched.counts
+        if fetched.everybody_of in (table, rollup_of(table)) and len(counts.codes):
+            first = np.flatnonzero(np.diff(counts.codes, prepend=-1))  # rows are in the order of codes
+            return counts.codes[first], np.add.reduceat(counts.columns[0], first)
     return None
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tacit.contract.contract import Contract
 from tacit.contract.panel import Enrolled
+from tacit.encode.turns import rounds_of_people
 from tacit.engines.base import Engine
 from tacit.errors import UsageError
 
@@ -47,11 +48,14 @@ class Enrolments:
             message = "Only panels have people who are asked by turns. Name a panel, or one of its rounds."
             raise UsageError(message, code="bad-option")
         listed = list(people)
-        distinct = set(listed) if all(type(one) in (int, str) for one in listed) else set()
-        if not distinct or len(distinct) != len(listed):
+        kinds = set(map(type, listed))
+        if not listed or not kinds <= {int, str} or len(set(listed)) != len(listed):
             message = "people are the keys of everybody in the panel, numbers or texts, each once."
             raise UsageError(message, code="bad-option")
-        asked = np.bincount(panel.rounds_of_all(listed).ravel(), minlength=panel.rounds + 1)
+        asked = np.zeros(panel.rounds + 1, dtype=np.int64)
+        for kind in kinds:
+            keys = pa.array([one for one in listed if type(one) is kind])
+            asked += np.bincount(rounds_of_people(panel, keys).ravel(), minlength=panel.rounds + 1)
         rounds = [contract.member] if contract.member else range(1, panel.rounds + 1)
         known = self._known.get(_short(name), {})
         known = known | {number: Enrolled(len(listed), int(asked[number])) for number in rounds}

@@ -174,7 +174,8 @@ class Sample:
         self.parts = {part.view: part for part in parts}
         self._weights: dict[tuple[int, ...], Vector] = {}
         self._readers: dict[int, Reader] = {}
-        self._stacks: dict[Hashable, Stack] = {}
+        self._stacks: dict[tuple[tuple[int, ...], Way], Vector] = {}
+        self._sums: dict[Hashable, tuple[Vector, Vector]] = {}
         self._sizes: dict[Hashable, Vector] = {}
 
     def reader(self, view: int) -> Reader:
@@ -197,26 +198,35 @@ class Sample:
         """Return for each code how large the rows of its view are; 0 where all codes of the view were taken."""
         key = views, lead
         if key not in self._sizes:
-            own = [
-                _size(rows_of_codes(lead, view, self.parts[view].codes)) * self.parts[view].is_sample for view in views
-            ]
-            self._sizes[key] = np.repeat(own, [len(self.parts[view].codes) for view in views])
+            parts = [self.parts[view] for view in views]
+            own = [_size(rows) * part.is_sample for rows, part in zip(self._rows(views, lead), parts, strict=True)]
+            self._sizes[key] = np.repeat(own, [len(part.codes) for part in parts])
         return self._sizes[key]
+
+    def _rows(self, views: tuple[int, ...], way: Way) -> list[Vector]:
+        """Return the rows of each view's codes; the same ones as a stack has, once there is one."""
+        codes = [self.parts[view].codes for view in views]
+        known = self._stacks.get((views, way))
+        if known is not None:
+            return np.split(known, np.cumsum([len(own) for own in codes])[:-1])
+        rows = [rows_of_codes(way, view, own) for view, own in zip(views, codes, strict=True)]
+        self._stacks[views, way] = np.concatenate(rows)
+        return rows
 
     def stack(self, views: tuple[int, ...], way: Way, lead: Way) -> Stack:
         """Return how some views are read; sizes are those of the lead."""
         key = views, way, lead
-        if key not in self._stacks:
-            rows = [rows_of_codes(way, view, self.parts[view].codes) for view in views]
+        if key not in self._sums:
+            rows = self._rows(views, way)
             known = [np.stack([known_row(way, view, own) for own in self.people]) for view in views]
-            ends = np.cumsum([0, *(len(own) for own in rows)])
+            first = np.cumsum([0, *(len(own) for own in rows)])
             sizes = self.sizes(views, lead)
             missing = np.zeros_like(known[0])
-            for view, own, everybody, first in zip(views, rows, known, ends[:-1].tolist(), strict=True):
+            for view, own, everybody, place in zip(views, rows, known, first[:-1].tolist(), strict=True):
                 if self.parts[view].is_sample:
-                    missing += sizes[first] * (everybody - self.parts[view].weights[0] @ own)
-            self._stacks[key] = Stack(np.concatenate(rows), np.sum(known, axis=0), missing)
-        return self._stacks[key]
+                    missing += sizes[place] * (everybody - self.parts[view].weights[0] @ own)
+            self._sums[key] = np.sum(known, axis=0), missing
+        return Stack(self._stacks[views, way], *self._sums[key])
 
 
 def _size(rows: Vector) -> float:

@@ -9,20 +9,13 @@ sample, in which everybody has the chance ``reports / rounds``; totals are divid
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-import numpy.typing as npt
-
-from tacit.client.panel import assigned_rounds, panel_words, round_id, round_label
+from tacit.client.panel import assigned_rounds, round_id, round_label
 from tacit.errors import SchemaError
 
 __all__ = ["MAX_ROUNDS", "Design", "Enrolled", "Panel"]
-
-FEW_SWAPS = 16
-"""Reports up to which the swaps of all people's shuffles are followed at once: every two of them are compared."""
 
 MAX_ROUNDS = 1_000
 """Rounds of a panel: each has tables of its own."""
@@ -111,19 +104,6 @@ class Panel:
         """Return the rounds, from 1 on, in which a person is asked."""
         return assigned_rounds(self.name, self.rounds, self.reports, person)
 
-    def rounds_of_all(self, people: Sequence[int] | Sequence[str]) -> npt.NDArray[np.int64]:
-        """Return the rounds of many people, a row each, in no order: a shuffle's swaps for all of them at once."""
-        if self.reports > FEW_SWAPS:
-            listed = [self.rounds_of(person) for person in people]
-            return np.array(listed, dtype=np.int64).reshape(len(people), self.reports)
-        places: list[npt.NDArray[np.int64]] = []
-        moved: list[npt.NDArray[np.int64]] = []
-        for j in range(self.reports):
-            words = np.fromiter(panel_words(self.name, people, j), dtype=np.int64, count=len(people))
-            places.append(j + words % (self.rounds - j))
-            moved.append(_value_at(np.full(len(people), j), places[:j], moved))
-        return 1 + np.stack([_value_at(own, places[:j], moved[:j]) for j, own in enumerate(places)], axis=1)
-
     def label(self, number: int) -> str:
         """Return the name of a round: those of a panel sort in their order."""
         return round_label(self.name, self.rounds, number)
@@ -131,13 +111,3 @@ class Panel:
     def id_of(self, text: str, number: int) -> str:
         """Return the id of a round, given the contract's text."""
         return round_id(text, number)
-
-
-def _value_at(
-    place: npt.NDArray[np.int64], places: Sequence[npt.NDArray[np.int64]], moved: Sequence[npt.NDArray[np.int64]]
-) -> npt.NDArray[np.int64]:
-    """Return what a place of everybody's shuffle holds after some swaps: the last that was moved there, or itself."""
-    values = place.copy()
-    for at, value in zip(places, moved, strict=True):
-        values = np.where(place == at, value, values)
-    return values

@@ -22,7 +22,7 @@ from tacit.tables.statements import Sql, compose
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Assignment", "assignment_of"]
+__all__ = ["Assignment", "Ints", "Texts", "assignment_of", "hash_words", "join_texts"]
 
 NUMBER = "\x01"
 """Prefix of whole numbers in a collector's tables, where all keys are text."""
@@ -48,22 +48,24 @@ class Assignment:
         """Return the coins of people: whole numbers, or texts as a table has them."""
         start = f"{self._secret}\0person\0"
         if pa.types.is_integer(people.type):
-            return _hash(_join(f"{start}n", people), "substr(sha256(text), 1, 32)")
+            return _hash(join_texts(f"{start}n", people), "substr(sha256(text), 1, 32)")
         is_number = pc.starts_with(people, NUMBER)
-        marked = pc.if_else(is_number, _join("n", pc.utf8_slice_codeunits(people, 1)), _join("t", people))
-        return _hash(_join(start, marked), "substr(sha256(text), 1, 32)")
+        marked = pc.if_else(is_number, join_texts("n", pc.utf8_slice_codeunits(people, 1)), join_texts("t", people))
+        return _hash(join_texts(start, marked), "substr(sha256(text), 1, 32)")
 
     @staticmethod
     def draws(coins: Texts, service: str, slots: Ints, channels: Ints | int) -> tuple[Draws, Draws]:
         """Return the draws of views and of seeds for the slots and channels of some reports."""
         channel = str(channels) if isinstance(channels, int) else pa.array(channels)
-        words = _words(_join(coins, f"\0view\0{service}\0", pa.array(slots), "\0", channel))
+        words = hash_words(join_texts(coins, f"\0view\0{service}\0", pa.array(slots), "\0", channel))
         return _draws(words[:, 0:2]), _draws(words[:, 2:4])
 
     @staticmethod
     def places(coins: Texts, service: str, sends: int) -> Draws:
         """Return the draws that pick the places of each person's slots: a row for each person."""
-        columns = [_draws(_words(_join(coins, f"\0place\0{service}\0{slot}"))[:, 0:2]) for slot in range(sends)]
+        columns = [
+            _draws(hash_words(join_texts(coins, f"\0place\0{service}\0{slot}"))[:, 0:2]) for slot in range(sends)
+        ]
         return np.stack(columns, axis=1)
 
 
@@ -83,7 +85,7 @@ def assignment_of(contract: Contract, collection: str, key: str | None) -> Assig
     return Assignment(key, collection)
 
 
-def _join(*parts: str | Texts) -> Texts:
+def join_texts(*parts: str | Texts) -> Texts:
     """Return the parts of each row as one text."""
     kind = pa.large_string()
     texts = [pa.scalar(part, kind) if isinstance(part, str) else pc.cast(part, kind) for part in parts]
@@ -105,7 +107,7 @@ def _hash(texts: Texts, made: Literal["substr(sha256(text), 1, 32)", "unhex(sha2
         return cursor.sql(compose("SELECT {made} AS hash FROM asked", made=Sql(made))).to_arrow_table()["hash"]
 
 
-def _words(texts: Texts) -> npt.NDArray[np.uint64]:
+def hash_words(texts: Texts) -> npt.NDArray[np.uint64]:
     """Return the first four words of 32 bits of each text's digest."""
     digests = _hash(texts, "unhex(sha256(text))").cast(pa.binary(32))
     parts = [

@@ -15,6 +15,7 @@ from tacit.encode.keys import check_people, key_column, key_order, owners, peopl
 from tacit.encode.reports import ReportTable
 from tacit.encode.slots import choose_rows
 from tacit.encode.tables import as_table
+from tacit.encode.turns import rounds_of_people
 from tacit.errors import RecordError
 
 __all__ = ["encode_everybody"]
@@ -68,7 +69,7 @@ def encode_everybody(
 def _mark_asked(contract: Contract, keys: pa.ChunkedArray) -> pa.Array:
     """Mark the people who are asked in this round of a panel."""
     assert contract.panel  # noqa: S101  only rounds of panels are marked
-    rounds = contract.panel.rounds_of_all(keys.to_pylist())
+    rounds = rounds_of_people(contract.panel, keys)
     return pa.array((rounds == contract.member).any(axis=1))
 
 

@@ -140,6 +140,11 @@ def _known_sum(way: Way, views: tuple[int, ...], tallies: Tallies) -> Vector:
     return tallies.keep((way, views), lambda: np.sum([known_row(way, view, tallies) for view in views], axis=0))
 
 
+def known_row(way: Way, view: int, tallies: Tallies) -> Vector:
+    """Return the sum of the rows of all reports of a view, which its table tells."""
+    return tallies.keep((way, view), lambda: _known_row(way, view, tallies))
+
+
 @lru_cache(maxsize=64)
 def _layout(grids: tuple[tuple[Grid, tuple[bool, ...]], ...], views: int) -> tuple[Layout, tuple[int, ...]]:
     """Return which views are read alike, and which show several busy attributes of a grid."""
@@ -202,8 +207,7 @@ def rows_of_codes(way: Way, view: int, codes: Codes) -> Vector:
     return rows
 
 
-def known_row(way: Way, view: int, tallies: Tallies) -> Vector:
-    """Return the sum of the rows of all reports of a view, which its table tells."""
+def _known_row(way: Way, view: int, tallies: Tallies) -> Vector:
     grid, probability = way.grid, tallies.probability(view)
     axis, beside, factor = _beside(way, view)
     cells = _cells(way, view, axis)
