@@ -10,7 +10,8 @@ cell as often as any other.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Sequence
+import math
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.answers.code_cache import Fetched, fetch_code_sums
+from tacit.answers.columns import numbers_of
 from tacit.answers.moments import Request, higher_moments
 from tacit.answers.sampling import CodeCounts
 from tacit.contract.contract import Channel
@@ -27,6 +29,7 @@ from tacit.estimate.blocks import totals_of
 from tacit.estimate.functional import Functional, Term, Vector
 from tacit.sql.nodes import Sums
 from tacit.sql.plan import Plan
+from tacit.sql.printing import print_query
 from tacit.sql.scope import Scope
 from tacit.sql.totals import Piece, Total
 
@@ -112,10 +115,12 @@ class CodePlan:
 
     def run(self, engine: Engine) -> dict[Values, Moments] | None:
         """Return the sums of each public group; None if there are too many groups to make tables for."""
+        if self._expects_too_much(engine):
+            return None
         uploads = self.plan.uploads(engine.codes, engine.whole_alphabet)
         fetched = fetch_code_sums(engine, self.query, self.channel, uploads)
         counts = fetched.counts
-        if self._work(counts) > MOST_WORK:
+        if self._work(np.diff(counts.bounds(self.channel)).tolist(), counts.groups) > MOST_WORK:
             return None
         totals = self._totals(fetched)
         products, fourths = self._higher(fetched)
@@ -125,13 +130,28 @@ class CodePlan:
             for place, own in enumerate(fetched.values)
         }
 
-    def _work(self, counts: CodeCounts) -> int:
-        """Return how many cells are visited to tally all groups and weights."""
-        sizes = np.diff(counts.bounds(self.channel))
+    def _expects_too_much(self, engine: Engine) -> bool:
+        """Tell from the number of people whether tables would take too long, before codes are counted in vain.
+
+        Where even all codes are few enough, for one group, nobody is counted.
+        """
+        views = self.channel.views
+        if self._work([view.oracle.alphabet for view in views]) <= MOST_WORK:
+            return False
+        counted = engine.fetch(*print_query(Sums(self.plan.reports.people)), {})
+        people = int(numbers_of(counted.column(0)).sum())
+        sizes = [
+            -view.oracle.alphabet * math.expm1(-people * self.channel.probability(number) / view.oracle.alphabet)
+            for number, view in enumerate(views)
+        ]
+        return self._work(sizes) > MOST_WORK
+
+    def _work(self, sizes: Iterable[float], groups: int = 1) -> int:
+        """Return how many cells are visited to tally so many codes of each view, for all groups and weights."""
         each = sum(
-            view.oracle.tally_work(int(count)) for view, count in zip(self.channel.views, sizes, strict=True) if count
+            view.oracle.tally_work(round(count)) for view, count in zip(self.channel.views, sizes, strict=True) if count
         )
-        return each * counts.groups * len(set(self._weight))
+        return each * groups * len(set(self._weight))
 
     def _totals(self, fetched: Fetched) -> Vector:
         """Return the totals of each group."""
