@@ -122,6 +122,7 @@ LARGE = [
     "SELECT age, COUNT(*) AS n FROM adults GROUP BY age",
     "SELECT os, COUNT(*) AS n FROM adults WHERE age < 30 OR state = 's3' GROUP BY os",
     "SELECT state, os, AVG(income) AS m FROM adults GROUP BY state, os",
+    "SELECT state, SUM(income * 1e20) AS s FROM adults GROUP BY state",
     "SELECT state, SUM(weight) AS s, AVG(weight) AS m FROM adults WHERE os <> 'a' GROUP BY state",
     "SELECT state, AVG(amount) AS m FROM orders JOIN adults USING (uid) GROUP BY state",
 ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -101,11 +102,14 @@ class _Values:
 
 @dataclass(eq=False)
 class _Sums:
-    """Weighted sums of powers of directions, and of sums of two directions, whose squares give their products."""
+    """Weighted sums of powers of directions, and of sums of two directions, whose squares give their products.
+
+    Directions are in units of their sizes, so that short numbers hold fourth powers.
+    """
 
     count: int
     pairs: dict[tuple[int, int], int]
-    scale: Vector | None = None
+    unit: Vector | None = None
     powers: dict[int, list[Vector]] = field(default_factory=dict)
     """For each column, sums of first to fourth powers: groups x directions."""
     correction: Vector | None = None
@@ -116,62 +120,69 @@ class _Sums:
         left, right = values.directions[asked.left], values.directions[asked.right]
         apart = {(i, j) for i, j in zip(left.tolist(), right.tolist(), strict=True) if i != j}
         sums = cls(int(values.directions.max()) + 1, {pair: place for place, pair in enumerate(sorted(apart))})
+        corrects = values.missing is not None and 0 in asked.columns
         for own, single in values.chunks():
-            value = sums.with_pairs(single)
+            value = sums.in_units(single)
             square = np.square(value)
-            cube = square * value if sums.pairs or values.missing is not None else square[:, : sums.count] * value
+            cube = square * value if corrects else square[:, : sums.count] * value[:, : sums.count]
             powers = [value, square, cube, np.square(square[:, : sums.count])]
             for column in asked.columns:
-                by = weights[column][:, own].astype(single.dtype, copy=False)
+                by = weights[column][:, own].astype(value.dtype, copy=False)
                 sums.add(column, [by @ power for power in powers])
-            if values.sizes is not None:
+            if corrects and values.sizes is not None:
                 sized = weights[0][:, own] * values.sizes[own]
                 sums.add(SIZED, [sized @ value, (sized * values.sizes[own]) @ square, sized @ cube])
-        if values.missing is not None:
-            regression = sums.powers[SIZED] if values.sizes is not None else sums.powers[0]
+        if values.missing is not None and corrects:
+            regression = sums.powers[SIZED if values.sizes is not None else 0]
             people = weights[0].sum(axis=1)
-            sums.correction = _slope(people, sums.powers[0][1], *regression[:3]) * sums.with_pairs(values.missing)
+            sums.correction = _slope(people, sums.powers[0][1], *regression[:3]) * sums.in_units(values.missing)
         return sums
 
-    def add(self, column: int, added: list[Vector]) -> None:
+    def add(self, column: int, added: list[npt.NDArray[Any]]) -> None:
         """Add sums of powers."""
         known = self.powers.get(column)
-        self.powers[column] = [x + y for x, y in zip(known, added, strict=True)] if known else added
+        if known is None:
+            self.powers[column] = [own.astype(np.float64) for own in added]
+        else:
+            self.powers[column] = [x + y for x, y in zip(known, added, strict=True)]
 
-    def with_pairs(self, single: Vector) -> Vector:
-        """Return values of directions and, behind them, sums of the two of each pair in units of their scales."""
-        if self.scale is None:
-            scale = np.sqrt(np.square(single).mean(axis=0))
-            self.scale = np.where(scale > 0, scale, 1.0)
+    def in_units(self, single: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return values of directions in their units and, behind them, sums of the two of each pair."""
+        if self.unit is None:
+            size = np.sqrt(np.square(single.astype(np.float64)).mean(axis=0))
+            self.unit = np.where(size > 0, size, 1.0)
+        value: npt.NDArray[Any] = single / self.unit.astype(single.dtype)
         if not self.pairs:
-            return single
-        unit = single / self.scale
+            return value
         first, second = np.array(list(self.pairs)).T
-        return np.concatenate([single, unit[:, first] + unit[:, second]], axis=1)
+        return np.concatenate([value, value[:, first] + value[:, second]], axis=1)
+
+    @property
+    def units(self) -> Vector:
+        """The units of the directions."""
+        return self.unit if self.unit is not None else np.ones(self.count)
 
     def first(self, values: _Values, column: int) -> Vector:
         """Return the sums of directions: known for people, sampled where they are weighted."""
-        return values.known if column == 0 and values.known is not None else self.powers[column][0][:, : self.count]
-
-    def _squares(self, column: int) -> Vector:
-        square = self.powers[column][1]
-        return square + self.correction if column == 0 and self.correction is not None else square
+        if column == 0 and values.known is not None:
+            return values.known
+        return self.powers[column][0][:, : self.count] * self.units
 
     def products(self, column: int, left: Codes, right: Codes) -> Vector:
         """Return the sums of products of two directions."""
-        squares = self._squares(column)
+        squares = self.powers[column][1]
+        squares = squares + self.correction if column == 0 and self.correction is not None else squares
         sums = squares[:, left]
         apart = np.flatnonzero(left != right)
         if len(apart):
             i, j = left[apart], right[apart]
             both = squares[:, [self.count + self.pairs[pair] for pair in zip(i.tolist(), j.tolist(), strict=True)]]
-            scale = self.scale if self.scale is not None else np.ones(self.count)
-            unit = squares[:, : self.count] / np.square(scale)
-            sums[:, apart] = (both - unit[:, i] - unit[:, j]) / 2 * scale[i] * scale[j]
-        return sums
+            sums[:, apart] = (both - squares[:, i] - squares[:, j]) / 2
+        return sums * (self.units[left] * self.units[right])
 
     def fourths(self, column: int, people: Vector, places: Codes, constants: Vector, slopes: Vector) -> Vector:
         """Return the sums of fourth powers of constants plus slopes times directions."""
+        slopes = slopes * self.units[places]
         first, second, third, fourth = (power[:, places] for power in self.powers[column][:4])
         return (
             people[:, None] * constants**4
@@ -230,6 +241,6 @@ def _of_views(batch: FunctionalBatch, views: tuple[int, ...], sample: Sample) ->
         values = batch.contributions_of(view, len(part.codes), sample.reader(view), sample.precision(view))
         known = missing = None
         if part.is_sample:
-            known = np.stack([batch.totals(own, [view]) for own in sample.people])
+            known = np.stack([batch.totals_of_view(own, view) for own in sample.people])
             missing = known - part.weights[0] @ values
         yield _Values((view,), none, one, every, ((values, None),), known, missing, None)

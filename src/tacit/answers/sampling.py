@@ -185,7 +185,10 @@ class Sample:
         return self._readers[view]
 
     def precision(self, view: int) -> type[np.floating[Any]]:
-        """Return the numbers that values of codes are made of: short where they are a sample."""
+        """Return the numbers that values of codes are made of: short where they are a sample.
+
+        Coefficients are below 1e30 (`tacit.sql.totals`), so short numbers hold what a code adds.
+        """
         return np.float32 if self.parts[view].is_sample else np.float64
 
     def weights(self, views: tuple[int, ...]) -> Vector:

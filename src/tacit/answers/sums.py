@@ -51,13 +51,19 @@ class SumsRequest:
     totals: list[Total] = field(default_factory=list)
     pairs: dict[tuple[int, int], int] = field(default_factory=dict)
     _places: dict[Any, int] = field(default_factory=dict)
+    _same: dict[int, int] = field(default_factory=dict)
+    """The indices of totals by identity."""
 
     def place(self, total: Total) -> int:
         """Return the index of a total."""
+        same = self._same.get(id(total))
+        if same is not None:
+            return same
         key = total.key
         if key not in self._places:
             self._places[key] = len(self.totals)
             self.totals.append(total)
+            self._same[id(total)] = self._places[key]
         return self._places[key]
 
     def places(self, totals: Sequence[Total]) -> list[int]:
@@ -145,6 +151,8 @@ class Sums:
         though there is noise, the sample covariance stands in, which is larger on average; it is also the answer for
         a superpopulation, of which the people are a sample.
         """
+        if len(gradients) == 1 and not self.parts and self.design is None:
+            return np.array([[self._variance_of(gradients[0], place, superpopulation=superpopulation)]])
         exact, safe = self.moments(place)
         across = np.diag(across_rounds(self, gradients, place))
         matrix = _combine(gradients, exact) + across
@@ -161,6 +169,21 @@ class Sums:
         if self.count >= MANY_REPORTS:  # so many equal contributions are no chance: the total is known
             return np.where(np.diag(noisy) & (spread <= 0), 0.0, spread)
         return np.where(np.diag(noisy) & (spread <= 0), math.nan, spread)
+
+    def _variance_of(self, gradient: Vector, place: list[int], *, superpopulation: bool) -> float:
+        """Return the variance of one combination, as `covariance` does: most questions ask for nothing else."""
+        exact, safe = self.moments(place)
+        weights = gradient.tolist()
+        noisy = any(weight != 0 and self.noisy[index] for weight, index in zip(weights, place, strict=True))
+        variance = _quadratic(weights, exact)
+        if not superpopulation and self.asked.squares and (variance > 0 or not noisy or math.isnan(variance)):
+            return variance if noisy else 0.0
+        if self.count < 2:
+            return math.nan if self.count else 0.0
+        spread = _quadratic(weights, safe) * self.count / (self.count - 1)
+        if noisy and spread <= 0:
+            return 0.0 if self.count >= MANY_REPORTS else math.nan
+        return spread
 
     def variance(self, place: int, *, superpopulation: bool = False) -> float:
         """Return the variance of one total, as `covariance` does."""
@@ -232,6 +255,17 @@ class Sums:
         except OverflowError:
             message = "Squared contributions are too large. Divide the columns, or use fewer factors."
             raise UnanswerableError(message, code="number-too-large") from None
+
+
+def _quadratic(weights: list[float], matrix: Vector) -> float:
+    """Return the variance of one combination, as `_combine` does, without arrays."""
+    parts = [
+        left * right * own
+        for left, row in zip(weights, matrix.tolist(), strict=True)
+        for right, own in zip(weights, row, strict=True)
+    ]
+    variance = sum(parts)
+    return 0.0 if abs(variance) <= RESIDUE * sum(map(abs, parts)) else variance
 
 
 def _combine(gradients: Vector, covariance: Vector) -> Vector:

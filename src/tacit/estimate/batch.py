@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +49,7 @@ class FunctionalBatch:
     ) -> None:
         self.count, self._constants, self.terms, self.attribute_sets = count, constants, terms, attribute_sets
         self._besides: dict[frozenset[int], Vector] = {}
+        self._of_views: WeakKeyDictionary[Tallies, dict[int, Vector]] = WeakKeyDictionary()
 
     def _beside(self, view: int) -> Vector:
         """Return what every code of a view adds by terms that do not read it."""
@@ -72,6 +74,13 @@ class FunctionalBatch:
         for batch in self.terms:
             added += np.bincount(batch.owner, batch.totals(tallies, frozenset(chosen), reports), minlength=self.count)
         return added
+
+    def totals_of_view(self, tallies: Tallies, view: int) -> Vector:
+        """Return what all reports of one view add; totals and their errors both need it."""
+        known = self._of_views.setdefault(tallies, {})
+        if view not in known:
+            known[view] = self.totals(tallies, [view])
+        return known[view]
 
     def reads_codes(self) -> npt.NDArray[np.bool_]:
         """Tell of each functional whether it reads any codes."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -102,6 +103,16 @@ Layout = tuple[tuple[tuple[int, ...], tuple[tuple[int, int | None, int], ...]], 
 
 def blocks_of(batch: FunctionalBatch, views: int) -> tuple[list[Block], tuple[int, ...]]:
     """Return functionals as blocks of views, and those of which several busy attributes are read together."""
+    if batch not in _BLOCKS:
+        _BLOCKS[batch] = _make_blocks(batch, views)
+    return _BLOCKS[batch]
+
+
+_BLOCKS: WeakKeyDictionary[FunctionalBatch, tuple[list[Block], tuple[int, ...]]] = WeakKeyDictionary()
+"""Totals and their errors are read from the same blocks."""
+
+
+def _make_blocks(batch: FunctionalBatch, views: int) -> tuple[list[Block], tuple[int, ...]]:
     terms = batch.terms
     layout, joint = _layout(tuple((each.grid, each.busy) for each in terms), views)
     classes: dict[tuple[tuple[int, int | None], ...], tuple[Shared, tuple[Vector, ...]]] = {}
@@ -122,7 +133,7 @@ def blocks_of(batch: FunctionalBatch, views: int) -> tuple[list[Block], tuple[in
 def totals_of(batch: FunctionalBatch, tallies: Tallies) -> Vector:
     """Return the unbiased estimate of each functional, from the tables of all views."""
     blocks, joint = blocks_of(batch, len(tallies.channel.views))
-    totals = batch.totals(tallies, joint) if joint else np.zeros(batch.count)
+    totals = sum((batch.totals_of_view(tallies, view) for view in joint), np.zeros(batch.count))
     gathered: dict[Shared, tuple[float, list[Vector]]] = {}
     for block in blocks:
         reports, sums = gathered.get(block.shared, (0.0, []))

@@ -11,7 +11,7 @@ same three, read from the tables of all reports instead of one code, give the to
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,7 @@ class TermBatch:
 
     grid: Grid
     terms: Terms
+    _combinations: dict[bytes, tuple[Codes, Codes]] = field(default_factory=dict)
 
     @property
     def coefficients(self) -> Vector:
@@ -185,9 +186,7 @@ class TermBatch:
         values += known.astype(number)
         if share := self.grid.share(view):
             axes, picks, factor = self._axes(self.grid.source(view))
-            shape = [len(own) for own in axes]
-            distinct, column = np.unique(np.ravel_multi_index(tuple(picks.T), shape), return_inverse=True)
-            own = np.stack(np.unravel_index(distinct, shape), axis=1)
+            own, column = self._distinct(picks, tuple(len(own) for own in axes))
             sums = read(axes, own)
             sums -= (lie * _product_sums(axes, own)).astype(number)
             factor = factor * (share * scale)
@@ -209,6 +208,14 @@ class TermBatch:
             for extra, shown in enumerate(extras.T):
                 own = np.bincount(owner, self.coefficients * self.presence[:, 1 + extra], minlength=count) - known
                 values += np.multiply.outer(shown, own).astype(number)
+
+    def _distinct(self, picks: Codes, shape: tuple[int, ...]) -> tuple[Codes, Codes]:
+        """Return each combination of vectors once, and the place of each term's; views that show the same share it."""
+        key = picks.tobytes()
+        if key not in self._combinations:
+            distinct, place = np.unique(np.ravel_multi_index(tuple(picks.T), shape), return_inverse=True)
+            self._combinations[key] = np.stack(np.unravel_index(distinct, shape), axis=1), place
+        return self._combinations[key]
 
     def _axes(self, source: Source) -> tuple[list[Vector], Codes, Vector]:
         """Return vectors over the cells of each attribute that a view shows, which of them terms take, and factors."""

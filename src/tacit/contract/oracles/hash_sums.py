@@ -6,8 +6,9 @@ modulo g. Those that combine some vectors with all of some others are one produc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -77,7 +78,7 @@ def _combine_hashes(by_hash: Sequence[Sums], picks: Cells, place: Codes, reply: 
     seeds, g, _ = by_hash[0].shape
     sums = np.empty((len(place), len(picks)), dtype=by_hash[0].dtype)
     dense = 2 * len(place) >= seeds * g
-    for rows, columns, chosen in _rectangles(picks):
+    for rows, columns, chosen in _rectangles(picks.tobytes(), picks.shape[1]):
         last = by_hash[-1][..., columns]
         others = _convolve([own[..., rows[:, i]] for i, own in enumerate(by_hash[:-1])], last, len(rows))
         swapped = len(columns) < len(rows)
@@ -118,8 +119,10 @@ def _convolve(parts: Sequence[Sums], like: Sums, vectors: int) -> Sums:
     return whole
 
 
-def _rectangles(picks: Cells) -> Iterator[tuple[Cells, Cells, Codes]]:
-    """Yield picks of the first attributes and of the last whose combinations all occur, and the places of these."""
+@lru_cache(maxsize=16)
+def _rectangles(listed: bytes, attributes: int) -> list[tuple[Cells, Cells, Codes]]:
+    """Return picks of the first attributes and of the last whose combinations all occur, and the places of these."""
+    picks = np.frombuffer(listed, dtype=np.int64).reshape(-1, attributes)
     first, row = np.unique(picks[:, :-1], axis=0, return_inverse=True)
     row = row.ravel()
     order = np.lexsort((picks[:, -1], row))
@@ -127,6 +130,8 @@ def _rectangles(picks: Cells) -> Iterator[tuple[Cells, Cells, Codes]]:
     alike: dict[bytes, list[int]] = {}
     for number, (start, stop) in enumerate(pairwise(ends.tolist())):
         alike.setdefault(picks[order[start:stop], -1].tobytes(), []).append(number)
+    made = []
     for numbers in alike.values():
         places = np.concatenate([order[ends[number] : ends[number + 1]] for number in numbers])
-        yield first[numbers], picks[order[ends[numbers[0]] : ends[numbers[0] + 1]], -1], places
+        made.append((first[numbers], picks[order[ends[numbers[0]] : ends[numbers[0] + 1]], -1], places))
+    return made
