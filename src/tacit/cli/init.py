@@ -18,9 +18,9 @@ from tacit.collection import Collection
 from tacit.contract.budget import decimal_text, parse_epsilon
 from tacit.errors import UsageError
 from tacit.tables.columns import Proposed
+from tacit.tables.files import SUFFIXES
 from tacit.tables.naming import allowed_name
 from tacit.tables.proposal import ProposedService, propose_services
-from tacit.tables.read import SUFFIXES
 
 __all__ = ["run"]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable
 
 import pyarrow as pa
@@ -22,8 +24,11 @@ def allowed_name(name: str, taken: Iterable[str] = ()) -> str:
     --------
     >>> allowed_name("Hours per week"), allowed_name("code"), allowed_name("2026 sales")
     ('Hours_per_week', 'code_', '_2026_sales')
+    >>> allowed_name("Größe"), allowed_name("prénom")
+    ('Groe', 'prenom')
     """
-    made = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") if not NAME.match(name) else name
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    made = re.sub(r"[^A-Za-z0-9]+", "_", plain).strip("_") if not NAME.match(name) else name
     if not made or made[0].isdigit():
         made = f"_{made}"
     made = made[:60]
@@ -35,8 +40,10 @@ def allowed_name(name: str, taken: Iterable[str] = ()) -> str:
 
 def with_allowed_names(table: pa.Table) -> pa.Table:
     """Return a table whose columns have allowed names; refuse two columns of one name."""
-    if len({name.lower() for name in table.column_names}) != len(table.column_names):
-        message = "Two columns have the same name (case is ignored). Rename one."
+    counts = Counter(name.lower() for name in table.column_names)
+    if len(counts) != len(table.column_names):
+        [(name, _)] = counts.most_common(1)
+        message = f"Two columns are called {name[:40]!r} (case is ignored). Rename one in the file."
         raise SchemaError(message, code="duplicate-name")
     names: list[str] = []
     for name in table.column_names:

@@ -5,20 +5,18 @@ Errors of the libraries that read tables may quote values, so they are never cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.json
-import pyarrow.parquet
 
 from tacit.client.scalars import plain_scalar
 from tacit.errors import RecordError
+from tacit.tables.files import read_file
 
-__all__ = ["SUFFIXES", "as_arrow", "plain_column", "read_file"]
+__all__ = ["as_arrow", "plain_column"]
 
 READABLE = (
     "Pass a pandas, polars, Arrow or DuckDB table, a dict of columns of one type and length each, a list of dicts, "
@@ -68,43 +66,6 @@ def _column(values: Any) -> pa.Array:
         return pa.array(values)
     except (pa.ArrowException, TypeError):
         return pa.array([plain_scalar(value) for value in values])
-
-
-def read_file(name: str, source: str | Path) -> pa.Table:
-    """Read a Parquet, CSV or JSON lines file of a service."""
-    path = Path(source)
-    problem = ""
-    if path.suffix.lower() not in READERS:
-        problem = f"the path ends in none of {', '.join(READERS)}. Convert the file to one of these."
-    elif not path.is_file():
-        problem = "the file does not exist. Check its path."
-    if problem:
-        raise RecordError(problem, code="unreadable-table", service=name)
-    return READERS[path.suffix.lower()](path)
-
-
-def _read_csv(path: Path) -> pa.Table:
-    """Read a CSV file, in which a blank text is missing, as a blank number is."""
-    table = pa.csv.read_csv(path)
-    for place, field in enumerate(table.schema):
-        if pa.types.is_string(field.type):
-            column = table.column(place)
-            blank = pc.equal(pc.utf8_trim_whitespace(column), "")
-            if pc.any(blank).as_py():
-                column = pc.if_else(blank, pa.scalar(None, field.type), column)
-                table = table.set_column(place, field.name, column)
-    return table
-
-
-READERS: dict[str, Callable[[Path], pa.Table]] = {
-    ".parquet": pa.parquet.read_table,
-    ".csv": _read_csv,
-    ".jsonl": pa.json.read_json,
-    ".ndjson": pa.json.read_json,
-}
-"""How files are read, by how their names end."""
-
-SUFFIXES = tuple(READERS)
 
 
 def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import lru_cache
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from tacit.contract.schema import Categorical, Ordinal, Schema, Service
 from tacit.tables.statements import Sql, compose
@@ -35,30 +40,41 @@ def _groups(service: Service, most: int = MOST_GROUPS) -> list[Categorical | Ord
     return sorted(few, key=lambda a: (not isinstance(a, Categorical), a.size))
 
 
+@lru_cache(maxsize=1024)
+def _spell(name: str) -> str:
+    """Return a column's name as questions write it: in quotes if SQL has it for a word of its own."""
+    try:
+        text = compose("SELECT {name}, AVG({name}) FROM t WHERE {name} >= 1 GROUP BY {name}", name=Sql(name))
+        read = sqlglot.parse_one(text, dialect="duckdb")
+    except SqlglotError:
+        return f'"{name}"'
+    return name if sum(column.name == name for column in read.find_all(exp.Column)) == 4 else f'"{name}"'
+
+
 def _questions_about(service: Service) -> Iterator[str]:
     name, numbers, groups = service.name, _numbers(service), _groups(service)
     if numbers:
-        yield _select(f"AVG({numbers[0].name}) AS average", name)
+        yield _select(f"AVG({_spell(numbers[0].name)}) AS average", name)
     if groups:
-        yield _by(name, groups[0].name, "COUNT(*) AS total")
+        yield _by(name, _spell(groups[0].name), "COUNT(*) AS total")
     for number in numbers[1:3]:
-        yield _select(f"AVG({number.name}) AS average", name)
+        yield _select(f"AVG({_spell(number.name)}) AS average", name)
     if numbers and groups and groups[0] is not numbers[0]:
-        yield _by(name, groups[0].name, f"AVG({numbers[0].name}) AS average")
+        yield _by(name, _spell(groups[0].name), f"AVG({_spell(numbers[0].name)}) AS average")
     if numbers:
-        yield _select("COUNT(*) AS total", name, f" WHERE {numbers[0].name} >= {_middle(numbers[0])}")
+        yield _select("COUNT(*) AS total", name, f" WHERE {_spell(numbers[0].name)} >= {_middle(numbers[0])}")
     if len(groups) > 2:
-        yield _by(name, groups[len(groups) // 2].name, "COUNT(*) AS total")
+        yield _by(name, _spell(groups[len(groups) // 2].name), "COUNT(*) AS total")
     if numbers:
-        yield _select(f"SUM({numbers[-1].name}) AS total", name)
+        yield _select(f"SUM({_spell(numbers[-1].name)}) AS total", name)
     if len(groups) > 1:
-        yield _by(name, f"{groups[0].name}, {groups[1].name}", "COUNT(*) AS total")
+        yield _by(name, f"{_spell(groups[0].name)}, {_spell(groups[1].name)}", "COUNT(*) AS total")
     if len(numbers) > 1 and groups:
-        condition = f" WHERE {numbers[0].name} >= {_middle(numbers[0])}"
-        yield _select(f"AVG({numbers[1].name}) AS average", name, condition)
-    yield from (_by(name, attribute.name, "COUNT(*) AS total") for attribute in groups[1:])
+        condition = f" WHERE {_spell(numbers[0].name)} >= {_middle(numbers[0])}"
+        yield _select(f"AVG({_spell(numbers[1].name)}) AS average", name, condition)
+    yield from (_by(name, _spell(attribute.name), "COUNT(*) AS total") for attribute in groups[1:])
     known = [a for a in service.sensitive if a.null or not service.one_to_one]  # of others, everybody has one
-    yield from (_select(f"COUNT({attribute.name}) AS present", name) for attribute in known)
+    yield from (_select(f"COUNT({_spell(attribute.name)}) AS present", name) for attribute in known)
 
 
 def _select(columns: str, source: str, rest: str = "") -> str:
@@ -82,5 +98,5 @@ def _join_questions(schema: Schema) -> Iterator[str]:
             continue
         source, numbers, groups = f"{left.name} JOIN {right.name} USING ({left.key})", _numbers(left), _groups(right)
         if numbers and groups:
-            group = f"{right.name}.{groups[0].name}"
-            yield _by(source, group, f"AVG({left.name}.{numbers[0].name}) AS average")
+            group = f"{right.name}.{_spell(groups[0].name)}"
+            yield _by(source, group, f"AVG({left.name}.{_spell(numbers[0].name)}) AS average")

@@ -1,0 +1,105 @@
+"""Read files of tables: Parquet, CSV with its usual variants, JSON lines; errors say where, and quote no content."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+
+from tacit.errors import RecordError
+
+__all__ = ["SUFFIXES", "read_file"]
+
+SAMPLE = 2**16
+"""Bytes of a CSV file that say how it is written."""
+
+SEPARATORS = ",;\t|"
+
+DECIMAL = re.compile(r"-?\d+,\d+\Z")
+"""A number with a decimal comma."""
+
+ROW = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
+JSON_ROW = re.compile(r"in row (\d+)")
+
+
+def read_file(name: str, source: str | Path) -> pa.Table:
+    """Read a file of a service by how its name ends."""
+    path = Path(source)
+    suffix, problem = path.suffix.lower(), ""
+    if suffix not in READERS:
+        problem = f"the path ends in none of {', '.join(READERS)}. Convert the file to one of these."
+    elif not path.is_file():
+        problem = "the file does not exist. Check its path."
+    elif not path.stat().st_size:
+        problem = "the file is empty. Write at least a row to it."
+    if not problem:
+        try:
+            return READERS[suffix](path)
+        except pa.ArrowException as cause:
+            problem = _why(suffix, str(cause))
+    raise RecordError(problem, code="unreadable-table", service=name)
+
+
+def _why(suffix: str, message: str) -> str:
+    """Return what is wrong with a file, given a message that may quote values: only numbers of rows are taken."""
+    row, line = ROW.search(message), JSON_ROW.search(message)
+    if row:
+        return f"line {row[1]} has {row[3]} fields, the first line {row[2]}. Quote fields that have separators in them."
+    if line:
+        return f"line {int(line[1]) + 1} is not a JSON object, or its values have other types than before. Correct it."
+    if suffix == ".parquet":
+        return "the file is not Parquet, or damaged. Write it again, or convert it to CSV."
+    wanted = "a JSON object on each line" if "json" in suffix else "a line of column names, then a line for each row"
+    return f"the file cannot be read. It must have {wanted}."
+
+
+def _read_csv(path: Path) -> pa.Table:
+    """Read a CSV file with any usual separator, decimal sign and encoding; blank texts are missing, as numbers."""
+    with path.open("rb") as file:
+        sample = file.read(SAMPLE).decode("utf-8-sig", errors="replace")
+    lines = sample.splitlines()
+    separator = max(SEPARATORS, key=lambda one: (lines[0].count(one), -SEPARATORS.index(one)))
+    fields = [field.strip('" ') for line in lines[1:100] for field in line.split(separator)]
+    comma = separator != "," and any(map(DECIMAL.match, fields))
+    convert = pa.csv.ConvertOptions(decimal_point="," if comma else ".")
+    parse = pa.csv.ParseOptions(delimiter=separator)
+    try:
+        table = pa.csv.read_csv(path, parse_options=parse, convert_options=convert)
+    except pa.ArrowInvalid:  # one thread knows the number of the line
+        table = pa.csv.read_csv(path, pa.csv.ReadOptions(use_threads=False), parse, convert)
+    if any(pa.types.is_binary(field.type) for field in table.schema):  # not UTF-8
+        read = pa.csv.ReadOptions(encoding="cp1252")
+        try:
+            table = pa.csv.read_csv(path, read, parse, convert)
+        except (UnicodeDecodeError, pa.ArrowException):
+            return table
+    return _without_blanks(table)
+
+
+def _without_blanks(table: pa.Table) -> pa.Table:
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            column = table.column(place)
+            blank = pc.equal(pc.utf8_trim_whitespace(column), "")
+            if pc.any(blank).as_py():
+                column = pc.if_else(blank, pa.scalar(None, field.type), column)
+                table = table.set_column(place, field.name, column)
+    return table
+
+
+READERS: dict[str, Callable[[Path], pa.Table]] = {
+    ".parquet": pa.parquet.read_table,
+    ".csv": _read_csv,
+    ".tsv": _read_csv,
+    ".jsonl": pa.json.read_json,
+    ".ndjson": pa.json.read_json,
+}
+"""How files are read, by how their names end."""
+
+SUFFIXES = tuple(READERS)
