@@ -17,7 +17,7 @@ CHECK := tests/structure/test_architecture.py tests/structure/test_glossary.py t
   $(addprefix --ignore=tests/privacy/test_,constant_work.py central_epsilon.py trials.py) \
   $(addprefix --ignore=tests/unit/test_,batch.py central_planning.py cli.py doctor.py evidence.py proposal.py split.py verdicts.py)
 
-.PHONY: demo check test test-all hostile engines crashes faults bench lint docs site release lock clean
+.PHONY: demo check test test-all hostile engines crashes faults fleet bench lint docs site release lock clean
 
 demo: .venv/run.done
 	@$(BIN)/tacit demo
@@ -46,6 +46,10 @@ crashes: .venv/dev.done
 
 faults: .venv/dev.done
 	$(BIN)/python -m bench.faults.run --minutes 60
+
+# Three collectors, PostgreSQL and nginx on loopback, until Ctrl-C: docs/fleet.md.
+fleet: .venv/dev.done
+	@$(BIN)/python -m deploy.fleet $(COLLECTION)
 
 lint: .venv/dev.done
 	$(BIN)/ruff check $(FILES)

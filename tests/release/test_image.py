@@ -28,8 +28,8 @@ def instructions() -> list[tuple[str, str]]:
     return [(name, " ".join(rest.split())) for name, _, rest in (line.partition(" ") for line in lines)]
 
 
-def compose() -> dict[str, Any]:
-    return dict(yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"])
+def compose(name: str = "compose.yaml") -> dict[str, Any]:
+    return dict(yaml.safe_load((DEPLOY / name).read_text())["services"])
 
 
 def test_the_dockerfile_passes_its_linter() -> None:
@@ -46,11 +46,11 @@ def test_the_image_has_no_root_and_a_health_check() -> None:
 
 
 def test_every_service_is_read_only_pinned_and_without_rights() -> None:
-    for name, service in compose().items():
+    for name, service in (*compose().items(), *compose("compose-fleet.yaml").items()):
         assert service["read_only"], name
         assert service["cap_drop"] == ["ALL"]
         assert service["security_opt"] == ["no-new-privileges:true"]
-        assert name == "collector" or re.search(r":\d", service["image"]), f"{name} has no version"
+        assert name.startswith("collector") or re.search(r":v?\d", service["image"]), f"{name} has no version"
 
 
 def test_the_commands_of_image_and_compose_file_are_ones_of_tacit() -> None:
@@ -59,9 +59,39 @@ def test_the_commands_of_image_and_compose_file_are_ones_of_tacit() -> None:
         assert parser().parse_args(words).folder == "/data"
 
 
+def test_a_fleet_has_three_collectors_that_share_a_store_and_drain() -> None:
+    services = compose("compose-fleet.yaml")
+    chosen = [parser().parse_args(services[f"collector{number}"]["command"]) for number in (1, 2, 3)]
+    assert {one.folder for one in chosen} == {"postgresql://tacit@database/tacit"}
+    assert all(one.drain_seconds > 0 for one in chosen)
+    proxy = (DEPLOY / "nginx-fleet.conf").read_text()
+    assert all(f"server collector{number}:8765" in proxy for number in (1, 2, 3))
+
+
+def test_alerts_and_dashboard_use_metrics_and_codes_that_exist() -> None:
+    rules = yaml.safe_load((DEPLOY / "prometheus" / "tacit.rules.yaml").read_text())["groups"][0]["rules"]
+    panels = json.loads((DEPLOY / "grafana" / "collectors.json").read_text())["panels"]
+    asked = [rule["expr"] for rule in rules] + [one["expr"] for panel in panels for one in panel["targets"]]
+    page = (ROOT / "docs" / "deployment.md").read_text()
+    known = set(re.findall(r"`(tacit_[a-z_]+)`", page))
+    used = {name.removesuffix("_bucket") for text in asked for name in re.findall(r"tacit_[a-z_]+", text)}
+    assert len(used) > 8
+    assert used <= known
+    errors = (ROOT / "docs" / "reference" / "errors.md").read_text()
+    codes = {code for text in asked for codes in re.findall(r'code=~?"([^"]+)"', text) for code in codes.split("|")}
+    assert {"over-quota", "lease-lost"} <= codes
+    assert not [code for code in codes if f"`{code}`" not in errors]
+    assert all(rule["annotations"]["action"] for rule in rules)
+
+
 def test_files_that_the_compose_file_mounts_exist_or_are_explained() -> None:
     readme = (DEPLOY / "README.md").read_text()
-    mounts = [str(mount) for service in compose().values() for mount in service.get("volumes", [])]
+    mounts = [
+        str(mount)
+        for name in ("compose.yaml", "compose-fleet.yaml")
+        for service in compose(name).values()
+        for mount in service.get("volumes", [])
+    ]
     for place in {mount.partition(":")[0] for mount in mounts if mount.startswith("./")}:
         assert (DEPLOY / place).exists() or place.removeprefix("./") in readme, place
 

@@ -19,6 +19,7 @@ from support.collectors import COLLECTION, collector_here, reports_of
 from support.engines import postgres_address
 from tacit.errors import EngineError, OverloadedError, TacitError
 from tacit.server.collector import Collector
+from tacit.server.readiness import Readiness
 from tacit.server.store import mover
 from tacit.server.store.ledger import cost_of
 from tacit.server.store.shared.keys import SharedKeys
@@ -290,3 +291,25 @@ def test_versions_that_cannot_share_are_refused(address: str, tmp_path: Path) ->
             Collector(tmp_path / "three", address)
         assert refused.value.code == "store-too-new"
         assert first.query(COUNT)["n"].value == 1
+
+
+def test_a_quota_counts_the_reports_of_all_collectors(fleet: list[Collector]) -> None:
+    for collector in fleet:
+        collector.inbox.set_quotas({"s": 25})
+    for number, collector in enumerate(fleet[:2]):
+        assert told(collector, [fee(10 * number + person, 1) for person in range(10)], ROUND) == ["stored"] * 10
+    third = fleet[2]
+    third._learn(third.inbox.standing())
+    assert told(third, [fee(person, 1) for person in range(3)], ROUND) == ["again"] * 3, "they were stored before"
+    assert told(third, [fee(100 + person, 1) for person in range(5)], ROUND) == ["stored"] * 5
+    with pytest.raises(OverloadedError) as refused:
+        told(third, [fee(200, 1)], ROUND)
+    assert refused.value.code == "over-quota"
+    assert 1 <= refused.value.retry_after <= 3600
+    assert set(told(third, reports_of(0, 2))) == {"stored"}, "other services have none"
+
+
+def test_mixed_versions_are_said(fleet: list[Collector], address: str) -> None:
+    assert Readiness(fleet[0]).warnings() == []
+    run(address, "INSERT INTO tacit_collectors VALUES ('x', '0.0.9', 3, now(), 1, clock_timestamp() + '5 seconds')")
+    assert Readiness(fleet[0]).warnings() == ["mixed-versions"]

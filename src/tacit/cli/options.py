@@ -237,9 +237,7 @@ def _key_file(parser: argparse.ArgumentParser) -> None:
 
 def serve(parser: argparse.ArgumentParser) -> None:
     """Collect reports and answer questions over HTTP, from one folder."""
-    parser.add_argument(
-        "folder", help="folder of the store, created if it does not exist; or postgresql://… that collectors share"
-    )
+    parser.add_argument("folder", help="folder of the store, made if need be; or postgresql://… that collectors share")
     parser.add_argument("collections", nargs="*", help="collection files or contracts to publish")
     parser.add_argument("--store", default="", help="postgresql://… to store reports there instead of in the folder")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
@@ -300,12 +298,14 @@ def serve(parser: argparse.ArgumentParser) -> None:
         default=chosen.questions_per_minute,
         help="average limit per key (default %(default)g)",
     )
-    parser.add_argument(
-        "--question-seconds",
-        type=float,
-        default=chosen.question_seconds,
-        help="time limit of a question (default %(default)g)",
-    )
+    slow = "time limit of a question (default %(default)g)"
+    parser.add_argument("--question-seconds", type=float, default=chosen.question_seconds, help=slow)
+    quota = "reports of a service that are stored in a day (UTC), over all collectors of a store (may be repeated)"
+    parser.add_argument("--quota", action="append", default=[], metavar="SERVICE=N", help=quota)
+    otlp = "address that gets traces and metrics by OTLP over HTTP, such as http://127.0.0.1:4318 (default: none)"
+    parser.add_argument("--otlp", default="", metavar="URL", help=otlp)
+    drain = "seconds that it answers after SIGTERM while /readyz says 503, for balancers (default 0)"
+    parser.add_argument("--drain-seconds", type=float, default=0.0, help=drain)
 
 
 def keys(parser: argparse.ArgumentParser) -> None:

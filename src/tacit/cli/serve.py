@@ -11,9 +11,12 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from fractions import Fraction
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 from starlette.applications import Starlette
@@ -77,6 +80,7 @@ def _collect(
     total = _total(options.person_epsilon)
     collector = Collector(folder, options.store, lake=options.lake, person_epsilon=total, snapshot=options.snapshot)
     try:
+        collector.inbox.set_quotas(dict(map(_quota, options.quota)))
         with closing(open_keys(folder, options.store)) as keys:
             _publish_and_serve(options, collector, keys, read, listening, postgres)
     finally:
@@ -98,6 +102,7 @@ def _publish_and_serve(
         reports_per_second=options.reports_per_second,
         questions_per_minute=options.questions_per_minute,
         question_seconds=options.question_seconds,
+        otlp=options.otlp,
     )
     if (options.behind_proxy or not is_loopback(options.host)) and not keys.required:
         message = "A collector that others can reach needs keys. Create some first: tacit keys create."
@@ -117,7 +122,7 @@ def _publish_and_serve(
     limit = f"; reports beyond {options.person_epsilon} are refused" if options.person_epsilon else ""
     say(f"a person who reports to every collection spends at most epsilon {declared:g}{limit}")
     app = make_app(collector, keys, settings=settings, postgres=_postgres(options, postgres, keys))
-    serve_app(app, listening, options.certificate, options.private_key)
+    serve_app(app, listening, options.certificate, options.private_key, drain=options.drain_seconds)
 
 
 def _postgres(options: argparse.Namespace, listening: socket.socket | None, keys: Keys) -> Listening | None:
@@ -165,10 +170,34 @@ def listen(host: str, port: int) -> socket.socket:
         raise UsageError(message, code="bad-address") from None
 
 
+class _Server(uvicorn.Server):
+    """Lets balancers go elsewhere for some seconds before it ends; a second signal ends it at once."""
+
+    def __init__(self, config: uvicorn.Config, drain: Callable[[], None] | None, seconds: float) -> None:
+        super().__init__(config)
+        self._drain, self._seconds = drain, seconds
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End, or begin to."""
+        drain, self._drain = self._drain, None
+        if drain is None:
+            super().handle_exit(sig, frame)
+            return
+        drain()
+        timer = threading.Timer(self._seconds, super().handle_exit, (sig, frame))
+        timer.daemon = True
+        timer.start()
+
+
 def serve_app(
-    app: Starlette, listening: socket.socket, certificate: str | None = None, private_key: str | None = None
+    app: Starlette,
+    listening: socket.socket,
+    certificate: str | None = None,
+    private_key: str | None = None,
+    *,
+    drain: float = 0.0,
 ) -> None:
-    """Serve an application until the process is stopped."""
+    """Serve an application until the process is stopped; it is not ready for so many seconds before it ends."""
     config = uvicorn.Config(
         app,
         log_level="error",  # malformed requests must not fill the log
@@ -181,7 +210,7 @@ def serve_app(
         ws="none",
         server_header=False,
     )
-    server = uvicorn.Server(config)
+    server = _Server(config, app.state.drain if drain else None, drain)
 
     def end(*_: object) -> None:
         server.should_exit = True
@@ -212,12 +241,26 @@ def _check_options(options: argparse.Namespace) -> None:
         if not 0 < value < math.inf:
             message = f"--{option.replace('_', '-')} is {value:g}; it must be a number above 0."
             raise UsageError(message, code="bad-option")
+    if not 0 <= options.drain_seconds < math.inf:
+        message = f"--drain-seconds is {options.drain_seconds:g}; it must be a number from 0."
+        raise UsageError(message, code="bad-option")
     if options.private_key and not options.certificate:
         message = "--private-key needs --certificate."
         raise UsageError(message, code="bad-option")
     if options.certificate:
         server_context(options.certificate, options.private_key)
     _total(options.person_epsilon)
+    for text in options.quota:
+        _quota(text)
+
+
+def _quota(text: str) -> tuple[str, int]:
+    """Return a service and how many of its reports are stored in a day."""
+    service, _, number = text.rpartition("=")
+    if not service or not number.isdecimal() or not number.isascii():
+        message = "--quota takes a service and a whole number of reports a day, such as users=1000000."
+        raise UsageError(message, code="bad-option")
+    return service, int(number)
 
 
 def _total(text: str | None) -> Fraction | None:

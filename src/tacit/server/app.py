@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -11,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from tacit.errors import TacitError
 from tacit.server.collector import Collector
 from tacit.server.http.access import admit
 from tacit.server.http.browsers import Browsers
@@ -21,17 +23,20 @@ from tacit.server.http.problems import as_problem
 from tacit.server.http.screens import screen_routes
 from tacit.server.http.settings import Settings
 from tacit.server.keys import Keys
-from tacit.server.metrics import ROUTE, Requests
+from tacit.server.metrics import ROUTE, Family, Requests
 from tacit.server.postgres import Listening, open_port
 from tacit.server.routes.analyst import ANALYST
 from tacit.server.routes.coins import COINS
 from tacit.server.routes.contracts import CONTRACTS
 from tacit.server.routes.demo import DEMO, EXACT, Demo
-from tacit.server.routes.health import HEALTH
+from tacit.server.routes.health import HEALTH, families_of
 from tacit.server.routes.operations import OPERATIONS
 from tacit.server.routes.questions import QUESTIONS
 from tacit.server.routes.receipts import RECEIPTS
 from tacit.server.routes.reporting import REPORTING
+
+if TYPE_CHECKING:
+    from tacit.server.telemetry import Telemetry
 
 __all__ = ["TABLE", "make_app"]
 
@@ -70,18 +75,39 @@ def make_app(
 
     @asynccontextmanager
     async def running(_: Starlette) -> AsyncIterator[None]:
+        telemetry = _telemetry(server)
         async with open_port(server, postgres):
             yield
         for part in (server.workers, server.deletions, server.receipts, server.readiness):
             part.close()
+        for one in telemetry:
+            one.close()
 
     app = Starlette(routes=routes, lifespan=running)
+    app.state.drain = server.drain
     app.router.redirect_slashes = False  # a redirect would send a key elsewhere
     app.add_exception_handler(HTTPException, as_problem)
     app.add_middleware(Overload, inbox=collector.inbox)
     app.add_middleware(Browsers, keys=keys)
     app.add_middleware(Requests, metrics=server.metrics)
     return app
+
+
+def _telemetry(server: Server) -> list[Telemetry]:
+    """Return what sends traces and metrics, if the settings name an address."""
+    if not server.settings.otlp:
+        return []
+    from tacit.server.telemetry import Telemetry
+
+    def families() -> Iterable[Family]:
+        try:
+            return list(families_of(server, list(server.collector.inbox.sizes().values())))
+        except TacitError:  # an unreachable store
+            return []
+
+    made = Telemetry(server.settings.otlp, families, server.collector.inbox.collector)
+    server.metrics.note = made.note
+    return [made]
 
 
 def _route(server: Server, endpoint: Endpoint) -> Route:

@@ -183,7 +183,8 @@ class Collector(Asking):
         return loaded
 
     def _learn(self, standing: Standing) -> None:
-        """Take over what other collectors have published, and that they stored reports without proof."""
+        """Take over what other collectors have published and stored, and that they stored some without proof."""
+        self.inbox.learn_quotas(standing)
         if standing.contracts > self._opened and not self._is_closed:
             with self._opening:
                 contracts = self.inbox.contracts()

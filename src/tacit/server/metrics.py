@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,6 +21,9 @@ __all__ = ["CODE", "ROUTE", "Family", "Metrics", "Requests", "exposition", "file
 LOG = logging.getLogger("tacit.requests")
 ROUTE, CODE = "tacit.route", "tacit.code"
 """Where a request's scope keeps its registered route and the code of its error."""
+
+Note = Callable[[str, str, int, str, float], None]
+"""Takes method, route, status, code and seconds of a request."""
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of the histogram, in seconds."""
@@ -67,6 +70,10 @@ class Metrics:
         self._seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
         self._responses: Counter[tuple[str, str, int]] = Counter()
         self._errors: Counter[str] = Counter()
+        self.is_draining = False
+        """Whether answers tell clients and proxies to send the next request over another connection."""
+        self.note: Note | None = None
+        """What else is told of every request."""
 
     def observe(self, method: str, route: str, status: int, code: str, seconds: float) -> None:
         """Count one request."""
@@ -77,6 +84,8 @@ class Metrics:
         self._responses[method, route, status] += 1
         if code:
             self._errors[code] += 1
+        if self.note is not None:
+            self.note(method, route, status, code, seconds)
 
     def families(self, more_errors: Mapping[str, int]) -> Iterator[Family]:
         """Yield the metrics, including errors counted elsewhere."""
@@ -117,6 +126,8 @@ class Requests:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if self._metrics.is_draining:
+                    message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
             await send(message)
 
         try:

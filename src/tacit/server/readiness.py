@@ -36,9 +36,14 @@ class Readiness:
         self._running: dict[str, Future[None]] = {}
         self._lock, self._at = asyncio.Lock(), float("-inf")
         self._fault: TacitError | None = None
+        self.is_draining = False
+        """Whether the collector is about to end, and a balancer should send requests elsewhere."""
 
     async def fault(self) -> TacitError | None:
         """Return why the collector is not ready, or None if it is."""
+        if self.is_draining:
+            message = "The collector is about to end. It answers until then; send requests to another one."
+            return OverloadedError(message, code="draining", retry_after=5)
         async with self._lock:
             if time.monotonic() - self._at > VALID_SECONDS:
                 probes = {
@@ -96,6 +101,7 @@ class Readiness:
             "little-room": is_scarce(self._collector.folder),
             "damaged-reports": any(size.damaged for size in sizes),
             "lost-reports": any(size.lost for size in sizes),
+            "mixed-versions": len(self._collector.inbox.standing().programs) > 1,
         }
         return [name for name, is_so in warnings.items() if is_so]
 

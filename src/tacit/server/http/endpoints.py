@@ -64,6 +64,10 @@ class Server:
         self.deleting = Rate("deletions", chosen.deletions_per_minute / 60, chosen.deletions_per_minute)
         self.telling = Rate("receipts", RECEIPTS_PER_MINUTE / 60, RECEIPTS_PER_MINUTE)
 
+    def drain(self) -> None:
+        """Answer on, but let balancers and connections go elsewhere."""
+        self.readiness.is_draining = self.metrics.is_draining = True
+
 
 @dataclass(frozen=True)
 class Call:

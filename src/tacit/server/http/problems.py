@@ -36,6 +36,7 @@ STATUS = {
     "unknown-encoding": 415,
     "head-too-large": 431,
     "slow-down": 429,
+    "over-quota": 429,
     "overloaded": 429,
     "engine": 400,
     "internal": 500,

@@ -34,3 +34,6 @@ class Settings:
 
     body_seconds: float = 30.0
     """Seconds within which a request's body must arrive."""
+
+    otlp: str = ""
+    """Address that gets traces and metrics, if there is one."""

@@ -14,7 +14,7 @@ from tacit.server.metrics import Family, exposition, file_limit, open_files, sin
 from tacit.server.store.base import Sizes
 from tacit.server.store.disk import free_bytes
 
-__all__ = ["HEALTH"]
+__all__ = ["HEALTH", "families_of"]
 
 
 async def health(server: Server, call: Call) -> Response:
@@ -46,11 +46,12 @@ async def metrics(server: Server, call: Call) -> Response:
     """Return metrics for Prometheus."""
     del call
     sizes = await server.readiness.away(server.collector.inbox.sizes)
-    families = _families(server, list(sizes.values()))
+    families = families_of(server, list(sizes.values()))
     return Response(exposition(families), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def _families(server: Server, sizes: Sequence[Sizes]) -> Iterator[Family]:
+def families_of(server: Server, sizes: Sequence[Sizes]) -> Iterator[Family]:
+    """Yield all metrics of a collector."""
     kept = server.collector.inbox.counts()
     for name, value in server.counts.items():
         yield single(f"tacit_{name}_total", "counter", COUNTS.get(name, f"Counted as {name}."), value)

@@ -140,6 +140,12 @@ class Standing(NamedTuple):
     unbound: frozenset[str] = frozenset()
     """Settings that mark collections whose people may have chosen their ids."""
 
+    programs: frozenset[str] = frozenset()
+    """Versions of the collectors that use the store."""
+
+    used: tuple[str, ...] = ()
+    """What other collectors remember of their quotas."""
+
 
 def digest_of(identity: Identity, content: bytes) -> bytes:
     """Return the digest of a stored report, over its identity and content, so that any change to a row shows."""

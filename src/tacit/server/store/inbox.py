@@ -17,8 +17,9 @@ from typing import Literal, NamedTuple
 
 from tacit.engines.failures import outage
 from tacit.errors import InternalError, OverloadedError
-from tacit.server.store.base import Identity, RacedError, Row, content_digest, digest_of
+from tacit.server.store.base import Identity, RacedError, Row, Standing, content_digest, digest_of
 from tacit.server.store.ledger import Ledger
+from tacit.server.store.quotas import USED, Quotas
 from tacit.server.store.records import Records
 from tacit.server.store.validate import Person, Report
 
@@ -74,6 +75,7 @@ class Inbox(Records):
         self._is_open, self._entering = True, threading.Lock()
         self._total: Fraction | None = None
         self._costs: dict[int, Fraction] = {}
+        self._quotas = Quotas({}, None)
         self._thread = threading.Thread(target=self._serve, name="inbox", daemon=True)
         self._thread.start()
 
@@ -82,6 +84,22 @@ class Inbox(Records):
         self._total = total
         new = {self._places[place][0]: cost for place, cost in costs.items()}
         self._costs = self._costs | new  # the writer thread may be iterating over them
+
+    def set_quotas(self, limits: Mapping[str, int]) -> None:
+        """Limit the reports of services that are stored in a day."""
+        self._quotas = Quotas(limits, self.recall(self._used))
+
+    @property
+    def _used(self) -> str:
+        return f"{USED} {self.collector}".strip()
+
+    def learn_quotas(self, standing: Standing) -> None:
+        """Count what other collectors have stored."""
+        self._quotas.learn(standing.used)
+
+    @property
+    def _services(self) -> dict[int, str]:
+        return {place: service for (_, service), (place, _) in self._places.items()}
 
     def check_room(self, wanted: Iterable[tuple[str, str]] = ()) -> None:
         """Refuse a request if too many reports wait to be stored, or to be moved like its own.
@@ -108,6 +126,7 @@ class Inbox(Records):
     def put(self, collection: str, reports: Sequence[Report]) -> Future[list[Status]]:
         """Store validated reports; the statuses are returned once they are on disk."""
         self.check_room({(collection, report.service) for report in reports})
+        self._quotas.check(report.service for report in reports)
         answer: Future[list[Status]] = Future()
         with self._entering:
             if not self._is_open:  # nobody would ever answer
@@ -168,6 +187,10 @@ class Inbox(Records):
                 results = self._validate(group, validated)
                 if validated.rows:
                     self._store.insert(validated.rows)
+                services = [self._services[row.identity.place] for row in validated.rows] if self._quotas.any else []
+                if services:
+                    self._store.remember(self._used, self._quotas.with_more(services))
+            self._quotas.add(services)
             self._known, self._pending = self._known + len(validated.rows), self._pending + len(validated.rows)
             self._stored.update(row.identity.place for row in validated.rows)
         return results

@@ -13,7 +13,8 @@ import secrets
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,17 @@ import psycopg
 from tacit.engines.failures import failure_code
 from tacit.errors import EngineError
 from tacit.server.store.base import Identity, Lead, Pending, Place, RacedError, Row, Sizes, Standing
+from tacit.server.store.quotas import USED
 from tacit.server.store.shared.lease import Lease
-from tacit.server.store.shared.schema import migrate
-from tacit.server.store.shared.session import LOCK, Connection, connect, join, named, unreachable
+from tacit.server.store.shared.schema import VERSION, migrate
+from tacit.server.store.shared.session import LOCK, Connection, address_of, connect, join, unreachable
 from tacit.server.store.tombstones import KEY_FILE
 from tacit.server.store.validate import Person, person_of, stored_key
 from tacit.tables.statements import Sql, compose
 
 __all__ = ["PostgresStore"]
+
+PROGRAM = version("tacit")
 
 STORING, PEOPLE = 0x7461_6373, 0x7461_6370
 """Numbers of advisory locks: "tacs" of whoever stores, "tacp" of hashes of people."""
@@ -51,6 +55,16 @@ known = old.known + excluded.known, damaged = old.damaged + excluded.damaged, lo
 bulk = old.bulk + excluded.bulk
 """
 
+BEAT = """
+INSERT INTO tacit_collectors AS old VALUES (%s, %s, %s, clock_timestamp(), 1, clock_timestamp())
+ON CONFLICT (id) DO UPDATE SET beats = old.beats + 1, seen = excluded.seen
+"""
+
+YESTERDAY = """
+DELETE FROM tacit_state WHERE starts_with(name, %s)
+AND (value::json ->> 'day')::date < (clock_timestamp() AT TIME ZONE 'UTC')::date - 1
+"""
+
 LISTED = Sql("number = ANY(%s)")
 
 RACES = (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
@@ -66,7 +80,7 @@ class PostgresStore:
 
     def __init__(self, address: str, folder: Path) -> None:
         self.collector, self.reopened = secrets.token_hex(8), False
-        self.address, self._shard = named(address, self.collector), random.SystemRandom().randrange(SHARDS)
+        self.address, self._shard = address_of(address, self.collector), random.SystemRandom().randrange(SHARDS)
         try:
             with ExitStack() as opened:  # closed again if the store is not usable
                 self._writer = opened.enter_context(closing(join(self.address)))
@@ -137,10 +151,13 @@ class PostgresStore:
         query = (
             "SELECT (SELECT count(*) FROM tacit_deletions), (SELECT count(*) FROM tacit_contracts), "
             "EXISTS (SELECT 1 FROM tacit_waiting), "
-            "ARRAY(SELECT name FROM tacit_state WHERE starts_with(name, 'unbound/'))"
+            "ARRAY(SELECT name FROM tacit_state WHERE starts_with(name, 'unbound/')), "
+            "ARRAY(SELECT program FROM tacit_collectors WHERE seen > clock_timestamp() - interval '10 seconds'), "
+            "ARRAY(SELECT value FROM tacit_state WHERE starts_with(name, %s) AND name <> %s)"
         )
-        [(deletions, contracts, is_waiting, unbound)] = self._beside().execute(query).fetchall()
-        return Standing(deletions, contracts, is_waiting, frozenset(unbound))
+        own = [f"{USED} ", f"{USED} {self.collector}"]
+        [(deletions, contracts, is_waiting, unbound, programs, used)] = self._beside().execute(query, own).fetchall()
+        return Standing(deletions, contracts, is_waiting, frozenset(unbound), frozenset(programs), tuple(used))
 
     def places(self) -> list[Place]:
         """Return all places."""
@@ -307,8 +324,18 @@ class PostgresStore:
         self._writer.execute(insert, [name, text])
 
     def chores(self) -> Iterator[Callable[[], object]]:
-        """Yield nothing: the server maintains itself."""
-        yield from ()
+        """Yield a sign of life; the server maintains itself."""
+        yield self._beat
+
+    def _beat(self) -> None:
+        """Say that this collector is there; those that have not for a while are gone."""
+        with suppress(psycopg.Error), self._writer.transaction():
+            row = [self.collector, PROGRAM, VERSION]
+            self._writer.execute(BEAT, row)
+            gone = "DELETE FROM tacit_collectors WHERE seen < clock_timestamp() - interval '1 minute' RETURNING id"
+            names = [f"probe {name}" for (name,) in self._rows(gone)]
+            self._writer.execute("DELETE FROM tacit_state WHERE name = ANY(%s)", [names])
+            self._writer.execute(YESTERDAY, [f"{USED} "])
 
     def forget(self, collection: str, service: str, tombstone: bytes, places: Sequence[int], person: Person) -> int:
         """Delete a person, leave a tombstone, and record a pending deletion; return how many reports were known."""
@@ -343,8 +370,11 @@ class PostgresStore:
         self._writer.execute(done, [collection, service, stored_key(person)])
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections, and say that this collector is gone."""
         self._lease.close()
+        with suppress(psycopg.Error):
+            self._writer.execute("DELETE FROM tacit_collectors WHERE id = %s", [self.collector])
+            self._writer.execute("DELETE FROM tacit_state WHERE name = %s", [f"probe {self.collector}"])
         self._close_connections()
 
     def _close_connections(self) -> None:

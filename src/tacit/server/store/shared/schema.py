@@ -76,7 +76,6 @@ INSERT INTO tacit_leases VALUES ('lead', '', '-infinity', true);
 INSERT INTO tacit_fences VALUES ('lead', 0);
 CREATE TABLE tacit_log (number BIGINT PRIMARY KEY, hash TEXT, line TEXT);
 CREATE TABLE tacit_keys (number BIGSERIAL, digest TEXT PRIMARY KEY, key TEXT);
-CREATE TABLE tacit_used (day DATE, service TEXT, shard INTEGER, reports BIGINT, PRIMARY KEY (day, service, shard));
 UPDATE tacit_store SET version = 3, least = 3;
 """
 """From version 2 to 3: several collectors. Keys, log and leases are here, and totals are in several rows."""

@@ -17,7 +17,7 @@ except ImportError:
     message = "PostgreSQL needs psycopg. Install tacit with its extra: pip install '.[postgres]'."
     raise EngineError(message, code="missing-extra") from None
 
-__all__ = ["LOCK", "Connection", "Session", "connect", "join", "named", "unreachable"]
+__all__ = ["LOCK", "Connection", "Session", "address_of", "connect", "join", "unreachable"]
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -31,7 +31,7 @@ IDLE_SECONDS = 10
 """Seconds after which the server ends an idle transaction: its collector may be stopped, and others wait for it."""
 
 
-def named(address: str, collector: str) -> str:
+def address_of(address: str, collector: str) -> str:
     """Return an address whose sessions carry a collector's name."""
     parts = urlsplit(address)
     own = urlencode({"application_name": f"tacit {collector}"}, quote_via=quote)
