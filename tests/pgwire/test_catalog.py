@@ -99,6 +99,11 @@ def test_functions_of_other_tools(catalog: Catalog, text: str, value: str) -> No
     assert ask(catalog, f"SELECT {text}")[1] == [[value]]
 
 
+def test_using_a_column_that_one_side_lacks_is_refused(catalog: Catalog) -> None:
+    with pytest.raises(TacitError, match="one side of the join has no such column"):
+        ask(catalog, "SELECT 1 FROM pg_class JOIN pg_namespace USING (relname)")
+
+
 def test_dividing_by_nothing_is_refused(catalog: Catalog) -> None:
     with pytest.raises(TacitError, match="divided by 0"):
         ask(catalog, "SELECT 1 / 0")

@@ -18,7 +18,7 @@ from tacit.adapters.pgwire.catalog.naming import column_name, fold_name
 from tacit.adapters.pgwire.catalog.scope import Env, Scope
 from tacit.adapters.pgwire.catalog.tables import Catalog
 from tacit.adapters.pgwire.catalog.values import Relation
-from tacit.errors import UnknownNameError, UnsupportedSqlError
+from tacit.errors import BindError, UnknownNameError, UnsupportedSqlError
 
 __all__ = ["Sources"]
 
@@ -114,8 +114,12 @@ class Sources:
         tests: list[Filter] = []
         equal: tuple[int, int] | None = None
         for name in using:
-            left = next(i for i, (_, known, _) in enumerate(scope.columns[:before]) if known == fold_name(name))
-            right = next(i for i, (_, known, _) in enumerate(scope.columns) if i >= before and known == fold_name(name))
+            places = [i for i, (_, known, _) in enumerate(scope.columns) if known == fold_name(name)]
+            left = next((i for i in places if i < before), None)
+            right = next((i for i in places if i >= before), None)
+            if left is None or right is None:
+                message = f"USING ({fold_name(name)}): one side of the join has no such column."
+                raise BindError(message, code="unknown-column")
             scope.hidden.add(right)
             equal = (left, right - before)
             tests.append((len(scope.columns), partial(_are_equal, left, right)))
