@@ -14,6 +14,7 @@ import json
 import math
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from tacit.errors import TacitError
 from tacit.estimate.decoder import Decoder
 from tacit.estimate.functional import Functional
 from tacit.estimate.population import Population
-from tacit.estimate.variance import expected_variance
+from tacit.estimate.variance import moments
 
 HERE = Path(__file__).parent
 RESULTS, README = HERE / "results.json", HERE / "README.md"
@@ -41,8 +42,8 @@ MOST_CELLS = 1_100
 FEW_CELLS = 12
 """Values of the joint domain up to which the best of all channels is searched."""
 
-ASKED, DESIGNED_FOR = 60, 48
-"""Random questions that are measured, and other ones that the design is given."""
+SAMPLED, DESIGNED_FOR = 32, 150
+"""Eigenvectors that stand for a class, and random questions of it that the design is given."""
 
 PAPERS = ("hi", "sc", "fc", "mg", "am(2)")
 """Mechanisms of the papers beside hio, which has nested levels; those that refuse a question are left out."""
@@ -52,8 +53,7 @@ Vectors = dict[int, Matrix]
 
 def ranges(size: int, rng: np.random.Generator) -> tuple[str, Matrix]:
     """Return a range, each as likely as any other."""
-    low, high = sorted(rng.integers(0, size + 1, 2))
-    low, high = (low, high) if low < high else (0, size)
+    low, high = sorted(rng.choice(size + 1, 2, replace=False))
     place = np.arange(size)
     return f"{{}} BETWEEN {low} AND {high - 1}", ((place >= low) & (place < high)).astype(float)
 
@@ -100,24 +100,58 @@ def classes(sizes: Sequence[int]) -> list[str]:
     return alone if len(sizes) == 1 else [*alone, "range x range", "point x point", "sum x range"]
 
 
-def variance(compiled: ServiceContract, asked: Sequence[Vectors]) -> float:
+def sample(kind: str, sizes: Sequence[int], rng: np.random.Generator) -> list[tuple[float, Vectors]]:
+    """Return weighted vectors whose mean variance is, on average, that of all questions of a class.
+
+    They are products of eigenvectors of the class's Gram matrices. Under the best channels an eigenvalue r has variance
+    about 1/sqrt(r), so they are drawn by sqrt(r): then each tells about the same.
+    """
+    parts = kind.split(" x ")
+    made: list[tuple[float, Vectors]] = []
+    for _ in range(SAMPLED):
+        places = sorted(rng.choice(len(sizes), len(parts), replace=False).tolist()) if len(sizes) > 2 else range(2)
+        weight, vectors = 1.0, {}
+        for i, part in zip(places, parts, strict=False):
+            values, columns = _eigen(part, sizes[i])
+            chances = np.sqrt(values) / np.sqrt(values).sum()
+            chosen = int(rng.choice(len(values), p=chances))
+            weight *= float(values[chosen] / chances[chosen])
+            vectors[i] = columns[:, chosen]
+        made.append((weight, vectors))
+    return made
+
+
+@lru_cache(maxsize=64)
+def _eigen(part: str, size: int) -> tuple[Matrix, Matrix]:
+    values, columns = np.linalg.eigh(gram(part, size))
+    kept = values > 1e-9 * values[-1]
+    return values[kept], columns[:, kept]
+
+
+def variance(compiled: ServiceContract, asked: Sequence[tuple[float, Vectors]]) -> float:
     """Return the mean variance per report, over uniform records."""
     decoder, population = Decoder(compiled), Population.of(compiled)
     sizes = tuple(levels.size for levels in compiled.levels)
     total = 0.0
-    for vectors in asked:
+    for weight, vectors in asked:
         functional = Functional.constant(sizes)
         for i, vector in vectors.items():
             functional = functional * Functional.of(sizes, i, vector)
-        total += expected_variance(decoder, functional, population)
+        expected = moments(decoder, functional, population)
+        total += weight * (expected.estimate - expected.truth)
     return total / len(asked)
 
 
-def gram_of(kind: str, sizes: Sequence[int]) -> Matrix:
-    """Return the mean of f f' over a class, on all values of the joint domain: the mean over sets of attributes."""
+def gram_of(kind: str, sizes: Sequence[int], *, every: bool = False) -> Matrix:
+    """Return the mean of f f' over a class, on all values of the joint domain.
+
+    Questions are about the first attributes of two, and about any of more; about any where ``every`` is asked for, as
+    in a mixture, which must not be for one attribute alone.
+    """
     parts = kind.split(" x ")
-    several = len(sizes) > 2
-    places = list(itertools.combinations(range(len(sizes)), len(parts))) if several else [tuple(range(len(parts)))]
+    several = len(sizes) > 2 or every
+    choose = itertools.permutations if every else itertools.combinations
+    places = list(choose(range(len(sizes)), len(parts))) if several else [tuple(range(len(parts)))]
     total = np.zeros((math.prod(sizes),) * 2)
     for own in places:
         shown = dict(zip(own, parts, strict=True))
@@ -135,13 +169,12 @@ def measure(sizes: tuple[int, ...], epsilon: float) -> dict[str, Any]:
     nested = tc.Collection(schema, epsilon, mechanism="hio").contract["s"]
     automatic = tc.Collection(schema, epsilon).contract["s"]
     cells = math.prod(sizes)
-    asked_of_all = ASKED if cells <= MOST_CELLS else ASKED // 3
     classes_found: dict[str, Any] = {}
     mixed = np.zeros((cells, cells)) if cells <= MOST_CELLS else None
     for kind in classes(sizes):
         rng = np.random.default_rng(seed_of("limit", sizes, kind))
         alone = kind == "sum" and len(sizes) <= 2
-        asked = [question(kind, sizes, rng)[1] for _ in range(1 if alone else asked_of_all)]
+        asked = sample(kind, sizes, rng)[: 1 if alone else SAMPLED]
         texts = [question(kind, sizes, rng)[0] for _ in range(1 if alone else DESIGNED_FOR)]
         designed = tc.Collection(schema, epsilon, questions=texts).contract["s"]
         own: dict[str, Any] = {
@@ -153,9 +186,9 @@ def measure(sizes: tuple[int, ...], epsilon: float) -> dict[str, Any]:
         if mixed is not None:
             whole = gram_of(kind, sizes)
             own["bound"] = figure(bound_of(whole, epsilon))
-            mixed += whole / own["nested"] / len(classes(sizes))
+            mixed += gram_of(kind, sizes, every=True) / own["nested"] / len(classes(sizes))
             if cells <= FEW_CELLS:
-                own["optimum"] = figure(optimum(whole, epsilon)[0])
+                own["optimum"] = figure(optimum(whole, epsilon)[1])
         if max(sizes) <= 64 and cells <= MOST_CELLS:
             own["papers"] = {
                 name: compared for name in PAPERS if (compared := paper(schema, epsilon, name, asked[:10])) is not None
@@ -169,12 +202,12 @@ def measure(sizes: tuple[int, ...], epsilon: float) -> dict[str, Any]:
     if mixed is not None:
         mixture["bound"] = figure(bound_of(mixed, epsilon))
         if cells <= FEW_CELLS:
-            mixture["optimum"] = figure(optimum(mixed, epsilon)[0])
+            mixture["optimum"] = figure(optimum(mixed, epsilon)[1])
     described = {"sizes": list(sizes), "epsilon": epsilon, "views": views, "codes": codes, "mixture": mixture}
     return described | {"classes": classes_found}
 
 
-def paper(schema: tc.Schema, epsilon: float, mechanism: str, asked: Sequence[Vectors]) -> float | None:
+def paper(schema: tc.Schema, epsilon: float, mechanism: str, asked: Sequence[tuple[float, Vectors]]) -> float | None:
     """Return the mean variance of a mechanism; None where it refuses."""
     try:
         return figure(variance(tc.Collection(schema, epsilon, mechanism=mechanism).contract["s"], asked))

@@ -10,6 +10,7 @@ import pytest
 
 import tacit as tc
 from bench.limit.bound import bound_of
+from bench.limit.measured import compared, values_of
 from bench.limit.optimum import optimum
 from bench.limit.run import gram, gram_of
 from tacit.contract.contract import ServiceContract
@@ -79,3 +80,13 @@ def test_pairs_of_several_attributes_are_averaged() -> None:
     assert whole.shape == (12, 12)
     assert np.allclose(whole, whole.T)
     assert np.trace(gram_of("point", (2, 3, 2))) == pytest.approx((6 + 4 + 6) / 3)
+
+
+@pytest.mark.parametrize(("name", "epsilon", "kind"), [("zipf", 4.0, "range"), ("lognormal", 1.0, "range x range")])
+def test_predicted_variances_are_those_of_reports_over_skewed_records(name: str, epsilon: float, kind: str) -> None:
+    """n = 200,000 reports, whose mean square is known to 0.7 %; predictions for even records are the mutant."""
+    values = values_of(name, 200_000)
+    assert compared(values, epsilon, kind) == pytest.approx(1.0, abs=0.03)
+    if epsilon > 2:
+        even = compared(values, epsilon, kind, even=True)
+        assert abs(even - 1) > 0.03
