@@ -69,6 +69,36 @@ def test_no_variable_is_called_found_or_told() -> None:
     )
 
 
+MOST_STEPS = 4
+"""Loops and conditions within one comprehension, nested ones included; more want a name of their own."""
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def steps_of(comprehension: ast.AST) -> int:
+    """Count the loops and conditions of a comprehension and of what it contains."""
+    steps = 0
+    for node in ast.walk(comprehension):
+        if isinstance(node, COMPREHENSIONS):
+            steps += sum(1 + len(loop.ifs) for loop in node.generators)
+        elif isinstance(node, ast.BoolOp):
+            steps += len(node.values) - 1
+        elif isinstance(node, ast.IfExp | ast.Lambda):
+            steps += 1
+    return steps
+
+
+def test_long_comprehensions_are_named_steps() -> None:
+    long = {
+        f"{path}:{node.lineno}"
+        for path, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, COMPREHENSIONS) and steps_of(node) > MOST_STEPS
+    }
+    assert not long
+    assert steps_of(ast.parse("[x for y in z for x in y if x and y and z or [a for a in x]]")) == 7
+
+
 def test_statements_are_composed_in_one_place() -> None:
     """Ruff flags SQL put together from strings (S608); `tables/statements.py` quotes names instead."""
     exempted = [path.name for path in SOURCE.rglob("*.py") if "S608" in path.read_text()]

@@ -37,14 +37,15 @@ def about_public(scope: Scope, statement: exp.Select, *, met: bool) -> list[exp.
     where = statement.args.get("where")
     needed = conjuncts(where.this if where else None) if met else []
     conditions: list[exp.Expr] = list(statement.find_all(*LEAVES))
-    return [
-        leaf
-        for leaf in conditions
-        if not leaf.find_ancestor(exp.Having, exp.Qualify, exp.Order, exp.Join)
-        and is_public(scope, leaf)
-        and not any(column.name.lower() in LABELS for column in leaf.find_all(exp.Column))
-        and not any(leaf is one for one in needed)
-    ]
+    public = [leaf for leaf in conditions if _is_about_public_rows(scope, leaf)]
+    return [leaf for leaf in public if not any(leaf is one for one in needed)]
+
+
+def _is_about_public_rows(scope: Scope, leaf: exp.Expr) -> bool:
+    """Tell whether a condition chooses rows by public columns other than round and tier."""
+    if leaf.find_ancestor(exp.Having, exp.Qualify, exp.Order, exp.Join) or not is_public(scope, leaf):
+        return False
+    return not any(column.name.lower() in LABELS for column in leaf.find_all(exp.Column))
 
 
 def _is_about_rows(scope: Scope, leaf: exp.Expr) -> bool:
@@ -118,16 +119,14 @@ def _domain(column: BoundColumn, leaf: exp.Expr) -> str:
 
 def unknown_labels(statement: exp.Select, rounds: Sequence[Mapping[str, str]]) -> list[str]:
     """Return a note for each round or tier that a question names and no loaded collection has."""
-    named = [
-        (side.name.lower(), str(other.this))
-        for leaf in statement.find_all(exp.EQ, exp.In)
-        for side in (leaf.this, leaf.args.get("expression"))
-        if isinstance(side, exp.Column) and side.name.lower() in LABELS
-        for other in leaf.find_all(exp.Literal)
-    ]
+    named: list[tuple[str, str]] = []
+    for leaf in statement.find_all(exp.EQ, exp.In):
+        sides = [side for side in (leaf.this, leaf.args.get("expression")) if isinstance(side, exp.Column)]
+        labels = [side.name.lower() for side in sides if side.name.lower() in LABELS]
+        named += [(label, str(literal.this)) for label in labels for literal in leaf.find_all(exp.Literal)]
     notes = []
     for label, value in dict.fromkeys(named):
-        known = sorted({labels.get(label, "") for labels in rounds})
+        known = sorted({own.get(label, "") for own in rounds})
         if value not in known:
             notes.append(f"no reports have {label} {value!r}; known: {', '.join(filter(None, known)) or 'none'}")
     return notes

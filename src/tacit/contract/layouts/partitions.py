@@ -167,21 +167,10 @@ def _standard_designs(
 
 def _levels(shape: Shape, attribute: int, designs: Sequence[SetDesign], nested: Levels) -> Levels:
     """Return the partitions of an attribute that some set uses."""
-    used = {
-        run
-        for one in designs
-        for i, family in zip(one.attributes, one.families, strict=True)
-        if i == attribute
-        for group in family.groups
-        for run in group
-    }
-    dated = {
-        starts
-        for one in designs
-        for i, family in zip(one.attributes, one.families, strict=True)
-        if i == attribute
-        for starts in family.dated
-    }
+    pairs = [pair for one in designs for pair in zip(one.attributes, one.families, strict=True)]
+    families = [family for i, family in pairs if i == attribute]
+    used = {run for family in families for group in family.groups for run in group}
+    dated = {starts for family in families for starts in family.dated}
     if not used:
         return nested
     runs = sorted(used, key=lambda run: (-run[0], run[1]))

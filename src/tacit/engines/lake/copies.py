@@ -110,11 +110,11 @@ def restore(backup: Storage, target: Storage, *, version: int | None = None, tim
     if target.names(MANIFESTS):
         message = "There is a lake at the target already. Name an empty folder."
         raise UsageError(message, code="not-empty")
-    chosen = [
-        one
-        for one in versions_of(backup)
-        if (version is None or one.number == version) and (time is None or one.time <= time)
-    ]
+    chosen = versions_of(backup)
+    if version is not None:
+        chosen = [one for one in chosen if one.number == version]
+    if time is not None:
+        chosen = [one for one in chosen if one.time <= time]
     if not chosen:
         message = "The backup has no such version. `tacit lake versions` lists those that it has."
         raise UsageError(message, code="no-such-version")

@@ -326,13 +326,15 @@ def _rows(env: Env, outputs: Sequence[Compiled]) -> list[tuple[Any, ...]]:
     if not any(one.is_set for one in outputs):
         return [tuple(cells)]
     longest = max(len(cell or ()) for cell, one in zip(cells, outputs, strict=True) if one.is_set)
-    return [
-        tuple(
-            ((cell[place] if place < len(cell or ()) else None) if one.is_set else cell)
-            for cell, one in zip(cells, outputs, strict=True)
-        )
-        for place in range(longest)
-    ]
+    both = zip(cells, outputs, strict=True)
+    columns = [_pad(cell, longest) if one.is_set else [cell] * longest for cell, one in both]
+    return list(zip(*columns, strict=True))
+
+
+def _pad(values: Sequence[Any] | None, length: int) -> list[Any]:
+    """Return values, and NULLs up to a length."""
+    given = list(values or ())
+    return given + [None] * (length - len(given))
 
 
 def _distinct(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
