@@ -98,7 +98,7 @@ class _Drawing:
             owner, values = np.arange(self._count), people
             if one.extras:
                 owner, values = self._rows(number, people)
-            made[one.service.name] = self._labelled(number, owner, values, types(one.service.name))
+            made[one.service.name] = self._label(number, owner, values, types(one.service.name))
         return made
 
     def _shares(self) -> Vector:
@@ -123,7 +123,7 @@ class _Drawing:
         self._sampler.limit(real, table_of)
         return owner[filled], self._sampler.draw([i for i in places if i != first], drawn, len(filled))
 
-    def _labelled(self, number: int, owner: Ints, values: Mapping[int, Ints], types: Mapping[str, Any]) -> pa.Table:
+    def _label(self, number: int, owner: Ints, values: Mapping[int, Ints], types: Mapping[str, Any]) -> pa.Table:
         """Return rows with keys, values as they were declared, and public columns of their stored types."""
         service = self._services[number].service
         columns: dict[str, Any] = {service.key: pa.array(owner + 1).cast(types.get(service.key, pa.int64()))}

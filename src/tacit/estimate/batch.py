@@ -178,7 +178,7 @@ def _batch_of(decoder: Decoder, functionals: Sequence[Functional]) -> Functional
             return None
         for grid, part in parts:
             by_grid.setdefault(grid, []).append(part)
-    batches = [batch for grid, parts in by_grid.items() for batch in _batches(grid, Terms.joined(parts))]
+    batches = [batch for grid, parts in by_grid.items() for batch in _batches(grid, Terms.join_terms(parts))]
     return FunctionalBatch(len(functionals), constants, batches, frozenset(by_attributes))
 
 

@@ -86,27 +86,27 @@ class TermBatch:
                 factor *= self.splits[k][0][self.picks[:, k], 0]
                 one *= float(self.splits[k][0][-1, 0])
         known = self.coefficients * self._known_shares
-        found = np.zeros((rows + self.grid.extras, count))
+        weights = np.zeros((rows + self.grid.extras, count))
         place = np.full(len(self.picks), rows - 1) if shown is None else self.picks[:, shown]
-        np.add.at(found, (place, owner), self.coefficients * self.presence[:, 0] * factor)
+        np.add.at(weights, (place, owner), self.coefficients * self.presence[:, 0] * factor)
         beside = np.asarray(np.bincount(owner, known, minlength=count), np.float64)
-        found[rows - 1] -= one * beside
+        weights[rows - 1] -= one * beside
         for extra in range(self.grid.extras):
             added = self.coefficients * self.presence[:, 1 + extra] - known
-            found[rows + extra] = np.bincount(owner, added, minlength=count)
-        return found, beside
+            weights[rows + extra] = np.bincount(owner, added, minlength=count)
+        return weights, beside
 
     def variances(self) -> dict[int, Vector]:
         """Return for each view that is read, up to a factor, the variance of what its reports add to each term."""
         norms = [[np.square(level).sum(axis=1) for level in split] for split in self.splits]
         size = np.square(self.coefficients * self.presence[:, 0])
-        found = {}
+        by_view = {}
         for source, share in self.grid.read_shares:
             own = size * (share**2 / source.weight)
             for k, depth in enumerate(source.trace):
                 own = own * norms[k][depth][self.picks[:, k]]
-            found[source.view] = own
-        return found
+            by_view[source.view] = own
+        return by_view
 
     @cached_property
     def unread(self) -> Vector:

@@ -76,7 +76,7 @@ class Terms:
         return replace(self, attributes=attributes, vectors=vectors, picks=picks)
 
     @staticmethod
-    def joined(parts: Sequence[Terms]) -> Terms:
+    def join_terms(parts: Sequence[Terms]) -> Terms:
         """Return all terms of parts over the same attributes, in the order of their functionals."""
         if len(parts) == 1 and not np.any(np.diff(parts[0].owner) < 0):
             return parts[0]

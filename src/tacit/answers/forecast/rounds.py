@@ -40,7 +40,7 @@ def one_round(statement: exp.Select, panel: Panel, text: str) -> tuple[exp.Selec
     made = statement.copy()
     where = made.args.get("where")
     for leaf in conjuncts(where.this if where else None):
-        if (chosen := _chosen(leaf)) is not None:
+        if (chosen := _rounds_of(leaf)) is not None:
             labels = [label for label in labels if label in chosen]
             leaf.replace(exp.true())
     if where and all(isinstance(leaf, exp.Boolean) for leaf in conjuncts(where.this)):
@@ -59,7 +59,7 @@ def one_round(statement: exp.Select, panel: Panel, text: str) -> tuple[exp.Selec
     for part in ("group", "order"):
         if made.args.get(part):
             left = [one for one in made.args[part].expressions if not _means_round(one, place)]
-            made.args[part].set("expressions", [_moved(one, place) for one in left])
+            made.args[part].set("expressions", [_renumber(one, place) for one in left])
             if not left:
                 made.set(part, None)
     if place is not None:
@@ -79,7 +79,7 @@ def _is_round(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column) and node.name.lower() == "round"
 
 
-def _chosen(leaf: exp.Expr) -> set[str] | None:
+def _rounds_of(leaf: exp.Expr) -> set[str] | None:
     """Return the rounds that a condition chooses; None if it does something else."""
     if isinstance(leaf, exp.In) and _is_round(leaf.this) and leaf.expressions:
         texts = leaf.expressions
@@ -97,7 +97,7 @@ def _means_round(one: exp.Expr, place: int | None) -> bool:
     return _is_round(inner) or (isinstance(inner, exp.Literal) and place is not None and inner.name == str(place + 1))
 
 
-def _moved(one: exp.Expr, place: int | None) -> exp.Expr:
+def _renumber(one: exp.Expr, place: int | None) -> exp.Expr:
     """Return an item whose number counts the columns without the round's."""
     inner = one.this if isinstance(one, exp.Ordered) else one
     if place is not None and isinstance(inner, exp.Literal) and inner.is_int and int(inner.name) > place + 1:

@@ -332,7 +332,7 @@ class LinearHash(Oracle):
         if len(codes) > step:
             parts = [codes[start : start + step] for start in range(0, len(codes), step)]
             return lambda axes, picks: np.concatenate([self.reader(part, dtype)(axes, picks) for part in parts])
-        return self._hashed(codes).reader(dtype)
+        return self._hash_codes(codes).reader(dtype)
 
     def margins(
         self, axis: int | None, vectors: Sequence[npt.NDArray[np.float64]], codes: Codes
@@ -340,9 +340,9 @@ class LinearHash(Oracle):
         """Return sums over other attributes: of the cells that hash to what the answer leaves for them."""
         if len(self.sizes) - (axis is not None) > 1:
             return super().margins(axis, vectors, codes)
-        return self._hashed(codes).margins(axis, vectors)
+        return self._hash_codes(codes).margins(axis, vectors)
 
-    def _hashed(self, codes: Codes) -> HashedCodes:
+    def _hash_codes(self, codes: Codes) -> HashedCodes:
         """Return codes as seeds and answers, with the hashes of each attribute's cells under each seed."""
         number, reply = np.divmod(np.maximum(codes, 1) - 1, self.g)
         seeds, place = np.unique(number, return_inverse=True)
