@@ -147,8 +147,11 @@ def memory(path: Path) -> int:
 
 
 def load(path: Path, people: int, seed: int) -> duckdb.DuckDBPyConnection:
-    """Load reports of people, and their raw rows into a database in memory; some at a time."""
-    collection, plain = tc.Collection(schema(), 4.0, users=people), duckdb.connect()
+    """Load reports of people, and their raw rows into a database beside them, some at a time; both only once."""
+    plain, complete = duckdb.connect(str(path.with_suffix(".raw"))), path.with_suffix(".complete")
+    if complete.exists():
+        return plain
+    collection = tc.Collection(schema(), 4.0, users=people)
     db = tc.connect(path)
     db.create(collection)
     for start in range(0, people, CHUNK):
@@ -160,24 +163,42 @@ def load(path: Path, people: int, seed: int) -> duckdb.DuckDBPyConnection:
             plain.execute(f"{known} {name} {'' if start else 'AS'} SELECT * FROM incoming")
             plain.unregister("incoming")
     db.close()
+    complete.touch()
     return plain
 
 
-def groups(people: int, seed: int) -> dict[str, Any]:
-    """Time all questions; return seconds, and ratios to one COUNT and to plain SQL."""
+def groups(people: int, seed: int, folder: Path | None = None) -> dict[str, Any]:
+    """Time all questions; return seconds, and ratios to one COUNT and to plain SQL.
+
+    In a folder that is kept, what a run that was stopped has measured is not measured again.
+    """
+    if folder is None:
+        with tempfile.TemporaryDirectory() as made:
+            return groups(people, seed, Path(made))
     answer_cache.MOST_CELLS, times = 0, FEW if people >= MANY_PEOPLE else REPETITIONS
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "reports.tacit"
-        plain = load(path, people, seed)
-        started, used = first(path), memory(path)
-        db = tc.connect(path)
-        rows = {name: _times(db, plain, name, times) for name in QUESTIONS}
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{people}.tacit"
+    done = path.with_suffix(".json")
+    measured: dict[str, Any] = json.loads(done.read_text()) if done.exists() else {}
+    plain = load(path, people, seed)
+
+    def remember(name: str, measure: Callable[[], Any]) -> Any:
+        if name not in measured:
+            measured[name] = measure()
+            done.write_text(json.dumps(measured))
+        return measured[name]
+
+    started, used = remember("first", lambda: first(path)), remember("memory", lambda: memory(path))
+    db = tc.connect(path)
+    rows = {name: remember(name, partial(_times, db, plain, name, times)) for name in QUESTIONS}
+    if not all(f"rollup {name}" in measured for name in QUESTIONS if not name.startswith("join")):
         db.rollup("u", by=["os"])
-        for name, question in QUESTIONS.items():
-            if " JOIN " not in question:
-                rows[name]["rollup"], rows[name]["rollup_processor"] = median(partial(db.sql, question), times)
-        plain.close()
-        db.close()
+    for name, question in QUESTIONS.items():
+        if not name.startswith("join"):
+            took = remember(f"rollup {name}", partial(median, partial(db.sql, question), times))
+            rows[name]["rollup"], rows[name]["rollup_processor"] = took
+    plain.close()
+    db.close()
     for name, row in rows.items():
         one = rows[JOINED if name.startswith("join") else ONE]
         row["over_one_count"] = round(row["anew_processor"] / one["anew_processor"], 2)

@@ -167,11 +167,11 @@ def _frequencies(sizes: Sizes, epsilon: float) -> dict[str, Any]:
     }
 
 
-PARTS: dict[str, Callable[[Sizes], dict[str, Any]]] = {
-    JOIN: join,
-    FREQUENCIES: frequencies,
-    GROUPS: lambda sizes: groups(sizes.people, SEED),
-    MANY: lambda sizes: groups(10 * sizes.people, SEED),
+PARTS: dict[str, Callable[[Sizes, Path | None], dict[str, Any]]] = {
+    JOIN: lambda sizes, _: join(sizes),
+    FREQUENCIES: lambda sizes, _: frequencies(sizes),
+    GROUPS: lambda sizes, folder: groups(sizes.people, SEED, folder),
+    MANY: lambda sizes, folder: groups(10 * sizes.people, SEED, folder),
 }
 
 
@@ -204,6 +204,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--slice", action="store_true", help="measure at smaller sizes and compare")
     parser.add_argument("--part", choices=list(PARTS), help="measure one part only")
+    parser.add_argument("--folder", type=Path, help="keep groups' reports and times there: a stopped run goes on")
     options = parser.parse_args()
     sizes = SLICE if options.slice else FULL
     committed = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
@@ -211,7 +212,7 @@ def main() -> int:
     for name in [options.part] if options.part else list(PARTS):
         found = provenance(
             [*PACKAGES, *(PEERS if name == FREQUENCIES else ())], parameters=asdict(sizes) | {"seed": SEED}
-        ) | PARTS[name](sizes)
+        ) | PARTS[name](sizes, options.folder)
         show(name, found)
         holds &= found["holds"]
         if options.slice and name in committed:
