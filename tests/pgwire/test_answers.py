@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -11,8 +12,10 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
+from support.collectors import COLLECTION, reports_of
 from support.wire import Place, Raw, fields, port_of
 from tacit.errors import OverloadedError
+from tacit.server.store import mover
 
 GROUPS = "SELECT os, COUNT(*) AS n FROM users WHERE age > {} GROUP BY os ORDER BY os"
 
@@ -125,6 +128,22 @@ def test_notes_are_notices(place: Place) -> None:
         connection.execute(text)
     assert notes == list(place.collector.query(text).notes)
     assert notes
+
+
+def test_nothing_is_left_out_where_nobody_may_see_the_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a full disk reports stay in the inbox: HTTP answers with a note, this protocol with an error."""
+    count = "SELECT COUNT(*) AS n FROM users"
+    with port_of(tmp_path) as place, place.connect() as connection:
+        before = connection.execute(count).fetchone()
+        monkeypatch.setattr(mover, "has_room", lambda _: False)
+        place.collector.accept(COLLECTION.id, reports_of(5_000, 7)).result()
+        assert "wait to be moved" in str(place.collector.query(count).notes)
+        with pytest.raises(psycopg.errors.DiskFull):
+            connection.execute(count)
+        connection.rollback()
+        monkeypatch.undo()
+        after = connection.execute(count).fetchone()
+    assert (before, after) == ((before[0], 0, *before[2:]), (before[0] + 7, 0, before[2] + 7, before[3] + 7))
 
 
 @pytest.mark.parametrize(

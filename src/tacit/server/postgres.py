@@ -189,10 +189,16 @@ class _Asking:
         return await self._server.workers.do(lambda: self._server.collector.read(describe))
 
     async def ask(self, text: str, parameters: Sequence[Any], options: dict[str, Any]) -> Answer:
-        """Answer a question."""
+        """Answer a question; refuse one that would leave reports out because they cannot be moved.
+
+        Over HTTP a note says so, but most tools that speak this protocol show no notices.
+        """
         self._take(1)
         self._server.counts["questions"] += 1
         asker = self._owner.name if self._owner is not None else ""
-        return await self._server.workers.do(
-            self._server.collector.query, text, asker=asker, parameters=parameters, **options
-        )
+        collector = self._server.collector
+        answer = await self._server.workers.do(collector.query, text, asker=asker, parameters=parameters, **options)
+        fault, mark = collector.mover.fault, answer.watermark
+        if fault is not None and mark is not None and mark.counted < mark.acknowledged:
+            raise fault
+        return answer
