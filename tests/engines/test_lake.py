@@ -191,6 +191,33 @@ def test_backups_are_incremental_and_any_version_comes_back(tmp_path: Path) -> N
         copies.restore(target, Folder(tmp_path / "again"), version=first.version)
 
 
+@pytest.mark.parametrize("damage", ["fewer rows", "half a file", "no file"])
+def test_no_answer_comes_from_a_file_that_is_not_the_one_that_was_written(damage: str, tmp_path: Path) -> None:
+    """A file of half the rows is a sound file: without the size that was written down, the answer would be short."""
+    database = tc.connect(f"{tmp_path}/lake/")
+    schema = tc.Schema([tc.Service(name, key="uid", attributes=[tc.Ordinal(name[0], 0, 9)]) for name in ("a", "b")])
+    collection = tc.Collection(schema, 4)
+    database.create(collection)
+    ids = list(range(400))
+    rows = {name: {"uid": ids, name: [i % 10 for i in ids]} for name in ("a", "b")}
+    database.load(collection.encode(**rows, rng=tc.insecure_rng(1)))
+    question = "SELECT COUNT(*) AS n FROM a JOIN b USING (uid)"
+    assert database.sql(question)["n"].value == 400
+    database.close()
+    victim = next((tmp_path / "lake").glob("reports_*_a/*.parquet"))
+    if damage == "fewer rows":
+        pq.write_table(pq.read_table(victim).slice(200), victim)
+    elif damage == "half a file":
+        victim.write_bytes(victim.read_bytes()[: victim.stat().st_size // 2])
+    else:
+        victim.unlink()
+    database = tc.connect(f"{tmp_path}/lake/")
+    with pytest.raises(EngineError, match="lake verify") as refused:
+        database.sql(question)
+    assert refused.value.code == "damaged-store"
+    database.close()
+
+
 @pytest.mark.parametrize("damage", ["altered", "missing", "manifest"])
 def test_damage_is_found_by_digest(damage: str, tmp_path: Path) -> None:
     lake_with(tmp_path / "lake", (0, 300))

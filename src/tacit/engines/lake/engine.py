@@ -241,6 +241,9 @@ class Lake:
         """Make the tables that a statement names known to a cursor."""
         for name, files, columns in named_tables(manifest, names):
             source: Any = pa.schema([(own, pa.type_for_alias(kind)) for own, kind in columns]).empty_table()
+            if files and not self.storage.has_sizes({file.name: file.bytes for file in files}):
+                message = "A file of the lake is missing or altered. `tacit lake verify` names it; restore a backup."
+                raise EngineError(message, code="damaged-store")
             if files:
                 source = self.storage.source([file.name for file in files])
             if isinstance(source, str):

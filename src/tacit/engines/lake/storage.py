@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -48,6 +48,9 @@ class Storage(Protocol):
 
     def written_at(self, name: str) -> float:
         """Return when a file was written, in seconds since 1970."""
+
+    def has_sizes(self, sizes: Mapping[str, int]) -> bool:
+        """Tell whether files are there, each with its number of bytes, as far as it shows without a request."""
 
     def source(self, names: list[str]) -> str | ds.Dataset:
         """Return what DuckDB scans: an expression of SQL, or a dataset of Arrow."""
@@ -114,6 +117,12 @@ class Folder:
         """Return when a file was written, in seconds since 1970."""
         return (self.root / name).stat().st_mtime
 
+    def has_sizes(self, sizes: Mapping[str, int]) -> bool:
+        """Tell whether files are there, each with its number of bytes."""
+        with contextlib.suppress(FileNotFoundError):
+            return all((self.root / name).stat().st_size == size for name, size in sizes.items())
+        return False
+
     def source(self, names: list[str]) -> str | ds.Dataset:
         """Return the expression of SQL that scans files."""
         quoted = ", ".join("'" + str(self.root / name).replace("'", "''") + "'" for name in names)
@@ -173,6 +182,11 @@ class ObjectStore:
         """Return when a file was written, in seconds since 1970."""
         with _reaching():
             return float(self._files.get_file_info(self._path(name)).mtime_ns or 0) / 1e9
+
+    def has_sizes(self, sizes: Mapping[str, int]) -> bool:
+        """Return True: an object store writes a file whole, and would have to be asked about each."""
+        del sizes
+        return True
 
     def source(self, names: list[str]) -> str | ds.Dataset:
         """Return a dataset that reads through Arrow: DuckDB itself reaches no network."""
