@@ -1,4 +1,4 @@
-/** An app whose three people walk through the rounds of a panel, again and again, until it is killed. Arguments: address, folder, kind. */
+/** An app whose three people walk through the rounds of a panel, again and again, until it is killed. Arguments: address, folder, kind, first person. */
 import { connectWith } from "../src/connect.js";
 import { TacitError } from "../src/errors.js";
 import { directoryStore } from "../src/node.js";
@@ -6,11 +6,11 @@ import { assignedRounds } from "../src/panel.js";
 import { memoryStore } from "../src/store.js";
 import { panel, sha256 } from "./panels.js";
 
-const [url, folder, kind] = process.argv.slice(2) as [string, string, string];
+const [url, folder, kind, first] = process.argv.slice(2) as [string, string, string, string];
 const store = kind === "mutant" ? memoryStore() : directoryStore(folder);
 console.log("started");
 for (let i = 0; ; i++) {
-  const person = `p-${i % 3}`;
+  const person = `p-${Number(first) + 2 - i % 3}`;
   const asked = await assignedRounds(panel.contract, person, sha256);
   const round = i % 4 ? asked[i % asked.length]! : 1 + i % panel.rounds; // now and then a round of others
   const options = { collection: panel.id, person, round, store, every: 0, cap: panel.epsilon };

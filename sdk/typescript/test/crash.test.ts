@@ -6,37 +6,13 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { exact, isAtMost } from "../src/exact.js";
 import { directoryStore } from "../src/node.js";
-import { assignedRounds, turnOf } from "../src/panel.js";
 import { spent, Wallet } from "../src/wallet.js";
 import { type Collector, unavailable } from "./collector.js";
-import { panel, sha256 } from "./panels.js";
+import { killOnce } from "./kill.js";
 import { collector, client, folder, howMany } from "./setup.js";
 import { words } from "./vectors.js";
 
 const ROUNDS = howMany(6, 30, "kills of an app in Node");
-
-/** Run the app and kill it: some time after its start, or while its k-th request waits for an answer. */
-async function killOnce(
-  to: Collector, directory: string, kind: string, word: number, first: number, app = "crash-child",
-): Promise<void> {
-  const script = join(process.cwd(), `build/test/${app}.mjs`);
-  const child = spawn(process.execPath, [script, to.url, directory, kind, `${first}`], { stdio: ["ignore", "pipe", "inherit"] });
-  const ended = new Promise<NodeJS.Signals | null>((resolve) => child.once("exit", (_code, signal) => resolve(signal)));
-  const kill = (): void => void process.kill(child.pid!, "SIGKILL");
-  child.stdout.resume();
-  if (word % 2) {
-    let left = 1 + (word >>> 1) % 4;
-    to.always = (request, response) => {
-      if (--left > 0) return unavailable(request, response);
-      to.always = undefined;
-      kill();
-      response.destroy();
-      return true;
-    };
-  } else child.stdout.once("data", () => setTimeout(kill, (word >>> 1) % 300));
-  assert.equal(await ended, "SIGKILL", "the app runs until it is killed");
-  to.always = undefined;
-}
 
 async function killMany(t: TestContext, kind: string, rounds: number): Promise<{ to: Collector; directory: string }> {
   const [to, directory] = [await collector(t), folder(t)];
@@ -68,42 +44,6 @@ test(`${ROUNDS} kills: one body for each report, no cap exceeded, everything del
 
 test("an app that sends before it has stored is caught by the same test", async (t) => {
   const { to } = await killMany(t, "mutant", 4);
-  assert.ok([...to.bodies.values()].some((bodies) => bodies.size > 1));
-});
-
-async function killInPanel(t: TestContext, kind: string, rounds: number): Promise<{ to: Collector; directory: string }> {
-  const [to, directory] = [await collector(t), folder(t)];
-  to.published = { [panel.id]: { id: panel.id, contract: panel.text } };
-  for (const word of words(`kill panel ${kind}`, rounds)) await killOnce(to, directory, kind, word, 0, "crash-panel-child");
-  return { to, directory };
-}
-
-test(`${ROUNDS} kills in a panel: one body for each round that a person is asked in, and its total`, async (t) => {
-  const { to, directory } = await killInPanel(t, "real", ROUNDS);
-  const store = directoryStore(directory);
-  const drawn = new Map<string, string>();
-  for (const person of ["p-0", "p-1", "p-2"]) {
-    const asked = await assignedRounds(panel.contract, person, sha256);
-    for (const round of asked) {
-      const me = await client(t, to, { store, person, collection: panel.id, round, cap: panel.epsilon });
-      await me.record("s", { state: "CA" });
-      assert.equal((await me.flush()).pending, 0);
-    }
-    const pages = await new Wallet(store, `"${person}"`, exact(panel.epsilon)).read();
-    assert.ok(isAtMost(spent(pages), exact(panel.epsilon)));
-    const ids = await Promise.all(asked.map(async (round) => (await turnOf(panel.contract, panel.text, round, person, sha256)).collection));
-    assert.deepEqual(pages.entries.map(({ collection }) => collection).sort(), ids.sort());
-    for (const { collection, service, reports } of pages.entries) {
-      reports.forEach(({ body }, slot) => drawn.set(JSON.stringify([collection, person, service, slot]), body));
-    }
-  }
-  for (const [id, bodies] of to.bodies) assert.deepEqual([...bodies], [drawn.get(id)], "what left is what the wallet holds");
-  assert.deepEqual([...to.stored.keys()].sort(), [...drawn.keys()].sort());
-  assert.equal(drawn.size, 9);
-});
-
-test("an app that forgets its panel is caught by the same test", async (t) => {
-  const { to } = await killInPanel(t, "mutant", 4);
   assert.ok([...to.bodies.values()].some((bodies) => bodies.size > 1));
 });
 

@@ -1,0 +1,54 @@
+/** Apps that are killed in the rounds of a panel: a person's rounds and total stay what they are. */
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { exact, isAtMost } from "../src/exact.js";
+import { directoryStore } from "../src/node.js";
+import { assignedRounds, turnOf } from "../src/panel.js";
+import { spent, Wallet } from "../src/wallet.js";
+import type { Collector } from "./collector.js";
+import { killOnce } from "./kill.js";
+import { panel, sha256 } from "./panels.js";
+import { client, collector, folder, howMany } from "./setup.js";
+import { words } from "./vectors.js";
+
+const ROUNDS = howMany(6, 30, "kills of an app in the rounds of a panel");
+
+async function killInPanel(t: TestContext, kind: string, rounds: number): Promise<{ to: Collector; directory: string }> {
+  const [to, directory] = [await collector(t), folder(t)];
+  to.published = { [panel.id]: { id: panel.id, contract: panel.text } };
+  let first = 0; // each app has met two of its three people before, and one is new
+  for (const word of words(`kill panel ${kind}`, rounds)) {
+    await killOnce(to, directory, kind, word, kind === "mutant" ? 0 : first++, "crash-panel-child");
+  }
+  return { to, directory };
+}
+
+test(`${ROUNDS} kills in a panel: one body for each round that a person is asked in, and its total`, async (t) => {
+  const { to, directory } = await killInPanel(t, "real", ROUNDS);
+  const store = directoryStore(directory);
+  const drawn = new Map<string, string>();
+  for (let i = 0; i < ROUNDS + 2; i++) {
+    const person = `p-${i}`;
+    const asked = await assignedRounds(panel.contract, person, sha256);
+    for (const round of asked) {
+      const me = await client(t, to, { store, person, collection: panel.id, round, cap: panel.epsilon });
+      await me.record("s", { state: "CA" });
+      assert.equal((await me.flush()).pending, 0);
+    }
+    const pages = await new Wallet(store, `"${person}"`, exact(panel.epsilon)).read();
+    assert.ok(isAtMost(spent(pages), exact(panel.epsilon)));
+    const ids = await Promise.all(asked.map(async (round) => (await turnOf(panel.contract, panel.text, round, person, sha256)).collection));
+    assert.deepEqual(pages.entries.map(({ collection }) => collection).sort(), ids.sort());
+    for (const { collection, service, reports } of pages.entries) {
+      reports.forEach(({ body }, slot) => drawn.set(JSON.stringify([collection, person, service, slot]), body));
+    }
+  }
+  for (const [id, bodies] of to.bodies) assert.deepEqual([...bodies], [drawn.get(id)], "what left is what the wallet holds");
+  assert.deepEqual([...to.stored.keys()].sort(), [...drawn.keys()].sort());
+  assert.equal(drawn.size, 3 * (ROUNDS + 2));
+});
+
+test("an app that forgets its panel is caught by the same test", async (t) => {
+  const { to } = await killInPanel(t, "mutant", 4);
+  assert.ok([...to.bodies.values()].some((bodies) => bodies.size > 1));
+});
