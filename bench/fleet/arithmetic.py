@@ -23,7 +23,8 @@ USED = 0.6
 """The share of a core that is used in the busiest minutes."""
 
 CORES = 8
-"""Of a machine."""
+"""Of a machine. A store has one PostgreSQL that writes; where its column says more than two (it and a standby), reports
+are spread over several stores, by collection, or the machine is larger."""
 
 DOLLARS = 250.0
 """A month of such a machine with 32 GB; list prices of clouds were from about 200 to 300 when this was written."""
@@ -31,8 +32,8 @@ DOLLARS = 250.0
 DOLLARS_PER_GB = 0.10
 """A month of a gigabyte on a replicated disk, or 0.023 in an object store."""
 
-BYTES = 260
-"""A report in the inbox: its row, its identity and both indexes, in PostgreSQL."""
+BYTES = 463
+"""A report in PostgreSQL: inbox, identities, analytical table and their indexes (measured: bench/fleet/README.md)."""
 
 LAKE_BYTES = 4.9
 """A report in a lake (bench/lake)."""

@@ -62,7 +62,7 @@ class Outcome:
 
     largest_outbox: int
     longest_wait: int
-    """Seconds that the last reports of an outbox waited."""
+    """Seconds in a row in which reports waited in outboxes."""
 
     largest_lag: int
     """Reports that an answer would have left out, and said so."""
@@ -81,7 +81,8 @@ def simulate(day: Day) -> Outcome:
     outages = sorted(source.randrange(SECONDS) for _ in range(day.outages))
     leader, leaderless, down = 0, 0, 0
     outbox = lag = 0.0
-    largest, longest, behind, lagging = 0.0, 0.0, 0.0, 0
+    largest, behind = 0.0, 0.0
+    waited = longest = lagging = 0
     for second in range(SECONDS):
         for events, seconds in ((kills, day.restart), (pauses, day.paused)):
             if (victim := events.get(second)) is not None:
@@ -100,14 +101,10 @@ def simulate(day: Day) -> Outcome:
         if second >= leaderless and there:
             leader = next(number for number, until in enumerate(away) if until <= second)
             lag -= min(lag, work / day.move_us)
-        rate = max(taken, 1.0)
-        largest, longest, behind = (
-            max(largest, outbox),
-            max(longest, outbox / rate if outbox > 1 else 0.0),
-            max(behind, lag),
-        )
+        waited = waited + 1 if outbox > 1.0 else 0
+        largest, longest, behind = max(largest, outbox), max(longest, waited), max(behind, lag)
         lagging += lag > 1.0
-    return Outcome(round(largest), math.ceil(min(longest, SECONDS)), round(behind), lagging, round(outbox))
+    return Outcome(round(largest), longest, round(behind), lagging, round(outbox))
 
 
 def _arrivals(day: Day, second: int) -> float:
