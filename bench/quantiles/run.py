@@ -23,7 +23,7 @@ from tacit.contract.randomness import insecure_rng
 
 PEOPLE, VALUES, EPSILON = 1_000, 400, 3.0
 SHARES = (0.25, 0.5, 0.9)
-CHUNK = 200
+CHUNK = 100
 """Encodings of one store: each is a group of a public column."""
 
 RESULTS, PAGE = Path(__file__).with_name("results.json"), Path(__file__).with_name("README.md")
