@@ -80,7 +80,9 @@ def _press(origin: str) -> tuple[str, str]:
         assert "at most" in page.inner_text("#told")
         shown = page.inner_text("#leaves")
         page.click("#send")
-        page.wait_for_function("document.querySelector('#told').textContent.startsWith('Sent')")
+        page.wait_for_function(
+            "/^Sent [0-9]/.test(document.querySelector('#told').textContent)"
+        )  # not "Sent unchanged"
         told = page.inner_text("#told")
         browser.close()
     assert not troubles
