@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -87,6 +88,17 @@ def test_readers_and_margins_sum_over_supported_cells(
         summed = f"x{letters}{''.join(',' + letters[i] for i in others)}->x{'' if axis is None else letters[axis]}"
         margins = np.einsum(summed, support, *(vectors[i] for i in others)).reshape(len(codes), -1)
         assert np.allclose(oracle.margins(axis, vectors, codes), margins, rtol=0, atol=1e-9)
+
+
+def test_named_cells_are_read_without_tables_of_support(source: np.random.Generator) -> None:
+    """Tables of support would have 10**10 entries, and take minutes."""
+    wide = Grr((1_000, 100), 53, flip=1)
+    codes = np.arange(wide.domain)
+    axes = [source.normal(size=(1, size)) for size in wide.sizes]
+    began = time.process_time()
+    wide.reader(codes)(axes, np.zeros((1, 2), dtype=np.int64))
+    wide.margins(1, [own[0] for own in axes], codes)
+    assert time.process_time() - began < 5
 
 
 def test_views_that_matter_are_sampled_most() -> None:

@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from tacit.contract.oracles.base import (
     Codes,
     Column,
     Oracle,
+    Reader,
     Terms,
     Vectors,
     flat_index,
@@ -134,12 +135,30 @@ class Grr(Oracle):
         values = flat_values(terms)
         return values if codes is None else values[codes]
 
-    def products(self, axes: Sequence[Vectors], picks: Cells, codes: Codes) -> npt.NDArray[np.float64]:
-        """Return the products at the named cells."""
-        result = np.ones((len(codes), len(picks)))
-        for own, pick, cell in zip(axes, picks.T, np.unravel_index(codes, self.sizes), strict=True):
-            result *= own[pick][:, cell].T
-        return result
+    def reader(self, codes: Codes, dtype: type[np.floating[Any]] = np.float64) -> Reader:
+        """Return what reads products at the named cells."""
+        named = np.unravel_index(codes, self.sizes)
+
+        def read(axes: Sequence[Vectors], picks: Cells) -> Vectors:
+            products = np.ones((len(codes), len(picks)), dtype=dtype)
+            for own, pick, cell in zip(axes, picks.T, named, strict=True):
+                products *= own[pick][:, cell].T
+            return products
+
+        return read
+
+    def margins(self, axis: int | None, vectors: Sequence[Vectors], codes: Codes) -> npt.NDArray[np.float64]:
+        """Return the product at the named cell, in the place of its cell of one attribute."""
+        named = np.unravel_index(codes, self.sizes)
+        product = np.ones(len(codes))
+        for place, cell in enumerate(named):
+            if place != axis:
+                product *= vectors[place][cell]
+        if axis is None:
+            return product[:, None]
+        sums = np.zeros((len(codes), self.sizes[axis]))
+        sums[np.arange(len(codes)), named[axis]] = product
+        return sums
 
     def tally_work(self, codes: int) -> int:
         """Every code names one cell."""
