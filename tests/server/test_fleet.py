@@ -182,7 +182,7 @@ def test_a_stopped_leader_that_wakes_changes_nothing(
         told(first, reports_of(0, 5))
         users = COLLECTION.contract["users"]
         with first.mover.alone():
-            batch = mover.batch_of(COLLECTION, users, *first.inbox.pending(COLLECTION.id, "users", 1, 10))
+            batch = mover.batch_of(COLLECTION, users, first.inbox.pending(COLLECTION.id, "users", 1, 10))
             run(address, RUN_OUT)
             second.forget("u-1")
             told(second, reports_of(10, 2))

@@ -122,6 +122,7 @@ def test_the_proxy_of_the_documentation_hides_what_is_not_for_everybody() -> Non
         "/v1/collections/{id}/audit",
         "/v1/collections/{id}/coin",
         "/v1/collections/{id}/reports",
+        "/v1/dictionaries/{sha256}",
         "/v1/forget",
         "/v1/receipts",
     }
@@ -137,7 +138,7 @@ def test_the_proxy_of_the_documentation_lets_clients_and_owners_in() -> None:
     page = (ROOT / "docs" / "deployment.md").read_text()
     apps, owners = (re.compile(place) for place in re.findall(r"location ~ (\S+) \{", page))
     clients = asked_by("src/tacit/client", "sdk/typescript/src")
-    assert clients == {"/v1/collections", "/v1/forget", "/v1/receipts"}
+    assert clients == {"/v1/collections", "/v1/dictionaries", "/v1/forget", "/v1/receipts"}
     assert all(apps.search(path) for path in clients)
     screen = (
         clients | asked_by("web/src/owner", "web/src/shared") | {"/me", "/pages/owner.js", f"/collections/{'0' * 64}"}

@@ -44,7 +44,7 @@ def parse_day(text: str) -> Day:
 
     Examples
     --------
-    >>> parsed("2026-11").isoformat(), parsed("2026-11-16T13").isoformat()
+    >>> parse_day("2026-11").isoformat(), parse_day("2026-11-16T13").isoformat()
     ('2026-11-01', '2026-11-16T13:00:00')
     """
     if len(text) == len("2026-11"):

@@ -157,7 +157,9 @@ class PostgresStore:
         )
         own = [f"{USED} ", f"{USED} {self.collector}"]
         [(deletions, contracts, is_waiting, unbound, programs, used)] = self._beside().execute(query, own).fetchall()
-        return Standing(deletions, contracts, is_waiting, frozenset(unbound), frozenset(programs), tuple(used))
+        return Standing(
+            deletions, contracts, is_waiting, frozenset(unbound), frozenset([PROGRAM, *programs]), tuple(used)
+        )
 
     def places(self) -> list[Place]:
         """Return all places."""
