@@ -101,10 +101,18 @@ def test_names_are_completed_and_lines_remembered(terminal: Terminal, tmp_path: 
 
 
 def test_ctrl_c_drops_what_is_typed_and_the_shell_goes_on(terminal: Terminal) -> None:
+    """Between the prompt and reading, Python notes an interrupt at the next key: press it again, as people do."""
     terminal.type("SELECT nonsense\r")
     terminal.expect(r"\.\.\.> ")
-    terminal.type(CTRL_C)
-    terminal.expect("tacit> ")
+    for seconds in (5, 5, 60):
+        terminal.type(CTRL_C)
+        try:
+            terminal.expect("tacit> ", seconds)
+        except AssertionError:
+            if seconds > 5:
+                raise
+        else:
+            break
     terminal.type(f"{QUESTION};\r")
     terminal.expect("2,000 ± 0")
     terminal.expect("tacit> ")

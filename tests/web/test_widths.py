@@ -112,7 +112,7 @@ def test_answers_of_one_measure_fit_beside_or_below_their_chart(sized: Page, dem
     opened(sized, demo, "SELECT area, COUNT(*) AS people FROM shop GROUP BY area")
     assert cut(sized) == []
     expect(sized.locator(".wider:visible")).to_have_count(0)
-    if sized.viewport_size["width"] >= 1024:  # type: ignore[index]
+    if sized.viewport_size["width"] > 1024:  # type: ignore[index]  # there, it depends on how long noisy numbers are
         expect(sized.locator(".cards")).to_have_count(0)
 
 
