@@ -101,7 +101,7 @@ def test_names_are_completed_and_lines_remembered(terminal: Terminal, tmp_path: 
 
 
 def test_ctrl_c_drops_what_is_typed_and_the_shell_goes_on(terminal: Terminal) -> None:
-    """Between the prompt and reading, Python notes an interrupt at the next key: press it again, as people do."""
+    """An interrupt just after the prompt once had no effect on a busy machine, unexplained: press it again."""
     terminal.type("SELECT nonsense\r")
     terminal.expect(r"\.\.\.> ")
     for seconds in (5, 5, 60):
