@@ -1,7 +1,8 @@
 """Charges, and their total cost.
 
 Sequential composition: charges at one place add up. Parallel composition: the parts of a partition hold different
-people, so a partition costs as much as its most expensive part. Charges are data; only this module interprets them.
+people, so a partition costs as much as its most expensive part. The same holds for deltas; only releases of the whole
+table have one. Charges are data; only this module interprets them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class Charge:
     epsilon: Fraction
     what: str
     place: Place = ()
+    delta: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class Event:
 
     def __str__(self) -> str:
         inside = "".join(f" in part {part} of {name}" for name, part in self.charge.place)
-        return f"{self.number}  {self.time}  {decimal_text(self.charge.epsilon)}  {self.charge.what}{inside}"
+        delta = f" (delta {float(self.charge.delta):.3g})" if self.charge.delta else ""
+        return f"{self.number}  {self.time}  {decimal_text(self.charge.epsilon)}{delta}  {self.charge.what}{inside}"
 
 
 @dataclass

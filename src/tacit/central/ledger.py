@@ -21,6 +21,7 @@ from tacit.central.charges import Charge, Event, Spending
 from tacit.central.data import Data
 from tacit.central.noise import OpenDp, Source
 from tacit.central.records import Records
+from tacit.contract.amplification import parse_delta
 from tacit.contract.budget import BudgetLike, decimal_text, parse_epsilon
 from tacit.contract.schema import Schema, Service
 from tacit.contract.sqlite import transaction
@@ -28,8 +29,8 @@ from tacit.errors import BudgetError, PrivacyError, UsageError
 
 __all__ = ["Ledger"]
 
-VERSION = 1
-"""Version of the file's tables."""
+VERSION = 2
+"""Version of the file's tables; files of version 1, which had no deltas, are brought up to it when they are opened."""
 
 WAIT = 30.0
 """Seconds to wait for another charging process."""
@@ -48,6 +49,9 @@ class Ledger:
         The file, created if it does not exist. None keeps the ledger in memory, for trials.
     epsilon : number, optional
         The total budget per person. Required for a new file; for an existing one it must be the same.
+    delta : number, optional
+        The total chance that epsilon does not bound a person's loss; 0 if left out, which refuses Gaussian noise. For
+        an existing file it must be the same.
     clock : callable, optional
         Returns the time that events are stamped with.
 
@@ -65,21 +69,24 @@ class Ledger:
         path: str | Path | None,
         epsilon: BudgetLike | None = None,
         *,
+        delta: BudgetLike | None = None,
         clock: Callable[[], datetime.datetime] = _now,
     ) -> None:
         wanted = None if epsilon is None else parse_epsilon(epsilon)
+        wanted_delta = None if delta is None else parse_delta(delta)
         self._name = "ledger in memory" if path is None else Path(path).name
         if wanted is None and (path is None or not Path(path).exists()):
             message = f"There is no ledger {self._name!r} yet, and a new one needs a budget. Pass epsilon=."
             raise UsageError(message, code="no-ledger")
         self._clock, self._lock = clock, threading.RLock()
         self._root, self._seen = Spending(), 0
+        self._deltas = Fraction(0)
         with self._guard():
             self._file = sqlite3.connect(
                 ":memory:" if path is None else path, timeout=WAIT, isolation_level=None, check_same_thread=False
             )
             self._file.execute("PRAGMA synchronous = EXTRA")
-            self.epsilon = self._prepare(wanted)
+            self.epsilon, self.delta = self._prepare(wanted, wanted_delta)
             self._read()
 
     @contextmanager
@@ -96,27 +103,35 @@ class Ledger:
             message = f"The ledger {self._name!r} {why}. Nothing was spent or released."
             raise PrivacyError(message, code="ledger-busy" if busy else "ledger-damaged") from None
 
-    def _prepare(self, wanted: Fraction | None) -> Fraction:
-        """Create the tables of a new file; return the budget."""
+    def _prepare(self, wanted: Fraction | None, wanted_delta: Fraction | None) -> tuple[Fraction, Fraction]:
+        """Create the tables of a new file, or bring older ones up to date; return the budget."""
         with transaction(self._file):
             tables = {row[0] for row in self._file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if not tables and wanted is not None:
-                self._file.execute("CREATE TABLE ledger (version INTEGER NOT NULL, epsilon TEXT NOT NULL)")
+                self._file.execute(
+                    "CREATE TABLE ledger (version INTEGER NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL)"
+                )
                 self._file.execute(
                     "CREATE TABLE events (number INTEGER PRIMARY KEY, time TEXT NOT NULL, place TEXT NOT NULL, "
-                    "epsilon TEXT NOT NULL, what TEXT NOT NULL)"
+                    "epsilon TEXT NOT NULL, what TEXT NOT NULL, delta TEXT NOT NULL)"
                 )
-                self._file.execute("INSERT INTO ledger VALUES (?, ?)", (VERSION, decimal_text(wanted)))
-            rows = self._file.execute("SELECT version, epsilon FROM ledger").fetchall()
+                row = (VERSION, decimal_text(wanted), decimal_text(wanted_delta or Fraction(0)))
+                self._file.execute("INSERT INTO ledger VALUES (?, ?, ?)", row)
+            elif self._file.execute("SELECT version FROM ledger").fetchall() == [(1,)]:
+                for table in ("ledger", "events"):
+                    self._file.execute(f"ALTER TABLE {table} ADD COLUMN delta TEXT NOT NULL DEFAULT '0'")
+                self._file.execute("UPDATE ledger SET version = ?", (VERSION,))
+            rows = self._file.execute("SELECT version, epsilon, delta FROM ledger").fetchall()
         if len(rows) != 1 or rows[0][0] != VERSION:
             raise self._damaged_error()
-        kept = self._number(rows[0][1])
-        if wanted is not None and kept != wanted:
-            message = (
-                f"The ledger {self._name!r} has a budget of {decimal_text(kept)}, not {decimal_text(wanted)}: a budget "
-                "is a promise and does not change. Leave epsilon out, or use another file for other people."
-            )
-            raise UsageError(message, code="ledger-budget")
+        kept = self._number(rows[0][1]), self._delta(rows[0][2])
+        for name, own, asked in zip(("budget", "delta"), kept, (wanted, wanted_delta), strict=True):
+            if asked is not None and own != asked:
+                message = (
+                    f"The ledger {self._name!r} has a {name} of {decimal_text(own)}, not {decimal_text(asked)}: a "
+                    "budget is a promise and does not change. Leave it out, or use another file for other people."
+                )
+                raise UsageError(message, code="ledger-budget")
         return kept
 
     def _damaged_error(self) -> PrivacyError:
@@ -129,25 +144,32 @@ class Ledger:
         except UsageError:
             raise self._damaged_error() from None
 
+    def _delta(self, text: Any) -> Fraction:
+        try:
+            return Fraction(0) if text == "0" else parse_delta(text)
+        except UsageError:
+            raise self._damaged_error() from None
+
     def _events(self, after: int) -> list[Event]:
         rows = self._file.execute(
-            "SELECT number, time, place, epsilon, what FROM events WHERE number > ? ORDER BY number", (after,)
+            "SELECT number, time, place, epsilon, what, delta FROM events WHERE number > ? ORDER BY number", (after,)
         )
         events: list[Event] = []
-        for number, time, place, epsilon, what in rows:
+        for number, time, place, epsilon, what, delta in rows:
             if number != after + len(events) + 1:
                 raise self._damaged_error()  # an event is missing
             try:
                 inside = tuple((str(name), int(part)) for name, part in json.loads(place))
             except (ValueError, TypeError):
                 raise self._damaged_error() from None
-            events.append(Event(number, time, Charge(self._number(epsilon), what, inside)))
+            events.append(Event(number, time, Charge(self._number(epsilon), what, inside, self._delta(delta))))
         return events
 
     def _read(self) -> None:
         """Read events that any process has written since."""
         for event in self._events(self._seen):
             self._root.add(event.charge.place, event.charge.epsilon)
+            self._deltas += event.charge.delta
             self._seen = event.number
 
     def charge(self, charges: Sequence[Charge]) -> None:
@@ -170,13 +192,17 @@ class Ledger:
                     before = self._root.cost
                     for one in charges:
                         self._seen += 1
-                        row = (self._seen, stamp, json.dumps(one.place), decimal_text(one.epsilon), one.what)
-                        self._file.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?)", row)
+                        place, delta = json.dumps(one.place), decimal_text(one.delta)
+                        row = (self._seen, stamp, place, decimal_text(one.epsilon), one.what, delta)
+                        self._file.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", row)
                         self._root.add(one.place, one.epsilon)
+                        self._deltas += one.delta
                     if self._root.cost > self.epsilon:
                         raise self._too_much(self._root.cost - before, self.epsilon - before)
+                    if self._deltas > self.delta:
+                        raise self._too_much_delta(charges)
             except BaseException:
-                self._root, self._seen = Spending(), 0  # drop what was not written
+                self._root, self._seen, self._deltas = Spending(), 0, Fraction(0)  # drop what was not written
                 self._read()
                 raise
 
@@ -187,12 +213,27 @@ class Ledger:
         )
         return BudgetError(message, code="budget-spent")
 
+    def _too_much_delta(self, charges: Sequence[Charge]) -> BudgetError:
+        asked = sum((one.delta for one in charges), Fraction(0))
+        message = (
+            f"This would spend a delta of {float(asked):.3g}, but {float(self.delta - self._deltas + asked):.3g} is "
+            f"left in {self._name!r}. Nothing was spent. Use noise='laplace', or a new ledger with delta=."
+        )
+        return BudgetError(message, code="budget-spent")
+
     @property
     def spent(self) -> Fraction:
         """What has been spent, exactly."""
         with self._guard():
             self._read()
             return self._root.cost
+
+    @property
+    def spent_delta(self) -> Fraction:
+        """The chances, spent by Gaussian noise, that the budget does not bound a person's loss."""
+        with self._guard():
+            self._read()
+            return self._deltas
 
     @property
     def remaining(self) -> Fraction:
@@ -224,5 +265,6 @@ class Ledger:
         self._file.close()
 
     def __str__(self) -> str:
-        lines = [f"{decimal_text(self.spent)} of {decimal_text(self.epsilon)} spent"]
+        delta = f", delta {float(self.spent_delta):.3g} of {float(self.delta):.3g}" if self.delta else ""
+        lines = [f"{decimal_text(self.spent)} of {decimal_text(self.epsilon)} spent{delta}"]
         return "\n".join([*lines, *map(str, self.events)])

@@ -9,7 +9,8 @@ Score       The number of people in cells above what the published tables predic
 Model       `tacit.model`: a table near what its attributes' tables predict, as near as noise suggests; pairs that were
             not counted follow through those that were.
 Guarantee   epsilon: cells of a table hold different people, tables and choices add up; everything else is computed from
-            published numbers.
+            published numbers. With ``noise="gaussian"`` the same in zCDP, stated as epsilon and delta
+            (`tacit.central.concentrated`): less noise, because the noise of k tables grows with the root of k.
 Reference   McKenna, Miklau and Sheldon 2021 (a maximum spanning tree of pairs); Dwork and Roth 2014, claim 3.9.
 """
 
@@ -28,10 +29,13 @@ import pyarrow as pa
 
 from tacit.central.body import Body
 from tacit.central.charges import Charge
-from tacit.central.noise import Ints, Laplace, Source
+from tacit.central.concentrated import ConcentratedBudget, PureBudget, largest_rho
+from tacit.central.noise import Gaussian, Ints, Laplace, Law, Source
 from tacit.central.records import Records
+from tacit.contract.amplification import parse_delta
+from tacit.contract.budget import BudgetLike
 from tacit.contract.schema import Ordinal, Service
-from tacit.errors import LayoutError
+from tacit.errors import LayoutError, UsageError
 from tacit.estimate.functional import Functional, Vector
 from tacit.model.evidence import Attribute, NoisyTable
 from tacit.model.model import Model
@@ -42,14 +46,17 @@ __all__ = ["Counted", "MarginalTables", "Marginals", "noisy_max"]
 SINGLE_SHARE, CHOICE_SHARE = Fraction(1, 3), Fraction(1, 8)
 """Part of the budget for single attributes, and part of the rest for choosing pairs."""
 
-PER_PAIR, MOST_TIMES = 1_500.0, 5
-"""People times epsilon for each pair that is counted, and how many times the pairs of a tree are counted at most."""
+PER_NOISE, MOST_TIMES = 875.0, 5
+"""People for each unit of a pair's mean absolute noise, and how many times the pairs of a tree are counted at most."""
 
 FEWEST_CELLS, MOST_CELLS = 4, 64
 """Cells of an attribute in a pair's table."""
 
 NOISE_PER_PERSON = 0.25
 """Noise of a pair's table, summed over cells, for each person, up to which cells may be finer."""
+
+SMALLEST_EPSILON = Fraction(1, 10_000)
+"""Least epsilon of Gaussian noise: a smaller rho would lose digits."""
 
 MANY_DRAWS = 1e6
 """Draws that the errors of a fitted model are taken to rest on."""
@@ -60,9 +67,36 @@ MOST_SINGLE = 1024
 
 @dataclass(frozen=True)
 class Marginals:
-    """The method; ``pairs`` is how many are counted, by default what the number of people and the budget allow."""
+    """The method.
+
+    Parameters
+    ----------
+    pairs : int, optional
+        How many pairs are counted; by default what the number of people and the budget allow.
+    noise : str
+        "laplace", for epsilon alone, or "gaussian", for epsilon and delta.
+    delta : number, optional
+        With Gaussian noise: the chance that the bound epsilon does not hold.
+    """
 
     pairs: int | None = None
+    noise: str = "laplace"
+    delta: BudgetLike | None = None
+
+    def __post_init__(self) -> None:
+        if self.noise not in ("laplace", "gaussian"):
+            message = (
+                f"noise is {self.noise!r}; it must be 'laplace' (epsilon alone) or 'gaussian' (epsilon and delta)."
+            )
+            raise UsageError(message, code="bad-option")
+        if (self.noise == "gaussian") != (self.delta is not None):
+            message = "delta= and noise='gaussian' go together: pass both, such as delta=1e-9, or neither."
+            raise UsageError(message, code="bad-option")
+
+    def _budget(self, epsilon: Fraction) -> PureBudget | ConcentratedBudget:
+        if self.delta is None:
+            return PureBudget(epsilon)
+        return ConcentratedBudget(largest_rho(epsilon, parse_delta(self.delta)))
 
     def charges(self, service: Service, epsilon: Fraction) -> list[Charge]:
         """Return what it spends; refuse too many categories."""
@@ -73,35 +107,40 @@ class Marginals:
                     f"{MOST_SINGLE:,} of a categorical column. Declare the frequent ones, and other= for the rest."
                 )
                 raise LayoutError(message, code="domain-too-large")
+        if self.delta is not None:
+            if epsilon < SMALLEST_EPSILON:
+                message = f"epsilon is {float(epsilon):.3g}; Gaussian noise needs at least {float(SMALLEST_EPSILON)}."
+                raise UsageError(message, code="epsilon-out-of-range")
+            return [Charge(epsilon, "release: counts and choices of columns and pairs", delta=parse_delta(self.delta))]
         parts = self._parts(len(service.sensitive), epsilon)
         what = ("counts of single columns", "choice of pairs of columns", "counts of pairs of columns")
         return [Charge(part, f"release: {own}") for part, own in zip(parts, what, strict=True) if part]
 
-    def count(self, attributes: int, information: float = 0.0) -> int:
-        """Return how many pairs are counted, given the noisy number of people times epsilon; all but one at most.
+    def count(self, attributes: int, tables: float = 0.0) -> int:
+        """Return how many pairs are counted, given how many the budget pays for; all but one at most.
 
-        They connect all attributes, and as many times more as there is information about each.
+        They connect all attributes, and as many times more as the budget pays for.
         """
         every = math.comb(attributes, 2)
         if self.pairs is not None:
             return max(0, min(self.pairs, every))
         edges = max(0, attributes - 1)
-        times = min(max(1, round(information / PER_PAIR / max(1, edges))), MOST_TIMES)
+        times = min(max(1, round(tables / max(1, edges))), MOST_TIMES)
         return edges if every == edges else min(times * edges, every - 1)
 
-    def _parts(self, attributes: int, epsilon: Fraction) -> tuple[Fraction, Fraction, Fraction]:
+    def _parts(self, attributes: int, total: Fraction) -> tuple[Fraction, Fraction, Fraction]:
         """Return the budgets of single attributes, of choices and of pairs."""
         if not self.count(attributes):
-            return epsilon, Fraction(0), Fraction(0)
-        rest = epsilon * (1 - SINGLE_SHARE)
+            return total, Fraction(0), Fraction(0)
+        rest = total * (1 - SINGLE_SHARE)
         choice = rest * CHOICE_SHARE if self.count(attributes) < math.comb(attributes, 2) else Fraction(0)
-        return epsilon - rest, choice, rest - choice
+        return total - rest, choice, rest - choice
 
     def run(self, records: Records, epsilon: Fraction, source: Source) -> Body:
         """Return the noisy tables."""
-        sizes = records.sizes
-        single, choice, pairs = self._parts(len(sizes), epsilon)
-        law = Laplace(single / len(sizes))
+        sizes, budget = records.sizes, self._budget(epsilon)
+        single, choice, pairs = self._parts(len(sizes), budget.total)
+        law = budget.law(single / len(sizes))
         made = MarginalTables(_attributes(records.service), [])
         for i, own in enumerate(made.attributes):
             cells = _runs(own)
@@ -110,8 +149,8 @@ class Marginals:
         if not self.count(len(sizes)):
             return made
         singles = MarginalTables(made.attributes, list(made.tables))
-        rounds = self.count(len(sizes), singles.people * float(epsilon))
-        each, law = choice / rounds, Laplace(pairs / rounds)
+        rounds = self.count(len(sizes), budget.tables(pairs, singles.people / PER_NOISE))
+        each, law = choice / rounds, budget.law(pairs / rounds)
         partitions = singles.partitions(law)
         candidates = {
             (i, j): _pair_counts(records, (i, j), partitions) for i, j in itertools.combinations(range(len(sizes)), 2)
@@ -122,7 +161,7 @@ class Marginals:
             apart = [pair for pair in candidates if group[pair[0]] != group[pair[1]]]
             left = apart or list(candidates)
             numbers = np.array([scores[pair] for pair in left], dtype=np.int64)
-            best = left[noisy_max(numbers, each, source) if choice else 0]
+            best = left[noisy_max(numbers, budget.choice(each), source) if choice else 0]
             cells_of = (partitions[best[0]], partitions[best[1]])
             made.tables.append(Counted(best, cells_of, source.noisy(candidates.pop(best), law), law))
             joined = group[best[1]]
@@ -164,7 +203,7 @@ class Counted:
     attributes: tuple[int, ...]
     partitions: tuple[Ints, ...]
     counts: Ints
-    law: Laplace
+    law: Law
 
     def deviation(self, functional: Functional) -> float | None:
         """Return the standard error of a functional's unbiased estimate; None if these cells do not show it."""
@@ -217,18 +256,18 @@ class MarginalTables:
         ]
         return Model(self.attributes, evidence, self.people)
 
-    def partitions(self, law: Laplace) -> list[Ints]:
+    def partitions(self, law: Law) -> list[Ints]:
         """Return the cells of each attribute in tables of pairs: as many as noise of a law allows."""
-        most = math.sqrt(NOISE_PER_PERSON * self.people / law.scale)
+        most = math.sqrt(NOISE_PER_PERSON * self.people / law.mean_noise)
         cells = int(min(max(most, FEWEST_CELLS), MOST_CELLS))
         return [_merged_values(self.model.values(i), own, cells) for i, own in enumerate(self.attributes)]
 
-    def score(self, pair: tuple[int, int], partitions: Sequence[Ints], counts: Ints, law: Laplace) -> int:
+    def score(self, pair: tuple[int, int], partitions: Sequence[Ints], counts: Ints, law: Law) -> int:
         """Return how many people a pair's counts put above the prediction, less what noise would."""
         sides = [np.bincount(partitions[i], self.model.values(i)) for i in pair]
         predicted = self.people * np.multiply.outer(*sides)
         above = np.floor(np.maximum(counts - np.round(predicted), 0.0)).sum()
-        return int(above) - int(counts.size * law.scale / 4)
+        return int(above) - int(counts.size * law.mean_noise / 4)
 
     def value(self, functional: Functional) -> float:
         """Return the estimate of a functional's total."""
@@ -269,7 +308,7 @@ class MarginalTables:
             "tables": [
                 {
                     "attributes": list(table.attributes),
-                    "epsilon": str(table.law.epsilon),
+                    **_law_facts(table.law),
                     "partitions": [
                         None if len(own) == int(own.max()) + 1 else own.tolist() for own in table.partitions
                     ],
@@ -303,8 +342,13 @@ def _read(sizes: tuple[int, ...], tables: Sequence[Mapping[str, Any]], counts: I
         )
         shape = [int(cells.max()) + 1 for cells in partitions]
         stop = start + math.prod(shape)
-        yield Counted(attributes, partitions, counts[start:stop].reshape(shape), Laplace(Fraction(own["epsilon"])))
+        law: Law = Gaussian(Fraction(own["rho"])) if "rho" in own else Laplace(Fraction(own["epsilon"]))
+        yield Counted(attributes, partitions, counts[start:stop].reshape(shape), law)
         start = stop
+
+
+def _law_facts(law: Law) -> dict[str, str]:
+    return {"rho": str(law.rho)} if isinstance(law, Gaussian) else {"epsilon": str(law.epsilon)}
 
 
 def _merged_values(shares: Vector, attribute: Attribute, most: int) -> Ints:

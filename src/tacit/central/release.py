@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -20,10 +20,11 @@ from tacit.central.blue import Views
 from tacit.central.body import Body
 from tacit.central.boxes import Boxes
 from tacit.central.cells import Grid
+from tacit.central.concentrated import largest_rho
 from tacit.central.ledger import Ledger
 from tacit.central.marginals import MarginalTables
 from tacit.central.methods import method_of
-from tacit.central.noise import Ints, Laplace, OpenDp, Source
+from tacit.central.noise import Ints, Laplace, Law, OpenDp, Source
 from tacit.central.question import ask
 from tacit.central.records import Records, released_service
 from tacit.central.synthetic import synthetic_rows
@@ -39,8 +40,8 @@ from tacit.tables.read import as_arrow
 
 __all__ = ["Release", "release"]
 
-VERSION = 1
-"""Version of the file."""
+VERSION, WITH_DELTA = 1, 2
+"""Version of the file, and of one whose guarantee has a delta."""
 
 KEY = b"tacit.release"
 """Key of the file's metadata."""
@@ -68,7 +69,7 @@ def release(
     service : Service or Schema
         What its columns may hold, never taken from the data; a schema must be of one service.
     epsilon : number
-        Bound on what anyone can learn about a person.
+        Bound on what anyone can learn about a person; with ``noise="gaussian"``, one that holds but for ``delta=``.
     method : str
         "auto", "blue", "adaptive", "kdtree", "hierarchical", "cells" or "marginals".
     ledger : Ledger, optional
@@ -76,36 +77,43 @@ def release(
     source : Source, optional
         Where noise comes from; for audits.
     **options
-        Of the method, such as ``count_threshold=`` and ``uneven_threshold=`` of "kdtree" or ``height=``.
+        Of the method, such as ``count_threshold=`` and ``uneven_threshold=`` of "kdtree", ``height=``, or
+        ``noise="gaussian", delta=1e-9`` of "marginals".
 
     Everything is validated before the ledger is charged, and the ledger is charged before any noise is drawn.
     """
     budget, chosen = parse_epsilon(epsilon), method_of(method, options)
     declared = released_service(service)
     charges = chosen.charges(declared, budget)
+    delta = sum((charge.delta for charge in charges), Fraction(0))
     records = Records.read(table, declared)
     metered = _Metered(source or OpenDp())
     Laplace(min(charge.epsilon for charge in charges))  # refuse budgets too small for any noise before they are spent
-    (ledger or Ledger(None, budget)).charge(charges)
+    (ledger or Ledger(None, budget, delta=delta or None)).charge(charges)
     body = chosen.run(records, budget, metered)
-    if not metered.spent == sum((charge.epsilon for charge in charges), Fraction(0)) == budget:
-        message = (
-            f"{method} drew noise for {decimal_text(metered.spent)} of {decimal_text(budget)}. Nothing was released."
-        )
+    if not (sum((charge.epsilon for charge in charges), Fraction(0)) == budget and metered.is_within(budget, delta)):
+        message = f"{method} drew other noise than it was charged for. Nothing was released."
         raise InternalError(message)
-    return Release(declared, budget, method, body, options)
+    return Release(declared, budget, method, body, options, delta=delta)
 
 
 class _Metered:
-    """A source that sums the budget spent: every call queries disjoint parts, so calls add up."""
+    """A source that remembers what was drawn: every call queries disjoint parts, so calls add up."""
 
     def __init__(self, source: Source) -> None:
-        self.source, self.spent = source, Fraction(0)
+        self.source, self.laws = source, list[Law]()
 
-    def noisy(self, numbers: Ints, law: Laplace) -> Ints:
+    def noisy(self, numbers: Ints, law: Law) -> Ints:
         """Return the numbers with noise."""
-        self.spent += law.epsilon * Fraction(1, law.sensitivity)
+        self.laws.append(law)
         return self.source.noisy(numbers, law)
+
+    def is_within(self, epsilon: Fraction, delta: Fraction) -> bool:
+        """Return whether what was drawn costs exactly epsilon, or with a delta at most both."""
+        pure = [law.epsilon / law.sensitivity for law in self.laws if isinstance(law, Laplace)]
+        if delta:
+            return 0 < sum((law.rho for law in self.laws), Fraction(0)) <= largest_rho(epsilon, delta)
+        return len(pure) == len(self.laws) and sum(pure, Fraction(0)) == epsilon
 
     def draws(self, count: int, scale: float) -> Ints:
         """Return noise alone."""
@@ -122,14 +130,20 @@ class Release:
     body: Body
     options: Mapping[str, Any] = field(default_factory=dict)
     dimensions: Mapping[str, Dimension] = field(default_factory=dict)
+    delta: Fraction = Fraction(0)
 
     @property
     def guarantee(self) -> str:
         """The guarantee to the people in the table."""
+        epsilon, delta, beyond = decimal_text(self.epsilon), float(self.delta), ""
+        stated = f"{epsilon}-differential privacy for one record per person"
+        if self.delta:
+            rho = float(largest_rho(self.epsilon, self.delta))
+            stated = f"({epsilon}, {delta:.3g})-differential privacy for one record per person, from {rho:.4g}-zCDP"
+            beyond = f", except with probability {delta:.3g}"
         return (
-            f"{decimal_text(self.epsilon)}-differential privacy for one record per person: adding or removing one "
-            f"person changes the probability of any content of this file by a factor of at most "
-            f"{math.exp(float(self.epsilon)):.4g}."
+            f"{stated}: adding or removing one person changes the probability of any content of this file by a factor "
+            f"of at most {math.exp(float(self.epsilon)):.4g}{beyond}."
         )
 
     @one_thread
@@ -156,7 +170,7 @@ class Release:
             raise UsageError(message, code="bad-option")
         made = Dimension.of(name, as_arrow(name, table), key)
         dimensions = {**self.dimensions, name.lower(): made}
-        return Release(self.service, self.epsilon, self.method, self.body, self.options, dimensions)
+        return replace(self, dimensions=dimensions)
 
     @one_thread
     def synthesize(self, rows: int | None = None, *, seed: int | None = None) -> pa.Table:
@@ -173,14 +187,14 @@ class Release:
 
     @cached_property
     def _metadata(self) -> dict[str, Any]:
-        return {
-            "tacit": VERSION,
+        version = {"tacit": WITH_DELTA, "delta": decimal_text(self.delta)} if self.delta else {"tacit": VERSION}
+        return version | {
             "guarantee": self.guarantee,
             "epsilon": decimal_text(self.epsilon),
             "neighbours": "one record more or less; one record per person",
-            "noise": f"discrete Laplace, OpenDP {_library()}",
+            "noise": f"discrete {'Gaussian' if self.delta else 'Laplace'}, OpenDP {_library()}",
             "method": self.method,
-            "options": dict(self.options),
+            "options": {name: str(value) if name == "delta" else value for name, value in self.options.items()},
             "service": service_data(self.service),
             "shape": self.body.kind,
             "reading": self.body.facts(),
@@ -217,7 +231,7 @@ class Release:
         except (OSError, ValueError, pa.ArrowException) as cause:
             message = f"{name} cannot be read ({type(cause).__name__}). Name a saved release."
             raise ContractError(message, code="unreadable-file") from None
-        if not isinstance(metadata, dict) or metadata.get("tacit") != VERSION:
+        if not isinstance(metadata, dict) or metadata.get("tacit") not in (VERSION, WITH_DELTA):
             message = f"{name} is not a release, or has an unsupported version."
             raise ContractError(message, code="release-version")
         kept = metadata.pop("id", None)
@@ -228,7 +242,8 @@ class Release:
             service = read_service(metadata["service"])
             sizes = tuple(attribute.size for attribute in service.sensitive)
             body = BODIES[metadata["shape"]].of_file(sizes, metadata["reading"], table)
-            made = cls(service, parse_epsilon(metadata["epsilon"]), metadata["method"], body, metadata["options"])
+            epsilon, delta = parse_epsilon(metadata["epsilon"]), Fraction(metadata.get("delta", 0))
+            made = cls(service, epsilon, metadata["method"], body, metadata["options"], delta=delta)
         except (KeyError, ValueError, TypeError, TacitError):
             message = f"{name} is inconsistent. Get it again from its publisher."
             raise ContractError(message, code="release-damaged") from None

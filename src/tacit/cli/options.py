@@ -36,9 +36,7 @@ __all__ = [
 
 def demo(parser: argparse.ArgumentParser) -> None:
     """Encode a synthetic town, show what devices send, ask five questions, and serve the screens."""
-    parser.add_argument(
-        "--people", type=int, default=500_000, help="number of people in the synthetic town (default 500000)"
-    )
+    parser.add_argument("--people", type=int, default=500_000, help="people in the synthetic town (default 500000)")
     parser.add_argument("--epsilon", default="4", help="budget per person over all three services (default 4)")
     parser.add_argument(
         "--serve",
@@ -376,6 +374,8 @@ def release(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count-threshold", type=float, help="kdtree: split boxes with more people than this")
     parser.add_argument("--uneven-threshold", type=float, help="kdtree: split boxes that are more uneven than this")
     parser.add_argument("--height", type=int, help="hierarchical: levels of the tree (default 13)")
+    parser.add_argument("--noise", help="marginals: laplace (default), or gaussian with --delta")
+    parser.add_argument("--delta", help="of Gaussian noise: the probability that epsilon fails, such as 1e-9")
     parser.add_argument("--synthetic", metavar="FILE", help="also write synthetic rows (.parquet)")
     parser.add_argument(
         "--compare", metavar="COLUMN", help="also chart COLUMN beside the raw data, for the curator only"

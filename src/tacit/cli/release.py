@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
             message = f"{Path(file).name} must end in .parquet."
             raise UsageError(message, code="bad-option")
     given = {"count_threshold": options.count_threshold, "uneven_threshold": options.uneven_threshold}
-    given["height"] = options.height
+    given |= {"height": options.height, "noise": options.noise, "delta": options.delta}
     settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     path = Path(options.ledger) if options.ledger else table.with_suffix(".ledger")
     existed = path.exists()
@@ -54,7 +54,8 @@ def run(options: argparse.Namespace) -> int:
     with ExitStack() as files:  # before charging: a release that cannot be written would be lost
         part = files.enter_context(new_file(out))
         synthetic = files.enter_context(new_file(Path(options.synthetic))) if options.synthetic else None
-        ledger = Ledger(path, options.budget if existed else options.budget or options.epsilon)
+        delta = None if existed else options.delta
+        ledger = Ledger(path, options.budget if existed else options.budget or options.epsilon, delta=delta)
         before = ledger.spent
         try:
             made = release(options.table, service, options.epsilon, method=options.method, ledger=ledger, **settings)
