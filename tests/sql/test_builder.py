@@ -84,7 +84,7 @@ OUTSIDE = [
     "SELECT COUNT(*) AS n FROM adult, other",
     "SELECT COUNT(*) AS n FROM adult GROUP BY ROLLUP (work)",
     "SELECT work, COUNT(*) AS n FROM adult GROUP BY work ORDER BY n NULLS FIRST",
-    "SELECT COUNT(*) AS n FROM adult WHERE age IN (SELECT 1)",
+    "SELECT COUNT(*) AS n FROM adult WHERE uid IN (SELECT uid FROM other)",
 ]
 
 

@@ -300,7 +300,8 @@ class Decoder:
         message = (
             f"{' × '.join(names)} were not collected together in {self.service.service.name!r} "
             f"(mechanism {self.service.layout}), so their joint total has no unbiased estimate. "
-            "Mechanisms that can answer: hio, fc, sc; pairs for two attributes (docs/glossary.md#view)."
+            "Ask with consistent=True for a fitted answer, or collect with hio, fc or sc; with pairs for two attributes "
+            "(docs/glossary.md#view)."
         )
         return UnanswerableError(message)
 

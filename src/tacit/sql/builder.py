@@ -28,6 +28,7 @@ from tacit.errors import QueryError, UnsupportedSqlError, UsageError
 from tacit.sql.parse import parse, span_of, sql_of
 from tacit.sql.predicates import MIRRORED
 from tacit.sql.public import COMPARISONS, is_list, literal_of
+from tacit.sql.semijoins import SEMI_JOIN
 from tacit.sql.writing import FUNCTIONS, text_of
 
 __all__ = ["Model", "model_of", "normalise", "text_of"]
@@ -156,7 +157,7 @@ class _Reader:
         tables = [self._table(source.this)]
         for join in statement.args.get("joins") or []:
             words = {word for word, value in join.args.items() if value} - {"this", "kind", "using", "on"}
-            if words or str(join.args.get("kind") or "INNER").upper() != "INNER":
+            if words or join.meta.get(SEMI_JOIN) or str(join.args.get("kind") or "INNER").upper() != "INNER":
                 raise _Outside(join)
             using, on = join.args.get("using"), join.args.get("on")
             table = self._table(join.this)

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from tacit.errors import BindError, UnsupportedSqlError
 from tacit.sql.parse_spans import span_of
+from tacit.sql.semijoins import spell_semi_joins
 
 __all__ = ["flatten"]
 
@@ -41,6 +42,9 @@ def flatten(statement: exp.Select, text: str, known: Named | None = None) -> exp
         holder, inner = step
         alias = str(holder.this.alias or getattr(holder.this, "name", "") or "").lower()
         statement = _merge(statement, holder, inner, alias, text)
+    where = statement.args.get("where")
+    parts = _conjuncts(where.this if where else None)
+    statement = spell_semi_joins(statement, parts, text, lambda inner: flatten(inner, text, named))
     for table in statement.find_all(exp.Table):
         table.meta[RESOLVED] = True
     return _with_joins_spelled(statement)

@@ -239,7 +239,8 @@ def _concat(node: exp.Concat, read: Read) -> Function:
 
 def as_text(value: Any) -> str:
     """Return a value as text."""
-    return str(float(value)) if isinstance(value, Fraction) else str(value)
+    text = str(float(value) if isinstance(value, Fraction) else value)
+    return text.lower() if isinstance(value, bool) else text
 
 
 def _whole(value: Any) -> int:

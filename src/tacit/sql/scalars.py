@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from tacit.client.labels import BOOLEANS
 from tacit.sql.dates import PARTS, differing, parse_day, truncate
 from tacit.sql.vectors import kind_of
 
@@ -76,11 +77,13 @@ def compare_values(compare: Callable[[Any, Any], bool], left: Function, right: F
 
 
 def alike(left: Any, right: Any) -> tuple[Any, Any]:
-    """Return two values that can be compared: texts beside dates are dates."""
+    """Return two values that can be compared: texts beside dates are dates, beside booleans booleans."""
     if isinstance(left, datetime.date) and isinstance(right, str):
         right = parse_day(right)
     elif isinstance(right, datetime.date) and isinstance(left, str):
         left = parse_day(left)
+    if isinstance(left, bool) != isinstance(right, bool):
+        left, right = (BOOLEANS.index(side.lower()) > 0 if isinstance(side, str) else side for side in (left, right))
     if isinstance(left, datetime.datetime) != isinstance(right, datetime.datetime):
         left, right = (_midnight(side) if isinstance(side, datetime.date) else side for side in (left, right))
     if _kind(left) != _kind(right):

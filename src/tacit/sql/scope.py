@@ -202,7 +202,10 @@ class Scope:
             message = f"{column.name} is in more than one table. Write {tables}."
             raise BindError(message, code="ambiguous-column", text=self.text, span=span_of(column))
         if not columns and name in (source.service.key.lower() for source in sources):
-            message = f"{column.name} is the person's key. Use it in JOIN and COUNT(DISTINCT {column.name}) only."
+            message = (
+                f"{column.name} is the person's key. Use it in JOIN, in COUNT(DISTINCT {column.name}), and in "
+                f"{column.name} IN (SELECT …) beside AND only."
+            )
             raise BindError(message, code="key-column", text=self.text, span=span_of(column))
         if not columns:
             names = " and ".join(source.service.name for source in sources)

@@ -12,13 +12,20 @@ from tacit.errors import BindError, UnsupportedSqlError
 from tacit.sql.lookup import Dimension
 from tacit.sql.parse import span_of
 from tacit.sql.scope import Joined, Scope
+from tacit.sql.semijoins import SEMI_JOIN
 
 __all__ = ["Named", "check_rounds", "scope_of", "tables_of"]
 
 WHY_INNER = (
-    "Only inner joins on the key are supported: whether a person has a row is private. Write JOIN service USING (key)."
+    "Only inner joins on the key are supported, and LEFT JOIN with a service in which everybody has a row: whether a "
+    "person has a row is private. Write JOIN service USING (key)."
 )
 
+
+WHY_KEYS = (
+    "A subquery in WHERE must be about the same person: key IN (SELECT key FROM service WHERE …), or EXISTS (SELECT 1 "
+    "FROM service WHERE service.key = other.key AND …). Ask anything else by itself first, and put its value in."
+)
 
 SCHEMAS = ("main", "public")
 """Names that a service's schema may go by: tools write them in front of tables."""
@@ -42,8 +49,11 @@ def tables_of(statement: exp.Select, text: str) -> list[Named]:
     tables = [_named_table(source.this, None, text)]
     for join in statement.args.get("joins") or []:
         kind = str(join.args.get("kind") or "INNER").upper()
-        others = [word for word in ("side", "method", "global_", "hint", "match_condition") if join.args.get(word)]
-        if kind != "INNER" or others or not (join.args.get("using") or join.args.get("on")):
+        others = [word for word in ("method", "global_", "hint", "match_condition") if join.args.get(word)]
+        known = kind in ("INNER", "OUTER") and str(join.args.get("side") or "LEFT").upper() == "LEFT"
+        if join.meta.get(SEMI_JOIN) and not join.args.get("on"):
+            raise UnsupportedSqlError(WHY_KEYS, code="unsupported-subquery", text=text)
+        if not known or others or not (join.args.get("using") or join.args.get("on")):
             raise UnsupportedSqlError(WHY_INNER, code="unsupported-join", text=text, span=span_of(join))
         if not isinstance(join.this, exp.Table):
             message = "JOIN takes the name of a service."
@@ -82,9 +92,13 @@ def scope_of(
             message = f"Two tables are called {table.alias!r}. Give one of them another name with AS."
             raise BindError(message, code="ambiguous-table", text=text)
         if table.name.lower() not in known and table.name.lower() in (dimensions or {}):
+            if table.join is not None and table.join.args.get("side"):
+                raise UnsupportedSqlError(WHY_INNER, code="unsupported-join", text=text, span=span_of(table.join))
             public.append(table)
             continue
         service = known[table.name.lower()]
+        if table.join is not None:
+            _check_kind(table.join, service, text)
         if table.join is not None and names:
             others = {alias.lower(): one.key for one, aliases in names for alias in aliases}
             _check_key(table.join, service, others, table, text)
@@ -100,6 +114,18 @@ def scope_of(
     scope = Scope.over([(service, tuple(aliases)) for service, aliases in names], text)
     joined = [_join(scope, table, (dimensions or {})[table.name.lower()], text) for table in public]
     return Scope(scope.sources, text, tuple(joined))
+
+
+def _check_kind(join: exp.Join, service: Service, text: str) -> None:
+    """Refuse LEFT JOIN where people may have no row, and conditions on whether any of several rows exists."""
+    if join.args.get("side") and not service.one_to_one:
+        raise UnsupportedSqlError(WHY_INNER, code="unsupported-join", text=text, span=span_of(join))
+    if join.meta.get(SEMI_JOIN) and service.rows_at_most > 1:
+        message = (
+            f"Reports do not reveal whether any of a person's rows in {service.name} meets a condition. Count rows "
+            f"instead: JOIN {service.name} USING ({service.key}) and COUNT(*)."
+        )
+        raise UnsupportedSqlError(message, code="unsupported-subquery", text=text)
 
 
 def _check_rows(service: Service, before: int, text: str) -> None:
@@ -153,6 +179,8 @@ def _check_key(join: exp.Join, service: Service, others: dict[str, str], table: 
         right = all(keys.get(alias) == name for alias, name in sides)
         if right and len({alias for alias, _ in sides}) == 2 and table.alias.lower() in (alias for alias, _ in sides):
             return
+    if join.meta.get(SEMI_JOIN):
+        raise UnsupportedSqlError(WHY_KEYS, code="unsupported-subquery", text=text)
     message = f"Services are joined on the person's key only. Write JOIN {service.name} USING ({service.key})."
     raise UnsupportedSqlError(message, code="unsupported-join", text=text, span=span_of(join))
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.client.labels import unit_of
 from tacit.contract.budget import exact_number
 from tacit.contract.schema import Categorical, Ordinal
 from tacit.errors import BindError
@@ -74,7 +75,10 @@ def measure_vector(attribute: Sensitive) -> Vector:
     """Return the number that each value index stands for; NULL counts as 0."""
     if isinstance(attribute, Categorical):
         if isinstance(attribute.values[0], str):
-            message = f"{attribute.name} holds text, which has no sum. Use COUNT, or group by it."
+            known, instead = "text", "Use COUNT, or group by it."
+            if unit_of(attribute.values) == "boolean":
+                known, instead = "true and false", f"Use COUNT_IF({attribute.name}) or AVG({attribute.name}::INT)."
+            message = f"{attribute.name} holds {known}, which has no sum. {instead}"
             raise BindError(message, code="not-a-number")
         numbers = [float(value) for value in attribute.values]
     elif attribute.is_date:

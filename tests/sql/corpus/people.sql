@@ -128,7 +128,9 @@ SELECT MEDIAN(hired) AS m FROM adults --no-duckdb
 !unsupported-window SELECT sex, SUM(income) OVER (PARTITION BY sex) FROM adults GROUP BY sex
 !unsupported-subquery SELECT MAX(n) FROM (SELECT job, COUNT(*) AS n FROM adults GROUP BY job) t
 !unsupported-subquery SELECT COUNT(*) FROM (SELECT * FROM adults LIMIT 10) t
-!unsupported-condition SELECT COUNT(*) FROM adults WHERE EXISTS (SELECT 1 FROM adults)
+!unsupported-subquery SELECT COUNT(*) FROM adults WHERE EXISTS (SELECT 1 FROM adults)
+SELECT COUNT(*) AS n FROM adults WHERE uid IN (SELECT uid FROM adults WHERE age > 50) AND sex = 'F'
+SELECT a.sex, COUNT(*) AS n FROM adults a LEFT JOIN adults b ON a.uid = b.uid WHERE b.age > 40 GROUP BY a.sex ORDER BY a.sex
 !several-statements SELECT COUNT(*) FROM adults; SELECT 1
 !not-a-select INSERT INTO adults VALUES (1)
 SELECT 'all' AS who, COUNT(*) AS n FROM adults GROUP BY who UNION ALL SELECT 'women' AS who, COUNT(*) AS n FROM adults WHERE sex = 'F' GROUP BY who

@@ -123,8 +123,13 @@ SELECT nation, MEDIAN(quantity) AS m FROM customers JOIN orders USING (uid) GROU
 SELECT date_trunc('month', shipped) AS m, SUM(quantity) AS q FROM orders GROUP BY 1 ORDER BY 1
 SELECT COUNT(*) AS n FROM orders WHERE discount BETWEEN 1 AND 3 AND quantity < 5
 SELECT priority, COUNT(*) FILTER (WHERE status = 'F') AS f, COUNT(*) FILTER (WHERE status <> 'F') AS rest FROM orders GROUP BY priority
-!key-column SELECT COUNT(*) AS n FROM customers WHERE uid IN (SELECT uid FROM orders)
-!unknown-table SELECT COUNT(*) AS n FROM customers c WHERE EXISTS (SELECT 1 FROM orders o WHERE o.uid = c.uid)
+!unsupported-subquery SELECT COUNT(*) AS n FROM customers WHERE uid IN (SELECT uid FROM orders)
+!key-column SELECT COUNT(*) AS n FROM orders WHERE uid NOT IN (SELECT uid FROM customers)
+SELECT COUNT(*) AS n, SUM(quantity) AS q FROM orders WHERE uid IN (SELECT uid FROM customers WHERE nation = 'KENYA')
+SELECT status, COUNT(*) AS n FROM orders o WHERE EXISTS (SELECT 1 FROM customers c WHERE c.uid = o.uid AND c.balance > 12) AND quantity > 2 GROUP BY status ORDER BY status
+WITH rich AS (SELECT uid FROM customers WHERE balance > 12) SELECT AVG(discount) AS d FROM orders WHERE uid IN (SELECT uid FROM rich)
+SELECT nation, COUNT(*) AS n FROM orders LEFT JOIN customers USING (uid) GROUP BY nation ORDER BY nation
+!unsupported-subquery SELECT COUNT(*) AS n FROM customers c WHERE EXISTS (SELECT 1 FROM orders o WHERE o.uid = c.uid)
 SELECT COUNT(DISTINCT uid) AS n FROM orders
 SELECT COUNT(*) AS n FROM customers, orders WHERE customers.uid = orders.uid AND nation = 'CHINA'
 !unsupported-subquery SELECT AVG(n) FROM (SELECT uid, COUNT(*) AS n FROM orders GROUP BY uid) t
