@@ -30,7 +30,7 @@ from tacit.contract.schema import Schema, describe_values
 from tacit.contract.wire import contract_id, contract_text, read_contract
 from tacit.encode.assigned import assignment_of
 from tacit.encode.bulk import Progress
-from tacit.encode.everybody import encode_everybody
+from tacit.encode.everybody import encode_everybody, name_tables
 from tacit.encode.prepare import prepare_tables
 from tacit.errors import ContractError, PrivacyError, SchemaError, UnknownNameError, UsageError
 from tacit.estimate.threads import one_thread
@@ -328,17 +328,21 @@ class Collection(Forecasting):
 
     def encode(
         self,
+        tables: Mapping[str, Any] | None = None,
+        /,
         *,
         people: Iterable[int] | Iterable[str] | None = None,
         key: str | None = None,
         rng: Rng | None = None,
         progress: Progress | None = None,
-        **tables: Any,
+        **by_name: Any,
     ) -> dict[str, pa.Table]:
         """Perturb the records of all services, one table each; all rows are validated before anything is drawn.
 
         Parameters
         ----------
+        tables : mapping, optional
+            The tables of services; or pass them as keywords.
         people : iterable of keys, optional
             Who takes part; everybody reports to every service, with or without rows. Default: the keys of the first
             service with one row per person.
@@ -349,7 +353,7 @@ class Collection(Forecasting):
             Default: the operating system. `insecure_rng` is for tests, and shows in the output's metadata.
         progress : callable, optional
             Called with the rows done and the total number of rows.
-        **tables
+        **by_name
             For each service a pandas, polars, Arrow or DuckDB table, a path to Parquet or CSV, or a single record as
             a dict.
 
@@ -367,15 +371,13 @@ class Collection(Forecasting):
             raise UsageError(message, code="bad-option")
         source = SystemRng() if rng is None else rng
         assignment = assignment_of(self._contract, self.id, key)
-        return encode_everybody(self.id, self._contract, tables, people, source, progress, assignment)
+        named = name_tables(tables, by_name)
+        return encode_everybody(self.id, self._contract, named, people, source, progress, assignment)
 
     def refuse_unsafe(self) -> None:
         """Raise if the audit fails."""
         if not self._audit.ok:
-            message = (
-                "The audit of this contract fails, so nothing is encoded with it. Run audit() to see where "
-                "(docs/glossary.md#audit)."
-            )
+            message = "The audit of this contract fails, so it encodes nothing: see audit() (docs/glossary.md#audit)."
             raise PrivacyError(message, code="audit-failed", rule=self._audit.rule)
 
     def __eq__(self, other: object) -> bool:

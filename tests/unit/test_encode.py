@@ -373,3 +373,13 @@ def test_dithering_is_unbiased_to_the_last_draw() -> None:
         draws = np.arange(10, dtype=np.uint64)  # every remainder of the span once
         cells = reader.values(np.full(10, tick), None, draws)
         assert cells.sum() * 10 == tick * 3 * 10  # representatives are 10/3 apart: the mean is the tick, exactly
+
+
+def test_tables_may_be_one_mapping() -> None:
+    """A service called like an argument can only be passed so; anything but a mapping is refused by its kind."""
+    service = tc.Service("key", key="uid", attributes=[tc.Ordinal("age", 0, 5)])
+    collection = tc.Collection(tc.Schema([service]), epsilon=1)
+    assert collection.encode({"key": {"uid": [1, 2], "age": [3, 4]}})["key"].num_rows == 2
+    with pytest.raises(tc.TacitError) as caught:
+        collection.encode([1, 2])  # type: ignore[arg-type]
+    assert caught.value.code == "bad-option"

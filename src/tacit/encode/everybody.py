@@ -16,9 +16,17 @@ from tacit.encode.reports import ReportTable
 from tacit.encode.slots import choose_rows
 from tacit.encode.tables import as_table
 from tacit.encode.turns import rounds_of_people
-from tacit.errors import RecordError
+from tacit.errors import RecordError, UsageError
 
-__all__ = ["encode_everybody"]
+__all__ = ["encode_everybody", "name_tables"]
+
+
+def name_tables(tables: Mapping[str, Any] | None, by_name: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tables by service, whether they came as one mapping or as keywords."""
+    if tables is not None and not isinstance(tables, Mapping):
+        message = f"A {type(tables).__name__} names no service. Write service=table for each, or a dict of them."
+        raise UsageError(message, code="bad-option")
+    return {**(tables or {}), **by_name}
 
 
 def encode_everybody(

@@ -300,7 +300,7 @@ class Decoder:
         message = (
             f"{' × '.join(names)} were not collected together in {self.service.service.name!r} "
             f"(mechanism {self.service.layout}), so their joint total has no unbiased estimate. "
-            "Ask with consistent=True for a fitted answer, or collect with hio, fc or sc; with pairs for two attributes "
+            "Ask with consistent=True for a fitted answer, or collect with hio, fc or sc; or pairs, for two attributes "
             "(docs/glossary.md#view)."
         )
         return UnanswerableError(message)
