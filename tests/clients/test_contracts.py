@@ -29,6 +29,7 @@ from tacit.client.transport import Transport
 from tacit.client.wallet import Wallet
 from tacit.contract.rules import RULES
 from tacit.errors import ContractError, RecordError
+from tacit.server.store import validate
 from vectors.lies import HERE, files
 
 MUTANTS = how_many(200, 20_000, "mutated contracts, judged by three validators")
@@ -157,6 +158,26 @@ def test_the_python_client_checks_public_values_before_it_draws(tmp_path: Path) 
         assert "canary" not in str(caught.value)
     assert me.history() == []
     me.record("users", {"age": 3, "os": "ios", "n": 1})
+    client.close()
+
+
+def test_public_values_that_collectors_refuse_are_refused_before_anything_is_drawn(tmp_path: Path) -> None:
+    """4,096 bytes of values as JSON are stored, however many codes a report has; the client counts as collectors do."""
+    schema = tc.Schema([tc.Service("t", key="uid", attributes=[tc.Ordinal("x", 0, 9), tc.Public("os")])])
+    collection = tc.Collection(schema, 2.0)
+    wallet = Wallet(tmp_path / "wallet.db")
+    client = Client(Transport("http://127.0.0.1:1"), wallet, collection.id, collection.to_json(), "", 6, 0)  # type: ignore[arg-type]
+    for number, (text, fits) in enumerate(
+        {"x" * 4092: True, "x" * 4093: False, "é" * 2046: True, "é" * 2047: False}.items()
+    ):
+        if fits:
+            [body] = client.person(number).record("t", {"x": 1, "os": text}).bodies
+            assert isinstance(validate.Validator(collection.contract)(json.loads(body)), validate.Report)
+        else:
+            with pytest.raises(RecordError, match="4,096 bytes") as caught:
+                client.person(number).record("t", {"x": 1, "os": text})
+            assert text not in str(caught.value)
+            assert wallet.spent(number) == 0
     client.close()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import tacit as tc
 from support.collectors import COLLECTION
 from tacit.client.client import Client
 from tacit.client.transport import Answered, Transport
@@ -83,3 +84,58 @@ def test_deliveries_go_on_after_one_has_failed(tmp_path: Path) -> None:
 def test_no_answer_is_too_strange(content: bytes) -> None:
     answered = Answered(503, content)
     assert (answered.data, answered.code) == (None, "")
+
+
+class Refusing(Collecting):
+    """Refuses to delete one person, and takes everything else."""
+
+    def __init__(self, refused: str, status: int) -> None:
+        super().__init__()
+        self.refused, self.status, self.deletions = refused, status, list[tuple[str, str]]()
+
+    def post(self, path: str, body: str) -> Answered:
+        if path == "/v1/receipts":
+            return Answered(200, b'{"taken": []}')
+        if path != "/v1/forget":
+            return super().post(path, body)
+        asked = json.loads(body)
+        self.deletions.append((asked["person"], asked["collection"]))
+        if asked["person"] == self.refused:
+            return Answered(self.status, b'{"code": "bad-token"}')
+        return Answered(200, b'{"deleted": 1}')
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_a_deletion_that_is_refused_keeps_nobody_elses_reports_back(tmp_path: Path, status: int) -> None:
+    transport = Refusing("ada", status)
+    client = client_of(tmp_path, transport)
+    client.person("ada").forget()
+    client.person("bo").record("users", ROW)
+    delivered = client.flush(0)
+    assert transport.taken == ["bo"]
+    assert (delivered.sent, delivered.pending, delivered.problem) == (1, 1, "bad-token")
+    transport.refused = ""
+    assert client.flush(0).pending == 0
+    client.close()
+
+
+@pytest.mark.parametrize("token", ["", "a token of the second round"])
+def test_deletions_name_their_collection_and_a_token_asks_for_its_own_alone(tmp_path: Path, token: str) -> None:
+    """A deletion that waits from an earlier round must not delete the person from the next one."""
+    transport = Refusing("", 200)
+    first, second = (tc.Collection(COLLECTION.schema, 2.0, round=name) for name in ("first", "second"))
+    for collection in (first, second):
+        made = (transport, Wallet(tmp_path / "w.db"), collection.id, collection.to_json(), "", 6, 0, token)
+        client = Client(*made)  # type: ignore[arg-type]
+        if collection is first:
+            client.person("ada").record("users", ROW)
+            client.person("ada").forget()
+        else:
+            client.person("ada").record("users", ROW)
+            assert client.flush(0).sent == 1
+        client.close()
+    assert transport.deletions == ([] if token else [("ada", first.id)])
+    client = Client(*(transport, Wallet(tmp_path / "w.db"), first.id, first.to_json(), "", 6, 0, token))  # type: ignore[arg-type]
+    assert client.flush(0).pending == 0
+    assert transport.deletions == [("ada", first.id)]
+    client.close()

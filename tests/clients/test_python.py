@@ -138,7 +138,6 @@ import os, signal, sys
 from tacit.client import connect
 client = connect(sys.argv[1], collection=sys.argv[2], store=sys.argv[3], cap=6, every=0)
 if sys.argv[4] == "die":
-    send = client._send
     client._transport.post = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 for number in range(20):
     client.person(number).record("users", {"age": number % 10, "os": "ios"})

@@ -13,6 +13,7 @@ import tacit as tc
 from support.collectors import COLLECTION, body_of, collector_here, reports_of, served_here
 from tacit.cli import main
 from tacit.client import connect
+from tacit.client.delivery import Delivery
 from tacit.client.tokens import sign
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
@@ -162,3 +163,46 @@ def test_a_client_that_leaves_before_its_first_delivery_goes_on(place: Place, tm
     app.close()
     assert (delivered.sent, delivered.pending, delivered.problem) == (1, 0, "")
     assert place.collector.inbox.counts()["known"] == 1
+
+
+def test_who_leaves_a_round_is_not_kept_from_another(tmp_path: Path) -> None:
+    """Also where there are no keys, so that everybody may delete everything: clients name the collection."""
+    with collector_here(tmp_path / "store", COLLECTION, NEXT) as collector:
+        with served_here(make_app(collector, Keys(tmp_path / "keys.json"))) as served:
+            apps = [
+                connect(str(served.base_url), collection=one.id, store=tmp_path / "w.db", cap=20, every=0)
+                for one in (COLLECTION, NEXT)
+            ]
+            for app in apps:
+                app.person("u-1").record("users", {"age": 1, "os": "i"})
+                assert app.flush().sent == 1
+                app.person("u-1").forget() if app is apps[0] else None
+                assert app.flush().problem == ""
+                app.close()
+            assert collector.reported_slots(COLLECTION.id, "u-1", ["users"]) == [("users", 0)]
+        assert collector.inbox.counts()["known"] == 1
+
+
+def test_a_token_of_a_round_of_a_panel_deletes_in_that_round(tmp_path: Path) -> None:
+    panel = tc.Collection(COLLECTION.schema, 6.0, panel="weeks", rounds=2, reports=2)
+    keys = Keys(tmp_path / "keys.json")
+    key, secret = keys.create("all", ["ingest"]), keys.create("all", ["sign"])
+    with collector_here(tmp_path / "store", panel) as collector, served_here(make_app(collector, keys)) as served:
+        for number, part in enumerate(panel.parts, 1):
+            app = connect(
+                str(served.base_url),
+                collection=panel.id,
+                store=tmp_path / "w.db",
+                key=key,
+                token=sign(secret, collection=part.id, person="u-1"),
+                cap=20,
+                every=0,
+                round=number,
+            )
+            app.person("u-1").record("users", {"age": 1, "os": "i"})
+            assert app.flush().sent == 1
+            if number == 1:
+                app.person("u-1").forget()
+                assert app.flush() == Delivery(0, 0, 0)
+            app.close()
+        assert collector.inbox.counts()["known"] == 1

@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from support.collectors import COLLECTION, body_of, collector_here, reports_of, served_here
+from tacit.client.tokens import sign
 from tacit.errors import OverloadedError
 from tacit.server.app import make_app
 from tacit.server.collector import Collector
@@ -130,6 +131,28 @@ def test_keys_that_do_too_much_are_told_to_wait(collector: Collector, tmp_path: 
         question = {"tacit": 1, "key": analyst, "sql": "SELECT COUNT(*) AS n FROM users"}
         found = [client.post("/v1/query", json=question).status_code for _ in range(3)]
         assert found == [200, 200, 429]
+
+
+def test_a_public_key_is_emptied_by_nobody(collector: Collector, tmp_path: Path) -> None:
+    """A browser key is in every page: neither strangers nor one of its people keep the others from reporting."""
+    keys, page = Keys(tmp_path / "keys.json"), {"Origin": "https://shop.example"}
+    key, secret = keys.create("page", ["ingest"], page["Origin"]), keys.create("page", ["sign"])
+    first, second = ([one for one in reports_of(n, 1) if one["service"] == "users"] for n in (900, 901))
+
+    def token(person: str) -> str:
+        return sign(secret, collection=COLLECTION.id, person=person)
+
+    with served_here(make_app(collector, keys, settings=Settings(reports_per_second=0.3))) as client:
+
+        def send(reports: list[Any], proof: str) -> tuple[int, str]:
+            return named(client.post(PATH, json=body_of(reports, key=key, token=proof), headers=page))
+
+        assert send(first * 500, token("u-1")) == (403, "bad-token")
+        assert send([{}] * 1000, token("u-1"))[0] == 200
+        assert send([{}] * 1000, token("u-1")) == (429, "slow-down")
+        assert send(first * 500, token("u-900"))[0] == 200
+        assert send(first, token("u-900")) == (429, "slow-down")
+        assert send(second, token("u-901"))[0] == 200
 
 
 def test_slow_senders_keep_nobody_waiting(client: httpx.Client) -> None:

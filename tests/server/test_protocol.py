@@ -82,7 +82,7 @@ BAD: list[tuple[Any, str]] = [
     ({"person": "p", "service": "users", "slot": 0, "codes": [1], "public": {"os": {}}}, "wrong-public"),
     ({"person": "p", "service": "users", "slot": 0, "codes": [1], "public": {"os": 1, "x": 2}}, "wrong-public"),
     ({"person": "p", "service": "users", "slot": 0, "codes": [1], "public": {"os": [3]}}, "wrong-public"),
-    ({"person": "p", "service": "users", "slot": 0, "codes": [1], "public": {"os": "x" * 5000}}, "too-large"),
+    ({"person": "p", "service": "users", "slot": 0, "codes": [1], "public": {"os": "x" * 4093}}, "too-large"),
     ({"person": "p", "service": "orders", "slot": 2, "codes": [1]}, "unknown-slot"),
 ]
 

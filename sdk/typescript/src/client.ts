@@ -6,7 +6,7 @@ import type { TacitError } from "./errors.js";
 import { exact, toNumber } from "./exact.js";
 import type { Interpreter, Row, Service } from "./interpreter.js";
 import { type Meaning, meaningOf } from "./meaning.js";
-import { type Address, type Attempt, batches, deliver, type Envelope, envelope, waiting } from "./outbox.js";
+import { type Address, type Attempt, batches, deletions, deliver, type Envelope, envelope, waiting } from "./outbox.js";
 import { publicText } from "./person.js";
 import type { Draws } from "./randomness.js";
 import { askReceipts } from "./receipts.js";
@@ -125,7 +125,7 @@ export class Client<S extends Services = Services> {
       sent += attempt.sent;
       rejected += attempt.rejected;
       const pages = wallet.latest; // the attempt read it and wrote its results
-      const pending = waiting({ ...pages, unasked: [] }, address).length + pages.deletions.filter((url) => url === address.url).length;
+      const pending = waiting({ ...pages, unasked: [] }, address).length + deletions(pages, address).length;
       const { problem } = attempt;
       const wait = problem ? this.#waitAfter(attempt) : 0; // what came while another delivery ran is sent at once
       if (!pending || wait === undefined || clock.now() + wait >= deadline) {
@@ -135,7 +135,10 @@ export class Client<S extends Services = Services> {
     }
   }
 
-  /** Delete this person's reports here and at the collector. The spent budget stays spent; the round is over for them. */
+  /**
+   * Delete this person's reports of this collector here, and there. The spent budget stays spent; the rounds are over for
+   * them. A token is for one collection: deletions in others wait until a client of those delivers.
+   */
   async forget(options: { seconds?: number } = {}): Promise<Delivery> {
     await this.#parts.wallet.forget(this.#parts.address.url, this.#parts.address.collection);
     await this.#running?.catch(() => undefined); // reports under way arrive first

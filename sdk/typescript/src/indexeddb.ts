@@ -64,5 +64,5 @@ export function indexedDBStore(database = "tacit"): Store {
 }
 
 function failed(): StoreError {
-  return new StoreError("The browser's storage is blocked or full. Nothing was encoded.", "store");
+  return new StoreError("Storage is blocked or full. Nothing was encoded.", "store");
 }

@@ -51,12 +51,14 @@ export interface Envelope {
 export async function deliver(wallet: Wallet, address: Address, timeout: () => number, ask: Ask): Promise<Attempt> {
   let [sent, rejected] = [0, 0];
   const pages = await wallet.read();
-  if (pages.deletions.includes(address.url)) {
-    const { url, body } = deletion(address);
-    const outcome = await post(url, body, timeout());
-    const done = outcome.kind === "done" || outcome.problem.code === "nothing-to-delete";
-    if (!done) return { sent, rejected, ...failure(outcome) };
-    await wallet.deleted(address.url);
+  let failed: Pick<Attempt, "problem" | "wait"> = {}; // a deletion that is refused keeps no report back
+  for (const deletion of deletions(pages, address)) {
+    const named = deletion === address.url ? "" : `,"collection":"${deletion.slice(0, 64)}"`;
+    const body = `{${access(address)},"person":${address.person}${named}}`;
+    const outcome = await post(`${address.url}/v1/forget`, body, timeout());
+    if (outcome.kind === "done" || outcome.problem.code === "nothing-to-delete") await wallet.deleted(deletion);
+    else failed = failure(outcome);
+    if (failed.wait !== undefined) return { sent, rejected, ...failed };
   }
   const { collection } = address;
   if (pages.unasked?.includes(collection)) {
@@ -77,7 +79,12 @@ export async function deliver(wallet: Wallet, address: Address, timeout: () => n
     rejected += settled.filter(({ status }) => status === "refused").length;
     if (settled.length < batch.length) return { sent, rejected, ...failure(outcome) };
   }
-  return { sent, rejected };
+  return { sent, rejected, ...failed };
+}
+
+/** Return the deletions that this client can ask for: a token is about one collection, those of others wait for theirs. */
+export function deletions(pages: Pages, { url, collection, token }: Address): string[] {
+  return pages.deletions.filter((one) => one.endsWith(url) && (!token || one === url || one.startsWith(collection)));
 }
 
 /** Return the reports that wait for this collector, oldest first; held ones wait for the person. */
@@ -112,10 +119,6 @@ export function envelope(address: Address, batch: readonly Letter[]): Envelope {
   return { url, body: `{${access(address)},"reports":[${batch.map(({ body }) => body).join()}]}` };
 }
 
-function deletion(address: Address): Envelope {
-  return { url: `${address.url}/v1/forget`, body: `{${access(address)},"person":${address.person}}` };
-}
-
 export function freshToken({ token }: Address): string | undefined {
   return typeof token === "function" ? token() : token;
 }
@@ -138,7 +141,7 @@ function settle(batch: readonly Letter[], outcome: Outcome): Settled[] {
 
 function failure(outcome: Outcome): Pick<Attempt, "problem" | "wait"> {
   if (outcome.kind === "done") {
-    const problem = new CollectorError("The collector's answer is not about this batch.", "bad-answer", 200);
+    const problem = new CollectorError("The answer is not about this batch.", "bad-answer", 200);
     return { problem, wait: 0 };
   }
   return { problem: outcome.problem, ...(outcome.kind === "later" ? { wait: outcome.wait } : {}) };

@@ -11,6 +11,9 @@ export type Person = string | number | bigint;
 
 const MOST_LETTERS = 200;
 
+/** Bytes of a report's public values, as JSON: collectors refuse more. */
+const MOST_PUBLIC = 4096;
+
 /** A letter that collectors refuse in a key: it cannot be printed, or it is a space other than the usual one. */
 const UNPRINTABLE = /(?! )[\p{C}\p{Z}]/u;
 
@@ -44,6 +47,9 @@ export function publicText(service: Service, row: Row): string {
     }
     return `${JSON.stringify(column.name)}:${JSON.stringify(value)}`;
   });
+  if (new TextEncoder().encode(JSON.stringify(columns.map((column) => row[column.name]))).length > MOST_PUBLIC) {
+    throw new RecordError(`the public columns have more than ${MOST_PUBLIC} bytes.`, "wrong-public", name);
+  }
   return shown.length ? `,"public":{${shown.join()}}` : "";
 }
 

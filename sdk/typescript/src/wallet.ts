@@ -54,7 +54,7 @@ export interface Pages {
   readonly entries: readonly Entry[];
   /** Collections this person left: nothing is drawn for them again. */
   readonly forgotten: readonly string[];
-  /** Collectors that have not confirmed a deletion yet. */
+  /** Deletions that were not confirmed yet: a collection and its collector's address, or the address of all of it. */
   readonly deletions: readonly string[];
   /** Collections whose reports stay here until the collector has said which of them it holds. */
   readonly unasked?: readonly string[];
@@ -173,18 +173,18 @@ export class Wallet {
   /** Delete the reports of a collector, here and, once it confirms, there. The spent budget stays spent. */
   async forget(url: string, collection: string): Promise<void> {
     await this.#change((pages) => {
-      const left = pages.entries.filter((entry) => entry.url === url).map((entry) => entry.collection);
+      const left = [...pages.entries.filter((entry) => entry.url === url).map((entry) => entry.collection), collection];
       return {
         ...pages,
         entries: pages.entries.map((entry) => entry.url === url ? { ...entry, reports: [] } : entry),
-        forgotten: [...new Set([...pages.forgotten, ...left, collection])],
-        deletions: [...new Set([...pages.deletions, url])],
+        forgotten: [...new Set([...pages.forgotten, ...left])],
+        deletions: [...new Set([...pages.deletions, ...left.map((name) => `${name} ${url}`)])],
       };
     });
   }
 
-  async deleted(url: string): Promise<void> {
-    await this.#change((pages) => ({ ...pages, deletions: pages.deletions.filter((one) => one !== url) }));
+  async deleted(deletion: string): Promise<void> {
+    await this.#change((pages) => ({ ...pages, deletions: pages.deletions.filter((one) => one !== deletion) }));
   }
 
   async #change(step: (pages: Pages) => Pages): Promise<Pages> {
@@ -196,7 +196,7 @@ export class Wallet {
 
 function refuseForgotten(pages: Pages, { collection }: Claim): void {
   if (pages.forgotten.includes(collection)) {
-    throw new PrivacyError("This person's reports of the round were forgotten. The next round is open.", "forgotten");
+    throw new PrivacyError("This person has left this round. The next one is open.", "forgotten");
   }
 }
 

@@ -9,7 +9,7 @@ import { gzipSync } from "node:zlib";
 import { collector, folder } from "./setup.js";
 import { collections } from "./fixtures.js";
 
-const MOST_BYTES = 17_500; // docs/decisions/0062-bundle.md says why
+const MOST_BYTES = 17_600; // docs/decisions/0062-bundle.md says why
 
 const read = (name: string): string => readFileSync(join("dist", name), "utf8");
 

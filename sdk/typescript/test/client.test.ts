@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { CollectorError, ContractError, PrivacyError, RecordError, StoreError, UnknownNameError, UsageError } from "../src/errors.js";
 import { memoryStore } from "../src/store.js";
 import { client, collector, fixedDraws, ORDERS, USER } from "./setup.js";
+import { problem } from "./collector.js";
 import { canaries, collections } from "./fixtures.js";
 
 const code = (wanted: string, kind: new (...args: never[]) => Error = Error) => (error: unknown): boolean =>
@@ -195,13 +196,69 @@ test("forget deletes here and there, keeps what was spent, and ends the round", 
   assert.deepEqual(await me.forget(), { sent: 0, rejected: 0, pending: 0 });
   assert.deepEqual(to.deleted, ["u-42"]);
   assert.equal(to.stored.size, 0);
-  assert.deepEqual(JSON.parse(to.posts.at(-1)!.body), { tacit: 1, key: "tacit_test_key", token: "u-42.signed", person: "u-42" });
+  assert.deepEqual(JSON.parse(to.posts.at(-1)!.body), {
+    tacit: 1, key: "tacit_test_key", token: "u-42.signed", person: "u-42", collection: collections.november.id,
+  });
   assert.ok(!(await store.read('wallet/"u-42"'))!.includes("codes"));
   assert.equal((await me.budget()).spent, spent);
   await assert.rejects(me.record("users", USER), code("forgotten", PrivacyError));
   await assert.rejects(me.rows("orders", []), code("forgotten", PrivacyError));
   const next = await client(t, to, { store, collection: collections.december.id });
   assert.equal((await next.record("users", USER)).again, false);
+});
+
+test("a deletion that waits deletes nothing of another round, and keeps none of its reports back", async (t) => {
+  const to = await collector(t);
+  const store = memoryStore();
+  const november = { store, token: "november" };
+  const december = { store, token: "december", collection: collections.december.id };
+  const asked = (): unknown[] => to.posts.filter(({ path }) => path === "/v1/forget").map(({ body }) => JSON.parse(body).collection);
+  const first = await client(t, to, november);
+  await first.record("users", USER);
+  await first.flush();
+  to.always = (_, response) => problem(response, 403, "bad-token");
+  const { pending, problem: why } = await first.forget();
+  assert.deepEqual([pending, why?.code], [1, "bad-token"]);
+  to.always = undefined;
+  const second = await client(t, to, december);
+  await second.record("users", USER);
+  assert.deepEqual(await second.flush(), { sent: 1, rejected: 0, pending: 0 });
+  assert.deepEqual(asked(), [collections.november.id], "another round's token deletes nothing");
+  assert.deepEqual(await (await client(t, to, november)).flush(), { sent: 0, rejected: 0, pending: 0 });
+  assert.deepEqual(asked(), [collections.november.id, collections.november.id]);
+  await second.forget();
+  assert.equal(asked().at(-1), collections.december.id);
+});
+
+test("a deletion that is refused keeps reports of other rounds going", async (t) => {
+  const to = await collector(t);
+  const store = memoryStore();
+  const first = await client(t, to, { store });
+  await first.record("users", USER);
+  await first.flush();
+  to.always = ({ path }, response) => path === "/v1/forget" && problem(response, 404, "unknown-collection");
+  await first.forget();
+  const second = await client(t, to, { store, collection: collections.december.id });
+  await second.record("users", USER);
+  const { sent, pending, problem: why } = await second.flush();
+  assert.deepEqual([sent, pending, why?.code], [1, 1, "unknown-collection"]);
+});
+
+test("a deletion of an earlier version's wallet is still asked for", async (t) => {
+  const to = await collector(t);
+  const store = memoryStore();
+  await store.update('wallet/"u-42"', () => JSON.stringify({ tacit: 1, entries: [], forgotten: [], deletions: [to.url] }));
+  assert.deepEqual(await (await client(t, to, { store })).flush(), { sent: 0, rejected: 0, pending: 0 });
+  assert.deepEqual(to.deleted, ["u-42"]);
+});
+
+test("public values that collectors refuse are refused before anything is drawn", async (t) => {
+  const me = await client(t, await collector(t));
+  for (const os of ["x".repeat(4093), "é".repeat(2047)]) {
+    await assert.rejects(me.record("users", { ...USER, os }), code("wrong-public", RecordError));
+  }
+  assert.equal((await me.budget()).spent, 0);
+  await me.record("users", { ...USER, os: "é".repeat(2046) });
 });
 
 test("a damaged wallet encodes nothing", async (t) => {

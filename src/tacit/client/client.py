@@ -12,46 +12,30 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from tacit.client.audit import refuse_unsafe
 from tacit.client.cap import Cap, day_of
+from tacit.client.delivery import Delivery, Outbox, Token
 from tacit.client.entropy import draws, fraction
 from tacit.client.fetching import fetch_contract, fetch_dictionary
 from tacit.client.interpreter import Interpreter
 from tacit.client.panel import Turn, turn_of
 from tacit.client.preview import NOTHING_LEAVES, Preview, guarantee, service_cost
-from tacit.client.public import allowed_text, takes
+from tacit.client.public import MOST_PUBLIC, allowed_text, public_bytes, takes
 from tacit.client.receipts import ask_coin, ask_receipts, taken_services
 from tacit.client.scalars import plain_rows, plain_scalar
 from tacit.client.transport import Answered, Transport
-from tacit.client.wallet import Claim, Entry, Person, Waiting, Wallet
+from tacit.client.wallet import Claim, Entry, Person, Wallet
 from tacit.errors import RecordError, UnknownNameError, UsageError
 
 __all__ = ["Client", "Delivery", "PersonClient", "Preview", "connect"]
 
 LOG = logging.getLogger("tacit.client")
-VERSION = 1
-BATCH = 100
-"""Reports in one request."""
-
-Token = str | Callable[[Person], str]
-
 FIRST_WAIT, LONGEST_WAIT = 1.0, 300.0
 """Seconds between retries: doubled each time, times a random factor from 0.5 to 1."""
-
-
-@dataclass(frozen=True)
-class Delivery:
-    """The result of a delivery."""
-
-    sent: int
-    rejected: int
-    pending: int
-    problem: str = ""
 
 
 def connect(
@@ -133,13 +117,13 @@ class Client:
         turn: Turn | None = None,
         interpreter: Interpreter | None = None,
     ) -> None:
-        self._transport, self._wallet, self._key, self._token = transport, wallet, key, token
+        self._transport, self._wallet = transport, wallet
         self.cap = cap if isinstance(cap, Cap) else Cap(Fraction(cap))
         self.collection, self._clock, self._turn = collection, clock, turn
         self._interpreter = interpreter or _read(text)[0]
         self._contract = self._interpreter.data
         self._services = {service["name"]: service for service in self._contract["services"]}
-        self._sending = threading.Lock()
+        self._outbox = Outbox(transport, wallet, collection, key, token, self._ask)
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._tick, args=(every,), name="tacit-client", daemon=True)
         if every > 0:
@@ -169,7 +153,9 @@ class Client:
             message = "This person is not asked in this round of the panel. Nothing was drawn."
             raise UsageError(message, code="not-asked")
         rows = plain_rows(rows)
-        asked = not self._token or self._wallet.is_asked(self.collection, person) or self._ask(person) is None
+        asked = (
+            not self._outbox.has_tokens or self._wallet.is_asked(self.collection, person) or self._ask(person) is None
+        )
         public = _public(self._services[service], rows)
         is_new = not self._wallet.is_drawn(self.collection, person, service)
         coin = self._coin(person) if self._interpreter.is_assigned and is_new else None
@@ -187,7 +173,7 @@ class Client:
         """Return the coin that assigns a person's views and seeds: kept from before, or fetched and kept."""
         kept = self._wallet.coin(self.collection, person)
         if kept is None:
-            request = self._request(person, person=person)
+            request = self._outbox.request(person, person=person)
             kept = self._wallet.keep_coin(self.collection, person, ask_coin(self._transport, self.collection, request))
         return kept
 
@@ -200,7 +186,7 @@ class Client:
     def _ask(self, person: Person) -> Answered | None:
         """Find out which reports of a person the collector has; return the response if it does not say."""
         taken: set[str] = set()
-        if token := self._token_of(person):
+        if token := self._outbox.token(person):
             answered = ask_receipts(self._transport, collection=self.collection, person=person, token=token)
             reported = taken_services(answered, self._services)
             if reported is None:
@@ -221,13 +207,13 @@ class Client:
     def flush(self, seconds: float = 10.0) -> Delivery:
         """Send waiting reports, with retries for some seconds, and return the result."""
         before, deadline, wait, problem = (
-            self._wallet.counts(self.collection),
+            self._outbox.counts(),
             time.monotonic() + seconds,
             FIRST_WAIT,
             "",
         )
         while True:
-            answered = self._send()
+            answered = self._outbox.send()
             if answered is None:
                 problem = ""
                 break
@@ -236,87 +222,16 @@ class Client:
             if answered.is_final or time.monotonic() + pause > deadline or self._closed.wait(pause):
                 break
             wait = min(2 * wait, LONGEST_WAIT)
-        after = self._wallet.counts(self.collection)
+        after = self._outbox.counts()
         stored, refused = (after.get(word, 0) - before.get(word, 0) for word in ("stored", "refused"))
-        return Delivery(stored, refused, after.get("waiting", 0), problem)
-
-    def _send(self) -> Answered | None:
-        """Send everything that waits; return the response that stopped it, or None."""
-        with self._sending:
-            for person in self._wallet.pending_deletions(self.collection):
-                answered = self._transport.post("/v1/forget", self._request(person, person=person))
-                if answered.status != 200 and answered.code != "nothing-to-delete":
-                    return answered
-                self._wallet.mark_forgotten(self.collection, person)
-            failed = self._ask_again()
-            if failed is not None and not failed.status:
-                return failed  # no response
-            most, after = BATCH, 0
-            while waiting := self._wallet.waiting(self.collection, most, after):
-                if self._token:  # about one person only
-                    waiting = [report for report in waiting if report.person == waiting[0].person]
-                answered = self._transport.post(f"/v1/collections/{self.collection}/reports", self._batch(waiting))
-                if answered.status in (413, 500) and len(waiting) > 1:
-                    most = len(waiting) // 2  # a report that cannot be accepted must not block others
-                elif answered.status == 500 or (self._token and answered.status == 403):
-                    after, failed = waiting[0].number, answered  # nor a person whose token has expired
-                elif not self._settle(waiting, answered):
-                    return answered
-            return failed
-
-    def _ask_again(self) -> Answered | None:
-        """Ask about people whose reports were drawn without asking; return what failed.
-
-        Reports of people about whom the collector says nothing stay here: it may have others of theirs, and a second
-        draw must not be sent.
-        """
-        failed = None
-        for person in self._wallet.people_to_ask(self.collection):
-            answered = self._ask(person)
-            if answered is not None:
-                failed = answered
-                if not answered.status:
-                    break
-        return failed
-
-    def _token_of(self, person: Person) -> str:
-        return self._token(person) if callable(self._token) else self._token
-
-    def _request(self, who: Person, **members: Any) -> str:
-        access = {name: text for name, text in (("key", self._key), ("token", self._token_of(who))) if text}
-        return json.dumps({"tacit": VERSION, **access, **members}, separators=(",", ":"))
-
-    def _batch(self, waiting: Sequence[Waiting]) -> str:
-        """Return a request that contains the stored bytes unchanged."""
-        reports = ",".join(report.body for report in waiting)
-        return f'{self._request(waiting[0].person)[:-1]},"reports":[{reports}]}}'
-
-    def _settle(self, waiting: Sequence[Waiting], answered: Answered) -> bool:
-        """Record the result of a batch; return whether anything was decided."""
-        if answered.status in (410, 413):
-            code = answered.code or "collection-closed"
-            self._wallet.settle(self.collection, [(report, "refused", code) for report in waiting])
-            return True
-        data = answered.data if answered.status == 200 else None
-        statuses = data.get("statuses") if isinstance(data, dict) else None
-        if not isinstance(statuses, list) or len(statuses) != len(waiting):
-            return False
-        outcomes = []
-        for report, one in zip(waiting, statuses, strict=True):
-            word = one.get("status") if isinstance(one, dict) else None
-            if word in ("stored", "again"):
-                outcomes.append((report, "stored", ""))
-            elif word == "refused":
-                outcomes.append((report, "refused", str(one.get("code", ""))[:64]))
-        self._wallet.settle(self.collection, outcomes)
-        return bool(outcomes)
+        return Delivery(stored, refused, after["waiting"], problem)
 
     def _tick(self, every: float) -> None:
         """Send periodically, at a random phase."""
         wait = every * fraction()
         while not self._closed.wait(wait):
             try:
-                self._send()
+                self._outbox.send()
             except Exception as cause:  # the app's token function or the disk failed: retry later
                 LOG.error("reports wait in the wallet: %s", type(cause).__name__)
             wait = every
@@ -365,8 +280,8 @@ class PersonClient:
     def forget(self) -> None:
         """Delete all reports here and, with the next delivery, at the collector; the spent budget stays spent.
 
-        A collector deletes within the scope of the credential: with a token in this collection, with a key alone
-        everything that its services have of the person.
+        The next delivery deletes in every collection of this collector that the wallet knows the person from, if a key
+        allows it. A token is for one collection: deletions in others wait until a client of those delivers.
         """
         rounds = {entry.collection for entry in self._client.wallet.history(self._person)}
         for collection in rounds | {self._client.collection}:
@@ -385,7 +300,11 @@ def _public(rules: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict
         if not takes(columns[name], rows[0][name]):
             problem = f"the public column takes {allowed_text(columns[name])}."
             raise RecordError(problem, code="wrong-public", service=rules["name"], column=name)
-    return {name: rows[0][name] for name in names}
+    public = {name: rows[0][name] for name in names}
+    if len(public_bytes([*public.values()])) > MOST_PUBLIC:
+        problem = f"the public columns have more than {MOST_PUBLIC:,} bytes, which no collector stores."
+        raise RecordError(problem, code="wrong-public", service=rules["name"])
+    return public
 
 
 def _body(person: Person, service: str, slot: int, codes: Sequence[int], public: Mapping[str, Any]) -> str:

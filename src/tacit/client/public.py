@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from tacit.client.record import is_plain
 
-__all__ = ["allowed_text", "takes"]
+__all__ = ["MOST_PUBLIC", "allowed_text", "public_bytes", "takes"]
+
+MOST_PUBLIC = 4_096
+"""Maximum bytes of a report's public values, as JSON."""
 
 TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,), "bool": (bool,)}
 
@@ -35,3 +40,8 @@ def allowed_text(column: Data) -> str:
     else:
         words = WORDS.get(column.get("type", ""), "text, a number of 64 bits, true, false or null")
     return f"{words}; or null" if "null" in column else words
+
+
+def public_bytes(values: Sequence[Any]) -> bytes:
+    """Return the public values of a report as JSON, as collectors store them."""
+    return json.dumps(values, separators=(",", ":"), ensure_ascii=False).encode()

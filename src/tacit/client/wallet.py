@@ -362,17 +362,20 @@ class Wallet:
             file.execute("DELETE FROM reports WHERE collection = ? AND person = ?", where)
             file.execute("DELETE FROM coins WHERE collection = ? AND person = ?", where)
 
-    def pending_deletions(self, collection: str) -> list[Person]:
-        """Return people whose deletion the collector has not confirmed yet."""
-        query = "SELECT person FROM forgotten WHERE collection = ? AND told = 0"
+    def pending_deletions(self, collection: str, url: str = "") -> list[tuple[str, Person]]:
+        """Return the deletions, of a collection and of others of the collector with this address, not confirmed yet."""
+        query = (
+            "SELECT collection, person FROM forgotten AS f WHERE told = 0 AND (collection = ? OR (? <> '' AND EXISTS "
+            "(SELECT 1 FROM entries AS e WHERE e.collection = f.collection AND e.person = f.person AND e.url = ?)))"
+        )
         with self._lock:
-            return [json.loads(who) for (who,) in self._file.execute(query, (collection,))]
+            return [(name, json.loads(who)) for name, who in self._file.execute(query, (collection, url, url))]
 
     def mark_forgotten(self, collection: str, person: Person) -> None:
         """Record that the collector has deleted a person."""
         with self._transaction() as file:
-            where = (collection, _key(person))
-            file.execute("UPDATE forgotten SET told = 1 WHERE collection = ? AND person = ?", where)
+            query = "UPDATE forgotten SET told = 1 WHERE collection = ? AND person = ?"
+            file.execute(query, (collection, _key(person)))
 
     def close(self) -> None:
         """Close the file; waiting reports are kept for the next start."""

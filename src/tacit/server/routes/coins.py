@@ -23,8 +23,8 @@ async def coin(server: Server, call: Call) -> Response:
     if not is_person(person):
         message = "person must be text or a whole number."
         raise BodyError(message)
-    server.ingest.take(call.key, 1)
-    proven_people(server, call, name, [person])
+    about = proven_people(server, call, name, [person])
+    server.ingest.take(call.key, 1, None if about is None else person)
     return JSONResponse({"coin": await asyncio.to_thread(server.collector.coin, name, person)})
 
 

@@ -17,6 +17,9 @@ __all__ = ["REPORTING"]
 
 MOST_REPORTS = 1_000
 
+NOBODY = ""
+"""Whose rate requests take from that have a token and name nobody: it is no person's id."""
+
 
 async def reports(server: Server, call: Call) -> Response:
     """Validate and store reports."""
@@ -27,10 +30,10 @@ async def reports(server: Server, call: Call) -> Response:
     if len(given) > MOST_REPORTS:
         message = f"{len(given)} reports in one request; at most {MOST_REPORTS} are allowed."
         raise BodyError(message, code="too-large")
-    server.ingest.take(call.key, max(1, len(given)))
     name, services = call.request.path_params["id"], call.key.services if call.key else ()
     people = (one["person"] for one in given if isinstance(one, dict) and is_person(one.get("person")))
     about = proven_people(server, call, name, people)
+    server.ingest.take(call.key, max(1, len(given)), None if about is None else next(iter(about), NOBODY))
 
     def objection(report: Report) -> str | None:
         if services and report.service not in services:
@@ -70,7 +73,8 @@ def _delete(server: Server, call: Call, names: list[str], person: Person) -> int
     if key is None or "admin" in key.scopes:
         server.deleting.take(key, 1)
         return sum(server.collector.forget(person, name, asker=key.name if key else "") for name in names)
-    about = proven_collections(server, call, names, person)
+    rounds = [part.id for name in names for part in server.collector.collection(name).parts]
+    about = proven_collections(server, call, dict.fromkeys([*names, *rounds]), person)
     server.deleting.take(key, 1, None if about is None else person)
     if about is None:
         about = [name for name in names if server.collector.reported_slots(name, person, key.services)]

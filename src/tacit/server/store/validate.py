@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple
 
+from tacit.client.public import MOST_PUBLIC, public_bytes
 from tacit.client.record import is_person
 from tacit.contract.contract import Contract
 from tacit.encode.assigned import Assignment
@@ -17,9 +17,6 @@ Person = int | str
 
 NUMBER = "\x01"
 """Prefix of an integer key stored as text; no text key contains it."""
-
-MOST_PUBLIC = 4_096
-"""Maximum bytes of a report's public columns."""
 
 
 class Report(NamedTuple):
@@ -74,11 +71,10 @@ class Validator:
             return Refused("wrong-public")
         if not public:
             return Report(person, rules.name, slot, b"[[%b],[]]" % ",".join(map(str, codes)).encode())
-        shown = [public[name] for name in rules.public]
-        content = json.dumps([codes, shown], separators=(",", ":"), ensure_ascii=False).encode()
-        if len(content) > MOST_PUBLIC:
+        shown = public_bytes([public[name] for name in rules.public])
+        if len(shown) > MOST_PUBLIC:
             return Refused("too-large")
-        return Report(person, rules.name, slot, content)
+        return Report(person, rules.name, slot, b"[[%b],%b]" % (",".join(map(str, codes)).encode(), shown))
 
 
 def stored_key(person: Person) -> str:
