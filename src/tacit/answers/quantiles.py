@@ -76,10 +76,11 @@ class Curve:
         first, last = self.reach(quantile)
         if last - first > 1 and noise is not None:
             some = spread(last + 1, LOOKED_AT, max(0, first - 1))
-            errors = noise().smoothed_errors(some, monotone[some], self.errors[some])
-            own_first, own_last = crossing(monotone[some], quantile * errors)
-            first = max(first, int(some[own_first - 1]) + 1 if own_first else 0)
-            last = max(first, min(last, int(some[own_last])))
+            every = np.arange(some[0], some[-1] + 1)
+            errors = np.interp(every, some, noise().smoothed_errors(some, monotone[some], self.errors[some]))
+            own_first, own_last = crossing(monotone[every], quantile * errors)
+            first = max(first, int(every[own_first]))
+            last = max(first, min(last, int(every[own_last])))
         low, high = _between(self.asked, first, last)
         return value, (min(low, value), max(high, value))
 
